@@ -1,0 +1,21 @@
+"""Every benchmark that a sweep file can name."""
+
+from typing import Any
+
+from fsl_sweep.datasets.glyphs import Glyphs
+from fsl_sweep.datasets.source import AbstractBenchmark
+from fsl_sweep.orchestrator.catalogue import Catalogue, Info
+
+BENCHMARKS: Catalogue[AbstractBenchmark[Any]] = Catalogue(
+    "benchmark",
+    "fsl_sweep.benchmarks",
+    (
+        Info(
+            "glyphs",
+            Glyphs,
+            "after Lake et al., 'Human-level concept learning through probabilistic program "
+            "induction' (Science 2015)",
+            "procedural handwriting, embedded: no download, any number of classes and examples",
+        ),
+    ),
+)

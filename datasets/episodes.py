@@ -1,0 +1,84 @@
+"""The shape of an episode, and a batch of episodes as index arrays."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fsl_sweep.orchestrator.errors import BadData, ConfigError
+
+
+@dataclass(frozen=True)
+class EpisodeShape:
+    """``way`` classes, each with ``shot`` support and ``query`` query examples.
+
+    Raises:
+        ConfigError: a number is not an integer of at least 1.
+    """
+
+    way: int
+    shot: int
+    query: int
+
+    def __post_init__(self) -> None:
+        for name in ("way", "shot", "query"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ConfigError("", f"episode.{name}", f"{value!r} is not an integer from 1 up")
+
+    @property
+    def per_class(self) -> int:
+        """Examples of each class in an episode: k + q."""
+        return self.shot + self.query
+
+
+@dataclass(frozen=True, eq=False)
+class Episodes:
+    """T episodes. Images are never copied: all arrays index a pool.
+
+    Attributes:
+        support: int64 ``[T, n, k]``, pool indices; -1 pads ragged ways and shots.
+        query: int64 ``[T, n, q]``, pool indices, disjoint from the episode's support.
+        classes: int64 ``[T, n]``, the pool's class labels, -1 where padded.
+
+    Raises:
+        BadData: the shapes disagree.
+    """
+
+    support: np.ndarray
+    query: np.ndarray
+    classes: np.ndarray
+
+    def __post_init__(self) -> None:
+        shapes = {
+            self.classes.shape,
+            self.support.shape[:2],
+            self.query.shape[:2],
+        }
+        if len(shapes) != 1 or self.support.ndim != 3 or self.query.ndim != 3:
+            raise BadData(
+                "Episodes need support [T, n, k], query [T, n, q] and classes [T, n]; these are "
+                f"{self.support.shape}, {self.query.shape} and {self.classes.shape}."
+            )
+
+    def __len__(self) -> int:
+        return int(self.classes.shape[0])
+
+    def __getitem__(self, tasks: slice) -> "Episodes":
+        return Episodes(self.support[tasks], self.query[tasks], self.classes[tasks])
+
+    @property
+    def shape(self) -> EpisodeShape:
+        """The (largest) way, shot and query of these episodes."""
+        return EpisodeShape(
+            int(self.classes.shape[1]), int(self.support.shape[2]), int(self.query.shape[2])
+        )
+
+    @staticmethod
+    def concatenate(parts: Sequence["Episodes"]) -> "Episodes":
+        """The tasks of all parts, in order; parts have one shape."""
+        return Episodes(
+            np.concatenate([part.support for part in parts]),
+            np.concatenate([part.query for part in parts]),
+            np.concatenate([part.classes for part in parts]),
+        )

@@ -1,0 +1,219 @@
+"""Procedural handwriting: the embedded benchmark, and the ground truth that real data lacks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.glyph_render import Jitter, Writers, draw_writers, render_character
+from fsl_sweep.datasets.glyph_strokes import ATTRIBUTES, Character, draw_characters
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.splits import class_benchmark, named_generator
+from fsl_sweep.datasets.store_writer import StoreWriter
+
+
+@final
+@dataclass(frozen=True)
+class GlyphWorld:
+    """All alphabets, characters and writers of one seed.
+
+    Classes are numbered alphabet by alphabet. A character or writer depends on the seed and its
+    own numbers alone, so that a larger world contains the smaller one.
+
+    Attributes:
+        seed: everything is a function of it.
+        alphabets: how many.
+        classes_per_alphabet: how many characters each has.
+        writers: how many people draw them.
+        image_size: side of the images in pixels.
+        spread: how much writers differ, 0 (not at all) to 1.
+        jitter: how much the examples of one writer differ.
+    """
+
+    seed: int
+    alphabets: int
+    classes_per_alphabet: int
+    writers: int
+    image_size: int
+    spread: float
+    jitter: Jitter
+
+    @cached_property
+    def characters(self) -> tuple[Character, ...]:
+        """One for each class."""
+        return tuple(
+            character
+            for alphabet in range(self.alphabets)
+            for character in draw_characters(self.seed, alphabet, self.classes_per_alphabet)
+        )
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """``alphabet-AA/character-CC`` for each class."""
+        return tuple(
+            f"{self._alphabet(label)}/character-{label % self.classes_per_alphabet:02d}"
+            for label in range(self.alphabets * self.classes_per_alphabet)
+        )
+
+    @property
+    def superclasses(self) -> tuple[str, ...]:
+        """The alphabet of each class."""
+        return tuple(map(self._alphabet, range(self.alphabets * self.classes_per_alphabet)))
+
+    @property
+    def attributes(self) -> np.ndarray:
+        """What is true of each class, bool ``[n_classes, len(ATTRIBUTES)]``."""
+        return np.stack([character.attributes for character in self.characters])
+
+    def render(
+        self, classes: Sequence[int], count: int, seed: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Fresh examples from the true distribution of each class.
+
+        Args:
+            classes: class labels.
+            count: examples of each class.
+            seed: of the examples; independent of those in the prepared pool, whatever it is.
+
+        Returns:
+            uint8 images ``[len(classes), count, 1, image_size, image_size]`` and their writers,
+            int64 ``[len(classes), count]``.
+        """
+        return self._render(classes, count, "fresh", str(seed))
+
+    def pool_examples(
+        self, classes: Sequence[int], count: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The examples that the prepared pool holds, in the form of ``render``."""
+        return self._render(classes, count, "pool")
+
+    @cached_property
+    def _people(self) -> Writers:
+        return draw_writers(self.seed, self.writers, self.spread)
+
+    def _render(
+        self, classes: Sequence[int], count: int, *purpose: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        side = self.image_size
+        images = np.empty((len(classes), count, 1, side, side), dtype=np.uint8)
+        writers = np.empty((len(classes), count), dtype=np.int64)
+        for place, label in enumerate(classes):
+            alphabet, position = divmod(int(label), self.classes_per_alphabet)
+            words = (*purpose, str(alphabet), str(position))
+            images[place, :, 0], writers[place] = render_character(
+                self.characters[label].strokes,
+                count,
+                side,
+                self._people,
+                self.jitter,
+                named_generator(self.seed, *words),
+            )
+        return images, writers
+
+    def _alphabet(self, label: int) -> str:
+        return f"alphabet-{label // self.classes_per_alphabet:02d}"
+
+
+class GlyphOptions(BaseModel):
+    """Options of ``glyphs``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seed: int = Field(0, ge=0, description="everything is a function of this seed")
+    base_alphabets: int = Field(4, ge=1, description="alphabets of the base classes")
+    val_alphabets: int = Field(4, ge=1, description="alphabets of the validation classes")
+    novel_alphabets: int = Field(6, ge=1, description="alphabets of the novel classes")
+    classes_per_alphabet: int = Field(8, ge=2, description="characters of an alphabet")
+    examples: int = Field(100, ge=2, description="images of a class")
+    held_out: float = Field(0.3, gt=0, lt=1, description="share of base examples for BaseGen")
+    writers: int = Field(20, ge=1, description="people who draw the images")
+    image_size: int = Field(28, ge=8, le=256, description="side of the images in pixels")
+    spread: float = Field(1.0, ge=0, le=1, description="how much writers differ")
+    wobble: float = Field(0.06, ge=0, le=0.5, description="noise of a stroke's control points")
+    drift: float = Field(0.05, ge=0, le=0.5, description="shift of strokes against each other")
+    turn: float = Field(1.0, ge=0, le=3, description="rotation, scale and shift of a character")
+    speckle: float = Field(0.0, ge=0, le=1, description="pixel noise, a share of the grey range")
+
+
+_SPLIT_OPTIONS = {"base_alphabets", "val_alphabets", "novel_alphabets", "held_out"}
+
+
+@final
+class Glyphs(AbstractBenchmark[GlyphOptions]):
+    """Classes are characters, split by alphabet; the base examples by the held-out share."""
+
+    name = "glyphs"
+    Options = GlyphOptions
+    version = 1
+    download = None
+
+    def pool_options(self, options: GlyphOptions) -> dict[str, Any]:
+        """All options but those of the split, and the number of alphabets in all."""
+        return {**options.model_dump(exclude=_SPLIT_OPTIONS), "alphabets": _alphabets(options)}
+
+    def signature(self, options: GlyphOptions, root: Path | None) -> str:  # noqa: ARG002
+        """There is no source: the pool options say it all."""
+        return "embedded"
+
+    def prepare(
+        self, options: GlyphOptions, root: Path | None, writer: StoreWriter, progress: Progress
+    ) -> None:
+        """Render every class of the world."""
+        world = glyph_world(options)
+        pool = writer.pool((1, options.image_size, options.image_size))
+        names = world.class_names
+        for label in range(len(names)):
+            images, writers = world.pool_examples([label], options.examples)
+            pool.append(images[0], label, writers[0])
+            progress((label + 1) * options.examples, len(names) * options.examples)
+        pool.describe(names, world.superclasses, world.attributes, ATTRIBUTES)
+
+    def assemble(self, options: GlyphOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
+        """The first alphabets are base, the next validation, the rest novel."""
+        pool = pools["main"]
+        alphabet = np.arange(len(pool.class_names)) // options.classes_per_alphabet
+        first_val = options.base_alphabets
+        first_novel = first_val + options.val_alphabets
+        partition = {
+            "base": np.flatnonzero(alphabet < first_val),
+            "val": np.flatnonzero((alphabet >= first_val) & (alphabet < first_novel)),
+            "novel": np.flatnonzero(alphabet >= first_novel),
+        }
+        return class_benchmark(self.name, pool, partition, options.held_out, options.seed)
+
+    def expected(self, options: GlyphOptions) -> Mapping[str, int]:
+        """Classes of each split."""
+        size = options.classes_per_alphabet
+        return {
+            "base": options.base_alphabets * size,
+            "val": options.val_alphabets * size,
+            "novel": options.novel_alphabets * size,
+        }
+
+
+def glyph_world(options: GlyphOptions) -> GlyphWorld:
+    """The world that ``glyphs`` with these options is drawn from, for fresh examples."""
+    return GlyphWorld(
+        seed=options.seed,
+        alphabets=_alphabets(options),
+        classes_per_alphabet=options.classes_per_alphabet,
+        writers=options.writers,
+        image_size=options.image_size,
+        spread=options.spread,
+        jitter=Jitter(
+            wobble=options.wobble,
+            drift=options.drift,
+            turn=options.turn,
+            speckle=options.speckle,
+        ),
+    )
+
+
+def _alphabets(options: GlyphOptions) -> int:
+    return options.base_alphabets + options.val_alphabets + options.novel_alphabets

@@ -1,0 +1,193 @@
+"""From a benchmark's name and options to task distributions, preparing its pools if need be."""
+
+import fcntl
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.catalogue import BENCHMARKS
+from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.store import SHEET, Store, datasets_folder, open_store, store_path
+from fsl_sweep.datasets.store_writer import writing_store
+from fsl_sweep.orchestrator.errors import BadData, ConfigError, MissingData, RunFolderError
+
+
+def open_benchmark(
+    name: str, options: Mapping[str, Any], root: Path | None, home: Path | None = None
+) -> Benchmark:
+    """The benchmark called ``name``.
+
+    Args:
+        name: as in the catalogue.
+        options: as in the sweep file's ``benchmark`` section, without ``name`` and ``root``.
+        root: the official files; they are prepared unless that has been done. None uses what is
+            prepared already.
+        home: where prepared data is kept; by default ``$FSL_SWEEP_HOME``, else
+            ``~/.cache/fsl-sweep``.
+
+    Raises:
+        pydantic.ValidationError: an option is unknown or its value is not allowed.
+        UnknownName: no benchmark has that name.
+        MissingData: its files are not on this machine; says how to get them.
+        BadData: its files or its prepared store are damaged, hostile or too few.
+        RunFolderError: the prepared store cannot be written.
+        ConfigError: several prepared stores fit.
+    """
+    source, chosen = resolve(name, options)
+    store = find_store(source, chosen, root, home)
+    if store is None:
+        store = prepare_store(source, chosen, root, home, _silent)
+    return source.assemble(chosen, store.pools())
+
+
+def resolve(name: str, options: Mapping[str, Any]) -> tuple[AbstractBenchmark[Any], BaseModel]:
+    """A benchmark's source and its validated options.
+
+    Raises:
+        UnknownName: no benchmark has that name.
+        pydantic.ValidationError: an option is unknown or its value is not allowed.
+    """
+    source = BENCHMARKS.find(name).cls()
+    return source, source.Options.model_validate(dict(options))
+
+
+def find_store(
+    source: AbstractBenchmark[Any], options: BaseModel, root: Path | None, home: Path | None
+) -> Store | None:
+    """The prepared store for these options and source, or None where it is still to be prepared.
+
+    Raises:
+        MissingData: no source is given and nothing is prepared.
+        ConfigError: no source is given and stores of different sources fit.
+        BadData: the store or the source is damaged.
+    """
+    if root is not None or source.download is None:
+        path = _place(source, options, root, home)
+        return open_store(path) if (path / SHEET).exists() else None
+    fitting = {store.fingerprint: store for store in _fitting_stores(source, options, home)}
+    if len(fitting) > 1:
+        listed = "; ".join(f"{store.path} from {store.origin}" for store in fitting.values())
+        raise ConfigError(
+            "",
+            "benchmark.root",
+            f"'{source.name}' has been prepared from several sources with different content "
+            f"({listed}); set benchmark.root to the one that is meant",
+        )
+    if not fitting:
+        raise _missing(source, options, home)
+    return next(iter(fitting.values()))
+
+
+def prepare_store(
+    source: AbstractBenchmark[Any],
+    options: BaseModel,
+    root: Path | None,
+    home: Path | None,
+    progress: Progress,
+) -> Store:
+    """Prepare the store for these options and source, unless another process just has.
+
+    Concurrent callers wait for the first one. A damaged store is replaced.
+
+    Raises:
+        MissingData: the source is not under ``root``.
+        BadData: the source is damaged or hostile.
+        RunFolderError: the store cannot be written.
+    """
+    path = _place(source, options, root, home)
+    with _locked(path):
+        try:
+            return open_store(path)
+        except MissingData:
+            pass
+        except BadData:
+            shutil.rmtree(path, ignore_errors=True)
+        head = {
+            "benchmark": source.name,
+            "version": source.version,
+            "options": source.pool_options(options),
+            "source": {
+                "path": "" if root is None else str(root.expanduser().absolute()),
+                "signature": source.signature(options, root),
+            },
+        }
+        with writing_store(path, head) as writer:
+            source.prepare(options, root, writer, progress)
+        return open_store(path)
+
+
+def prepared_stores(home: Path | None) -> Iterator[Path]:
+    """The folders that hold prepared stores, whole or damaged, sorted."""
+    for path in sorted(datasets_folder(home).glob("*-*")):
+        if not path.name.startswith(".") and path.is_dir():
+            yield path
+
+
+def _fitting_stores(
+    source: AbstractBenchmark[Any], options: BaseModel, home: Path | None
+) -> Iterator[Store]:
+    wanted = source.pool_options(options)
+    for path in prepared_stores(home):
+        if path.name.rpartition("-")[0] == source.name:
+            store = open_store(path)
+            if store.options == wanted and store.version == source.version:
+                yield store
+
+
+def _place(
+    source: AbstractBenchmark[Any], options: BaseModel, root: Path | None, home: Path | None
+) -> Path:
+    root = None if root is None else root.expanduser()
+    if root is not None and not root.exists():
+        raise MissingData(f"There is nothing at {root}. {_advice(source)}")
+    signature = source.signature(options, root)
+    return store_path(home, source.name, source.version, source.pool_options(options), signature)
+
+
+def _missing(
+    source: AbstractBenchmark[Any], options: BaseModel, home: Path | None
+) -> MissingData:
+    others = [p for p in prepared_stores(home) if p.name.rpartition("-")[0] == source.name]
+    elsewhere = (
+        f" (it has been prepared with other options, in {', '.join(map(str, others))})"
+        if others
+        else ""
+    )
+    wanted = ", ".join(f"{key}={value}" for key, value in source.pool_options(options).items())
+    return MissingData(
+        f"The files of benchmark '{source.name}' are not on this machine: benchmark.root is not "
+        f"set, and {datasets_folder(home)} holds nothing prepared with {wanted}{elsewhere}. "
+        f"{_advice(source)}"
+    )
+
+
+def _advice(source: AbstractBenchmark[Any]) -> str:
+    return (
+        f"Get {source.download}, then run `fsl-sweep data prepare {source.name} --from PATH` or "
+        "set benchmark.root to PATH."
+    )
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    lock = path.with_name(f".{path.name}.lock")
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        file = lock.open("a")
+    except OSError as failure:
+        raise RunFolderError(
+            f"Cannot write the prepared data set {path}: {failure.strerror}. "
+            "Choose another folder with the environment variable FSL_SWEEP_HOME."
+        ) from failure
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # released when the file closes, or its process dies
+        yield
+
+
+def _silent(done: int, total: int | None) -> None:
+    """Report nothing."""

@@ -1,0 +1,158 @@
+"""Images with their labels, as every task distribution indexes them."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fsl_sweep.orchestrator.errors import BadData
+
+
+@dataclass(frozen=True, eq=False)
+class ImagePool:
+    """Labelled images of one size, read-only.
+
+    Attributes:
+        images: uint8 ``[N, C, H, W]`` with values 0-255, usually a read-only memory map.
+        labels: int64 ``[N]``, an index into ``class_names``.
+        class_names: one for each class, all different.
+        fingerprint: hex digest of the content, never of the place where it is stored.
+        superclasses: one for each class (an alphabet, a coarse class), where known.
+        writers: int64 ``[N]``, who drew the image, where known.
+        attributes: bool ``[n_classes, A]``, where known.
+        attribute_names: one for each column of ``attributes``.
+
+    Raises:
+        BadData: the arrays disagree in length, shape, type or range.
+    """
+
+    images: np.ndarray
+    labels: np.ndarray
+    class_names: tuple[str, ...]
+    fingerprint: str
+    superclasses: tuple[str, ...] | None = None
+    writers: np.ndarray | None = None
+    attributes: np.ndarray | None = None
+    attribute_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.images.ndim != 4 or self.images.dtype != np.uint8:
+            raise BadData(
+                "The images of a pool must be uint8 [N, C, H, W]; "
+                f"these are {self.images.dtype} {list(self.images.shape)}."
+            )
+        self._check_labels()
+        classes = len(self.class_names)
+        if len(set(self.class_names)) != classes:
+            raise BadData("Two classes of a pool have the same name.")
+        if self.superclasses is not None and len(self.superclasses) != classes:
+            raise BadData(f"{len(self.superclasses)} superclasses are given for {classes} classes.")
+        if self.writers is not None and self.writers.shape != self.labels.shape:
+            raise BadData(f"{self.writers.shape[0]} writers are given for {len(self)} images.")
+        names = self.attribute_names or ()
+        if self.attributes is not None and self.attributes.shape != (classes, len(names)):
+            raise BadData(
+                f"Attributes must be [{classes} classes, {len(names)} names]; "
+                f"these are {list(self.attributes.shape)}."
+            )
+
+    def __len__(self) -> int:
+        return int(self.images.shape[0])
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """Channels, height and width."""
+        channels, height, width = self.images.shape[1:]
+        return int(channels), int(height), int(width)
+
+    @classmethod
+    def in_memory(
+        cls,
+        images: np.ndarray,
+        labels: np.ndarray,
+        class_names: Sequence[str],
+        *,
+        superclasses: Sequence[str] | None = None,
+        writers: np.ndarray | None = None,
+        attributes: np.ndarray | None = None,
+        attribute_names: Sequence[str] | None = None,
+    ) -> "ImagePool":
+        """A pool over arrays at hand, with the fingerprint that a store would give it."""
+        labels = np.asarray(labels, dtype=np.int64)
+        arrays = {"images": images, "labels": labels, "writers": writers, "attributes": attributes}
+        digests = {key: array_digest(a) for key, a in arrays.items() if a is not None}
+        names = PoolNames(
+            tuple(class_names),
+            None if superclasses is None else tuple(superclasses),
+            None if attribute_names is None else tuple(attribute_names),
+        )
+        return cls(
+            images=images,
+            labels=labels,
+            class_names=names.classes,
+            fingerprint=pool_fingerprint(images.shape, digests, names),
+            superclasses=names.superclasses,
+            writers=writers,
+            attributes=attributes,
+            attribute_names=names.attributes,
+        )
+
+    def _check_labels(self) -> None:
+        labels, classes = self.labels, len(self.class_names)
+        if labels.shape != (len(self),) or labels.dtype != np.int64:
+            raise BadData(
+                f"The labels of a pool of {len(self)} images must be int64 [{len(self)}]; "
+                f"these are {labels.dtype} {list(labels.shape)}."
+            )
+        if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
+            raise BadData(
+                f"Labels run from {labels.min()} to {labels.max()}, "
+                f"but the pool names {classes} classes."
+            )
+
+
+@dataclass(frozen=True)
+class PoolNames:
+    """The words of a pool: class names, superclasses (one a class) and attribute names."""
+
+    classes: tuple[str, ...]
+    superclasses: tuple[str, ...] | None = None
+    attributes: tuple[str, ...] | None = None
+
+
+def array_digest(array: np.ndarray) -> str:
+    """SHA-256 of an array's bytes in C order, little-endian, hex."""
+    little = array.dtype.newbyteorder("<")
+    digest = hashlib.sha256()
+    for start in range(0, len(array), 4096):  # in parts: the array may be a large memory map
+        digest.update(np.ascontiguousarray(array[start : start + 4096], dtype=little).tobytes())
+    return digest.hexdigest()
+
+
+def pool_fingerprint(
+    image_shape: Sequence[int], digests: dict[str, str], names: PoolNames
+) -> str:
+    """Hex digest of a pool's content.
+
+    Args:
+        image_shape: ``[N, C, H, W]``.
+        digests: ``array_digest`` of each array that the pool has.
+        names: the pool's words.
+    """
+    content = {
+        "shape": [int(size) for size in image_shape],
+        "arrays": digests,
+        "classes": names.classes,
+        "superclasses": names.superclasses,
+        "attributes": names.attributes,
+    }
+    return canonical_digest(content)
+
+
+def canonical_digest(content: Any) -> str:
+    """SHA-256 of a JSON value, written in one canonical way, hex."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,233 @@
+"""Writing a store: streamed, in bounded memory, and visible only when it is whole."""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from fsl_sweep.datasets.pool import PoolNames, pool_fingerprint
+from fsl_sweep.datasets.store import FORMAT, SHEET, sheet_digest
+from fsl_sweep.orchestrator.errors import BadData, RunFolderError
+
+TEMPORARY = ".preparing-"
+
+
+class PoolWriter:
+    """Appends one pool's images to a store under preparation."""
+
+    def __init__(self, folder: Path, name: str, image_shape: tuple[int, int, int]) -> None:
+        self._folder, self._name = folder, name
+        self._image_shape = image_shape
+        self._images = _GrowingArray(folder / f"{name}.images.npy", image_shape)
+        self._labels: list[np.ndarray] = []
+        self._writers: list[np.ndarray] = []
+        self._described: dict[str, Any] | None = None
+
+    def append(
+        self, images: np.ndarray, labels: np.ndarray | int, writers: np.ndarray | None = None
+    ) -> None:
+        """Add uint8 images ``[M, C, H, W]`` with their labels, and writers where known.
+
+        Raises:
+            BadData: the shape or type of the images is another than the pool's.
+            RunFolderError: the store cannot be written.
+        """
+        if images.dtype != np.uint8 or images.shape[1:] != self._image_shape:
+            raise BadData(
+                f"Images of pool '{self._name}' must be uint8 {list(self._image_shape)}; "
+                f"these are {images.dtype} {list(images.shape[1:])}."
+            )
+        self._images.append(images)
+        self._labels.append(np.broadcast_to(np.asarray(labels, dtype=np.int64), (len(images),)))
+        if writers is not None:
+            self._writers.append(np.asarray(writers, dtype=np.int64))
+
+    def describe(
+        self,
+        class_names: Sequence[str],
+        superclasses: Sequence[str] | None = None,
+        attributes: np.ndarray | None = None,
+        attribute_names: Sequence[str] | None = None,
+    ) -> None:
+        """Name the classes; once, before or after the images."""
+        self._described = {
+            "class_names": list(class_names),
+            "superclasses": None if superclasses is None else list(superclasses),
+            "attribute_names": None if attribute_names is None else list(attribute_names),
+        }
+        if attributes is not None:
+            self._attributes = np.asarray(attributes, dtype=bool)
+
+    _attributes: np.ndarray | None = None
+
+    def close(self) -> dict[str, Any]:
+        """Finish the files; the pool's entry in the sheet."""
+        if self._described is None:
+            raise BadData(f"Pool '{self._name}' was written without naming its classes.")
+        arrays = {"images": self._images.close()}
+        small = {
+            "labels": np.concatenate([np.empty(0, np.int64), *self._labels]),
+            "writers": np.concatenate(self._writers) if self._writers else None,
+            "attributes": self._attributes,
+        }
+        for key, array in small.items():
+            if array is not None:
+                writer = _GrowingArray(
+                    self._folder / f"{self._name}.{key}.npy", array.shape[1:], array.dtype.str
+                )
+                writer.append(array)
+                arrays[key] = writer.close()
+        digests = {key: entry["sha256"] for key, entry in arrays.items()}
+        names = PoolNames(*(None if v is None else tuple(v) for v in self._described.values()))
+        fingerprint = pool_fingerprint(arrays["images"]["shape"], digests, names)
+        return {**self._described, "fingerprint": fingerprint, "arrays": arrays}
+
+    def discard(self) -> None:
+        """Let go of the open file."""
+        self._images.discard()
+
+
+class StoreWriter:
+    """A store under preparation, in a temporary folder beside its final place."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._pools: dict[str, PoolWriter] = {}
+
+    def pool(self, image_shape: tuple[int, int, int], name: str = "main") -> PoolWriter:
+        """A new pool of images of that shape (C, H, W)."""
+        self._pools[name] = PoolWriter(self._folder, name, image_shape)
+        return self._pools[name]
+
+    def close(self, head: Mapping[str, Any]) -> None:
+        """Finish every pool and write the sheet."""
+        pools = {name: pool.close() for name, pool in self._pools.items()}
+        sheet: dict[str, Any] = {"format": FORMAT, **head, "pools": pools}
+        sheet["digest"] = sheet_digest(sheet)
+        with _reporting(self._folder), (self._folder / SHEET).open("w", encoding="utf-8") as file:
+            json.dump(sheet, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def discard(self) -> None:
+        """Let go of open files."""
+        for pool in self._pools.values():
+            pool.discard()
+
+
+@contextmanager
+def writing_store(path: Path, head: Mapping[str, Any]) -> Iterator[StoreWriter]:
+    """A writer whose store takes its place at ``path`` when the block ends without an error.
+
+    The caller holds the store's lock, so that temporaries of this store that are still there
+    belong to preparations that died; they are removed.
+
+    Args:
+        path: the store's folder.
+        head: what the sheet says beside the pools: benchmark, version, options, source.
+
+    Raises:
+        RunFolderError: the folder is read-only or full, with its path; nothing is left behind.
+    """
+    prefix = f"{TEMPORARY}{path.name}-"
+    with _reporting(path.parent):
+        for stale in path.parent.glob(f"{prefix}*"):
+            shutil.rmtree(stale, ignore_errors=True)
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=path.parent))
+    writer = StoreWriter(folder)
+    try:
+        yield writer
+        writer.close(head)
+        with _reporting(path):
+            folder.chmod(0o755)  # mkdtemp's folders are closed to a lab's other users
+            _sync(folder)
+            _take_place(folder, path)
+            _sync(path.parent)
+    finally:
+        writer.discard()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _GrowingArray:
+    """A ``.npy`` file that grows along its first axis while its checksum is computed."""
+
+    def __init__(self, path: Path, item: Sequence[int], dtype: str = "|u1") -> None:
+        self._path, self._item, self._dtype = path, tuple(item), np.dtype(dtype)
+        self._count, self._digest = 0, hashlib.sha256()
+        with _reporting(path):
+            self._file: BinaryIO = path.open("wb")
+            self._write_header()
+
+    def append(self, array: np.ndarray) -> None:
+        content = np.ascontiguousarray(array, dtype=self._dtype).tobytes()
+        self._digest.update(content)
+        self._count += len(array)
+        with _reporting(self._path):
+            self._file.write(content)
+
+    def close(self) -> dict[str, Any]:
+        with _reporting(self._path):
+            body = self._file.tell()
+            self._file.seek(0)
+            self._write_header()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+        return {
+            "file": self._path.name,
+            "shape": [self._count, *self._item],
+            "dtype": self._dtype.str,
+            "bytes": body,
+            "sha256": self._digest.hexdigest(),
+        }
+
+    def discard(self) -> None:
+        try:
+            self._file.close()
+        except OSError:
+            pass  # a full disk may refuse the last buffer of a file that is thrown away anyway
+
+    def _write_header(self) -> None:
+        # NumPy pads headers so that the first axis can grow without moving the data.
+        header = {
+            "descr": self._dtype.str,
+            "fortran_order": False,
+            "shape": (self._count, *self._item),
+        }
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+
+def _take_place(folder: Path, path: Path) -> None:
+    try:
+        folder.rename(path)
+    except OSError:
+        # On a file system without working locks another node may have been faster; its store
+        # has the same key and therefore the same content.
+        if not (path / SHEET).exists():
+            raise
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _reporting(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as failure:
+        raise RunFolderError(
+            f"Cannot write the prepared data set {path}: {failure.strerror or failure}. Make room "
+            "or choose another folder with the environment variable FSL_SWEEP_HOME."
+        ) from failure

@@ -1,0 +1,1 @@
+"""Backbones: networks from images to feature vectors, one a file."""

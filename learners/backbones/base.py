@@ -1,0 +1,48 @@
+"""What every backbone is: a network from images to flat feature vectors."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from fsl_sweep.learners.options import Options
+
+ImageShape = tuple[int, int, int]
+
+
+class Backbone(nn.Module, ABC):
+    """A network from images ``[n, c, h, w]`` to features ``[n, feature_dim]``.
+
+    Every backbone is constructed as ``cls(options, image_shape)``.
+
+    Attributes:
+        Options: the backbone's own options in a sweep file.
+        feature_dim: length of a feature vector.
+    """
+
+    Options: ClassVar[type[Options]]
+    feature_dim: int
+
+    @abstractmethod
+    def __init__(self, options: Any, image_shape: ImageShape) -> None:
+        super().__init__()
+
+    @abstractmethod
+    def forward(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
+        """Features of normalised images of the shape that the backbone was built for.
+
+        Raises:
+            ValueError: the images have another shape.
+        """
+
+
+def check_images(images: Tensor, image_shape: ImageShape) -> None:
+    """Raises ValueError unless ``images`` are ``[n, *image_shape]``."""
+    if images.ndim != 4 or tuple(images.shape[1:]) != image_shape:
+        expected = ", ".join(map(str, image_shape))
+        raise ValueError(
+            f"This backbone was built for images [n, {expected}]; "
+            f"it was given {list(images.shape)}. Prepare the pool with the same image size "
+            "and channels, or build the backbone for these."
+        )

@@ -1,0 +1,72 @@
+"""The four-block convolutional network of the first few-shot papers.
+
+Prototypical Networks (arXiv 1703.05175), section 3.1, with 64 filters; 48 and 32 filters are
+usual for small images. "Two Sides of Meta-Learning Evaluation", appendix D.2, uses Conv-64 for
+FEMNIST.
+"""
+
+from typing import final
+
+from jaxtyping import Float
+from pydantic import PositiveInt
+from torch import Tensor, nn
+
+from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images
+from fsl_sweep.learners.backbones.layout import fastest_layout
+from fsl_sweep.learners.options import Options
+from fsl_sweep.orchestrator.errors import ConfigError
+
+BLOCKS = 4
+
+
+class Conv4Options(Options):
+    """Options of `Conv4`: ``width`` is the number of filters of every block."""
+
+    width: PositiveInt = 64
+
+
+@final
+class Conv4(Backbone):
+    """Four times [3x3 convolution, batch norm, ReLU, 2x2 max-pooling], flattened.
+
+    Args:
+        options: see `Conv4Options`.
+        image_shape: (channels, height, width), both sides at least 16; 84x84 gives 25 x width
+            features, 32x32 gives 4 x width, 28x28 gives width.
+
+    Raises:
+        ConfigError: the images are too small to be halved four times.
+    """
+
+    Options = Conv4Options
+
+    def __init__(self, options: Conv4Options, image_shape: ImageShape) -> None:
+        super(Backbone, self).__init__()
+        channels, height, width = image_shape
+        sides = height >> BLOCKS, width >> BLOCKS
+        if min(sides) < 1:
+            raise ConfigError(
+                "",
+                "backbone",
+                f"conv4 halves its images {BLOCKS} times, so both sides need at least "
+                f"{1 << BLOCKS} pixels; these are {height}x{width}. Use a larger image_size.",
+            )
+        self.image_shape = image_shape
+        self.feature_dim = options.width * sides[0] * sides[1]
+        inputs = (channels, *[options.width] * (BLOCKS - 1))
+        self.blocks = nn.Sequential(*[_block(n, options.width) for n in inputs])
+
+    def forward(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
+        """Features ``[n, feature_dim]`` of images ``[n, c, h, w]``."""
+        check_images(images, self.image_shape)
+        return self.blocks(fastest_layout(images)).flatten(1)
+
+
+def _block(inputs: int, outputs: int) -> nn.Sequential:
+    # Pooling and ReLU commute, gradients included; pooled first, the ReLU has a quarter to do.
+    return nn.Sequential(
+        nn.Conv2d(inputs, outputs, kernel_size=3, padding=1),
+        nn.BatchNorm2d(outputs),
+        nn.MaxPool2d(2),
+        nn.ReLU(inplace=True),
+    )

@@ -1,0 +1,92 @@
+"""DropBlock: dropout of square regions of a feature map, on a schedule of training steps.
+
+Ghiasi, Lin, Le, "DropBlock" (arXiv 1810.12890), with the schedule and the rescaling of MetaOptNet
+(arXiv 1904.03758, supplement). In MetaOptNet's released code the step counter also advances when
+the network is evaluated, so that measuring more changes training; here it does not.
+"""
+
+from typing import Any, final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import max_pool2d, pad
+
+
+def drop_blocks(
+    features: Float[Tensor, "n c h w"], rate: float, block_size: int, draws: torch.Generator
+) -> Float[Tensor, "n c h w"]:
+    """Zeroes blocks so that about ``rate`` of all units is dropped, and rescales the rest.
+
+    Args:
+        features: feature maps; blocks larger than they are shrink to their size.
+        rate: expected share of dropped units, ignoring overlaps of blocks, in [0, 1).
+        block_size: side of a block; 1 is dropout of single units.
+        draws: generator on the device of the features.
+
+    The survivors are multiplied by units / survivors, counted over the whole batch.
+    """
+    height, width = features.shape[-2:]
+    block = min(block_size, height, width)
+    places = height - block + 1, width - block + 1
+    gamma = rate * height * width / (block**2 * places[0] * places[1])
+    corners = torch.rand(
+        (*features.shape[:2], *places), generator=draws, device=features.device
+    ).lt(gamma)
+    if block > 1:
+        # Every corner spreads to the block below and to the right of it.
+        margin = block - 1
+        spread = pad(corners.float(), (margin, margin, margin, margin))
+        dropped = max_pool2d(spread, block, stride=1).bool()
+    else:
+        dropped = corners
+    kept = (~dropped).sum().clamp_min(1)
+    factor = (dropped.numel() / kept).to(features.dtype)
+    return features.masked_fill(dropped, 0) * factor
+
+
+@final
+class DropSchedule(nn.Module):
+    """Counts training steps, and from the count gives the drop rate and the random draws.
+
+    Counter and seed are buffers (``step``, ``seed``, int64 scalars), so that a learner that is
+    saved and loaded goes on with the very draws that it would have made.
+
+    Args:
+        rate: the drop rate at the end of the schedule, in [0, 1).
+        steps: training steps over which the rate rises linearly from 0.
+    """
+
+    step: Tensor
+    seed: Tensor
+
+    def __init__(self, rate: float, steps: int) -> None:
+        super().__init__()
+        self.final_rate, self.steps = rate, steps
+        self.register_buffer("step", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("seed", torch.randint(2**62, ()))
+        self._mirror()
+        self.register_load_state_dict_post_hook(_mirror_loaded)
+
+    def advance(self, device: torch.device) -> torch.Generator:
+        """Begins the next training step and returns its generator, on ``device``."""
+        self._step += 1
+        self.step.fill_(self._step)
+        state = np.random.SeedSequence([self._seed, self._step]).generate_state(1, np.uint64)
+        draws = torch.Generator(device=device)
+        return draws.manual_seed(int(state[0]))
+
+    @property
+    def rate(self) -> float:
+        """The drop rate of the current step, in [0, 1)."""
+        return self.final_rate * min(1.0, self._step / self.steps)
+
+    def _mirror(self) -> None:
+        # Plain copies of the buffers: reading a buffer on a GPU would stall every training step.
+        self._step, self._seed = int(self.step), int(self.seed)
+
+
+def _mirror_loaded(module: nn.Module, _incompatible: Any) -> None:
+    if isinstance(module, DropSchedule):
+        module._mirror()

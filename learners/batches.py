@@ -1,0 +1,59 @@
+"""What a learner trains on: episodes, or labelled images."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class EpisodeBatch:
+    """Support and query images of several tasks of one episode shape.
+
+    Attributes:
+        support: normalised and augmented images, ``[task, way, shot, c, h, w]``.
+        query: the same, ``[task, way, query, c, h, w]``; queries of class i are ``[:, i]``.
+
+    Raises:
+        ValueError: the two differ in tasks, ways or image shape.
+    """
+
+    support: Float[Tensor, "task way shot c h w"]
+    query: Float[Tensor, "task way query c h w"]
+
+    def __post_init__(self) -> None:
+        support, query = tuple(self.support.shape), tuple(self.query.shape)
+        if len(support) != 6 or len(query) != 6:
+            raise ValueError(
+                "Support and query must be [task, way, examples, c, h, w]; "
+                f"their shapes are {support} and {query}."
+            )
+        if support[:2] != query[:2] or support[3:] != query[3:]:
+            raise ValueError(
+                "Support and query must agree in tasks, ways and image shape; "
+                f"their shapes are {support} and {query}."
+            )
+
+
+@dataclass(frozen=True)
+class LabelledBatch:
+    """Images with the number of their class.
+
+    Attributes:
+        images: normalised and augmented images, ``[n, c, h, w]``.
+        labels: int64 ``[n]`` in 0 .. n_base_classes - 1.
+
+    Raises:
+        ValueError: there is not one label an image.
+    """
+
+    images: Float[Tensor, "n c h w"]
+    labels: Int[Tensor, " n"]
+
+    def __post_init__(self) -> None:
+        images, labels = tuple(self.images.shape), tuple(self.labels.shape)
+        if len(images) != 4 or labels != images[:1]:
+            raise ValueError(
+                "Images must be [n, c, h, w] and labels [n]; "
+                f"their shapes are {images} and {labels}."
+            )

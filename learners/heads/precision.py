@@ -1,0 +1,24 @@
+"""Heads compute in float32 at least, whatever precision the backbone runs in.
+
+Squared distances and kernels of bfloat16 features lose the differences between classes, and a
+factorisation does not exist in it at all.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+@contextmanager
+def full_precision(device: torch.device) -> Iterator[None]:
+    """Switches autocast off on ``device`` for the block."""
+    with torch.autocast(device.type, enabled=False):
+        yield
+
+
+def at_least_float32(values: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Half-precision values as float32; float32 and float64 as they are."""
+    return values.float() if values.dtype in (torch.bfloat16, torch.float16) else values

@@ -1,0 +1,43 @@
+"""Class prototypes and the distances to them.
+
+Prototypical Networks (arXiv 1703.05175), equations 1 and 2.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
+
+
+def prototypes(support: Float[Tensor, "task way shot d"]) -> Float[Tensor, "task way d"]:
+    """Mean support feature of each class (equation 1), float32 at least."""
+    return at_least_float32(support).mean(dim=2)
+
+
+def squared_distances(
+    query: Float[Tensor, "task m d"], centres: Float[Tensor, "task way d"]
+) -> Float[Tensor, "task m way"]:
+    """Squared Euclidean distance of each query to each centre of its task, never negative.
+
+    Computed as |q|^2 - 2 q.c + |c|^2, which needs no ``[task, m, way, d]`` tensor. All are first
+    shifted by the mean of the centres: distances do not change, but the terms shrink, and with
+    them the rounding error of their difference.
+    """
+    with full_precision(query.device):
+        origin = centres.mean(dim=1, keepdim=True)
+        query, centres = at_least_float32(query) - origin, centres - origin
+        query_norm = query.square().sum(-1).unsqueeze(-1)  # [task, m, 1]
+        centre_norm = centres.square().sum(-1).unsqueeze(-2)  # [task, 1, way]
+        cross = query @ centres.transpose(-1, -2)  # [task, m, way]
+        return (query_norm + centre_norm - 2 * cross).clamp_min(0)
+
+
+def cosine_similarities(
+    query: Float[Tensor, "task m d"], centres: Float[Tensor, "task way d"]
+) -> Float[Tensor, "task m way"]:
+    """Cosine of the angle between each query and each centre of its task, in [-1, 1]."""
+    with full_precision(query.device):
+        query, centres = normalize(at_least_float32(query), dim=-1), normalize(centres, dim=-1)
+        return torch.matmul(query, centres.transpose(-1, -2))

@@ -1,0 +1,132 @@
+"""Ridge regression onto one-hot targets, for a batch of tasks at once.
+
+MetaOptNet (arXiv 1904.03758), section 3.3 and its released ridge head: the dual problem with
+regularisation lambda gives alpha = 2 (K + lambda I)^-1 Y. The factor 2 is the original's; under a
+fixed scale of the logits it matters.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
+from fsl_sweep.learners.heads.solution import Solution, Status
+
+
+@dataclass(frozen=True)
+class RidgeFit:
+    """Linear classifiers fitted to the support of each task.
+
+    Attributes:
+        weights: ``[task, d, way]``; NaN for a task whose status is not ``SOLVED``.
+        solution: of the linear system, dual or primal.
+    """
+
+    weights: Float[Tensor, "task d way"]
+    solution: Solution
+
+    def predict(self, query: Float[Tensor, "task m d"]) -> Float[Tensor, "task m way"]:
+        """Regressed one-hot targets (times 2) of each query, as logits."""
+        with full_precision(query.device):
+            return at_least_float32(query) @ self.weights
+
+
+def fit(support: Float[Tensor, "task way shot d"], lam: float) -> RidgeFit:
+    """Fits 2 S' (S S' + lam I)^-1 Y to support features S of each task.
+
+    With fewer features than examples the equal primal form 2 (S'S + lam I)^-1 S'Y is solved,
+    whose system is the smaller one.
+    """
+    tasks, way, shot, features = support.shape
+    with full_precision(support.device):
+        examples = at_least_float32(support).reshape(tasks, way * shot, features)
+        transposed = examples.transpose(-1, -2)
+        targets = one_hot_targets(way, shot, like=examples)
+        if features < way * shot:
+            solution = solve(transposed @ examples, transposed @ targets, lam)
+            return RidgeFit(solution.value, solution)
+        solution = solve(examples @ transposed, targets.expand(tasks, -1, -1), lam)
+        return RidgeFit(transposed @ solution.value, solution)
+
+
+def one_hot_targets(way: int, shot: int, like: Tensor) -> Float[Tensor, "m way"]:
+    """Targets ``[way * shot, way]`` of support examples in class order: 1 for the own class."""
+    return torch.eye(way, dtype=like.dtype, device=like.device).repeat_interleave(shot, dim=0)
+
+
+def solve(kernel: Float[Tensor, "B m m"], targets: Float[Tensor, "B m n"], lam: float) -> Solution:
+    """Solves 2 (K + lam I)^-1 Y for each problem of a batch, by one batched Cholesky.
+
+    Args:
+        kernel: K, symmetric positive semi-definite, float32 or float64.
+        targets: Y.
+        lam: lambda, added to the diagonal; zero is allowed where K is regular.
+
+    Returns:
+        The solution; ``residual`` is |(K + lam I) X - 2 Y| / |2 Y| in the Frobenius norm, and more
+        than the cube root of the machine epsilon (0.005 in float32) counts as ``INEXACT``. The
+        gradient reuses the factor; it cannot be differentiated again.
+
+    Raises:
+        ValueError: the shapes do not fit each other.
+    """
+    size = kernel.shape[-1]
+    if kernel.ndim != 3 or kernel.shape[1] != size or targets.shape[:2] != kernel.shape[:2]:
+        raise ValueError(
+            "The kernel must be [B, m, m] and the targets [B, m, n]; "
+            f"their shapes are {list(kernel.shape)} and {list(targets.shape)}."
+        )
+    value, status, residual = _CholeskySolve.apply(kernel, targets, lam)
+    return Solution(value, status, 1, residual)
+
+
+class _CholeskySolve(torch.autograd.Function):
+    """2 (K + lam I)^-1 Y whose gradient needs one more solve with the same factor."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, kernel: Tensor, targets: Tensor, lam: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        system = kernel.clone()
+        system.diagonal(dim1=-2, dim2=-1).add_(lam)
+        factor, info = torch.linalg.cholesky_ex(system)
+        right = 2 * targets
+        value = torch.cholesky_solve(right, factor)
+        residual = _relative_residual(system, value, right)
+        tolerance = torch.finfo(system.dtype).eps ** (1 / 3)
+        solved = (info == 0) & (residual <= tolerance)  # a NaN is not below
+        status = torch.zeros_like(info, dtype=torch.int64)
+        # Usually all are solved. On a GPU, asking would stall the step for longer than it saves.
+        if system.device.type != "cpu" or not solved.all():
+            status = _diagnosis(system, right, info, solved)
+            value = value.masked_fill(~solved[:, None, None], torch.nan)
+            residual = residual.masked_fill(info != 0, torch.nan)
+        ctx.save_for_backward(factor, value)
+        ctx.mark_non_differentiable(status, residual)
+        return value, status, residual
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Tensor, Tensor, None]:
+        factor, value = ctx.saved_tensors
+        solved = torch.cholesky_solve(gradient, factor)
+        return -solved @ value.transpose(-1, -2), 2 * solved, None
+
+
+def _relative_residual(system: Tensor, value: Tensor, right: Tensor) -> Float[Tensor, " B"]:
+    error = torch.baddbmm(right, system, value, beta=-1)
+    size = torch.linalg.vector_norm(right, dim=(-2, -1))
+    tiny = torch.finfo(system.dtype).tiny
+    return torch.linalg.vector_norm(error, dim=(-2, -1)) / size.clamp_min(tiny)
+
+
+def _diagnosis(system: Tensor, right: Tensor, info: Tensor, solved: Tensor) -> Int[Tensor, " B"]:
+    """Status of each problem: what is wrong with those that are not solved."""
+    status = torch.where(info == 0, Status.INEXACT, Status.NOT_POSITIVE_DEFINITE)
+    finite = system.isfinite().flatten(1).all(1) & right.isfinite().flatten(1).all(1)
+    status = torch.where(finite, status, Status.NOT_FINITE)
+    return torch.where(solved, Status.SOLVED, status)

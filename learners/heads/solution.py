@@ -1,0 +1,34 @@
+"""What a solver of heads returns: an answer for each task, and whether to trust it."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+class Status(IntEnum):
+    """How the solution of one task came out. Anything but ``SOLVED`` has NaN as its value."""
+
+    SOLVED = 0
+    NOT_POSITIVE_DEFINITE = 1  # the regularised kernel has no Cholesky factor
+    NOT_FINITE = 2  # NaN or infinity in the kernel or the targets
+    INEXACT = 3  # the residual is too large: ill-conditioned, or out of steps
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Solutions of a batch of independent problems; a failure is a value, not an exception.
+
+    Attributes:
+        value: ``[B, m, n]``, differentiable; NaN where the status is not ``SOLVED``.
+        status: int64 ``[B]`` of `Status`.
+        steps: iterations taken by the whole batch; 1 for a direct solver.
+        residual: ``[B]``, how far the optimality conditions are from holding, relative to the
+            right-hand side; NaN where there is no solution to check.
+    """
+
+    value: Float[Tensor, "B m n"]
+    status: Int[Tensor, " B"]
+    steps: int
+    residual: Float[Tensor, " B"]

@@ -1,0 +1,138 @@
+"""Named tables of interchangeable parts: learners, backbones, benchmarks, selectors.
+
+A table is a plain tuple of frozen entries rather than a registry filled by decorators, so that
+a worker process sees the same table as the driver. Third parties add entries through entry
+points, which are loaded only when their name is asked for: a broken plug-in that nobody uses
+stops nobody.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
+
+from fsl_sweep.orchestrator.errors import PluginError, UnknownName
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Info(Generic[T]):
+    """One entry of a catalogue.
+
+    Attributes:
+        name: how a sweep file names it.
+        cls: the class, ready to be constructed.
+        paper: title and arXiv id, or section and table, of where it comes from; may be empty.
+        description: one line for a person.
+    """
+
+    name: str
+    cls: type[T]
+    paper: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What ``fsl-sweep plugins`` shows of one entry; ``error`` tells why it does not load."""
+
+    kind: str
+    name: str
+    source: str
+    version: str
+    description: str
+    error: str | None = None
+
+
+class Catalogue(Generic[T]):
+    """Entries of one kind, ours and third parties'.
+
+    Args:
+        kind: what an entry is, in the singular, for messages (``learner``).
+        group: the entry-point group of third parties (``fsl_sweep.learners``).
+        entries: our own table.
+
+    Raises:
+        PluginError: two of our own entries share a name.
+    """
+
+    def __init__(self, kind: str, group: str, entries: Sequence[Info[T]]) -> None:
+        self.kind, self.group = kind, group
+        self._own: dict[str, Info[T]] = {}
+        for info in entries:
+            if info.name in self._own:
+                raise PluginError(f"Two {kind}s are named '{info.name}'; rename one of them.")
+            self._own[info.name] = info
+
+    def find(self, name: str) -> Info[T]:
+        """The entry called ``name``.
+
+        Raises:
+            UnknownName: nothing has that name; the message suggests the nearest.
+            PluginError: the plug-in of that name fails to load, or its name is taken twice.
+        """
+        plugins = [point for point in self._plugins() if point.name == name]
+        if name in self._own and not plugins:
+            return self._own[name]
+        if not plugins:
+            raise UnknownName(self.kind, name, self.names())
+        return self._load(plugins)
+
+    def names(self) -> list[str]:
+        """Every name that can be asked for, sorted."""
+        return sorted({*self._own, *(point.name for point in self._plugins())})
+
+    def provenance(self, name: str) -> dict[str, str]:
+        """Name, distribution and version of an entry, as recorded with every result."""
+        for listing in self.listings():
+            if listing.name == name:
+                return {"name": name, "source": listing.source, "version": listing.version}
+        raise UnknownName(self.kind, name, self.names())
+
+    def listings(self, check: bool = False) -> Iterator[Listing]:
+        """A line for each entry; with ``check``, plug-ins are loaded and their errors told."""
+        for info in self._own.values():
+            yield Listing(self.kind, info.name, "fsl-sweep", "", info.description)
+        for point in self._plugins():
+            description, error = "", None
+            if check:
+                try:
+                    same_name = [p for p in self._plugins() if p.name == point.name]
+                    description = self._load(same_name).description
+                except PluginError as failure:
+                    error = str(failure)
+            source, version = _distribution(point)
+            yield Listing(self.kind, point.name, source, version, description, error)
+
+    def _plugins(self) -> list[EntryPoint]:
+        return sorted(entry_points(group=self.group), key=lambda point: (point.name, point.value))
+
+    def _load(self, points: list[EntryPoint]) -> Info[T]:
+        point = points[0]
+        origin = f"{self.kind} plug-in '{point.name}' ({_distribution(point)[0]})"
+        if len(points) > 1 or point.name in self._own:
+            others = [_distribution(other)[0] for other in points[1:]] or ["fsl-sweep itself"]
+            raise PluginError(
+                f"The {origin} takes a name that {', '.join(others)} has too; "
+                "uninstall one of them or rename the entry point."
+            )
+        try:
+            loaded: Any = point.load()
+        except Exception as failure:  # a stranger's module may raise anything at import
+            raise PluginError(
+                f"The {origin} does not load: {type(failure).__name__}: {failure}. "
+                f"Its entry point is '{point.value}'."
+            ) from failure
+        if not isinstance(loaded, Info) or loaded.name != point.name:
+            raise PluginError(
+                f"The {origin} must point at a fsl_sweep.orchestrator.catalogue.Info "
+                f"named '{point.name}'; '{point.value}' is {loaded!r}."
+            )
+        return loaded
+
+
+def _distribution(point: EntryPoint) -> tuple[str, str]:
+    if point.dist is None:
+        return "unknown distribution", ""
+    return point.dist.name, point.dist.version

@@ -1,0 +1,38 @@
+"""``fsl-sweep plugins``: every part that a sweep file can name."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from fsl_sweep.orchestrator.catalogue import Catalogue, Listing
+
+
+def plugins(
+    check: Annotated[
+        bool, typer.Option("--check", help="Load third parties' parts and say which fail.")
+    ] = False,
+) -> int:
+    """List learners, backbones, benchmarks and selectors: ours and third parties'."""
+    listings = [listing for c in _catalogues() for listing in c.listings(check)]
+    table = Table("kind", "name", "from", "description", box=None, pad_edge=False)
+    for listing in listings:
+        table.add_row(
+            listing.kind, listing.name, _source(listing), listing.error or listing.description
+        )
+    Console(highlight=False).print(table)
+    return 1 if any(listing.error for listing in listings) else 0
+
+
+def _catalogues() -> Iterator[Catalogue[Any]]:
+    from fsl_sweep.datasets.catalogue import BENCHMARKS
+    from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
+    from fsl_sweep.orchestrator.selectors import HYPERPARAMETER_SELECTORS, SNAPSHOT_SELECTORS
+
+    yield from (LEARNERS, BACKBONES, BENCHMARKS, SNAPSHOT_SELECTORS, HYPERPARAMETER_SELECTORS)
+
+
+def _source(listing: Listing) -> str:
+    return f"{listing.source} {listing.version}".strip()

@@ -1,0 +1,258 @@
+"""What ``fsl-sweep run`` and ``fsl-sweep trial`` do: prepare, show the plan, execute."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.opening import open_benchmark
+from fsl_sweep.orchestrator.config import EpisodicTraining, TrialSpec
+from fsl_sweep.orchestrator.environment import environment
+from fsl_sweep.orchestrator.errors import ConfigError, MissingData, UnknownName, did_you_mean
+from fsl_sweep.orchestrator.evaluation import CommonTasks
+from fsl_sweep.orchestrator.ledger import Ledger
+from fsl_sweep.orchestrator.lock import run_lock
+from fsl_sweep.orchestrator.plan import Plan
+from fsl_sweep.orchestrator.progress import LiveProgress, PlainProgress, trial_label
+from fsl_sweep.orchestrator.records import TrialEnd
+from fsl_sweep.orchestrator.resolve import check_feasible, plan_sweep
+from fsl_sweep.orchestrator.selectors import HYPERPARAMETER_SELECTORS, SNAPSHOT_SELECTORS
+from fsl_sweep.orchestrator.sweepfile import SweepFile, load_sweep
+from fsl_sweep.orchestrator.tensorboard import LiveView
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A sweep that has been read and planned, and the folder that it goes to."""
+
+    sweep: SweepFile
+    plan: Plan
+    ledger: Ledger
+    only: tuple[str, ...]
+
+    @property
+    def root(self) -> Path | None:
+        """Where the benchmark's files are, if the file says so."""
+        root = self.sweep.config.benchmark.options.get("root")
+        return Path(root) if root else None
+
+
+def prepare(
+    name_or_path: str, output: Path | None, overrides: list[str], only: list[str]
+) -> Prepared:
+    """Read and plan a sweep; nothing is written and no data is touched.
+
+    Raises:
+        ConfigError: anything wrong with the file, an option, or a name in it.
+    """
+    sweep = load_sweep(name_or_path, overrides)
+    plan = plan_sweep(sweep)
+    config = sweep.config
+    for method in only:
+        if method not in config.methods:
+            problem = f"unknown method '{method}'; {did_you_mean(method, config.methods)}"
+            raise ConfigError(sweep.where, "--only", problem)
+    for kind, catalogue, names in (
+        ("snapshot", SNAPSHOT_SELECTORS, config.selectors.snapshot),
+        ("hyperparameter", HYPERPARAMETER_SELECTORS, config.selectors.hyperparameter),
+    ):
+        for number, name in enumerate(names):
+            try:
+                catalogue.find(name)
+            except UnknownName as failure:
+                path = f"selectors.{kind}.{number}"
+                raise ConfigError(sweep.where, path, str(failure)) from None
+    ledger = Ledger(output or Path("runs") / config.name)
+    return Prepared(sweep, plan, ledger, tuple(only))
+
+
+def show_plan(prepared: Prepared) -> int:
+    """Print trials, cost and what is done already; then what data is missing, if any.
+
+    Returns:
+        The exit code: 2 where data is missing, else 0.
+    """
+    console = Console(highlight=False, soft_wrap=True)
+    plan, pending = prepared.plan, prepared.ledger.pending(prepared.plan)
+    steps = sum(spec.epochs * spec.batches for spec in pending.values())
+    images = sum(spec.epochs * spec.batches * images_a_step(spec) for spec in pending.values())
+    console.print(f"{plan.name}: {len(plan.specs)} trials of {len(plan.methods)} methods")
+    console.print(f"run folder: {prepared.ledger.path}")
+    for number, trial in enumerate(plan.trials):
+        label = trial_label(trial.method, trial.hyperparameters, trial.spec.seed)
+        state = "to run" if trial.id in pending else "done"
+        console.print(f"  {number:4d}  {trial.id}  {state:6}  {label}")
+    done = len(plan.specs) - len(pending)
+    console.print(f"done already: {done}; to run: {len(pending)}")
+    console.print(f"to train: {steps:,} gradient steps over {images:,} images")
+    seconds = _expected_seconds(prepared, pending)
+    if seconds is not None:
+        console.print(f"expected: {seconds / 3600:.2f} trial-hours, from the trials done already")
+    for caution in plan.cautions:
+        console.print(f"caution: {caution}")
+    for name in prepared.ledger.unplanned(plan):
+        console.print(f"no longer planned, left out of the report: {name}")
+    try:
+        check_feasible(plan, _open(prepared))
+    except MissingData as missing:
+        print(f"fsl-sweep: {missing}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def images_a_step(spec: TrialSpec) -> int:
+    """Images that one gradient step passes through the backbone."""
+    train = spec.train
+    if isinstance(train, EpisodicTraining):
+        return train.tasks_per_batch * train.way * (train.shot + train.query)
+    return train.batch_size
+
+
+def execute(prepared: Prepared, address: str | None, progress: bool) -> int:
+    """Run every pending trial; with nothing pending, Ray is not even started.
+
+    Returns:
+        How many trials failed.
+    """
+    benchmark = _open(prepared)
+    with _recording(prepared, benchmark) as plan:
+        pending = {
+            trial: spec
+            for trial, spec in prepared.ledger.pending(plan).items()
+            if not prepared.only or trial in _trials_of(plan, prepared.only)
+        }
+        if not pending:
+            return 0
+        # The rest of this function needs Ray; a second run of a finished sweep does not.
+        from fsl_sweep.orchestrator.sweep import run_trials
+
+        config = prepared.sweep.config
+        _note_environment(prepared.ledger)
+        with ExitStack() as stack:
+            view = LiveView(prepared.ledger.path / "tensorboard", prepared.ledger.histories(plan))
+            listeners = [stack.enter_context(view)]
+            if progress:
+                listeners.append(stack.enter_context(_progress(plan, list(pending))))
+            run_trials(
+                prepared.ledger,
+                pending,
+                benchmark.fingerprint,
+                prepared.root,
+                config.resources,
+                config.retries,
+                listeners,
+                address,
+            )
+        left = prepared.ledger.pending(plan)
+        return sum(trial in left for trial in pending)
+
+
+def execute_one(prepared: Prepared, index: int) -> TrialEnd:
+    """Run one trial of the plan in this process, without Ray.
+
+    Raises:
+        ConfigError: there is no trial of that number.
+    """
+    from fsl_sweep.orchestrator.trial import Trial, use_threads
+
+    if not 0 <= index < len(prepared.plan.trials):
+        last = len(prepared.plan.trials) - 1
+        raise ConfigError("--index", str(index), f"the plan's trials are numbered 0 to {last}")
+    benchmark = _open(prepared)
+    with _recording(prepared, benchmark) as plan:
+        planned = plan.trials[index]
+        storage = prepared.ledger.trial(planned.id)
+        if storage.unfinished(planned):
+            _note_environment(prepared.ledger)
+            use_threads(prepared.sweep.config.resources.cpu)
+            with PlainProgress(plan, [planned.id], sys.stdout) as lines:
+                lines.started(planned.id)
+                for record in Trial(planned.spec, storage, benchmark).run():
+                    lines.measured(planned.id, record)
+        end = storage.history(planned).end or TrialEnd("failed", "its records are damaged")
+        label = trial_label(planned.method, planned.hyperparameters, planned.spec.seed)
+        print(f"{label}: {end.status}{': ' + end.reason if end.reason else ''}")
+        return end
+
+
+@contextmanager
+def _recording(prepared: Prepared, benchmark: Benchmark) -> Iterator[Plan]:
+    """Hold the run folder's lock, with the plan and the common tasks recorded in it."""
+    check_feasible(prepared.plan, benchmark)
+    plan = dataclasses.replace(prepared.plan, fingerprint=benchmark.fingerprint)
+    ledger = prepared.ledger
+    with run_lock(ledger.path):
+        ledger.folder.sweep_unfinished()
+        ledger.write_plan(plan, prepared.sweep.text)
+        _write_tasks(prepared, benchmark)
+        yield plan
+
+
+def _open(prepared: Prepared) -> Benchmark:
+    benchmark = prepared.plan.trials[0].spec.benchmark
+    return open_benchmark(benchmark.name, benchmark.options, prepared.root)
+
+
+def _trials_of(plan: Plan, methods: tuple[str, ...]) -> set[str]:
+    return {trial.id for trial in plan.trials if trial.method in methods}
+
+
+def _write_tasks(prepared: Prepared, benchmark: Benchmark) -> None:
+    config = prepared.sweep.config
+    drawn = CommonTasks.draw(benchmark, config.episode, config.evaluation)
+    for (measure, task_set), episodes in drawn.episodes.items():
+        content = {
+            "fingerprint": benchmark.fingerprint,
+            "seed": config.evaluation.seed,
+            "episode": config.episode.model_dump(mode="json"),
+            "classes": episodes.classes.tolist(),
+        }
+        name = f"tasks/{measure}-{task_set}.json"
+        if _read_json(prepared.ledger, name) != content:
+            prepared.ledger.write_note(name, content)
+
+
+def _note_environment(ledger: Ledger) -> None:
+    """Add this machine to ``environment.json``, unless it stands there already."""
+    noted = _read_json(ledger, "environment.json")
+    machines = noted.get("machines", []) if isinstance(noted, dict) else []
+    here = environment()
+    if here not in machines:
+        ledger.write_note("environment.json", {"machines": [*machines, here]})
+
+
+def _read_json(ledger: Ledger, name: str) -> object:
+    data = ledger.folder.read(name)
+    try:
+        return None if data is None else json.loads(data)
+    except ValueError:
+        return None
+
+
+def _progress(plan: Plan, pending: list[str]) -> LiveProgress | PlainProgress:
+    console = Console(stderr=True)
+    if console.is_terminal:
+        return LiveProgress(plan, pending, console)
+    return PlainProgress(plan, pending, sys.stderr)
+
+
+def _expected_seconds(prepared: Prepared, pending: dict[str, TrialSpec]) -> float | None:
+    """Trial-seconds left, from the pace per image of the trials that are done; None without any."""
+    seconds, images = 0.0, 0
+    for trial, history in zip(
+        prepared.plan.trials, prepared.ledger.histories(prepared.plan), strict=True
+    ):
+        if history.complete:
+            curves = history.curves
+            seconds += float(curves["train_seconds"].sum() + curves["evaluation_seconds"].sum())
+            images += trial.spec.epochs * trial.spec.batches * images_a_step(trial.spec)
+    if not images:
+        return None
+    left = sum(s.epochs * s.batches * images_a_step(s) for s in pending.values())
+    return left * seconds / images

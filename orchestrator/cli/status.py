@@ -1,0 +1,44 @@
+"""``fsl-sweep status``: what is planned, done, running and failed, and why each failed."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+
+
+def status(run: RunFolder) -> int:
+    """Count planned, done, running and failed trials, and say why each failed."""
+    from fsl_sweep.orchestrator.errors import RunFolderError
+    from fsl_sweep.orchestrator.ledger import Ledger
+    from fsl_sweep.orchestrator.lock import holder_of
+    from fsl_sweep.orchestrator.progress import trial_label
+
+    ledger = Ledger(run)
+    plan = ledger.read_plan()
+    if plan is None:
+        raise RunFolderError(f"{run} is not a run folder: it has no plan.json.")
+    counts: Counter[str] = Counter()
+    lines: list[str] = []
+    for history in {h.trial: h for h in ledger.histories(plan)}.values():
+        label = trial_label(history.method, history.hyperparameters, history.seed)
+        begun = len(history.epochs) > 0
+        state = history.end.status if history.end else "begun" if begun else "not begun"
+        counts[state] += 1
+        if history.end and history.end.reason:
+            lines.append(f"  {history.trial}  {label}: {state}, {history.end.reason}")
+        elif state == "begun":
+            lines.append(f"  {history.trial}  {label}: {history.epochs[-1]} epochs recorded")
+        lines += [f"  {history.trial}  {label}: damaged, {name}" for name in history.damaged]
+    holder = holder_of(run)
+    print(f"{plan.name}: {len(plan.specs)} trials planned")
+    print(", ".join(f"{number} {state}" for state, number in sorted(counts.items())))
+    print(f"running now: {holder}" if holder else "no run is active")
+    print("\n".join(lines), end="\n" if lines else "")
+    left_out = ledger.unplanned(plan)
+    if left_out:
+        print(f"no longer planned: {', '.join(left_out)}")
+    complete = counts["done"] + counts["budget"] == len(plan.specs)
+    return 0 if complete else 1

@@ -1,0 +1,217 @@
+"""The sweep file's grammar: frozen models that say what may be written, and nothing else.
+
+``SweepConfig`` is the file; ``TrialSpec`` is one fully resolved trial, whose hash is its id.
+Names of learners, backbones, benchmarks and selectors are checked elsewhere, against their
+catalogues: this module knows shapes and ranges alone.
+"""
+
+import hashlib
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Count = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Model(BaseModel):
+    """Base of every part of the file: read-only, no unknown keys, no silent conversions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Named(Model):
+    """A catalogue entry and the options that it was given."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+    name: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Everything but the name."""
+        return dict(self.model_extra or {})
+
+
+class Episode(Model):
+    """How snapshots are measured: ``way`` classes, ``shot`` support and ``query`` queries each."""
+
+    way: Annotated[int, Field(ge=2)] = 5
+    shot: Count = 1
+    query: Count = 15
+
+
+class Evaluation(Model):
+    """The common tasks: how many in each set, from which seed, and after which epochs."""
+
+    selection_tasks: Annotated[int, Field(ge=2)] = 1000
+    report_tasks: Annotated[int, Field(ge=2)] = 1000
+    seed: Seed = 0
+    every: Count = 1
+
+
+class Optimizer(Model):
+    """Stochastic gradient descent or Adam."""
+
+    name: Literal["sgd", "adam"] = "sgd"
+    lr: Positive = 0.1
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    nesterov: bool = True
+    weight_decay: NotNegative = 5e-4
+
+    @model_validator(mode="after")
+    def _nesterov_needs_momentum(self) -> "Optimizer":
+        if self.name == "sgd" and self.nesterov and self.momentum == 0:
+            raise ValueError("nesterov needs a momentum above 0; set nesterov: false")
+        return self
+
+
+class EpisodicTraining(Model):
+    """The training episode, free of the episode that snapshots are measured with."""
+
+    way: Annotated[int, Field(ge=2)] = 5
+    shot: Count = 5
+    query: Count = 15
+    tasks_per_batch: Count = 4
+    fixed_support: bool = False
+
+
+class BatchTraining(Model):
+    """Ordinary supervised batches of base-class images."""
+
+    batch_size: Annotated[int, Field(ge=2)] = 128
+
+
+class Budget(Model):
+    """Wall-clock limit of one trial, training and measuring together."""
+
+    seconds: Positive
+
+
+class Resources(Model):
+    """What one trial reserves. ``gpu: auto`` is one where the cluster has any, else none."""
+
+    cpu: Count = 1
+    gpu: Literal["auto"] | NotNegative = "auto"
+
+
+class Selectors(Model):
+    """The strategies to compare: every snapshot selector with every hyperparameter selector."""
+
+    snapshot: Annotated[list[str], Field(min_length=1)] = [
+        "last",
+        "train_loss",
+        "base",
+        "val",
+        "oracle",
+    ]
+    hyperparameter: Annotated[list[str], Field(min_length=1)] = ["base", "val", "oracle"]
+
+
+class SweepConfig(Model):
+    """A sweep file. ``defaults`` and ``methods`` may hold axes, so they stay open mappings."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    benchmark: Named
+    episode: Episode = Episode()
+    evaluation: Evaluation = Evaluation()
+    defaults: dict[str, Any] = {}
+    methods: Annotated[dict[str, dict[str, Any]], Field(min_length=1)]
+    seeds: Annotated[list[Seed], Field(min_length=1)] = [0]
+    samples: Count | None = None
+    seed: Seed = 0
+    selectors: Selectors = Selectors()
+    resources: Resources = Resources()
+    retries: Annotated[int, Field(ge=0)] = 2
+    budget: Budget | None = None
+
+    @model_validator(mode="after")
+    def _no_repeats(self) -> "SweepConfig":
+        for key, values in (
+            ("seeds", self.seeds),
+            ("selectors.snapshot", self.selectors.snapshot),
+            ("selectors.hyperparameter", self.selectors.hyperparameter),
+        ):
+            if len(set(values)) != len(values):
+                raise ValueError(f"{key} repeats a value: {values}")
+        return self
+
+
+class MethodConfig(Model):
+    """One hyperparameter configuration of a method, before its names are looked up.
+
+    ``schedule`` maps an epoch (0 is the first) to the learning rate that holds from then on, or,
+    with ``relative: true`` among its keys, to a factor of ``optimizer.lr``.
+    """
+
+    learner: Named
+    backbone: Named
+    optimizer: Optimizer = Optimizer()
+    schedule: dict[int | Literal["relative"], Any] = {}
+    epochs: Count = 60
+    batches: Count = 1000
+    augment: str = "none"
+    precision: Literal["fp32", "bf16"] = "fp32"
+    train: dict[str, Any] = {}
+
+
+class TrialSpec(Model):
+    """One trial, fully resolved: equal specifications give equal results.
+
+    Attributes:
+        schedule: (first epoch, learning rate) pairs, ascending, beginning at epoch 0.
+        fold: class fold, or None for a trial on all base classes.
+    """
+
+    benchmark: Named
+    episode: Episode
+    evaluation: Evaluation
+    learner: Named
+    backbone: Named
+    optimizer: Optimizer
+    schedule: list[tuple[int, float]]
+    epochs: Count
+    batches: Count
+    augment: str
+    precision: Literal["fp32", "bf16"]
+    train: EpisodicTraining | BatchTraining
+    budget: Budget | None
+    seed: Seed
+    fold: int | None = None
+
+    def canonical(self) -> dict[str, Any]:
+        """Plain data with every default filled in."""
+        return self.model_dump(mode="json")
+
+    @property
+    def id(self) -> str:
+        """The trial id, 16 hexadecimal digits."""
+        return digest(self.canonical())
+
+    @property
+    def configuration(self) -> str:
+        """Id of the hyperparameter configuration: the trial without its seed and fold."""
+        return digest({k: v for k, v in self.canonical().items() if k not in ("seed", "fold")})
+
+    @property
+    def recorded_epochs(self) -> list[int]:
+        """Epochs whose snapshots are measured, from 1: every ``every``-th and the last."""
+        every = self.evaluation.every
+        return [e for e in range(1, self.epochs + 1) if e % every == 0 or e == self.epochs]
+
+    @classmethod
+    def from_canonical(cls, plain: dict[str, Any]) -> "TrialSpec":
+        """The inverse of ``canonical``; raises pydantic.ValidationError on anything else."""
+        return cls.model_validate(plain, strict=False)
+
+
+def canonical_json(value: Any) -> str:
+    """The one JSON text of a plain value: sorted keys, no spaces, no NaN."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest(value: Any, length: int = 16) -> str:
+    """The first hexadecimal digits of the SHA-256 of a plain value."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]

@@ -1,0 +1,102 @@
+"""Everything that fsl-sweep raises on purpose.
+
+    FslSweepError
+    |-- UserError                  a mistake that the caller can mend: exit code 2, no traceback
+    |   |-- ConfigError            the sweep file, or a value given on the command line
+    |   |-- UnknownName            a learner, backbone, benchmark or selector that does not exist
+    |   |-- MissingData            a benchmark's files are not on this machine
+    |   |-- BadData                files are there, but damaged, hostile or too few
+    |   |-- RunFolderError         the run folder is locked, another sweep's, or cannot be written
+    |   `-- PluginError            a plug-in that was asked for does not load or clashes
+    |-- SealedMeasurement          a selector read a measure that it did not declare
+    |-- SelectionError             a selector had nothing to choose from, or chose what is not there
+    `-- TrialFailure               a trial cannot go on, for a reason that repeating would not mend
+
+Messages are full sentences: what happened, where, and what to do about it.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class FslSweepError(Exception):
+    """Base of every error that fsl-sweep raises on purpose."""
+
+
+class UserError(FslSweepError):
+    """A mistake that the caller can mend. The command line prints it and exits with 2."""
+
+
+class ConfigError(UserError):
+    """A sweep file, or a value given in its place, that cannot be used.
+
+    Args:
+        where: the file (or ``--set``) that holds the value.
+        path: the dotted key path, such as ``methods.PN.learner.name``; may be empty.
+        problem: what is wrong with it and what to write instead.
+    """
+
+    def __init__(self, where: str, path: str, problem: str) -> None:
+        super().__init__(": ".join(part for part in (where, path, problem) if part))
+        self.where, self.path, self.problem = where, path, problem
+
+    def __reduce__(self) -> tuple[type["ConfigError"], tuple[str, str, str]]:
+        return ConfigError, (self.where, self.path, self.problem)
+
+
+class UnknownName(UserError):
+    """A name that no catalogue entry and no plug-in has."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(known)
+        super().__init__(f"unknown {kind} '{name}'; {did_you_mean(name, self.known)}")
+
+    def __reduce__(self) -> tuple[type["UnknownName"], tuple[str, str, tuple[str, ...]]]:
+        return UnknownName, (self.kind, self.name, self.known)
+
+
+class MissingData(UserError):
+    """A benchmark's files are not on this machine; the message says how to get them."""
+
+
+class BadData(UserError):
+    """A data file that is damaged, hostile, or too small for what is asked of it."""
+
+
+class RunFolderError(UserError):
+    """A run folder that cannot be used: locked, another sweep's, changed data, or read-only."""
+
+
+class PluginError(UserError):
+    """A plug-in that was referenced cannot be loaded, or takes a name that is taken."""
+
+
+class SealedMeasurement(FslSweepError):
+    """A selector read a measure that it did not declare in its ``needs``."""
+
+    def __init__(self, selector: str, measure: str) -> None:
+        super().__init__(
+            f"Selector '{selector}' read '{measure}', which it did not declare. "
+            f"Add '{measure}' to its `needs`, or choose without it."
+        )
+        self.selector, self.measure = selector, measure
+
+    def __reduce__(self) -> tuple[type["SealedMeasurement"], tuple[str, str]]:
+        return SealedMeasurement, (self.selector, self.measure)
+
+
+class SelectionError(FslSweepError):
+    """A selector had nothing to choose from, or chose what is not there."""
+
+
+class TrialFailure(FslSweepError):
+    """A trial cannot go on, and running it again would end the same way (a NaN loss)."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`` did you mean 'x'?`` for the nearest known name, else the list of what is known."""
+    names = sorted(known)
+    near = get_close_matches(name, names, n=1, cutoff=0.5)
+    if near:
+        return f"did you mean '{near[0]}'?"
+    return f"known: {', '.join(names)}" if names else "none is known"

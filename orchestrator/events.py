@@ -1,0 +1,21 @@
+"""What a running sweep tells whoever listens: a progress display, the TensorBoard view."""
+
+from typing import Protocol
+
+from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd
+
+
+class SweepListener(Protocol):
+    """Hears of each trial as it goes. Calls come from one thread of the driver, in order."""
+
+    def started(self, trial: str) -> None:
+        """A trial began, or began again after a failure."""
+
+    def measured(self, trial: str, record: EpochRecord) -> None:
+        """An epoch of a trial was measured and recorded."""
+
+    def failed_once(self, trial: str, reason: str) -> None:
+        """A trial failed and will be tried again from its last recorded epoch."""
+
+    def ended(self, trial: str, end: TrialEnd) -> None:
+        """A trial ended for good."""

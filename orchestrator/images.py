@@ -1,0 +1,43 @@
+"""From pool indices to normalised images on the learner's device."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.pool import ImagePool
+
+
+class PoolImages:
+    """Images of one pool as float tensors.
+
+    On a GPU the whole uint8 pool is kept on the device where a quarter of its free memory holds
+    it, so that no step waits for a copy; elsewhere images are gathered from the memory map.
+    """
+
+    def __init__(self, pool: ImagePool, benchmark: Benchmark, device: torch.device) -> None:
+        self.pool, self.device = pool, device
+        shape = (1, -1, 1, 1)
+        self._mean = torch.tensor(benchmark.pixel_mean, dtype=torch.float32, device=device).view(
+            shape
+        )
+        self._std = torch.tensor(benchmark.pixel_std, dtype=torch.float32, device=device).view(
+            shape
+        )
+        self._resident: Tensor | None = None
+        if device.type == "cuda" and pool.images.nbytes * 4 < torch.cuda.mem_get_info(device)[0]:
+            self._resident = torch.from_numpy(np.array(pool.images)).to(device)
+
+    def unit(self, indices: np.ndarray) -> Tensor:
+        """Images with values in [0, 1], float32 ``[*indices.shape, C, H, W]``."""
+        flat = indices.reshape(-1)
+        if self._resident is not None:
+            raw = self._resident[torch.from_numpy(flat).to(self.device)]
+        else:
+            raw = torch.from_numpy(self.pool.images[flat]).to(self.device)
+        return raw.float().div_(255).view(*indices.shape, *raw.shape[1:])
+
+    def normalised(self, images: Tensor) -> Tensor:
+        """Zero mean and unit variance a channel, by the training images' statistics."""
+        flat = images.view(-1, *images.shape[-3:])
+        return ((flat - self._mean) / self._std).view(images.shape)

@@ -1,0 +1,111 @@
+"""One run at a time in a run folder."""
+
+import fcntl
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fsl_sweep.orchestrator.errors import RunFolderError
+
+BEAT_SECONDS = 15.0
+STALE_SECONDS = 120.0
+
+
+@contextmanager
+def run_lock(folder: Path) -> Iterator[None]:
+    """Hold ``folder/lock`` for the length of the block.
+
+    Within a host the kernel's file lock decides, and it dies with its process. Between hosts that
+    share the folder without shared file locks, the holder touches the file every 15 seconds, and
+    a holder elsewhere counts as dead after two minutes of silence.
+
+    Raises:
+        RunFolderError: another run holds the lock (its host and pid are named), or the folder
+            cannot be written.
+    """
+    path = folder / "lock"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as failure:
+        raise RunFolderError(
+            f"The run folder {folder} cannot be written: {failure.strerror}. "
+            "Choose another with -o, or mend its permissions."
+        ) from failure
+    try:
+        _acquire(descriptor, path)
+        stop = threading.Event()
+        beat = threading.Thread(target=_beat, args=(descriptor, stop), daemon=True)
+        beat.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            beat.join()
+            os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def holder_of(folder: Path) -> str | None:
+    """Who runs in ``folder`` now (``process 7 on host``), or None."""
+    path = folder / "lock"
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        holder = _holder(descriptor)
+        if holder.get("host") != socket.gethostname():
+            silent = time.time() - os.fstat(descriptor).st_mtime >= STALE_SECONDS
+            return None if silent or not holder else _named(holder)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _named(holder)
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def _acquire(descriptor: int, path: Path) -> None:
+    holder = _holder(descriptor)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise _held(path, holder) from None
+    elsewhere = holder.get("host") not in (None, socket.gethostname())
+    if elsewhere and time.time() - os.fstat(descriptor).st_mtime < STALE_SECONDS:
+        raise _held(path, holder)
+    os.ftruncate(descriptor, 0)
+    mine = {"host": socket.gethostname(), "pid": os.getpid()}
+    os.pwrite(descriptor, json.dumps(mine).encode(), 0)
+
+
+def _holder(descriptor: int) -> dict[str, Any]:
+    try:
+        holder = json.loads(os.pread(descriptor, 4096, 0) or b"{}")
+    except ValueError:
+        return {}
+    return holder if isinstance(holder, dict) else {}
+
+
+def _named(holder: dict[str, Any]) -> str:
+    return f"process {holder.get('pid', 'unknown')} on {holder.get('host', 'an unknown host')}"
+
+
+def _held(path: Path, holder: dict[str, Any]) -> RunFolderError:
+    return RunFolderError(
+        f"{path.parent} is in use by {_named(holder)}. Wait for it or stop it; if that process is "
+        f"gone for good, its lock expires {STALE_SECONDS:.0f} seconds after its last sign of life."
+    )
+
+
+def _beat(descriptor: int, stop: threading.Event) -> None:
+    while not stop.wait(BEAT_SECONDS):
+        os.utime(descriptor)

@@ -1,0 +1,115 @@
+"""The plan: every trial that a sweep consists of, as recorded in ``plan.json``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fsl_sweep.orchestrator.config import Selectors, TrialSpec
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class PlannedTrial:
+    """One trial as one method planned it.
+
+    Two methods may plan the same trial: its id is the hash of the specification, not of a name.
+
+    Attributes:
+        id: the trial id.
+        method: the method's name in the sweep file.
+        configuration: id of the hyperparameter configuration.
+        hyperparameters: axis values by dotted path.
+        spec: the resolved specification.
+    """
+
+    id: str
+    method: str
+    configuration: str
+    hyperparameters: Mapping[str, Any]
+    spec: TrialSpec
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep's trials and what its report needs to know.
+
+    Attributes:
+        name: the sweep's name.
+        sweep: SHA-256 of the sweep's content, 16 hexadecimal digits.
+        fingerprint: of the benchmark's content, once it was opened.
+        trials: in the order of the file: method, configuration, seed.
+        selectors: the strategies that the file asks for.
+        parts: name, source and version of every learner, backbone, benchmark in use.
+        cautions: what a person should know before trusting the plan.
+    """
+
+    name: str
+    sweep: str
+    fingerprint: str | None
+    trials: tuple[PlannedTrial, ...]
+    selectors: Selectors
+    parts: Mapping[str, Any]
+    cautions: tuple[str, ...] = ()
+
+    @property
+    def specs(self) -> dict[str, TrialSpec]:
+        """Each distinct trial's specification by id, in plan order."""
+        return {trial.id: trial.spec for trial in self.trials}
+
+    @property
+    def methods(self) -> list[str]:
+        """Method names in plan order."""
+        return list(dict.fromkeys(trial.method for trial in self.trials))
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain data for ``plan.json``."""
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "sweep": self.sweep,
+            "fingerprint": self.fingerprint,
+            "selectors": self.selectors.model_dump(mode="json"),
+            "parts": dict(self.parts),
+            "cautions": list(self.cautions),
+            "trials": [
+                {
+                    "id": trial.id,
+                    "method": trial.method,
+                    "configuration": trial.configuration,
+                    "hyperparameters": dict(trial.hyperparameters),
+                    "spec": trial.spec.canonical(),
+                }
+                for trial in self.trials
+            ],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Plan":
+        """The inverse of ``to_plain``.
+
+        Raises:
+            ValueError, KeyError, TypeError: it is not a plan of this format.
+        """
+        if plain["format"] != FORMAT:
+            raise ValueError(f"plan format {plain['format']!r}; this version reads {FORMAT}")
+        trials = tuple(
+            PlannedTrial(
+                id=trial["id"],
+                method=trial["method"],
+                configuration=trial["configuration"],
+                hyperparameters=trial["hyperparameters"],
+                spec=TrialSpec.from_canonical(trial["spec"]),
+            )
+            for trial in plain["trials"]
+        )
+        selectors = Selectors.model_validate(plain["selectors"])
+        return cls(
+            name=plain["name"],
+            sweep=plain["sweep"],
+            fingerprint=plain["fingerprint"],
+            trials=trials,
+            selectors=selectors,
+            parts=plain["parts"],
+            cautions=tuple(plain["cautions"]),
+        )

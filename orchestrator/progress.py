@@ -1,0 +1,193 @@
+"""What a person sees while a sweep runs: a live view on a terminal, plain lines elsewhere."""
+
+import time
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from fsl_sweep.orchestrator.plan import Plan
+from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS, EpochRecord, TrialEnd
+
+_ROWS = 12
+
+
+@dataclass
+class _Running:
+    label: str
+    epochs: int
+    record: EpochRecord | None = None
+    failures: int = 0
+    since: float = field(default_factory=time.monotonic)
+
+
+class _Counts:
+    """What both displays keep: which trials run, what is left, how long it may take."""
+
+    def __init__(self, plan: Plan, pending: list[str]) -> None:
+        self.labels = {
+            t.id: trial_label(t.method, t.hyperparameters, t.spec.seed) for t in plan.trials
+        }
+        self.epochs = {trial: len(plan.specs[trial].recorded_epochs) for trial in pending}
+        self.total, self.ended, self.failed = len(pending), 0, 0
+        self.running: dict[str, _Running] = {}
+        self.measured, self.skipped = 0, 0
+        self.begun = time.monotonic()
+
+    def start(self, trial: str) -> None:
+        self.running.setdefault(trial, _Running(self.labels[trial], self.epochs[trial]))
+
+    def measure(self, trial: str, record: EpochRecord) -> None:
+        self.start(trial)
+        self.running[trial].record = record
+        self.measured += 1
+
+    def end(self, trial: str, end: TrialEnd) -> None:
+        self.running.pop(trial, None)
+        self.ended += 1
+        self.failed += end.status == "failed"
+
+    def eta(self) -> float | None:
+        """Seconds left at the pace so far; None before there is one."""
+        if self.measured < 2:
+            return None
+        left = sum(self.epochs.values()) - self.measured
+        return max(0.0, left * (time.monotonic() - self.begun) / self.measured)
+
+
+class PlainProgress:
+    """One line an epoch at most, for logs and pipes."""
+
+    def __init__(self, plan: Plan, pending: list[str], stream: TextIO) -> None:
+        self._counts, self._stream = _Counts(plan, pending), stream
+
+    def __enter__(self) -> "PlainProgress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def started(self, trial: str) -> None:
+        """Nothing to say yet."""
+        self._counts.start(trial)
+
+    def measured(self, trial: str, record: EpochRecord) -> None:
+        """A line with the epoch's loss and generalisation measures."""
+        self._counts.measure(trial, record)
+        running = self._counts.running[trial]
+        scores = "  ".join(f"{SHOWN_AS[m]} {_percent(record, m)}" for m in MEASURES)
+        self._say(
+            f"{running.label}  epoch {record.epoch}/{running.epochs}  "
+            f"loss {record.train_loss:.4f}  {scores}"
+        )
+
+    def failed_once(self, trial: str, reason: str) -> None:
+        """A line with the reason."""
+        self._say(f"{self._counts.labels[trial]}  failed, trying again: {reason}")
+
+    def ended(self, trial: str, end: TrialEnd) -> None:
+        """A line with how it ended and how many are left."""
+        self._counts.end(trial, end)
+        reason = f": {end.reason}" if end.reason else ""
+        counts = f"({self._counts.ended}/{self._counts.total} trials)"
+        self._say(f"{self._counts.labels[trial]}  {end.status}{reason}  {counts}")
+
+    def _say(self, line: str) -> None:
+        print(line, file=self._stream, flush=True)
+
+
+class LiveProgress:
+    """A bar over all trials with the time left, and a row for each running trial."""
+
+    def __init__(self, plan: Plan, pending: list[str], console: Console) -> None:
+        self._counts = _Counts(plan, pending)
+        self._notes: list[str] = []
+        self._bar = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TextColumn("epochs"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+        )
+        epochs = sum(self._counts.epochs.values())
+        self._task = self._bar.add_task(plan.name, total=epochs, left="starting")
+        self._live = Live(console=console, get_renderable=self._view, refresh_per_second=4)
+
+    def __enter__(self) -> "LiveProgress":
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def started(self, trial: str) -> None:
+        """Show a row for the trial."""
+        self._counts.start(trial)
+
+    def measured(self, trial: str, record: EpochRecord) -> None:
+        """Update the trial's row and the bar."""
+        self._counts.measure(trial, record)
+        self._advance()
+
+    def failed_once(self, trial: str, reason: str) -> None:
+        """Note the failure beneath the table."""
+        self._notes.append(f"{self._counts.labels[trial]} failed, trying again: {reason}")
+
+    def ended(self, trial: str, end: TrialEnd) -> None:
+        """Take the row away; note a failure beneath the table."""
+        self._counts.end(trial, end)
+        if end.status != "done":
+            self._notes.append(f"{self._counts.labels[trial]} {end.status}: {end.reason}")
+        self._advance()
+
+    def _advance(self) -> None:
+        eta = self._counts.eta()
+        left = "" if eta is None else f"{_clock(eta)} left"
+        self._bar.update(self._task, completed=self._counts.measured, left=left)
+
+    def _view(self) -> RenderableType:
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        table.add_column("trial", no_wrap=True, overflow="ellipsis", ratio=1)
+        for name in ("epoch", "loss", *(SHOWN_AS[m] for m in MEASURES)):
+            table.add_column(name, justify="right", no_wrap=True)
+        rows = list(self._counts.running.values())
+        for row in rows[:_ROWS]:
+            table.add_row(*_cells(row))
+        parts: list[RenderableType] = [self._bar, table]
+        if len(rows) > _ROWS:
+            parts.append(Text(f"and {len(rows) - _ROWS} more running", style="dim"))
+        done, total = self._counts.ended, self._counts.total
+        parts.append(Text(f"{done} of {total} trials ended, {self._counts.failed} failed", "dim"))
+        parts += [Text(note, style="yellow") for note in self._notes[-3:]]
+        return Group(*parts)
+
+
+def trial_label(method: str, hyperparameters: object, seed: int) -> str:
+    """``PN way=20 seed=1``: how a trial is called on screen."""
+    axes = hyperparameters if isinstance(hyperparameters, dict) else {}
+    settings = [f"{path.rpartition('.')[2]}={value}" for path, value in axes.items()]
+    return " ".join([method, *settings, f"seed={seed}"])
+
+
+def _cells(row: _Running) -> list[str]:
+    if row.record is None:
+        return [row.label, f"0/{row.epochs}", "", *("" for _ in MEASURES)]
+    loss = f"{row.record.train_loss:.4f}"
+    scores = [_percent(row.record, m) for m in MEASURES]
+    return [row.label, f"{row.record.epoch}/{row.epochs}", loss, *scores]
+
+
+def _percent(record: EpochRecord, measure: str) -> str:
+    return f"{100 * record.scores[measure, 'selection'].mean:.2f} %"  # type: ignore[index]
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

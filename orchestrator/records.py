@@ -1,0 +1,149 @@
+"""What a trial measures, as plain data: the vocabulary that both wings share.
+
+A *measure* is one of the three generalisation measures; a *task set* is one of the two sets of
+common tasks. Selectors see scores on ``selection`` tasks; reported numbers come from ``report``
+tasks, so that a maximum over snapshots is never reported on the tasks it was maximised on.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+Measure = Literal["base", "val", "novel"]
+TaskSet = Literal["selection", "report"]
+MEASURES: tuple[Measure, ...] = ("base", "val", "novel")
+TASK_SETS: tuple[TaskSet, ...] = ("selection", "report")
+SHOWN_AS = {"base": "BaseGen", "val": "ValGen", "novel": "NovelGen", "train_loss": "train loss"}
+
+CURVES = ("train_loss", "learning_rate", "train_seconds", "evaluation_seconds")
+
+Status = Literal["done", "failed", "budget"]
+
+
+@dataclass(frozen=True)
+class TaskScores:
+    """Per-task results of one snapshot on one set of common tasks.
+
+    Attributes:
+        correct: correctly classified queries of each task, int64 ``[T]``.
+        queries: queries of each task, int64 ``[T]``.
+    """
+
+    correct: np.ndarray
+    queries: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.correct.shape != self.queries.shape or self.correct.ndim != 1:
+            raise ValueError(f"shapes differ: {self.correct.shape} and {self.queries.shape}")
+
+    @property
+    def accuracy(self) -> np.ndarray:
+        """Accuracy of each task, float64 ``[T]`` in [0, 1]."""
+        return self.correct / self.queries
+
+    @property
+    def mean(self) -> float:
+        """Mean accuracy over tasks, in [0, 1]."""
+        return float(np.mean(self.accuracy))
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """Everything measured after one epoch of one trial.
+
+    Attributes:
+        epoch: 1 for the snapshot after the first epoch.
+        train_loss: mean training loss over the epoch's steps.
+        learning_rate: of the epoch's last step.
+        scores: results by (measure, task set).
+        train_seconds, evaluation_seconds: wall-clock cost.
+    """
+
+    epoch: int
+    train_loss: float
+    learning_rate: float
+    scores: Mapping[tuple[Measure, TaskSet], TaskScores]
+    train_seconds: float
+    evaluation_seconds: float
+
+
+@dataclass(frozen=True)
+class TrialEnd:
+    """How a trial ended.
+
+    Attributes:
+        status: ``done``, ``failed`` or ``budget`` (stopped by its time budget).
+        reason: why, for a person; empty when done.
+        retriable: whether running the sweep again should try it again.
+    """
+
+    status: Status
+    reason: str = ""
+    retriable: bool = False
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Results of every recorded snapshot of a trial on one set of common tasks.
+
+    Attributes:
+        means: mean accuracy of each snapshot, float64 ``[E]``.
+        load: reads per-task accuracies, float64 ``[E, T]``. Called on demand: most questions need
+            the means alone, and a thousand trials' tasks do not fit in memory at once.
+    """
+
+    means: np.ndarray
+    load: Callable[[], np.ndarray]
+
+    @classmethod
+    def from_accuracies(cls, accuracies: np.ndarray) -> "ScoreTable":
+        """A table of accuracies ``[E, T]`` that are in memory already."""
+        return cls(accuracies.mean(axis=1), lambda: accuracies)
+
+
+@dataclass(frozen=True)
+class TrialHistory:
+    """One planned trial and all that the ledger holds of it: what the analysis wing works on.
+
+    Attributes:
+        trial: the trial id.
+        method: a method that planned it (a trial that two methods share appears once for each).
+        configuration: id of its hyperparameter configuration: equal for trials of one method that
+            differ in seed or fold alone.
+        hyperparameters: the values of the grid axes (dotted key to value) that set this
+            configuration apart from the method's others.
+        seed: replicate.
+        fold: class fold, or None for a trial on all base classes.
+        epochs: recorded epochs, ascending, int64 ``[E]``.
+        curves: float64 ``[E]`` for each of CURVES.
+        scores: results by (measure, task set).
+        end: how the trial ended; None while it has not.
+        damaged: names of records that could not be read and were skipped.
+    """
+
+    trial: str
+    method: str
+    configuration: str
+    hyperparameters: Mapping[str, Any]
+    seed: int
+    fold: int | None
+    epochs: np.ndarray
+    curves: Mapping[str, np.ndarray]
+    scores: Mapping[tuple[Measure, TaskSet], ScoreTable]
+    end: TrialEnd | None = None
+    damaged: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the trial ended as planned, or by its budget after at least one epoch."""
+        ended = self.end is not None and self.end.status in ("done", "budget")
+        return ended and len(self.epochs) > 0
+
+    def index(self, epoch: int) -> int:
+        """Position of an epoch in the arrays. Raises KeyError if it was not recorded."""
+        found = np.flatnonzero(self.epochs == epoch)
+        if len(found) != 1:
+            raise KeyError(f"Trial {self.trial} has no record of epoch {epoch}.")
+        return int(found[0])

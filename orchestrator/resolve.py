@@ -1,0 +1,253 @@
+"""From a sweep file to a plan: names looked up, options checked, axes multiplied."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.catalogue import BENCHMARKS
+from fsl_sweep.datasets.episodes import EpisodeShape
+from fsl_sweep.learners.augmentation import AUGMENTATIONS
+from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
+from fsl_sweep.orchestrator.axes import expand
+from fsl_sweep.orchestrator.catalogue import Catalogue
+from fsl_sweep.orchestrator.config import (
+    BatchTraining,
+    EpisodicTraining,
+    MethodConfig,
+    Named,
+    SweepConfig,
+    TrialSpec,
+    digest,
+)
+from fsl_sweep.orchestrator.errors import BadData, ConfigError, UnknownName
+from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
+from fsl_sweep.orchestrator.sweepfile import SweepFile, config_error, validated
+
+# Sections whose keys a method overrides one by one. Others, a schedule above all, are replaced
+# whole: half of one schedule and half of another would be a third that nobody wrote.
+_MERGED = ("learner", "backbone", "optimizer", "train")
+_TRAINING = {"episodes": EpisodicTraining, "batches": BatchTraining}
+
+
+def plan_sweep(sweep: SweepFile) -> Plan:
+    """Every trial of a sweep: methods x configurations x seeds, in the order of the file.
+
+    Raises:
+        ConfigError: an unknown name, a bad option, or two equal configurations in a method; the
+            message names file, key path and value.
+    """
+    config, where = sweep.config, sweep.where
+    benchmark = _named(BENCHMARKS, config.benchmark, where, "benchmark", without=("root",))
+    trials: list[PlannedTrial] = []
+    cautions: list[str] = []
+    for method, tree in config.methods.items():
+        trials += _Resolver(config, where, method, tree, benchmark).trials(cautions)
+    return Plan(
+        name=config.name,
+        sweep=_sweep_digest(config),
+        fingerprint=None,
+        trials=tuple(trials),
+        selectors=config.selectors,
+        parts=_parts(trials),
+        cautions=tuple(dict.fromkeys(cautions)),
+    )
+
+
+def check_feasible(plan: Plan, benchmark: Benchmark) -> None:
+    """Whether the benchmark can fill every episode that the plan asks for.
+
+    Raises:
+        BadData: too few classes or examples; the message names the method, split and numbers.
+    """
+    seen: set[tuple[Any, ...]] = set()
+    for trial in plan.trials:
+        spec = trial.spec
+        shape = EpisodeShape(spec.episode.way, spec.episode.shot, spec.episode.query)
+        wanted = [(split, shape) for split in ("base", "val", "novel")]
+        if isinstance(spec.train, EpisodicTraining):
+            train = EpisodeShape(spec.train.way, spec.train.shot, spec.train.query)
+            wanted.append(("train", train))
+        for split, episode in wanted:
+            if (split, episode) in seen:
+                continue
+            seen.add((split, episode))
+            try:
+                benchmark.distribution(split).check(episode)
+            except BadData as failure:
+                raise BadData(f"{trial.method}, {split} tasks: {failure}") from failure
+
+
+class _Resolver:
+    """Resolves the configurations of one method."""
+
+    def __init__(
+        self,
+        config: SweepConfig,
+        where: str,
+        method: str,
+        tree: Mapping[str, Any],
+        benchmark: Named,
+    ) -> None:
+        self.config, self.where, self.method, self.tree = config, where, method, tree
+        self.benchmark = benchmark
+
+    def trials(self, cautions: list[str]) -> list[PlannedTrial]:
+        merged = _merged(self.config.defaults, self.tree)
+        trials: list[PlannedTrial] = []
+        seen: dict[str, Any] = {}
+        here = f"methods.{self.method}"
+        for axes, tree in expand(merged, self.config.samples, self.config.seed, self.where, here):
+            specs = [self._spec(tree, seed, cautions) for seed in self.config.seeds]
+            configuration = specs[0].configuration
+            if configuration in seen:
+                problem = f"{axes} and {seen[configuration]} are the same configuration"
+                raise ConfigError(self.where, here, problem)
+            seen[configuration] = axes
+            shown = {path: _at(specs[0], path, value) for path, value in axes.items()}
+            trials += [PlannedTrial(s.id, self.method, configuration, shown, s) for s in specs]
+        return trials
+
+    def _spec(self, tree: Mapping[str, Any], seed: int, cautions: list[str]) -> TrialSpec:
+        settings = self._checked(MethodConfig, tree, "")
+        learner = self._resolved(LEARNERS, settings.learner, "learner")
+        training = _TRAINING[LEARNERS.find(learner.name).cls.trains_on]
+        if settings.augment not in AUGMENTATIONS:
+            problem = UnknownName("augmentation", settings.augment, AUGMENTATIONS)
+            raise self._error("augment", str(problem))
+        schedule = self._schedule(settings)
+        for epoch, _ in schedule:
+            if epoch >= settings.epochs:
+                cautions.append(
+                    f"{self.method}: the schedule's step at epoch {epoch} is never reached, "
+                    f"because training ends after {settings.epochs} epochs"
+                )
+        return TrialSpec(
+            benchmark=self.benchmark,
+            episode=self.config.episode,
+            evaluation=self.config.evaluation,
+            learner=learner,
+            backbone=self._resolved(BACKBONES, settings.backbone, "backbone"),
+            optimizer=settings.optimizer,
+            schedule=schedule,
+            epochs=settings.epochs,
+            batches=settings.batches,
+            augment=settings.augment,
+            precision=settings.precision,
+            train=self._checked(training, settings.train, "train"),
+            budget=self.config.budget,
+            seed=seed,
+        )
+
+    def _schedule(self, settings: MethodConfig) -> list[tuple[int, float]]:
+        given = dict(settings.schedule)
+        relative = given.pop("relative", False)
+        if not isinstance(relative, bool):
+            raise self._error("schedule.relative", f"must be true or false, not {relative!r}")
+        rate = settings.optimizer.lr
+        steps: dict[int, float] = {0: rate}
+        for epoch, value in given.items():
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not isinstance(epoch, int) or epoch < 0 or not number or value <= 0:
+                problem = f"must map an epoch from 0 to a rate above 0, not {value!r}"
+                raise self._error(f"schedule.{epoch}", problem)
+            steps[epoch] = float(value) * (rate if relative else 1.0)
+        if steps[0] != rate:
+            raise self._error(
+                "schedule.0",
+                f"sets {steps[0]}, but optimizer.lr is {rate}: one of them would be ignored. "
+                "Leave out epoch 0, or use factors with 'relative: true'",
+            )
+        return sorted(steps.items())
+
+    def _checked(self, model: type[Any], value: Any, section: str) -> Any:
+        try:
+            return model.model_validate(value)
+        except ValidationError as failure:
+            error = config_error(failure, model, self.where)
+            path = ".".join(part for part in (section, error.path) if part)
+            raise self._error(path, error.problem) from None
+
+    def _resolved(self, catalogue: Catalogue[Any], named: Named, section: str) -> Named:
+        try:
+            return _named(catalogue, named, self.where, section)
+        except ConfigError as error:
+            raise self._error(error.path, error.problem) from None
+
+    def _error(self, path: str, problem: str) -> ConfigError:
+        """An error at ``path`` of this method, or of the defaults where it was written there."""
+        own: Any = self.tree
+        for part in path.split("."):
+            if not isinstance(own, Mapping) or part not in own:
+                break
+            own = own[part]
+        else:
+            return ConfigError(self.where, f"methods.{self.method}.{path}", problem)
+        inherited: Any = self.config.defaults
+        for part in path.split("."):
+            if not isinstance(inherited, Mapping) or part not in inherited:
+                return ConfigError(self.where, f"methods.{self.method}.{path}", problem)
+            inherited = inherited[part]
+        return ConfigError(self.where, f"defaults.{path}", problem)
+
+
+def _named(
+    catalogue: Catalogue[Any],
+    named: Named,
+    where: str,
+    path: str,
+    without: tuple[str, ...] = (),
+) -> Named:
+    """A catalogue entry with every option checked and filled in."""
+    try:
+        model: type[BaseModel] = catalogue.find(named.name).cls.Options
+    except UnknownName as failure:
+        raise ConfigError(where, f"{path}.name", str(failure)) from None
+    given = {key: value for key, value in named.options.items() if key not in without}
+    options = validated(model, given, where, path)
+    return Named.model_validate({"name": named.name, **options.model_dump(mode="json")})
+
+
+def _merged(defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    result = dict(defaults)
+    for key, value in own.items():
+        shared = defaults.get(key)
+        result[key] = value
+        both = isinstance(shared, Mapping) and isinstance(value, Mapping)
+        if key in _MERGED and both and _same_part(shared, value):
+            result[key] = {**shared, **value}
+    return result
+
+
+def _same_part(shared: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
+    """Whether options may be mixed: those of one learner or backbone mean nothing to another."""
+    return own.get("name", shared.get("name")) == shared.get("name")
+
+
+def _at(spec: TrialSpec, path: str, fallback: Any) -> Any:
+    """The resolved value at a dotted path, so that ``1`` and ``1.0`` read alike in a report."""
+    place: Any = spec.canonical()
+    for part in path.split("."):
+        if not isinstance(place, Mapping) or part not in place:
+            return fallback
+        place = place[part]
+    return fallback if path == "schedule" else place
+
+
+def _sweep_digest(config: SweepConfig) -> str:
+    """Digest of what a sweep measures: not where its data lies or how many cores it gets."""
+    plain = config.model_dump(mode="json", exclude={"resources", "retries"})
+    plain["benchmark"].pop("root", None)
+    return digest(plain)
+
+
+def _parts(trials: list[PlannedTrial]) -> dict[str, Any]:
+    """Name, source and version of everything that a catalogue supplied."""
+    specs = [trial.spec for trial in trials]
+    used: list[tuple[str, Catalogue[Any], set[str]]] = [
+        ("benchmark", BENCHMARKS, {s.benchmark.name for s in specs}),
+        ("learner", LEARNERS, {s.learner.name for s in specs}),
+        ("backbone", BACKBONES, {s.backbone.name for s in specs}),
+    ]
+    return {kind: [c.provenance(n) for n in sorted(names)] for kind, c, names in used}

@@ -1,0 +1,26 @@
+"""Strategies to choose which snapshot of which configuration represents a method."""
+
+from fsl_sweep.orchestrator.history import Candidate, History
+from fsl_sweep.orchestrator.selectors.base import (
+    HyperparameterSelector,
+    SnapshotSelector,
+    apply,
+)
+from fsl_sweep.orchestrator.selectors.catalogue import (
+    HYPERPARAMETER_SELECTORS,
+    SNAPSHOT_SELECTORS,
+    hyperparameter_selector,
+    snapshot_selector,
+)
+
+__all__ = [
+    "HYPERPARAMETER_SELECTORS",
+    "SNAPSHOT_SELECTORS",
+    "Candidate",
+    "History",
+    "HyperparameterSelector",
+    "SnapshotSelector",
+    "apply",
+    "hyperparameter_selector",
+    "snapshot_selector",
+]

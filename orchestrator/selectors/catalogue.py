@@ -1,0 +1,86 @@
+"""The tables of selectors, and how a sweep file's name becomes a selector."""
+
+import re
+from typing import Any, TypeVar
+
+from fsl_sweep.orchestrator.catalogue import Catalogue, Info
+from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector, SnapshotSelector
+from fsl_sweep.orchestrator.selectors.hyperparameter.base import BaseConfiguration
+from fsl_sweep.orchestrator.selectors.hyperparameter.oracle import OracleConfiguration
+from fsl_sweep.orchestrator.selectors.hyperparameter.val import ValConfiguration
+from fsl_sweep.orchestrator.selectors.snapshot.base import BaseSnapshot
+from fsl_sweep.orchestrator.selectors.snapshot.last import Last
+from fsl_sweep.orchestrator.selectors.snapshot.oracle import OracleSnapshot
+from fsl_sweep.orchestrator.selectors.snapshot.train_loss import TrainLoss
+from fsl_sweep.orchestrator.selectors.snapshot.val import ValSnapshot
+
+T = TypeVar("T")
+
+_PAPER = "Two Sides of Meta-Learning Evaluation, "
+
+SNAPSHOT_SELECTORS: Catalogue[SnapshotSelector] = Catalogue(
+    "snapshot selector",
+    "fsl_sweep.snapshot_selectors",
+    (
+        Info("last", Last, _PAPER + "appendix F.1", "the end of training"),
+        Info("train_loss", TrainLoss, _PAPER + "appendix F.1", "the lowest training loss"),
+        Info("base", BaseSnapshot, _PAPER + "section 5.1.2", "the best BaseGen"),
+        Info("val", ValSnapshot, _PAPER + "section 5.1.1", "the best ValGen"),
+        Info("oracle", OracleSnapshot, _PAPER + "appendix F.3", "the best NovelGen (oracle)"),
+    ),
+)
+
+HYPERPARAMETER_SELECTORS: Catalogue[HyperparameterSelector] = Catalogue(
+    "hyperparameter selector",
+    "fsl_sweep.hyperparameter_selectors",
+    (
+        Info("base", BaseConfiguration, _PAPER + "appendix F.1", "the best BaseGen"),
+        Info("val", ValConfiguration, _PAPER + "appendix F.1", "the best ValGen"),
+        Info("oracle", OracleConfiguration, _PAPER + "appendix F.5", "the best NovelGen (oracle)"),
+    ),
+)
+
+_CALL = re.compile(r"(?P<name>[^()]+)(?:\((?P<arguments>[^()]*)\))?")
+
+
+def snapshot_selector(text: str) -> SnapshotSelector:
+    """The selector that ``name`` or ``name(1, 0.5)`` stands for. Raises as ``parse``."""
+    return _built(SNAPSHOT_SELECTORS, text)
+
+
+def hyperparameter_selector(text: str) -> HyperparameterSelector:
+    """The selector that ``name`` or ``name(1, 0.5)`` stands for. Raises as ``parse``."""
+    return _built(HYPERPARAMETER_SELECTORS, text)
+
+
+def parse(text: str) -> tuple[str, tuple[Any, ...]]:
+    """Name and arguments of ``name(1, 0.5, word)``; numbers become numbers.
+
+    Raises:
+        ConfigError: the text is not of that form.
+        UnknownName, PluginError: from the catalogue, where the name is looked up.
+    """
+    match = _CALL.fullmatch(text.strip())
+    if match is None:
+        raise ConfigError("", "", f"'{text}' is not a selector; write name or name(argument, ...).")
+    arguments = match["arguments"] or ""
+    return match["name"].strip(), tuple(map(_value, filter(None, arguments.split(","))))
+
+
+def _built(catalogue: Catalogue[T], text: str) -> T:
+    name, arguments = parse(text)
+    cls = catalogue.find(name).cls
+    try:
+        return cls(*arguments)
+    except (TypeError, ValueError) as failure:
+        raise ConfigError("", "", f"{catalogue.kind} '{text}' cannot be used: {failure}") from None
+
+
+def _value(text: str) -> Any:
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text.strip()

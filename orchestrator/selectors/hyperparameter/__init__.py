@@ -1,0 +1,1 @@
+"""Hyperparameter selectors, one idea a file."""

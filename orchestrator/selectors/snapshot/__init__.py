@@ -1,0 +1,1 @@
+"""Snapshot selectors, one idea a file."""

@@ -1,0 +1,24 @@
+"""Pure functions on arrays of accuracies; every result says whether to trust it."""
+
+from fsl_sweep.orchestrator.statistics.comparison import (
+    Comparison,
+    Verdict,
+    compare,
+    correct_family,
+    holm,
+)
+from fsl_sweep.orchestrator.statistics.intervals import Interval, mean_interval, paired_interval
+from fsl_sweep.orchestrator.statistics.rank import RankCorrelation, kendall_tau
+
+__all__ = [
+    "Comparison",
+    "Interval",
+    "RankCorrelation",
+    "Verdict",
+    "compare",
+    "correct_family",
+    "holm",
+    "kendall_tau",
+    "mean_interval",
+    "paired_interval",
+]

@@ -1,0 +1,123 @@
+"""Whether one method is better than another on common tasks, one by one or in a family."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import isnan, nan
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from fsl_sweep.orchestrator.statistics.intervals import (
+    NORMAL_FROM,
+    Interval,
+    checked,
+    paired_interval,
+    standard_error,
+)
+
+Verdict = Literal["better", "worse", "equivalent", "undecided"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The verdict on a against b.
+
+    Attributes:
+        verdict: of a: ``better``, ``worse``, ``equivalent`` (surely within the rope) or
+            ``undecided``.
+        effect: paired interval of a - b.
+        p_value: two-sided, of the hypothesis that the true difference lies within the rope (for a
+            rope of 0: that there is none); NaN for one task alone.
+        p_adjusted: the same after Holm's correction across its family; equal to ``p_value`` where
+            the comparison is its own family.
+        rope: region of practical equivalence: differences up to this do not matter.
+        caution: why not to trust it, or None.
+    """
+
+    verdict: Verdict
+    effect: Interval
+    p_value: float
+    p_adjusted: float
+    rope: float
+    caution: str | None
+
+
+def compare(
+    a: ArrayLike, b: ArrayLike, rope: float = 0.0, *, confidence: float = 0.95
+) -> Comparison:
+    """Compare accuracies ``a [n]`` and ``b [n]`` on the same tasks in the same order.
+
+    ``better`` when the whole paired interval lies above the rope, ``worse`` when below,
+    ``equivalent`` when inside [-rope, rope] (with a rope of 0: when all differences are zero),
+    else ``undecided``. The p value agrees: it is below 1 - confidence just when the interval lies
+    outside the rope.
+
+    Source: "Oops, I Sampled it Again: Reinterpreting Confidence Intervals in Few-Shot Learning",
+    section on paired tests.
+
+    Raises:
+        ValueError: as ``paired_interval``, or the rope is negative.
+    """
+    if not rope >= 0:
+        raise ValueError(f"The region of practical equivalence cannot be {rope}.")
+    effect = paired_interval(a, b, confidence)
+    p = _p_value(checked(a) - checked(b), rope)
+    return Comparison(_verdict(effect, rope), effect, p, p, rope, effect.caution)
+
+
+def holm(p_values: ArrayLike) -> np.ndarray:
+    """Holm's step-down adjustment of ``p_values [m]``; the result is in the same order.
+
+    An adjusted p below alpha means that the hypothesis is rejected while the chance of any false
+    rejection in the family stays at most alpha (Holm 1979).
+
+    Raises:
+        ValueError: a p value is not in [0, 1].
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
+        raise ValueError("p values must be numbers in [0, 1], in one dimension.")
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty_like(p)
+    scaled = np.arange(len(p), 0, -1) * p[order]
+    adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+    return adjusted
+
+
+def correct_family(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """The same comparisons after Holm's correction: unsure differences become ``undecided``.
+
+    Comparisons without a p value (one task alone) stay as they are and do not count.
+    """
+    tested = [i for i, one in enumerate(comparisons) if not isnan(one.p_value)]
+    adjusted = holm([comparisons[i].p_value for i in tested])
+    corrected = list(comparisons)
+    for i, p in zip(tested, adjusted, strict=True):
+        one = comparisons[i]
+        lost = one.verdict in ("better", "worse") and p >= 1 - one.effect.confidence
+        verdict: Verdict = "undecided" if lost else one.verdict
+        corrected[i] = replace(one, verdict=verdict, p_adjusted=float(p))
+    return tuple(corrected)
+
+
+def _p_value(difference: np.ndarray, rope: float) -> float:
+    if len(difference) == 1:
+        return nan
+    error = standard_error(difference)
+    excess = abs(float(np.mean(difference))) - rope
+    if error == 0:
+        return 0.0 if excess > 0 else 1.0
+    distance = excess / error
+    normal = len(difference) >= NORMAL_FROM
+    tail = special.ndtr(-distance) if normal else special.stdtr(len(difference) - 1, -distance)
+    return min(1.0, 2 * float(tail))
+
+
+def _verdict(effect: Interval, rope: float) -> Verdict:
+    if effect.low > rope:
+        return "better"
+    if effect.high < -rope:
+        return "worse"
+    return "equivalent" if effect.low >= -rope and effect.high <= rope else "undecided"

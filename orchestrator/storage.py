@@ -1,0 +1,90 @@
+"""Files that appear whole or not at all, in a folder of a local or shared file system."""
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fsl_sweep.orchestrator.errors import RunFolderError
+
+_UNFINISHED = ".unfinished-"
+
+
+class Folder:
+    """A folder of small files, each written whole: temporary name, fsync, rename, fsync folder.
+
+    Names are relative, with ``/`` between parts. Every failure of the file system is raised as
+    RunFolderError with the path and what to do.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __truediv__(self, name: str) -> "Folder":
+        return Folder(self.path / name)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put ``data`` under ``name``, replacing what was there, whole or not at all."""
+        target = self.path / name
+        temporary = target.parent / f"{_UNFINISHED}{uuid.uuid4().hex}"
+        with _told(target, "written"):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with temporary.open("xb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                temporary.replace(target)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+            _sync(target.parent)
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes under ``name``, or None if there is no such file."""
+        with _told(self.path / name, "read"):
+            try:
+                return (self.path / name).read_bytes()
+            except FileNotFoundError:
+                return None
+
+    def names(self) -> list[str]:
+        """Names of the finished files and folders in this folder, sorted; empty if it is not."""
+        with _told(self.path, "listed"):
+            try:
+                return sorted(n for n in os.listdir(self.path) if not n.startswith("."))
+            except FileNotFoundError:
+                return []
+
+    def remove(self, name: str) -> None:
+        """Delete one file if it is there."""
+        with _told(self.path / name, "removed"):
+            (self.path / name).unlink(missing_ok=True)
+
+    def sweep_unfinished(self) -> None:
+        """Delete temporaries that a killed process left, in this folder and all below it."""
+        with _told(self.path, "cleaned"):
+            for file in self.path.rglob(f"{_UNFINISHED}*"):
+                file.unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    """Make a rename durable: the folder's own entry has to reach the disk too."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _told(path: Path, action: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as failure:
+        reason = failure.strerror or str(failure)
+        raise RunFolderError(
+            f"{path} could not be {action}: {reason}. What was recorded before is intact; "
+            "make room or mend the permissions, then run the same command again."
+        ) from failure

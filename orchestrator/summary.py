@@ -1,0 +1,179 @@
+"""What the selections say about methods: means over seeds, comparisons, rankings."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from fsl_sweep.orchestrator.records import Measure, TrialHistory
+from fsl_sweep.orchestrator.selection import Selected, Selection, Strategy, why_unusable
+from fsl_sweep.orchestrator.statistics import (
+    Comparison,
+    Interval,
+    RankCorrelation,
+    compare,
+    correct_family,
+    kendall_tau,
+    mean_interval,
+)
+
+PREDICTORS: tuple[Measure, ...] = ("val", "base")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One cell of the table: a method under a strategy.
+
+    Attributes:
+        method, strategy: which cell.
+        base, val, novel: mean over seeds of the report accuracies, with intervals over seeds.
+        novel_tasks: NovelGen with its interval over the common report tasks, each task's
+            accuracy averaged over the seeds; None where the seeds had no common tasks.
+        regret: mean over seeds, with its interval over seeds; None where there is no oracle.
+        novel_evaluations: snapshots whose novel scores the strategy looked at, over all seeds.
+        choices: the selections behind the cell, one a seed.
+    """
+
+    method: str
+    strategy: Strategy
+    base: Interval
+    val: Interval
+    novel: Interval
+    novel_tasks: Interval | None
+    regret: Interval | None
+    novel_evaluations: int
+    choices: tuple[Selection, ...]
+
+
+@dataclass(frozen=True)
+class MethodComparison:
+    """Method a against method b under one strategy, on the common report tasks.
+
+    Attributes:
+        strategy, a, b: what is compared.
+        result: verdict on a, after Holm's correction over all pairs of methods of the strategy.
+        survives: whether the order of the two is the same under every strategy that has both.
+    """
+
+    strategy: Strategy
+    a: str
+    b: str
+    result: Comparison
+    survives: bool
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Methods by NovelGen under one strategy, best first; equals in plan order."""
+
+    strategy: Strategy
+    methods: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TrialRankCorrelation:
+    """How well a measure ranks the snapshots of one trial by NovelGen, on the selection tasks."""
+
+    method: str
+    trial: str
+    seed: int
+    measure: Measure
+    result: RankCorrelation
+
+
+def summarise(selected: Selected) -> tuple[Summary, ...]:
+    """The cells that nothing planned is missing from, by method and strategy."""
+    return tuple(
+        _summary(method, strategy, cell)
+        for method in selected.methods
+        for strategy in selected.strategies
+        if (cell := selected.cell(method, strategy))
+    )
+
+
+def compare_methods(
+    summaries: Sequence[Summary], rope: float = 0.0
+) -> tuple[MethodComparison, ...]:
+    """Every pair of methods under every strategy, paired on the common report tasks.
+
+    The family of Holm's correction is what one strategy claims: its pairs of methods. Pairs
+    without common tasks are passed over.
+    """
+    found: list[tuple[Strategy, str, str, Comparison]] = []
+    for strategy in dict.fromkeys(summary.strategy for summary in summaries):
+        cells = [summary for summary in summaries if summary.strategy == strategy]
+        tasks = {s.method: task_means(s.choices) for s in cells}
+        pairs = [
+            (a, b, compare(x, y, rope))
+            for a, b in combinations(tasks, 2)
+            if (x := tasks[a]) is not None and (y := tasks[b]) is not None and len(x) == len(y)
+        ]
+        corrected = correct_family([comparison for _, _, comparison in pairs])
+        found += [(strategy, a, b, c) for (a, b, _), c in zip(pairs, corrected, strict=True)]
+    signs: dict[tuple[str, str], set[float]] = {}
+    for _, a, b, comparison in found:
+        signs.setdefault((a, b), set()).add(float(np.sign(comparison.effect.mean)))
+    return tuple(MethodComparison(s, a, b, c, len(signs[a, b]) == 1) for s, a, b, c in found)
+
+
+def rank_methods(summaries: Sequence[Summary]) -> tuple[Ranking, ...]:
+    """The order of methods under each strategy."""
+    rankings = []
+    for strategy in dict.fromkeys(summary.strategy for summary in summaries):
+        cells = [summary for summary in summaries if summary.strategy == strategy]
+        ordered = sorted(cells, key=lambda summary: -summary.novel.mean)
+        rankings.append(Ranking(strategy, tuple(summary.method for summary in ordered)))
+    return tuple(rankings)
+
+
+def rank_correlations(
+    histories: Iterable[TrialHistory], last: int | None = None
+) -> tuple[TrialRankCorrelation, ...]:
+    """Kendall's tau of val and of base against novel, for each whole trial on all base classes.
+
+    Over all epochs, and with ``last`` over the last so many too.
+
+    Source: "Two Sides of Meta-Learning Evaluation", section 5.1.1 and figure 2(b).
+    """
+    return tuple(
+        TrialRankCorrelation(trial.method, trial.trial, trial.seed, measure, correlation)
+        for trial in histories
+        if trial.fold is None and why_unusable(trial) is None
+        for measure in PREDICTORS
+        for window in ([None] if last is None else [None, last])
+        if (correlation := _correlation(trial, measure, window)) is not None
+    )
+
+
+def task_means(choices: Sequence[Selection]) -> np.ndarray | None:
+    """Accuracy of each common report task, averaged over seeds, ``[T]``; None if not common."""
+    tables = [choice.novel_tasks for choice in choices]
+    if len({len(table) for table in tables}) != 1:
+        return None
+    return np.mean(tables, axis=0)
+
+
+def _summary(method: str, strategy: Strategy, cell: tuple[Selection, ...]) -> Summary:
+    def over_seeds(values: list[float]) -> Interval:
+        return mean_interval(values, kind="seeds")
+
+    tasks = task_means(cell)
+    regrets = [one.regret for one in cell]
+    return Summary(
+        method=method,
+        strategy=strategy,
+        base=over_seeds([one.base.mean for one in cell]),
+        val=over_seeds([one.val.mean for one in cell]),
+        novel=over_seeds([one.novel.mean for one in cell]),
+        novel_tasks=None if tasks is None else mean_interval(tasks),
+        regret=over_seeds(regrets) if np.isfinite(regrets).all() else None,
+        novel_evaluations=sum(one.novel_evaluations for one in cell),
+        choices=cell,
+    )
+
+
+def _correlation(trial: TrialHistory, measure: Measure, last: int | None) -> RankCorrelation | None:
+    ours, novel = (trial.scores[m, "selection"].means for m in (measure, "novel"))
+    whole = np.isfinite(ours) & np.isfinite(novel)
+    return kendall_tau(ours[whole], novel[whole], last) if whole.any() else None

@@ -1,0 +1,75 @@
+"""From Tune's events to ours: what happened to which trial, told to every listener."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ray import tune
+from ray.tune.experiment import Trial as TuneTrial
+
+from fsl_sweep.orchestrator.events import SweepListener
+from fsl_sweep.orchestrator.ledger import Ledger
+from fsl_sweep.orchestrator.records import TrialEnd
+
+
+class TuneReporter(tune.Callback):
+    """Passes events on, and records the trials that failed for good."""
+
+    def __init__(self, ledger: Ledger, listeners: Sequence[SweepListener]) -> None:
+        self._ledger, self._listeners = ledger, listeners
+
+    def on_trial_start(
+        self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
+    ) -> None:
+        """A trial began, or began again."""
+        for listener in self._listeners:
+            listener.started(trial.config["trial"])
+
+    def on_trial_result(
+        self,
+        iteration: int,
+        trials: list[TuneTrial],
+        trial: TuneTrial,
+        result: dict[str, Any],
+        **info: Any,
+    ) -> None:
+        """An epoch was measured; its numbers are read from the ledger, not sent through Ray."""
+        if result["epoch"] < 1:
+            return
+        name = trial.config["trial"]
+        record = self._ledger.trial(name).read_epoch(result["epoch"])
+        for listener in self._listeners:
+            listener.measured(name, record)
+
+    def on_trial_complete(
+        self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
+    ) -> None:
+        """A trial ended by itself, well or not: its own record says how."""
+        end = self._ledger.trial(trial.config["trial"]).read_end()
+        lost = TrialEnd("failed", "its end was not recorded", retriable=True)
+        self._end(trial, end or lost)
+
+    def on_trial_recover(
+        self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
+    ) -> None:
+        """A trial failed and has attempts left."""
+        for listener in self._listeners:
+            listener.failed_once(trial.config["trial"], _reason(trial))
+
+    def on_trial_error(
+        self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
+    ) -> None:
+        """A trial failed and has no attempt left."""
+        end = TrialEnd("failed", _reason(trial), retriable=True)
+        self._ledger.trial(trial.config["trial"]).end(end)
+        self._end(trial, end)
+
+    def _end(self, trial: TuneTrial, end: TrialEnd) -> None:
+        for listener in self._listeners:
+            listener.ended(trial.config["trial"], end)
+
+
+def _reason(trial: TuneTrial) -> str:
+    """The last line of what the worker raised: the exception and its message."""
+    failure = trial.get_pickled_error() or trial.get_error()
+    lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
+    return lines[-1] if lines else "the worker died without a word"

@@ -1,0 +1,198 @@
+"""Reading a sweep file: YAML in, a validated SweepConfig out, and errors a person can act on."""
+
+import os
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from fsl_sweep.orchestrator.config import SweepConfig
+from fsl_sweep.orchestrator.errors import ConfigError, did_you_mean
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class SweepFile:
+    """A sweep file as read.
+
+    Attributes:
+        where: the file's path as it is named in messages.
+        text: the file as given, followed by the ``--set`` overrides as comments.
+        config: its validated content.
+    """
+
+    where: str
+    text: str
+    config: SweepConfig
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader that refuses a repeated key and reads ``1e-3`` as the number it looks like."""
+
+
+def _mapping_without_repeats(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
+    keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
+    for i, key in enumerate(keys):
+        if key in keys[:i]:
+            line = node.value[i][0].start_mark.line + 1
+            raise yaml.YAMLError(f"line {line}: the key '{key}' is written twice")
+    return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
+
+
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_repeats)
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"),
+    list("-+0123456789"),
+)
+
+
+def load_sweep(name_or_path: str, overrides: Sequence[str] = ()) -> SweepFile:
+    """Read a sweep file, or a preset by its name.
+
+    Args:
+        name_or_path: a path, or the name of a preset such as ``quickstart``.
+        overrides: ``KEY=VALUE`` texts; KEY is a dotted path, VALUE is YAML.
+
+    Raises:
+        ConfigError: no such file, not YAML, or not a sweep; the message names file, key and value.
+    """
+    where, text = _read(name_or_path)
+    tree = _parse(text, where)
+    if not isinstance(tree, dict):
+        raise ConfigError(where, "", "a sweep file is a mapping that begins with 'name:'")
+    for override in overrides:
+        _override(tree, override)
+    named = f"{where} with --set" if overrides else where
+    config = validated(SweepConfig, _expanded(tree), named)
+    notes = "".join(f"# --set {override}\n" for override in overrides)
+    return SweepFile(where, text if not notes else f"{text.rstrip()}\n{notes}", config)
+
+
+def presets() -> list[str]:
+    """Names of the sweep files that come with the package."""
+    folder = files("fsl_sweep.sweeps")
+    return sorted(
+        f.name.removesuffix(".yaml") for f in folder.iterdir() if f.name.endswith(".yaml")
+    )
+
+
+def _read(name_or_path: str) -> tuple[str, str]:
+    path = Path(name_or_path)
+    if path.suffix in (".yaml", ".yml") or path.is_file():
+        try:
+            return name_or_path, path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            if path.stem not in presets() or path.parts[:-1] not in ((), ("sweeps",)):
+                raise ConfigError(
+                    name_or_path, "", f"no such file; presets: {', '.join(presets())}"
+                ) from None
+        except (OSError, UnicodeDecodeError) as failure:
+            raise ConfigError(name_or_path, "", f"cannot be read: {failure}") from failure
+    if path.stem not in presets():
+        problem = f"neither a file nor a preset; {did_you_mean(name_or_path, presets())}"
+        raise ConfigError(name_or_path, "", problem)
+    with as_file(files("fsl_sweep.sweeps") / f"{path.stem}.yaml") as found:
+        return f"sweeps/{found.name}", found.read_text(encoding="utf-8")
+
+
+def _parse(text: str, where: str) -> Any:
+    loader = _Loader(text)
+    try:
+        return loader.get_single_data()
+    except yaml.MarkedYAMLError as failure:
+        mark = failure.problem_mark
+        line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise ConfigError(where, "", f"not valid YAML: {line}{failure.problem}") from failure
+    except (yaml.YAMLError, ValueError, RecursionError) as failure:
+        raise ConfigError(where, "", f"not valid YAML: {failure}") from failure
+    finally:
+        loader.dispose()
+
+
+def _override(tree: dict[str, Any], text: str) -> None:
+    key, equals, value = text.partition("=")
+    parts = key.strip().split(".")
+    if not equals or not all(parts):
+        raise ConfigError("--set", text, "write it as KEY=VALUE, such as defaults.epochs=5")
+    place: Any = tree
+    for i, part in enumerate(parts[:-1]):
+        place = place.setdefault(part, {})
+        if not isinstance(place, dict):
+            problem = f"'{'.'.join(parts[: i + 1])}' is {place!r}, which has no keys"
+            raise ConfigError("--set", key, problem)
+    place[parts[-1]] = _parse(value, f"--set {key}")
+
+
+def _expanded(value: Any) -> Any:
+    """The benchmark's paths with ``${ENV}`` and ``~`` replaced; the rest of the file as it is."""
+    if isinstance(value, dict) and isinstance(value.get("benchmark"), dict):
+        benchmark = {
+            k: _expanded_path(v, f"benchmark.{k}") if isinstance(v, str) else v
+            for k, v in value["benchmark"].items()
+        }
+        return {**value, "benchmark": benchmark}
+    return value
+
+
+def _expanded_path(text: str, path: str) -> str:
+    expanded = os.path.expandvars(os.path.expanduser(text))
+    missing = re.search(r"\$\{(\w+)\}", expanded)
+    if missing:
+        raise ConfigError("", path, f"the environment variable {missing[1]} in '{text}' is not set")
+    return expanded
+
+
+def validated(model: type[M], value: Any, where: str, path: str = "") -> M:
+    """``value`` as ``model``.
+
+    Raises:
+        ConfigError: naming ``where``, the key path below ``path``, and the offending value.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as failure:
+        raise config_error(failure, model, where, path) from None
+
+
+def config_error(
+    failure: ValidationError, model: type[BaseModel], where: str, path: str = ""
+) -> ConfigError:
+    """The first of pydantic's complaints as one message in our own form."""
+    first = failure.errors(include_url=False)[0]
+    location = [str(part) for part in first["loc"]]
+    if first["type"] == "extra_forbidden":
+        key = location[-1]
+        known = _fields(model, first["loc"][:-1])
+        return ConfigError(
+            where, _join(path, location), f"unknown key '{key}'; {did_you_mean(key, known)}"
+        )
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "missing":
+        return ConfigError(where, _join(path, location), "this key is missing")
+    if first["type"] != "value_error":
+        message = f"{message[0].lower()}{message[1:]}, not {first['input']!r}"
+    return ConfigError(where, _join(path, location), message)
+
+
+def _join(path: str, location: Iterable[str]) -> str:
+    return ".".join(part for part in (path, *location) if part)
+
+
+def _fields(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
+    """Field names of the model that sits at ``location`` below ``model``."""
+    current: Any = model
+    for part in location:
+        field = current.model_fields.get(part) if hasattr(current, "model_fields") else None
+        if field is None:
+            continue
+        candidates = (field.annotation, *get_args(field.annotation))
+        nested = [a for a in candidates if isinstance(a, type) and issubclass(a, BaseModel)]
+        current = nested[0] if nested else current
+    return list(current.model_fields)

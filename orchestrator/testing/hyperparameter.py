@@ -1,0 +1,94 @@
+"""What every hyperparameter selector must do."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from fsl_sweep.orchestrator.errors import SelectionError
+from fsl_sweep.orchestrator.history import SCORES, Candidate
+from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector, apply
+from fsl_sweep.orchestrator.testing import examples
+
+
+class HyperparameterSelectorContract:
+    """Subclass it and set ``selector``; pytest runs the rest.
+
+    Attributes:
+        selector: what is tried.
+    """
+
+    selector: ClassVar[HyperparameterSelector]
+
+    def test_has_a_name_and_declares_known_measures(self) -> None:
+        """``name`` and ``needs`` are there and make sense."""
+        assert self.selector.name
+        assert set(self.selector.needs) <= set(SCORES)
+
+    def test_chooses_a_given_candidate_twice_the_same(self) -> None:
+        """The answer is a function of the candidates."""
+        for seed in range(20):
+            given = _candidates(seed)
+            first = apply(self.selector, given)
+            assert any(first is one for one in given)
+            assert apply(self.selector, given) is first
+
+    def test_gaps_between_epochs(self) -> None:
+        """Candidates may come from different epochs with gaps between."""
+        histories = [examples.random_history(seed, epochs=(3, 10, 25)) for seed in range(3)]
+        given = [examples.candidate(h, i, (3, 10, 25)[i]) for i, h in enumerate(histories)]
+        assert any(apply(self.selector, given) is one for one in given)
+
+    def test_one_candidate(self) -> None:
+        """A single candidate is the choice."""
+        only = examples.candidate(examples.random_history(0, epochs=(7,)), 0)
+        assert apply(self.selector, [only]) is only
+
+    def test_no_candidate(self) -> None:
+        """Nothing to choose from is a SelectionError."""
+        _raises(self.selector, [])
+
+    def test_ties_go_to_the_earlier_candidate(self) -> None:
+        """Equal scores: the first in plan order."""
+        given = [examples.candidate(examples.constant_history(0.5), i) for i in range(3)]
+        assert apply(self.selector, given) is given[0]
+
+    def test_nan_never_wins(self) -> None:
+        """The one candidate whose scores are numbers is chosen, wherever it stands."""
+        for good in range(3):
+            given = [
+                examples.candidate(examples.constant_history(0.5 if i == good else float("nan")), i)
+                for i in range(3)
+            ]
+            assert apply(self.selector, given) is given[good]
+
+    def test_all_nan(self) -> None:
+        """Scores that are all NaN are a SelectionError."""
+        nan = float("nan")
+        _raises(
+            self.selector, [examples.candidate(examples.constant_history(nan), i) for i in range(2)]
+        )
+
+    def test_reads_nothing_that_it_did_not_declare(self) -> None:
+        """Other measures may hold anything or be absent, and the answer stays."""
+        undeclared = frozenset(SCORES) - self.selector.needs
+        for seed in range(10):
+            given = _candidates(seed)
+            chosen = given.index(apply(self.selector, given))
+            sealed = [one.view(self.selector.needs) for one in given]
+            assert apply(self.selector, sealed) is sealed[chosen]
+            noisy = [
+                examples.candidate(examples.with_noise_in(c.history, undeclared, seed + i + 50), i)
+                for i, c in enumerate(given)
+            ]
+            assert apply(self.selector, noisy) is noisy[chosen]
+
+
+def _candidates(seed: int) -> list[Candidate]:
+    return [examples.candidate(examples.random_history(seed * 10 + i), i) for i in range(4)]
+
+
+def _raises(selector: HyperparameterSelector, given: Sequence[Candidate]) -> None:
+    try:
+        chosen = apply(selector, given)
+    except SelectionError:
+        return
+    raise AssertionError(f"'{selector.name}' chose {chosen} where it must raise SelectionError.")

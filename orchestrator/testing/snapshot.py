@@ -1,0 +1,86 @@
+"""What every snapshot selector must do."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from fsl_sweep.orchestrator.errors import SelectionError
+from fsl_sweep.orchestrator.history import SCORES, History
+from fsl_sweep.orchestrator.selectors.base import SnapshotSelector, apply
+from fsl_sweep.orchestrator.testing import examples
+
+
+class SnapshotSelectorContract:
+    """Subclass it and set ``selector``; pytest runs the rest.
+
+    Attributes:
+        selector: what is tried.
+        reads_scores: whether it chooses by scores. One that chooses by position (``last``) sets
+            it to False, and the rules on ties and NaN then do not apply.
+    """
+
+    selector: ClassVar[SnapshotSelector]
+    reads_scores: ClassVar[bool] = True
+
+    def test_has_a_name_and_declares_known_measures(self) -> None:
+        """``name`` and ``needs`` are there and make sense."""
+        assert self.selector.name
+        assert set(self.selector.needs) <= set(SCORES)
+
+    def test_chooses_a_recorded_epoch_twice_the_same(self) -> None:
+        """The answer is a function of the history."""
+        for seed in range(20):
+            history = examples.random_history(seed)
+            first = apply(self.selector, history)
+            assert first in history.epochs
+            assert apply(self.selector, history) == first
+
+    def test_gaps_between_epochs(self) -> None:
+        """Epochs are names, not positions."""
+        for seed in range(20):
+            history = examples.random_history(seed, epochs=(3, 10, 25, 60))
+            assert apply(self.selector, history) in history.epochs
+
+    def test_one_epoch(self) -> None:
+        """A single snapshot is the choice."""
+        assert apply(self.selector, examples.random_history(0, epochs=(7,))) == 7
+
+    def test_no_epoch(self) -> None:
+        """Nothing to choose from is a SelectionError."""
+        none = np.zeros(0)
+        empty = History.from_arrays(epochs=[], train_loss=none, base=none, val=none, novel=none)
+        _raises(self.selector, empty)
+
+    def test_ties_go_to_the_earlier_epoch(self) -> None:
+        """Equal scores: the first epoch."""
+        if self.reads_scores:
+            assert apply(self.selector, examples.constant_history(0.5, epochs=(4, 5, 9))) == 4
+
+    def test_nan_never_wins(self) -> None:
+        """The one epoch whose scores are numbers is chosen, wherever it stands."""
+        if self.reads_scores:
+            for good in (1, 2, 4):
+                assert apply(self.selector, examples.nan_history(good)) == good
+
+    def test_all_nan(self) -> None:
+        """Scores that are all NaN are a SelectionError."""
+        if self.reads_scores:
+            _raises(self.selector, examples.constant_history(float("nan")))
+
+    def test_reads_nothing_that_it_did_not_declare(self) -> None:
+        """Other measures may hold anything or be absent, and the answer stays."""
+        undeclared = frozenset(SCORES) - self.selector.needs
+        for seed in range(10):
+            history = examples.random_history(seed)
+            chosen = apply(self.selector, history)
+            assert apply(self.selector, history.view(self.selector.needs)) == chosen
+            other = examples.with_noise_in(history, undeclared, seed + 100)
+            assert apply(self.selector, other) == chosen
+
+
+def _raises(selector: SnapshotSelector, history: History) -> None:
+    try:
+        chosen = apply(selector, history)
+    except SelectionError:
+        return
+    raise AssertionError(f"'{selector.name}' chose {chosen} where it must raise SelectionError.")

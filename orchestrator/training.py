@@ -1,0 +1,153 @@
+"""One epoch of meta-training: episodes or labelled batches, gradient steps, learning rates."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.episodes import EpisodeShape
+from fsl_sweep.datasets.fixed_support import FixedSupportTasks
+from fsl_sweep.datasets.tasks import ClassTasks, TaskDistribution
+from fsl_sweep.learners.augmentation import augmentation
+from fsl_sweep.learners.base import EpisodeBatch, LabelledBatch, Learner
+from fsl_sweep.orchestrator.config import BatchTraining, EpisodicTraining, Optimizer, TrialSpec
+from fsl_sweep.orchestrator.images import PoolImages
+from fsl_sweep.orchestrator.randomness import generator, torch_seed
+
+
+class Training:
+    """Runs a learner's epochs; everything that it draws follows from trial id and epoch.
+
+    Args:
+        spec: the trial.
+        benchmark: where training tasks come from.
+        learner: on ``device`` already.
+        device: where to compute.
+    """
+
+    def __init__(
+        self, spec: TrialSpec, benchmark: Benchmark, learner: Learner, device: torch.device
+    ) -> None:
+        self.spec, self.learner, self.device = spec, learner, device
+        self.optimizer = make_optimizer(learner, spec.optimizer)
+        self._augment = augmentation(spec.augment)
+        self._images = PoolImages(benchmark.train.pool, benchmark, device)
+        self._tasks = _training_tasks(spec, benchmark)
+
+    def epoch(self, epoch: int) -> Iterator[Tensor]:
+        """Take the epoch's gradient steps, yielding each step's loss (a detached scalar).
+
+        Args:
+            epoch: from 1.
+        """
+        rate = learning_rate(self.spec.schedule, epoch)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        # DropBlock and the like draw from torch's global generator, which is this process's own.
+        torch.manual_seed(torch_seed(self.spec.id, "layers", epoch))
+        draws = torch.Generator(device=self.device)
+        draws.manual_seed(torch_seed(self.spec.id, "augmentation", epoch))
+        self.learner.train()
+        for batch in self._batches(epoch, draws):
+            self.optimizer.zero_grad(set_to_none=True)
+            with self._precision():
+                loss = self.learner.training_loss(batch)
+            loss.backward()
+            self.optimizer.step()
+            yield loss.detach()
+
+    def state(self) -> dict[str, Any]:
+        """Weights and optimizer state: with the epoch, all that a trial needs to go on."""
+        return {"learner": self.learner.state_dict(), "optimizer": self.optimizer.state_dict()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """The inverse of ``state``."""
+        self.learner.load_state_dict(state["learner"])
+        self.optimizer.load_state_dict(state["optimizer"])
+
+    def _precision(self) -> AbstractContextManager[Any]:
+        if self.spec.precision == "bf16":
+            return torch.autocast(self.device.type, dtype=torch.bfloat16)
+        return nullcontext()
+
+    def _batches(
+        self, epoch: int, draws: torch.Generator
+    ) -> Iterator[EpisodeBatch | LabelledBatch]:
+        rng = generator(self.spec.id, "batches", epoch)
+        if isinstance(self.spec.train, BatchTraining):
+            return self._labelled(self.spec.train, rng, draws)
+        return self._episodes(self.spec.train, rng, draws)
+
+    def _episodes(
+        self, train: EpisodicTraining, rng: np.random.Generator, draws: torch.Generator
+    ) -> Iterator[EpisodeBatch]:
+        shape = EpisodeShape(train.way, train.shot, train.query)
+        # Drawn for a hundred steps at a time: vectorised, yet bounded in memory.
+        for first in range(0, self.spec.batches, 100):
+            steps = min(100, self.spec.batches - first)
+            episodes = self._tasks.sample(steps * train.tasks_per_batch, shape, rng)
+            for step in range(steps):
+                rows = slice(step * train.tasks_per_batch, (step + 1) * train.tasks_per_batch)
+                indices = np.concatenate([episodes.support[rows], episodes.query[rows]], axis=2)
+                images = self._ready(indices, draws)
+                yield EpisodeBatch(images[:, :, : train.shot], images[:, :, train.shot :])
+
+    def _labelled(
+        self, train: BatchTraining, rng: np.random.Generator, draws: torch.Generator
+    ) -> Iterator[LabelledBatch]:
+        examples, labels = self._tasks.examples, self._labels()
+        needed = self.spec.batches * train.batch_size
+        rounds = -(-needed // len(examples))
+        # Whole passes over the examples, one after the other, cut where the epoch ends.
+        order = np.concatenate([rng.permutation(len(examples)) for _ in range(rounds)])[:needed]
+        for rows in order.reshape(self.spec.batches, train.batch_size):
+            target = torch.from_numpy(labels[rows]).to(self.device)
+            yield LabelledBatch(self._ready(examples[rows], draws), target)
+
+    def _labels(self) -> np.ndarray:
+        """Labels 0..n_base-1 of the training examples."""
+        pool = self._tasks.pool
+        return np.unique(pool.labels[self._tasks.examples], return_inverse=True)[1]
+
+    def _ready(self, indices: np.ndarray, draws: torch.Generator) -> Tensor:
+        images = self._images.unit(indices)
+        flat = self._augment(images.view(-1, *images.shape[-3:]), draws)
+        return self._images.normalised(flat).view(images.shape)
+
+
+def make_optimizer(learner: Learner, options: Optimizer) -> torch.optim.Optimizer:
+    """The optimizer of a trial, over all of the learner's parameters."""
+    if options.name == "adam":
+        return torch.optim.Adam(
+            learner.parameters(), lr=options.lr, weight_decay=options.weight_decay
+        )
+    return torch.optim.SGD(
+        learner.parameters(),
+        lr=options.lr,
+        momentum=options.momentum,
+        nesterov=options.nesterov,
+        weight_decay=options.weight_decay,
+    )
+
+
+def learning_rate(schedule: list[tuple[int, float]], epoch: int) -> float:
+    """The rate of an epoch counted from 1; schedules count from 0, as the papers' tables do."""
+    return [rate for first, rate in schedule if first <= epoch - 1][-1]
+
+
+def n_base_classes(benchmark: Benchmark) -> int:
+    """Classes that occur among the training examples."""
+    return len(np.unique(benchmark.train.pool.labels[benchmark.train.examples]))
+
+
+def _training_tasks(spec: TrialSpec, benchmark: Benchmark) -> TaskDistribution:
+    if not isinstance(spec.train, EpisodicTraining) or not spec.train.fixed_support:
+        return benchmark.train
+    if not isinstance(benchmark.train, ClassTasks):
+        raise TypeError(f"fixed_support needs tasks of classes, not {type(benchmark.train)}")
+    rng = generator(spec.id, "fixed support")
+    return FixedSupportTasks(benchmark.train, spec.train.shot, rng)

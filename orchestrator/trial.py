@@ -1,0 +1,175 @@
+"""One trial: train, measure, record, epoch by epoch; it knows nothing of Ray."""
+
+import io
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import safetensors.torch
+import torch
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.learners.building import build_learner
+from fsl_sweep.orchestrator.config import TrialSpec
+from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
+from fsl_sweep.orchestrator.ledger import TrialLedger
+from fsl_sweep.orchestrator.randomness import torch_seed
+from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd
+from fsl_sweep.orchestrator.training import Training, learning_rate, n_base_classes
+
+
+class Trial:
+    """One training run of one configuration with one seed.
+
+    Args:
+        spec: what to train and how to measure it.
+        storage: where records, snapshots and the state to resume from go.
+        benchmark: the opened benchmark that ``spec`` names.
+        device: where to compute; a GPU where there is one.
+    """
+
+    def __init__(
+        self,
+        spec: TrialSpec,
+        storage: TrialLedger,
+        benchmark: Benchmark,
+        device: torch.device | None = None,
+    ) -> None:
+        self.spec, self.storage, self.benchmark = spec, storage, benchmark
+        self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    def run(self) -> Iterator[EpochRecord]:
+        """Train to the end, yielding each measured epoch once it is recorded.
+
+        Goes on after the last recorded epoch. A loss that is not finite, memory that runs out
+        and a spent budget end the trial with a reason; what was measured before stays.
+        """
+        self.storage.begin(self.spec)
+        end = TrialEnd("done")
+        try:
+            yield from self._epochs()
+        except _Ended as early:
+            end = early.end
+        except (torch.OutOfMemoryError, MemoryError) as failure:
+            reason = str(failure).splitlines()[0] if str(failure) else "no memory left"
+            end = TrialEnd("failed", f"out of memory: {reason}", retriable=True)
+        self.storage.end(end)
+
+    def _epochs(self) -> Iterator[EpochRecord]:
+        training = self._training()
+        evaluator = Evaluator(
+            self.benchmark,
+            CommonTasks.draw(self.benchmark, self.spec.episode, self.spec.evaluation),
+            self.device,
+        )
+        measured = set(self.spec.recorded_epochs)
+        done, spent = self._resume(training)
+        for epoch in range(done + 1, self.spec.epochs + 1):
+            started = time.perf_counter()
+            loss = self._train(training, epoch, spent)
+            trained = time.perf_counter() - started
+            spent += trained
+            if epoch in measured:
+                record = self._measure(training, evaluator, epoch, loss, trained)
+                spent += record.evaluation_seconds
+                self._keep(training, epoch, spent, record)
+                yield record
+            else:
+                self._keep(training, epoch, spent, None)
+
+    def _training(self) -> Training:
+        spec = self.spec
+        learner = build_learner(
+            {"name": spec.learner.name, **spec.learner.options},
+            {"name": spec.backbone.name, **spec.backbone.options},
+            self.benchmark.image_shape,
+            n_base_classes(self.benchmark),
+            torch_seed(spec.id, "weights"),
+        )
+        return Training(spec, self.benchmark, learner.to(self.device), self.device)
+
+    def _train(self, training: Training, epoch: int, spent: float) -> float:
+        """Mean loss of the epoch's steps."""
+        limit = self.spec.budget.seconds if self.spec.budget else float("inf")
+        started, total, steps = time.perf_counter(), torch.zeros((), device=self.device), 0
+        for loss in training.epoch(epoch):
+            total += loss
+            steps += 1
+            if spent + time.perf_counter() - started > limit:
+                reason = f"the budget of {limit:g} s was spent in epoch {epoch}, step {steps}"
+                raise _Ended(TrialEnd("budget", reason))
+        mean = float(total) / steps
+        if not torch.isfinite(torch.tensor(mean)):
+            raise _Ended(TrialEnd("failed", f"the training loss became {mean} in epoch {epoch}"))
+        return mean
+
+    def _measure(
+        self, training: Training, evaluator: Evaluator, epoch: int, loss: float, trained: float
+    ) -> EpochRecord:
+        started = time.perf_counter()
+        scores = evaluator.measure(training.learner)
+        return EpochRecord(
+            epoch=epoch,
+            train_loss=loss,
+            learning_rate=learning_rate(self.spec.schedule, epoch),
+            scores=scores,
+            train_seconds=trained,
+            evaluation_seconds=time.perf_counter() - started,
+        )
+
+    def _keep(
+        self, training: Training, epoch: int, spent: float, record: EpochRecord | None
+    ) -> None:
+        # The record comes before the state: a crash between the two repeats an epoch, whereas
+        # the other order could lose one.
+        if record is not None:
+            self.storage.write_epoch(record, snapshot_bytes(training.learner))
+        buffer = io.BytesIO()
+        torch.save({"epoch": epoch, "spent": spent, **training.state()}, buffer)
+        self.storage.write_resume(buffer.getvalue())
+
+    def _resume(self, training: Training) -> tuple[int, float]:
+        """Epochs already done and seconds spent; zero where there is nothing whole to go on from.
+
+        The state counts only if every epoch up to it is recorded whole: a damaged record is
+        mended by training again, which gives the same numbers.
+        """
+        data = self.storage.read_resume()
+        if data is None:
+            return 0, 0.0
+        state = _loaded(data, self.device)
+        if state is None:
+            return 0, 0.0
+        needed = {e for e in self.spec.recorded_epochs if e <= state["epoch"]}
+        if not needed <= self.storage.recorded():
+            return 0, 0.0
+        training.restore(state)
+        return int(state["epoch"]), float(state["spent"])
+
+
+def use_threads(threads: int) -> None:
+    """Give torch this many threads and its reproducible kernels, for the whole process."""
+    torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.backends.cudnn.benchmark = False
+
+
+class _Ended(Exception):
+    """Carries an early end out of the epoch loop."""
+
+    def __init__(self, end: TrialEnd) -> None:
+        super().__init__(end.reason)
+        self.end = end
+
+
+def snapshot_bytes(learner: torch.nn.Module) -> bytes:
+    """The weights alone, in safetensors form."""
+    state = {k: v.detach().cpu().contiguous() for k, v in learner.state_dict().items()}
+    return safetensors.torch.save(state)
+
+
+def _loaded(data: bytes, device: torch.device) -> dict[str, Any] | None:
+    try:
+        return torch.load(io.BytesIO(data), map_location=device, weights_only=True)
+    except Exception:  # torch raises many kinds on damaged bytes; the trial then starts anew
+        return None

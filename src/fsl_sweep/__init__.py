@@ -1,0 +1,19 @@
+"""fsl-sweep: choose and compare few-shot learners with numbers that hold up."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+try:
+    __version__ = version("fsl-sweep")
+except PackageNotFoundError:  # a source tree that was never installed
+    __version__ = "0+unknown"
+
+__all__ = ["__version__", "load_run"]
+
+
+def __getattr__(name: str) -> object:
+    # Loaded on first use: `import fsl_sweep` must stay light (no pandas, torch or ray).
+    if name == "load_run":
+        from fsl_sweep.orchestrator.run import load_run
+
+        return load_run
+    raise AttributeError(f"module 'fsl_sweep' has no attribute '{name}'")

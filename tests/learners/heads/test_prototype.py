@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics.pairwise import cosine_similarity
+
+from fsl_sweep.learners.heads.prototype import (
+    cosine_similarities,
+    prototypes,
+    squared_distances,
+)
+
+
+def draws(*shape, seed=0, dtype=torch.float64):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def test_prototypes_are_the_class_means():
+    support = draws(3, 5, 2, 7)
+    expected = support.numpy().mean(axis=2)
+    np.testing.assert_allclose(prototypes(support).numpy(), expected, rtol=1e-12)
+
+
+def test_squared_distances_equal_the_brute_force():
+    query, centres = draws(3, 11, 7), draws(3, 5, 7, seed=1)
+    expected = np.zeros((3, 11, 5))
+    for task, m, way in np.ndindex(*expected.shape):
+        difference = query[task, m].numpy() - centres[task, way].numpy()
+        expected[task, m, way] = difference @ difference
+    np.testing.assert_allclose(squared_distances(query, centres).numpy(), expected, rtol=1e-12)
+
+
+def test_squared_distances_survive_an_offset_far_larger_than_they_are():
+    query, centres = draws(1, 20, 64), draws(1, 5, 64, seed=1)
+    exact = squared_distances(query, centres)
+    moved = squared_distances((query + 1000).float(), (centres + 1000).float())
+    # Features of size 1000 are themselves rounded to 6e-5 in float32.
+    torch.testing.assert_close(moved.double(), exact, rtol=1e-3, atol=0)
+
+
+def test_squared_distance_to_itself_is_not_negative():
+    points = draws(1, 5, 300, dtype=torch.float32) * 100
+    assert squared_distances(points, points).min() >= 0
+
+
+def test_cosine_similarities_equal_scikit_learn():
+    query, centres = draws(2, 11, 7), draws(2, 5, 7, seed=1)
+    expected = [cosine_similarity(q, c) for q, c in zip(query, centres, strict=True)]
+    np.testing.assert_allclose(cosine_similarities(query, centres).numpy(), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("head", [squared_distances, cosine_similarities])
+def test_gradients(head):
+    query = draws(2, 3, 4).requires_grad_()
+    support = draws(2, 3, 2, 4, seed=1).requires_grad_()
+    assert torch.autograd.gradcheck(lambda q, s: head(q, prototypes(s)), (query, support))
+
+
+@pytest.mark.parametrize("head", [squared_distances, cosine_similarities])
+def test_heads_compute_in_float32_under_autocast(head):
+    query, centres = draws(1, 4, 32).float(), draws(1, 5, 32, seed=1).float()
+    expected = head(query, centres)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(head(query, centres), expected)
+        assert head(query.bfloat16(), centres).dtype == torch.float32

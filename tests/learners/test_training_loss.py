@@ -1,0 +1,130 @@
+import numpy as np
+import pytest
+import torch
+from jaxtyping import TypeCheckError
+from scipy.special import log_softmax
+
+from fsl_sweep.learners.base import EpisodeBatch, LabelledBatch
+from fsl_sweep.learners.building import build_learner
+from fsl_sweep.learners.episodic import query_labels
+
+# Where annotations are checked as tests run, the checker may be the first to complain.
+WRONG_SHAPE = (ValueError, TypeCheckError)
+
+
+def images(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def episodes(tasks=2, way=3, shot=2, query=4, image=(1, 16, 16), seed=0):
+    return EpisodeBatch(
+        images(tasks, way, shot, *image, seed=seed),
+        images(tasks, way, query, *image, seed=seed + 1),
+    )
+
+
+@pytest.mark.parametrize("name", ["protonet", "ridge"])
+def test_episodic_loss_is_the_mean_cross_entropy_of_the_head(name):
+    learner = build_learner({"name": name}, {"name": "identity"}, (1, 4, 4), 7, seed=0)
+    batch = episodes(image=(1, 4, 4))
+    loss = learner.training_loss(batch)
+    losses = []
+    for task in range(2):
+        support = batch.support[task].reshape(1, 3, 2, 16)
+        for label in range(3):
+            for query in batch.query[task, label]:
+                logits = learner.head(support, query.reshape(1, 1, 16))[0, 0]
+                losses.append(-log_softmax(logits.detach().numpy())[label])
+    np.testing.assert_allclose(loss.item(), np.mean(losses), rtol=1e-5)
+
+
+def test_query_labels_follow_the_images_order():
+    query = torch.zeros(2, 3, 2, 1, 1, 1)
+    for task, way, number in np.ndindex(2, 3, 2):
+        query[task, way, number] = way
+    assert torch.equal(query_labels(query), query.flatten().long())
+
+
+def test_support_and_query_share_one_pass_through_the_backbone():
+    learner = build_learner({"name": "protonet"}, {"name": "conv4", "width": 4}, (1, 16, 16), 3, 0)
+    passes = []
+    learner.backbone.register_forward_hook(lambda _, given, __: passes.append(len(given[0])))
+    learner.training_loss(episodes())
+    assert passes == [2 * 3 * (2 + 4)]
+
+
+def test_supervised_loss_is_cross_entropy_over_unit_norm_features_times_ten():
+    learner = build_learner({"name": "supervised"}, {"name": "identity"}, (1, 4, 4), 7, seed=0)
+    batch = LabelledBatch(images(9, 1, 4, 4), torch.arange(9) % 7)
+    features = batch.images.reshape(9, 16).numpy()
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    weight, bias = (p.detach().numpy() for p in learner.classifier.parameters())
+    logits = 10 * (features @ weight.T + bias)
+    expected = -log_softmax(logits, axis=1)[np.arange(9), np.arange(9) % 7].mean()
+    np.testing.assert_allclose(learner.training_loss(batch).item(), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["protonet", "ridge", "supervised"])
+def test_gradient_steps_fit_a_batch(name):
+    learner = build_learner({"name": name}, {"name": "conv4", "width": 8}, (1, 16, 16), 6, seed=0)
+    batch = (
+        episodes()
+        if learner.trains_on == "episodes"
+        else LabelledBatch(images(12, 1, 16, 16), torch.arange(12) % 6)
+    )
+    optimizer = torch.optim.SGD(learner.parameters(), lr=0.05, momentum=0.9)
+    losses = []
+    for _ in range(25):
+        optimizer.zero_grad()
+        loss = learner.training_loss(batch)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.6 * losses[0]
+
+
+@pytest.mark.parametrize("name", ["protonet", "ridge", "supervised"])
+def test_training_under_bfloat16_gives_a_float32_loss_and_gradients(name):
+    learner = build_learner({"name": name}, {"name": "conv4", "width": 8}, (1, 16, 16), 6, seed=0)
+    batch = (
+        episodes()
+        if learner.trains_on == "episodes"
+        else LabelledBatch(images(12, 1, 16, 16), torch.arange(12) % 6)
+    )
+    exact = learner.training_loss(batch).item()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = learner.training_loss(batch)
+    loss.backward()
+    assert loss.dtype == torch.float32
+    assert abs(loss.item() - exact) < 0.1
+    assert all(p.grad.isfinite().all() for p in learner.parameters() if p.requires_grad)
+
+
+@pytest.mark.parametrize("name", ["protonet", "ridge", "supervised"])
+def test_what_it_trains_on_is_not_hidden_by_torchs_training_flag(name):
+    learner = build_learner({"name": name}, {"name": "identity"}, (4, 1, 1), 3, seed=0)
+    assert learner.training is True
+    assert learner.trains_on == ("batches" if name == "supervised" else "episodes")
+
+
+@pytest.mark.parametrize(
+    ("support", "query"),
+    [
+        ((2, 3, 1, 1, 4), (2, 3, 1, 1, 4)),
+        ((2, 3, 1, 1, 4, 4), (2, 4, 1, 1, 4, 4)),
+        ((2, 3, 1, 1, 4, 4), (1, 3, 1, 1, 4, 4)),
+        ((2, 3, 1, 1, 4, 4), (2, 3, 1, 3, 4, 4)),
+    ],
+)
+def test_an_episode_batch_of_unfitting_shapes_says_which(support, query):
+    with pytest.raises(WRONG_SHAPE) as caught:
+        EpisodeBatch(torch.zeros(support), torch.zeros(query))
+    if isinstance(caught.value, ValueError):
+        assert f"shapes are {support} and {query}" in str(caught.value)
+
+
+def test_a_labelled_batch_needs_a_label_an_image():
+    with pytest.raises(WRONG_SHAPE) as caught:
+        LabelledBatch(torch.zeros(5, 1, 4, 4), torch.zeros(4, dtype=torch.int64))
+    if isinstance(caught.value, ValueError):
+        assert "shapes are (5, 1, 4, 4) and (4,)" in str(caught.value)

@@ -1,0 +1,95 @@
+"""Made plans and records for tests of what stands above them."""
+
+import numpy as np
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.tasks import ClassTasks
+from fsl_sweep.orchestrator.config import (
+    EpisodicTraining,
+    Episode,
+    Evaluation,
+    Named,
+    Optimizer,
+    Selectors,
+    TrialSpec,
+)
+from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
+from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, EpochRecord, TaskScores
+
+TASKS = 20
+
+
+def spec(seed: int = 0, way: int = 5, epochs: int = 3, every: int = 1) -> TrialSpec:
+    return TrialSpec(
+        benchmark=Named(name="glyphs"),
+        episode=Episode(),
+        evaluation=Evaluation(selection_tasks=TASKS, report_tasks=TASKS, every=every),
+        learner=Named(name="protonet"),
+        backbone=Named(name="conv4"),
+        optimizer=Optimizer(lr=0.1),
+        schedule=[(0, 0.1)],
+        epochs=epochs,
+        batches=2,
+        augment="none",
+        precision="fp32",
+        train=EpisodicTraining(way=way),
+        budget=None,
+        seed=seed,
+    )
+
+
+def planned(spec: TrialSpec, method: str = "PN") -> PlannedTrial:
+    axes = {"train.way": spec.train.way} if isinstance(spec.train, EpisodicTraining) else {}
+    return PlannedTrial(spec.id, method, spec.configuration, axes, spec)
+
+
+def plan(*trials: PlannedTrial, name: str = "made", fingerprint: str = "f" * 16) -> Plan:
+    return Plan(name, "s" * 16, fingerprint, trials, Selectors(), {})
+
+
+def record(epoch: int, seed: int = 0, queries: int = 75) -> EpochRecord:
+    rng = np.random.default_rng([epoch, seed])
+    scores = {
+        (m, s): TaskScores(rng.integers(0, queries + 1, TASKS), np.full(TASKS, queries))
+        for m in MEASURES
+        for s in TASK_SETS
+    }
+    return EpochRecord(epoch, 1.0 / epoch, 0.1, scores, 2.0, 1.0)
+
+
+def benchmark(classes: int = 24, examples: int = 12, image_size: int = 16) -> Benchmark:
+    """Noisy prototypes: 12 base classes with 9 training and 3 held-out images, 6 val, 6 novel."""
+    rng = np.random.default_rng(0)
+    prototypes = rng.random((classes, 1, 1, image_size, image_size))
+    noise = 0.3 * rng.standard_normal((classes, examples, 1, image_size, image_size))
+    images = (np.clip(prototypes + noise, 0, 1) * 255).astype(np.uint8)
+    pool = ImagePool(
+        images=images.reshape(-1, 1, image_size, image_size),
+        labels=np.repeat(np.arange(classes), examples),
+        class_names=tuple(f"class {i}" for i in range(classes)),
+        fingerprint="made",
+    )
+    index = np.arange(classes * examples).reshape(classes, examples)
+    base, val, novel = np.split(np.arange(classes), [classes // 2, 3 * classes // 4])
+    held_out = examples // 4
+    return Benchmark.of(
+        "made",
+        train=ClassTasks(pool, base, index[base, held_out:].ravel()),
+        base=ClassTasks(pool, base, index[base, :held_out].ravel()),
+        val=ClassTasks(pool, val),
+        novel=ClassTasks(pool, novel),
+    )
+
+
+def trainable(**changes: object) -> TrialSpec:
+    """A specification that trains on ``benchmark()`` in a fraction of a second."""
+    plain: dict[str, object] = {
+        **spec().model_dump(),
+        "episode": {"way": 3, "shot": 1, "query": 2},
+        "learner": {"name": "protonet", "scale": 10.0},
+        "backbone": {"name": "conv4", "width": 8},
+        "train": {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2},
+        **changes,
+    }
+    return TrialSpec.from_canonical(plain)

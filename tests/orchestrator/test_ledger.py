@@ -1,0 +1,229 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from made import plan, planned, record, spec
+
+from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.ledger import Ledger
+from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, TrialEnd
+
+
+def filled(tmp_path, epochs=3):
+    """A ledger whose one trial has recorded some epochs and has not ended."""
+    ledger, trial = Ledger(tmp_path), planned(spec())
+    storage = ledger.trial(trial.id)
+    storage.begin(trial.spec)
+    for epoch in range(1, epochs + 1):
+        storage.write_epoch(record(epoch), b"weights")
+    return storage, trial
+
+
+def assert_holds(history, epochs):
+    """The history holds exactly what was recorded, to the last count."""
+    assert history.epochs.tolist() == epochs
+    for row, epoch in enumerate(epochs):
+        written = record(epoch)
+        assert history.curves["train_loss"][row] == written.train_loss
+        for key in [(m, s) for m in MEASURES for s in TASK_SETS]:
+            assert history.scores[key].means[row] == written.scores[key].mean
+            np.testing.assert_array_equal(
+                history.scores[key].load()[row], written.scores[key].accuracy
+            )
+
+
+def test_what_is_recorded_is_read_before_and_after_compaction(tmp_path):
+    storage, trial = filled(tmp_path)
+    assert_holds(storage.history(trial), [1, 2, 3])
+    assert storage.unfinished(trial)
+    storage.end(TrialEnd("done"))
+    assert_holds(storage.history(trial), [1, 2, 3])
+    assert not storage.unfinished(trial)
+    names = {p.name for p in storage.folder.path.rglob("*") if p.is_file()}
+    assert names == {
+        "spec.json",
+        "end.json",
+        "records.parquet",
+        *(f"000{i}.safetensors" for i in (1, 2, 3)),
+    }
+    assert (
+        storage.read_epoch(2).scores["novel", "report"].mean
+        == record(2).scores["novel", "report"].mean
+    )
+
+
+def test_any_tool_reads_the_compacted_file(tmp_path):
+    storage, _ = filled(tmp_path)
+    storage.end(TrialEnd("done"))
+    frame = pd.read_parquet(storage.folder.path / "records.parquet")
+    assert frame["epoch"].tolist() == [1, 2, 3]
+    assert frame["novel_selection_mean"][0] == record(1).scores["novel", "selection"].mean
+
+
+def test_an_empty_trial_has_an_empty_history(tmp_path):
+    trial = planned(spec())
+    history = Ledger(tmp_path).trial(trial.id).history(trial)
+    assert history.epochs.shape == (0,)
+    assert history.scores["novel", "report"].means.shape == (0,)
+    assert (history.end, history.complete, history.damaged) == (None, False, ())
+
+
+@pytest.mark.parametrize("harm", ["truncate", "flip", "empty", "junk"])
+def test_a_damaged_epoch_is_named_skipped_and_not_counted(tmp_path, harm):
+    storage, trial = filled(tmp_path)
+    path = storage.folder.path / "epochs" / "0002.record"
+    data = bytearray(path.read_bytes())
+    if harm == "flip":
+        data[len(data) // 2] ^= 1
+    path.write_bytes({"truncate": data[:-9], "flip": data, "empty": b"", "junk": b"junk"}[harm])
+    history = storage.history(trial)
+    assert_holds(history, [1, 3])
+    assert history.damaged == (str(path),)
+    assert storage.recorded() == {1, 3}
+    with pytest.raises(KeyError, match="epoch 2"):
+        storage.read_epoch(2)
+    # Even a trial that says it is done is not believed when an epoch is missing.
+    storage.end(TrialEnd("done"))
+    assert not storage.history(trial).complete
+    assert storage.unfinished(trial)
+
+
+@pytest.mark.parametrize("name", ["records.parquet", "end.json"])
+@pytest.mark.parametrize("harm", ["truncate", "flip", "remove"])
+def test_a_damaged_finished_trial_is_run_again(tmp_path, name, harm):
+    storage, trial = filled(tmp_path)
+    storage.end(TrialEnd("done"))
+    path = storage.folder.path / name
+    data = bytearray(path.read_bytes())
+    if harm == "remove":
+        path.unlink()
+    else:
+        data[len(data) // 2] ^= 0x80
+        path.write_bytes(data if harm == "flip" else data[: len(data) // 2])
+    history = storage.history(trial)
+    assert not history.complete
+    assert storage.unfinished(trial)
+    if (name, harm) != ("end.json", "remove"):
+        assert history.damaged == (str(path),)
+
+
+def test_a_crash_anywhere_while_ending_loses_nothing(tmp_path, monkeypatch):
+    """Stop after each file operation of ``end`` in turn; the records read the same each time."""
+    operations = 0
+
+    class Crash(Exception):
+        pass
+
+    for crash_at in range(20):
+        storage, trial = filled(tmp_path / str(crash_at))
+        counter = iter(range(100))
+        for name in ("write", "remove"):
+            original = getattr(type(storage.folder), name)
+
+            def counted(self, *args, original=original, counter=counter, stop=crash_at):
+                if next(counter) == stop:
+                    raise Crash
+                return original(self, *args)
+
+            monkeypatch.setattr(type(storage.folder), name, counted)
+        try:
+            storage.end(TrialEnd("done"))
+        except Crash:
+            operations += 1
+        monkeypatch.undo()
+        history = storage.history(trial)
+        assert_holds(history, [1, 2, 3])
+        assert history.damaged == ()
+        storage.end(TrialEnd("done"))
+        assert storage.history(trial).complete
+    assert operations >= 5
+
+
+def test_a_failure_worth_another_try_keeps_the_state_to_resume_from(tmp_path):
+    storage, trial = filled(tmp_path)
+    storage.write_resume(b"state")
+    storage.end(TrialEnd("failed", "the node died", retriable=True))
+    assert storage.unfinished(trial)
+    assert storage.read_resume() == b"state"
+    assert storage.history(trial).end == TrialEnd("failed", "the node died", retriable=True)
+    storage.begin(trial.spec)
+    assert storage.history(trial).end is None
+    storage.end(TrialEnd("failed", "NaN"))
+    assert not storage.unfinished(trial)
+    assert storage.read_resume() is None
+    assert_holds(storage.history(trial), [1, 2, 3])
+
+
+def test_a_budget_spent_before_the_first_epoch_is_not_complete(tmp_path):
+    storage, trial = filled(tmp_path, epochs=0)
+    storage.end(TrialEnd("budget", "spent"))
+    history = storage.history(trial)
+    assert (history.complete, storage.unfinished(trial)) == (False, False)
+
+
+def test_plan_round_trip_and_pending(tmp_path):
+    ledger = Ledger(tmp_path)
+    trials = [planned(spec(seed, way)) for way in (5, 20) for seed in (0, 1)]
+    ledger.write_plan(plan(*trials), "name: made\n")
+    assert ledger.read_plan() == plan(*trials)
+    assert list(ledger.pending(plan(*trials))) == [t.id for t in trials]
+    done = ledger.trial(trials[0].id)
+    done.begin(trials[0].spec)
+    for epoch in (1, 2, 3):
+        done.write_epoch(record(epoch), b"")
+    done.end(TrialEnd("done"))
+    assert list(ledger.pending(plan(*trials))) == [t.id for t in trials[1:]]
+    # Adding a grid value leaves what is done; dropping one leaves it out and names it.
+    more = plan(*trials, planned(spec(0, 10)))
+    ledger.write_plan(more, "name: made\n")
+    assert len(ledger.pending(more)) == 4
+    assert ledger.unplanned(plan(*trials[1:])) == [trials[0].id]
+
+
+def test_equal_specifications_have_equal_ids_and_every_field_counts():
+    assert spec().id == spec().id
+    assert spec(seed=1).id != spec().id
+    assert spec(seed=1).configuration == spec().configuration
+    assert (
+        len({spec(way=5).configuration, spec(way=6).configuration, spec(epochs=4).configuration})
+        == 3
+    )
+
+
+def test_recorded_epochs_are_every_nth_and_the_last():
+    assert spec(epochs=7, every=3).recorded_epochs == [3, 6, 7]
+    assert spec(epochs=6, every=3).recorded_epochs == [3, 6]
+    assert spec(epochs=2, every=5).recorded_epochs == [2]
+
+
+def test_another_sweep_changed_data_or_a_strangers_folder_are_refused(tmp_path):
+    ledger = Ledger(tmp_path / "run")
+    ledger.write_plan(plan(planned(spec())), "")
+    with pytest.raises(RunFolderError, match="holds the sweep 'made', not 'other'"):
+        ledger.write_plan(plan(planned(spec()), name="other"), "")
+    with pytest.raises(RunFolderError, match="was measured on other data: .*ffff, now eeee"):
+        ledger.write_plan(plan(planned(spec()), fingerprint="e" * 16), "")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "thesis.tex").write_text("")
+    with pytest.raises(RunFolderError, match="it is not a run folder"):
+        Ledger(tmp_path / "home").write_plan(plan(planned(spec())), "")
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"format": 99}', '{"format": 1}', '{"format": 1, "trials": 3}']
+)
+def test_a_damaged_plan_is_told(tmp_path, text):
+    (tmp_path / "plan.json").write_text(text)
+    with pytest.raises(RunFolderError, match="plan.json is not a readable plan"):
+        Ledger(tmp_path).read_plan()
+
+
+def test_a_plan_with_a_broken_trial_is_told(tmp_path):
+    ledger = Ledger(tmp_path)
+    ledger.write_plan(plan(planned(spec())), "")
+    content = json.loads((tmp_path / "plan.json").read_text())
+    content["trials"][0]["spec"]["epochs"] = "many"
+    (tmp_path / "plan.json").write_text(json.dumps(content))
+    with pytest.raises(RunFolderError, match="not a readable plan"):
+        ledger.read_plan()

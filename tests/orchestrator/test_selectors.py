@@ -1,0 +1,191 @@
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from fsl_sweep.orchestrator import testing
+from fsl_sweep.orchestrator.catalogue import Info
+from fsl_sweep.orchestrator.errors import (
+    ConfigError,
+    SealedMeasurement,
+    SelectionError,
+    UnknownName,
+)
+from fsl_sweep.orchestrator.selectors import (
+    HYPERPARAMETER_SELECTORS,
+    SNAPSHOT_SELECTORS,
+    Candidate,
+    History,
+    HyperparameterSelector,
+    SnapshotSelector,
+    apply,
+    hyperparameter_selector,
+    snapshot_selector,
+)
+from fsl_sweep.orchestrator.selectors.base import is_oracle
+from fsl_sweep.orchestrator.selectors.catalogue import parse
+
+
+class TestLast(testing.SnapshotSelectorContract):
+    selector: ClassVar[SnapshotSelector] = snapshot_selector("last")
+    reads_scores: ClassVar[bool] = False
+
+
+class TestTrainLoss(testing.SnapshotSelectorContract):
+    selector: ClassVar[SnapshotSelector] = snapshot_selector("train_loss")
+
+
+class TestBase(testing.SnapshotSelectorContract):
+    selector: ClassVar[SnapshotSelector] = snapshot_selector("base")
+
+
+class TestVal(testing.SnapshotSelectorContract):
+    selector: ClassVar[SnapshotSelector] = snapshot_selector("val")
+
+
+class TestOracle(testing.SnapshotSelectorContract):
+    selector: ClassVar[SnapshotSelector] = snapshot_selector("oracle")
+
+
+class TestBaseConfiguration(testing.HyperparameterSelectorContract):
+    selector: ClassVar[HyperparameterSelector] = hyperparameter_selector("base")
+
+
+class TestValConfiguration(testing.HyperparameterSelectorContract):
+    selector: ClassVar[HyperparameterSelector] = hyperparameter_selector("val")
+
+
+class TestOracleConfiguration(testing.HyperparameterSelectorContract):
+    selector: ClassVar[HyperparameterSelector] = hyperparameter_selector("oracle")
+
+
+def history(**scores: list[float]) -> History:
+    return History.from_arrays(epochs=[10, 20, 30], **scores)
+
+
+# Table 6 of "Two Sides of Meta-Learning Evaluation": on tiered-M the best BaseGen is the best
+# snapshot, on cifar-M the best ValGen loses far less than the best BaseGen.
+TIERED = history(
+    train_loss=[1.0, 0.8, 0.6],
+    base=[0.85, 0.88, 0.91],
+    val=[0.79, 0.805, 0.80],
+    novel=[0.79, 0.8005, 0.8045],
+)
+CIFAR = history(
+    train_loss=[1.0, 0.5, 0.1],
+    base=[0.88, 0.90, 0.95],
+    val=[0.79, 0.80, 0.78],
+    novel=[0.8279, 0.8265, 0.8049],
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "tiered", "cifar"),
+    [
+        ("last", 0.8045, 0.8049),
+        ("train_loss", 0.8045, 0.8049),
+        ("base", 0.8045, 0.8049),
+        ("val", 0.8005, 0.8265),
+        ("oracle", 0.8045, 0.8279),
+    ],
+)
+def test_table_6(name: str, tiered: float, cifar: float) -> None:
+    for trial, novel in ((TIERED, tiered), (CIFAR, cifar)):
+        epoch = apply(snapshot_selector(name), trial)
+        assert trial.scores["novel"][trial.index(epoch)] == novel
+
+
+def test_two_configurations_of_appendix_f1() -> None:
+    fast = history(train_loss=[3, 1, 2], base=[0.5, 0.7, 0.9], val=[0.6, 0.5, 0.4])
+    slow = history(train_loss=[3, 2, 1], base=[0.4, 0.6, 0.8], val=[0.3, 0.7, 0.2])
+    picks = {n: [apply(snapshot_selector(n), h) for h in (fast, slow)] for n in _names()}
+    assert picks == {
+        "last": [30, 30],
+        "train_loss": [20, 30],
+        "base": [30, 30],
+        "val": [10, 20],
+    }
+    given = [Candidate("1e-3", {"lr": 1e-3}, 10, fast), Candidate("1e-4", {"lr": 1e-4}, 20, slow)]
+    assert apply(hyperparameter_selector("base"), given).trial == "1e-4"
+    assert apply(hyperparameter_selector("val"), given).trial == "1e-4"
+    given = [Candidate("1e-3", {}, 30, fast), Candidate("1e-4", {}, 30, slow)]
+    assert apply(hyperparameter_selector("base"), given).trial == "1e-3"
+
+
+def _names() -> list[str]:
+    return ["last", "train_loss", "base", "val"]
+
+
+class Peeks(SnapshotSelector):
+    name: ClassVar[str] = "peeks"
+    needs: ClassVar[frozenset[str]] = frozenset({"val"})
+
+    def select(self, history: History) -> int:
+        return int(history.epochs[np.argmax(history.scores["novel"])])
+
+
+class Answers(SnapshotSelector):
+    name: ClassVar[str] = "answers"
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def select(self, history: History) -> int:
+        return self.answer  # type: ignore[return-value]  # wrong on purpose
+
+
+class MakesUp(HyperparameterSelector):
+    name: ClassVar[str] = "makes-up"
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def select(self, candidates: Sequence[Candidate]) -> Candidate:
+        one = candidates[0]
+        return Candidate(one.trial, one.hyperparameters, one.epoch, one.history)
+
+
+def test_novel_is_sealed_even_while_it_is_there() -> None:
+    with pytest.raises(SealedMeasurement, match="'peeks' read 'novel'"):
+        apply(Peeks(), TIERED)
+
+
+@pytest.mark.parametrize("answer", [15, 0, None, "20", 20.0, True])
+def test_epochs_that_were_not_recorded_are_refused(answer: object) -> None:
+    with pytest.raises(SelectionError, match="'answers' chose"):
+        apply(Answers(answer), TIERED)
+    assert apply(Answers(np.int64(20)), TIERED) == 20
+
+
+def test_made_up_candidates_are_refused() -> None:
+    with pytest.raises(SelectionError, match="makes-up"):
+        apply(MakesUp(), [Candidate("t", {}, 10, TIERED)])
+
+
+def test_selector_and_choices_must_fit() -> None:
+    with pytest.raises(TypeError, match="cannot choose from"):
+        apply(snapshot_selector("val"), [Candidate("t", {}, 10, TIERED)])  # type: ignore[call-overload]  # wrong on purpose
+
+
+def test_catalogues() -> None:
+    assert {"last", "train_loss", "base", "val", "oracle"} <= set(SNAPSHOT_SELECTORS.names())
+    assert {"base", "val", "oracle"} <= set(HYPERPARAMETER_SELECTORS.names())
+    for catalogue in (SNAPSHOT_SELECTORS, HYPERPARAMETER_SELECTORS):
+        for listing in catalogue.listings():
+            info = catalogue.find(listing.name)
+            assert isinstance(info, Info)
+            assert info.cls.name == info.name
+            assert is_oracle(info.cls()) == ("oracle" in info.description)
+    with pytest.raises(UnknownName, match="did you mean 'oracle'"):
+        snapshot_selector("oracel")
+
+
+def test_names_with_arguments() -> None:
+    assert parse("mixture(0.5)") == ("mixture", (0.5,))
+    assert parse(" budgeted-oracle( 3, top ) ") == ("budgeted-oracle", (3, "top"))
+    assert parse("last") == ("last", ())
+    for wrong in ("last(1", "(1)", "", "a(b(c))", "last)"):
+        with pytest.raises(ConfigError, match="not a selector"):
+            parse(wrong)
+    with pytest.raises(ConfigError, match=r"last\(3\)"):
+        snapshot_selector("last(3)")

@@ -1,0 +1,113 @@
+import pytest
+
+from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.sweepfile import load_sweep, presets
+
+MINIMAL = """
+name: tiny
+benchmark: {name: glyphs}
+methods:
+  PN: {learner: {name: protonet}}
+"""
+
+
+def load(tmp_path, text, *overrides):
+    path = tmp_path / "s.yaml"
+    path.write_text(text)
+    return load_sweep(str(path), overrides)
+
+
+def message(tmp_path, text, *overrides):
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, text, *overrides)
+    return str(caught.value).replace(str(tmp_path), "DIR")
+
+
+def test_defaults_are_filled_in(tmp_path):
+    config = load(tmp_path, MINIMAL).config
+    assert (config.seeds, config.retries, config.resources.gpu) == ([0], 2, "auto")
+    assert config.selectors.snapshot == ["last", "train_loss", "base", "val", "oracle"]
+
+
+def test_set_overrides_and_is_kept_with_the_text(tmp_path):
+    sweep = load(tmp_path, MINIMAL, "evaluation.seed=7", "methods.PN.optimizer={lr: 1e-3}")
+    assert sweep.config.evaluation.seed == 7
+    assert sweep.config.methods["PN"]["optimizer"] == {"lr": 1e-3}
+    assert sweep.text.endswith(
+        "# --set evaluation.seed=7\n# --set methods.PN.optimizer={lr: 1e-3}\n"
+    )
+
+
+def test_exponents_without_a_point_are_numbers(tmp_path):
+    config = load(tmp_path, MINIMAL + "budget: {seconds: 1e3}\n").config
+    assert config.budget is not None
+    assert config.budget.seconds == 1000.0
+
+
+def test_paths_expand_home_and_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("DATA", "/data")
+    monkeypatch.setenv("HOME", "/home/me")
+    text = MINIMAL.replace("{name: glyphs}", '{name: omniglot, root: "${DATA}/omniglot"}')
+    assert load(tmp_path, text).config.benchmark.options["root"] == "/data/omniglot"
+    text = MINIMAL.replace("{name: glyphs}", '{name: omniglot, root: "~/omniglot"}')
+    assert load(tmp_path, text).config.benchmark.options["root"] == "/home/me/omniglot"
+    text = MINIMAL.replace("{name: glyphs}", '{name: omniglot, root: "${NO_SUCH}/x"}')
+    assert "the environment variable NO_SUCH" in message(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (MINIMAL + "epoch: 3\n", "s.yaml: epoch: unknown key 'epoch'; did you mean 'episode'?"),
+        (
+            MINIMAL + "evaluation: {selection_task: 5}\n",
+            "s.yaml: evaluation.selection_task: unknown key 'selection_task'; "
+            "did you mean 'selection_tasks'?",
+        ),
+        (
+            MINIMAL + "retries: two\n",
+            "s.yaml: retries: input should be a valid integer, not 'two'",
+        ),
+        (MINIMAL + "retries: 1.0\n", "s.yaml: retries: input should be a valid integer, not 1.0"),
+        (
+            MINIMAL + "episode: {way: 1}\n",
+            "s.yaml: episode.way: input should be greater than or equal to 2, not 1",
+        ),
+        (MINIMAL + "seeds: [1, 1]\n", "s.yaml: seeds repeats a value: [1, 1]"),
+        (MINIMAL.replace("name: tiny", ""), "s.yaml: name: this key is missing"),
+        (
+            MINIMAL.replace("name: tiny", "name: ../up"),
+            "s.yaml: name: string should match pattern '^[A-Za-z0-9][A-Za-z0-9._-]*$', not '../up'",
+        ),
+        ("- 1\n", "s.yaml: a sweep file is a mapping that begins with 'name:'"),
+        ("", "s.yaml: a sweep file is a mapping that begins with 'name:'"),
+        (MINIMAL + "seeds: [1\n", "s.yaml: not valid YAML: line 7, column 1: "),
+        (
+            MINIMAL + "name: again\n",
+            "s.yaml: not valid YAML: line 6: the key 'name' is written twice",
+        ),
+        (MINIMAL + "retries: !!python/object:os.system {}\n", "s.yaml: not valid YAML: "),
+    ],
+)
+def test_mistakes_name_file_key_and_value(tmp_path, text, expected):
+    assert message(tmp_path, text).startswith(f"DIR/{expected}")
+
+
+def test_a_missing_file_and_an_unknown_preset_suggest(tmp_path):
+    with pytest.raises(ConfigError, match="no such file; presets: .*quickstart"):
+        load_sweep(str(tmp_path / "none.yaml"))
+    with pytest.raises(ConfigError, match="did you mean 'quickstart'"):
+        load_sweep("quickstar")
+
+
+def test_bad_overrides(tmp_path):
+    assert message(tmp_path, MINIMAL, "epochs").startswith("--set: epochs: write it as KEY=VALUE")
+    assert "'name' is 'tiny', which has no keys" in message(tmp_path, MINIMAL, "name.x=1")
+    assert "with --set: nam: unknown key" in message(tmp_path, MINIMAL, "nam=1")
+
+
+def test_presets_load_by_name_from_anywhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert {"quickstart", "omniglot"} <= set(presets())
+    for name in presets():
+        assert load_sweep(name).config.methods

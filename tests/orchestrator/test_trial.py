@@ -1,0 +1,189 @@
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from made import benchmark, planned, trainable
+
+from fsl_sweep.orchestrator.ledger import Ledger
+from fsl_sweep.orchestrator.trial import Trial, use_threads
+
+RIDGE = {"name": "ridge"}
+RESNET = {"name": "resnet12", "widths": None}
+VARIANTS = {
+    "protonet": {},
+    "ridge": {"learner": {"name": "ridge"}},
+    "supervised": {"learner": {"name": "supervised"}, "train": {"batch_size": 8}},
+    "adam": {
+        "optimizer": {"name": "adam", "lr": 0.01, "weight_decay": 0.0},
+        "schedule": [[0, 0.01]],
+    },
+    "fixed-support": {
+        "train": {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2, "fixed_support": True}
+    },
+    "augmented": {"augment": "crop-jitter-flip"},
+    "bf16": {"precision": "bf16"},
+    "schedule": {"schedule": [[0, 0.1], [1, 0.01]]},
+}
+
+
+@pytest.fixture(scope="module")
+def data():
+    use_threads(1)
+    return benchmark()
+
+
+def run(folder, spec, data, epochs=None):
+    """Run a trial, all of it or some epochs, as a fresh process would; give its storage."""
+    storage = Ledger(folder).trial(spec.id)
+    for _ in itertools.islice(Trial(spec, storage, data).run(), epochs):
+        pass
+    return storage
+
+
+def content(storage):
+    """Snapshots byte for byte, and every count, of what a trial recorded."""
+    files = sorted((storage.folder.path / "snapshots").iterdir())
+    snapshots = {file.name: file.read_bytes() for file in files}
+    records = [storage.read_epoch(int(name[:4])) for name in snapshots]
+    counts = [
+        {key: scores.correct.tolist() for key, scores in record.scores.items()}
+        for record in records
+    ]
+    losses = [record.train_loss for record in records]
+    return snapshots, counts, losses
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_resumed_trial_equals_an_uninterrupted_one_bit_for_bit(tmp_path, data, variant):
+    spec = trainable(epochs=3, **VARIANTS[variant])
+    whole = content(run(tmp_path / "whole", spec, data))
+    assert len(whole[0]) == 3
+    assert len(set(whole[0].values())) == 3
+    for stop in (1, 2):
+        run(tmp_path / f"cut{stop}", spec, data, epochs=stop)
+        torch.rand(7)  # a new process has another global state
+        assert content(run(tmp_path / f"cut{stop}", spec, data)) == whole
+
+
+def test_dropblock_resumes_bit_for_bit(tmp_path, data):
+    spec = trainable(epochs=2, batches=1, backbone={"name": "resnet12"})
+    whole = content(run(tmp_path / "whole", spec, data))
+    run(tmp_path / "cut", spec, data, epochs=1)
+    assert content(run(tmp_path / "cut", spec, data)) == whole
+
+
+def test_a_crash_between_record_and_state_repeats_one_epoch(tmp_path, data):
+    spec = trainable(epochs=3)
+    whole = content(run(tmp_path / "whole", spec, data))
+    storage = run(tmp_path / "cut", spec, data, epochs=1)
+    state = storage.read_resume()
+    run(tmp_path / "cut", spec, data, epochs=1)
+    storage.write_resume(state)  # epoch 2 is recorded, the state is still epoch 1's
+    assert storage.recorded() == {1, 2}
+    assert content(run(tmp_path / "cut", spec, data)) == whole
+
+
+@pytest.mark.parametrize("harm", ["record", "state", "state truncated"])
+def test_damage_is_mended_by_training_again(tmp_path, data, harm):
+    spec = trainable(epochs=3)
+    whole = content(run(tmp_path / "whole", spec, data))
+    storage = run(tmp_path / "cut", spec, data, epochs=2)
+    if harm == "record":
+        (storage.folder.path / "epochs" / "0001.record").write_bytes(b"torn")
+    else:
+        data_before = storage.read_resume()
+        storage.write_resume(b"torn" if harm == "state" else data_before[:-100])
+    assert content(run(tmp_path / "cut", spec, data)) == whole
+
+
+def test_seeds_and_epochs_differ(tmp_path, data):
+    first = content(run(tmp_path, trainable(seed=0), data))
+    second = content(run(tmp_path, trainable(seed=1), data))
+    assert first[2] != second[2]
+    assert len(set(first[2])) == len(first[2])
+
+
+def test_a_finished_trial_is_done_and_leaves_no_state(tmp_path, data):
+    spec = trainable()
+    storage = run(tmp_path, spec, data)
+    history = storage.history(planned(spec))
+    assert history.complete
+    assert history.epochs.tolist() == [1, 2, 3]
+    assert storage.read_resume() is None
+
+
+def test_every_second_epoch_is_recorded_and_the_last(tmp_path, data):
+    evaluation = {"selection_tasks": 20, "report_tasks": 20, "every": 2}
+    spec = trainable(epochs=5, evaluation=evaluation)
+    whole = content(run(tmp_path / "whole", spec, data))
+    assert list(whole[0]) == [f"000{i}.safetensors" for i in (2, 4, 5)]
+    run(tmp_path / "cut", spec, data, epochs=1)
+    assert content(run(tmp_path / "cut", spec, data)) == whole
+
+
+def test_a_loss_that_is_not_finite_ends_the_trial_for_good(tmp_path, data):
+    spec = trainable(optimizer={"lr": 1e30}, schedule=[[0, 1e30]], epochs=5)
+    storage = run(tmp_path, spec, data)
+    history = storage.history(planned(spec))
+    assert history.end.status == "failed"
+    assert "loss became nan in epoch" in history.end.reason
+    assert not storage.unfinished(planned(spec))
+
+
+def test_a_divergence_keeps_what_was_measured_before(tmp_path, data):
+    spec = trainable(schedule=[[0, 0.1], [2, 1e30]], epochs=5, batches=3)
+    history = run(tmp_path, spec, data).history(planned(spec))
+    assert history.end.status == "failed"
+    assert history.epochs.tolist()[:2] == [1, 2]
+    assert not history.complete
+
+
+def test_a_spent_budget_ends_the_trial_with_its_reason(tmp_path, data):
+    spec = trainable(budget={"seconds": 1e-6})
+    history = run(tmp_path, spec, data).history(planned(spec))
+    assert history.end.status == "budget"
+    assert history.end.reason == "the budget of 1e-06 s was spent in epoch 1, step 1"
+
+
+def test_the_budget_counts_what_was_spent_before_an_interruption(tmp_path, data):
+    spec = trainable(budget={"seconds": 1000.0})
+    storage = run(tmp_path, spec, data, epochs=1)
+    state = torch.load(storage.folder.path / "resume.pt", weights_only=True)
+    assert 0 < state["spent"] < 1000
+    state["spent"] = 1001.0
+    torch.save(state, storage.folder.path / "resume.pt")
+    history = run(tmp_path, spec, data).history(planned(spec))
+    assert (history.end.status, history.epochs.tolist()) == ("budget", [1])
+
+
+def test_running_out_of_memory_is_recorded_and_may_be_tried_again(tmp_path, data, monkeypatch):
+    from fsl_sweep.orchestrator.evaluation import Evaluator
+
+    spec = trainable()
+
+    def out_of_memory(*_):
+        raise torch.OutOfMemoryError("tried to allocate 3 TiB")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Evaluator, "measure", out_of_memory)
+        storage = run(tmp_path, spec, data)
+    end = storage.history(planned(spec)).end
+    assert (end.status, end.retriable) == ("failed", True)
+    assert end.reason == "out of memory: tried to allocate 3 TiB"
+    assert run(tmp_path, spec, data).history(planned(spec)).complete
+
+
+def test_snapshots_hold_weights_alone_and_load_into_the_learner(tmp_path, data):
+    from safetensors.torch import load
+
+    from fsl_sweep.learners.building import build_learner
+
+    spec = trainable()
+    snapshots, _, _ = content(run(tmp_path, spec, data))
+    learner = build_learner(
+        {"name": "protonet", "scale": 10.0}, {"name": "conv4", "width": 8}, data.image_shape, 12, 0
+    )
+    state = load(snapshots["0003.safetensors"])
+    learner.load_state_dict(state)
+    assert all(np.isfinite(value.numpy()).all() for value in state.values())

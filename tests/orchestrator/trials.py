@@ -1,0 +1,69 @@
+"""Recorded trials written by hand, for the tests of the analysis wing."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fsl_sweep.orchestrator.records import (
+    CURVES,
+    MEASURES,
+    TASK_SETS,
+    ScoreTable,
+    TrialEnd,
+    TrialHistory,
+)
+
+DONE = TrialEnd("done")
+TASKS = 40
+
+
+def trial(
+    method: str,
+    configuration: str,
+    seed: int = 0,
+    *,
+    base: Sequence[float] = (),
+    val: Sequence[float] = (),
+    novel: Sequence[float] = (),
+    report: Sequence[float] | None = None,
+    loss: Sequence[float] | None = None,
+    epochs: Sequence[int] | None = None,
+    end: TrialEnd | None = DONE,
+    damaged: tuple[str, ...] = (),
+    fold: int | None = None,
+    spread: float = 0.05,
+) -> TrialHistory:
+    """A trial whose accuracies have the given means on the selection tasks.
+
+    On the report tasks novel has the means ``report`` (``novel`` by default); tasks differ by a
+    pattern common to all trials, so that the tests can compute what to expect.
+    """
+    count = len(base)
+    at = np.arange(1, count + 1) if epochs is None else np.array(epochs)
+    pattern = np.linspace(-spread, spread, TASKS)
+    means = {"base": base, "val": val, "novel": novel}
+    scores = {}
+    for measure in MEASURES:
+        for task_set in TASK_SETS:
+            column = means[measure]
+            if measure == "novel" and task_set == "report" and report is not None:
+                column = report
+            table = np.array(column, dtype=float)[:, None] + pattern
+            scores[measure, task_set] = ScoreTable(
+                np.array(column, dtype=float), lambda table=table: table
+            )
+    curves = {curve: np.full(count, 0.1) for curve in CURVES}
+    curves["train_loss"] = np.array(loss if loss is not None else np.linspace(2, 1, count))
+    return TrialHistory(
+        trial=f"{method}-{configuration}-{seed}" + ("" if fold is None else f"-fold{fold}"),
+        method=method,
+        configuration=configuration,
+        hyperparameters={"optimizer.lr": configuration},
+        seed=seed,
+        fold=fold,
+        epochs=at.astype(np.int64),
+        curves=curves,
+        scores=scores,
+        end=end,
+        damaged=damaged,
+    )

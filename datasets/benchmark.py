@@ -112,5 +112,5 @@ class Benchmark:
         chosen = examples[np.linspace(0, len(examples) - 1, size).astype(np.int64)]
         images = self.train.pool.images[chosen].astype(np.float64) / 255
         std = images.std(axis=(0, 2, 3))
-        std[std == 0] = 1.0  # a blank channel is left as it is
+        std[std < 1e-6] = 1.0  # a constant channel is left as it is
         return tuple(images.mean(axis=(0, 2, 3)).tolist()), tuple(std.tolist())

@@ -3,6 +3,8 @@
 from typing import Any
 
 from fsl_sweep.datasets.glyphs import Glyphs
+from fsl_sweep.datasets.image_folder import ImageFolder
+from fsl_sweep.datasets.omniglot import Omniglot
 from fsl_sweep.datasets.source import AbstractBenchmark
 from fsl_sweep.orchestrator.catalogue import Catalogue, Info
 
@@ -16,6 +18,19 @@ BENCHMARKS: Catalogue[AbstractBenchmark[Any]] = Catalogue(
             "after Lake et al., 'Human-level concept learning through probabilistic program "
             "induction' (Science 2015)",
             "procedural handwriting, embedded: no download, any number of classes and examples",
+        ),
+        Info(
+            "omniglot",
+            Omniglot,
+            "Lake et al., 'Human-level concept learning through probabilistic program induction' "
+            "(Science 2015); split 'vinyals' after arXiv:1606.04080",
+            "1,623 handwritten characters of 50 alphabets, 20 drawings each",
+        ),
+        Info(
+            "image-folder",
+            ImageFolder,
+            "",
+            "your own images: a folder or zip [SUPERCLASS/]CLASS/image, split by lists or drawn",
         ),
     ),
 )

@@ -4,6 +4,7 @@ from typing import final
 
 import numpy as np
 
+from fsl_sweep.datasets.distinct import distinct
 from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
 from fsl_sweep.datasets.pool import array_digest, canonical_digest
 from fsl_sweep.datasets.tasks import ClassTasks, TaskDistribution
@@ -29,15 +30,17 @@ class FixedSupportTasks(TaskDistribution):
 
     def __init__(self, tasks: ClassTasks, shot: int, rng: np.random.Generator) -> None:
         self.pool, self.examples = tasks.pool, tasks.examples
-        self._shot = shot
+        fewest = int(np.argmin(tasks.counts))
+        if tasks.counts[fewest] <= shot:
+            name = self.pool.class_names[tasks.classes[fewest]]
+            raise BadData(
+                f"Class '{name}' has {tasks.counts[fewest]} examples: with {shot} fixed as its "
+                "support, none is left for queries."
+            )
         labels = self.pool.labels[self.examples]
-        fixed = [
-            rng.choice(self.examples[labels == c], shot + 1, replace=False)[:shot]
-            if np.sum(labels == c) > shot
-            else _too_few(self.pool.class_names[c], shot)
-            for c in tasks.classes
-        ]
-        self.support = np.stack(fixed)  # [class, shot], in the order of `classes`
+        in_classes = self.examples[np.argsort(labels, kind="stable")]
+        starts = np.cumsum(tasks.counts) - tasks.counts
+        self.support = in_classes[starts[:, None] + distinct(rng, tasks.counts, shot)]  # [C, k]
         rest = np.setdiff1d(self.examples, self.support)
         self._queries = ClassTasks(self.pool, tasks.classes, rest)
 
@@ -48,21 +51,32 @@ class FixedSupportTasks(TaskDistribution):
 
     def check(self, shape: EpisodeShape, tasks: int | None = None) -> None:
         """Raises BadData where episodes of ``shape`` cannot be drawn; see the base class."""
-        if shape.shot != self._shot:
-            raise BadData(f"{self._shot} support examples a class are fixed, not {shape.shot}.")
-        self._queries.check(_one_and_the_rest(shape), tasks)
+        if tasks is not None and tasks < 1:
+            raise BadData(f"{tasks} tasks are asked for; at least 1 is needed.")
+        if shape.shot != self.support.shape[1]:
+            fixed = self.support.shape[1]
+            raise BadData(f"{fixed} support examples a class are fixed, not {shape.shot}.")
+        if len(self.classes) < shape.way:
+            raise BadData(
+                f"{shape.way}-way tasks need {shape.way} classes, "
+                f"but only {len(self.classes)} are there."
+            )
+        fewest = int(np.argmin(self._queries.counts))
+        if self._queries.counts[fewest] < shape.query:
+            name = self.pool.class_names[self.classes[fewest]]
+            raise BadData(
+                f"{shape.query} queries a class are asked for, but class '{name}' has "
+                f"{self._queries.counts[fewest]} examples beside its fixed support."
+            )
 
     def sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
-        """``tasks`` episodes: uniform class tuples, fixed support, fresh queries."""
+        """``tasks`` episodes: uniform class tuples, the fixed support, fresh queries."""
         self.check(shape, tasks)
-        # What is drawn as support and as query are together the queries of each class.
-        drawn = self._queries.sample(tasks, _one_and_the_rest(shape), rng)
-        support = self.support[np.searchsorted(self.classes, drawn.classes)]
-        query = np.concatenate([drawn.support, drawn.query], axis=2)
-        return Episodes(support, query, drawn.classes)
+        which, query = self._queries.draw(tasks, shape.way, shape.query, rng)
+        return Episodes(self.support[which], query, self.classes[which])
 
     def digest(self) -> str:
-        """Hex digest of the fixed support and the query tasks."""
+        """Hex digest of the fixed support and of what queries are drawn from."""
         return canonical_digest(
             {
                 "kind": "fixed-support",
@@ -70,12 +84,3 @@ class FixedSupportTasks(TaskDistribution):
                 "queries": self._queries.digest(),
             }
         )
-
-
-def _one_and_the_rest(shape: EpisodeShape) -> EpisodeShape:
-    """A shape with ``query`` examples a class in all."""
-    return EpisodeShape(shape.way, 1, shape.query - 1)
-
-
-def _too_few(name: str, shot: int) -> np.ndarray:
-    raise BadData(f"Class '{name}' has no example left for queries beside {shot} fixed ones.")

@@ -36,7 +36,9 @@ class Writers:
 def draw_writers(seed: int, count: int, spread: float) -> Writers:
     """``count`` writers; ``spread`` 0 makes them all alike, 1 is a room of strangers."""
     rng = named_generator(seed, "writers")
-    draws = spread * (2 * rng.random((count, 5)) - 1)  # row by row: writer w is the same in any count
+    draws = spread * (
+        2 * rng.random((count, 5)) - 1
+    )  # row by row: writer w is the same in any count
     return Writers(
         slant=0.28 * draws[:, 0],
         aspect=1 + 0.18 * draws[:, 1],
@@ -53,7 +55,7 @@ class Jitter:
     Attributes:
         wobble: displacement of single control points, for a square of side 2.
         drift: displacement of whole strokes against each other, likewise.
-        turn: rotation, scale and shift of the whole character.
+        turn: rotation, slant, scale and shift of the whole character.
         speckle: the share of the grey range that pixel noise covers, in [0, 1].
     """
 
@@ -87,7 +89,7 @@ def render_character(
     """
     writer = rng.integers(0, len(writers.slant), count)
     points = _written(strokes, writers, writer, jitter, rng)  # (N, S, CONTROLS, 2)
-    pen = _pen(len(strokes), image_size)
+    pen = _pen(image_size)
     radius = writers.thickness[writer] * (0.85 + 0.3 * rng.random(count)) * image_size / 2
     noise = rng.random((count, image_size, image_size), dtype=np.float32)
     images = np.empty((count, image_size, image_size), dtype=np.uint8)
@@ -121,35 +123,40 @@ def _written(
     points = strokes + jitter.wobble * tremor * _bell(rng, (count, size, CONTROLS, 2))
     points = points + jitter.drift * _bell(rng, (count, size, 1, 2))
     turn = jitter.turn * _bell(rng, (count, 6))
-    half = 0.06 * turn[:, 0]  # the tangent of half the angle: rotation without a sine
+    half = 0.12 * turn[:, 0]  # the tangent of half the angle: rotation without a sine
     cos, sin = (1 - half * half) / (1 + half * half), 2 * half / (1 + half * half)
-    scale = writers.size[writer] * (1 + 0.07 * turn[:, 1])
-    wide = scale * writers.aspect[writer] * (1 + 0.06 * turn[:, 2])
-    slant = writers.slant[writer] + 0.08 * turn[:, 3]
+    scale = writers.size[writer] * (1 + 0.14 * turn[:, 1])
+    wide = scale * writers.aspect[writer] * (1 + 0.12 * turn[:, 2])
+    slant = writers.slant[writer] + 0.16 * turn[:, 3]
     column = (slice(None), None, None)
     x = points[..., 0] * wide[column] - slant[column] * points[..., 1]
     y = points[..., 1] * scale[column]
     return np.stack(
         [
-            cos[column] * x - sin[column] * y + 0.05 * turn[:, 4][column],
-            sin[column] * x + cos[column] * y + 0.05 * turn[:, 5][column],
+            cos[column] * x - sin[column] * y + 0.1 * turn[:, 4][column],
+            sin[column] * x + cos[column] * y + 0.1 * turn[:, 5][column],
         ],
         axis=-1,
     )
 
 
-def _pen(strokes: int, image_size: int) -> np.ndarray:
+def _pen(image_size: int) -> np.ndarray:
     """B-spline weights ``[P, CONTROLS]`` of the points that the pen touches on each stroke."""
-    # Closer than the pen's radius, so that the trace has no beads; fewer for many strokes would
-    # make a character depend on its neighbours, so the number follows the image size alone.
-    steps = max(16, (3 * image_size) // 2)
+    steps = max(16, 2 * image_size)  # closer than the pen's radius: the trace has no beads
     knots = np.array([0.0] * 4 + [float(i) for i in range(1, CONTROLS - 3)] + [CONTROLS - 3.0] * 4)
     where = np.arange(steps) / (steps - 1) * (CONTROLS - 3.0) * (1 - 1e-12)
     basis = ((knots[:-1] <= where[:, None]) & (where[:, None] < knots[1:])).astype(np.float64)
     for degree in range(1, 4):  # Cox-de Boor
-        left, right = knots[degree:-1] - knots[: -degree - 1], knots[degree + 1 :] - knots[1:-degree]
-        rise = np.where(left > 0, (where[:, None] - knots[: -degree - 1]) / np.where(left > 0, left, 1), 0)
-        fall = np.where(right > 0, (knots[degree + 1 :] - where[:, None]) / np.where(right > 0, right, 1), 0)
+        left, right = (
+            knots[degree:-1] - knots[: -degree - 1],
+            knots[degree + 1 :] - knots[1:-degree],
+        )
+        rise = np.where(
+            left > 0, (where[:, None] - knots[: -degree - 1]) / np.where(left > 0, left, 1), 0
+        )
+        fall = np.where(
+            right > 0, (knots[degree + 1 :] - where[:, None]) / np.where(right > 0, right, 1), 0
+        )
         basis = rise * basis[:, :-1] + fall * basis[:, 1:]
     return basis
 

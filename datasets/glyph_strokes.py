@@ -36,20 +36,21 @@ KINDS: tuple[StrokeKind, ...] = ("line", "arc", "hook", "wave", "loop", "dot")
 _LEAST_APART = 0.35  # of two characters of an alphabet, in a square of side 2
 _REDRAWS = 100  # then the alphabet is so full that two may look alike
 
-_T = np.arange(CONTROLS) / (CONTROLS - 1)
+# A curve sampled at these parameters (the Greville abscissae) is drawn at a steady speed.
+_T = np.array([0.0, 1 / 15, 0.2, 0.4, 0.6, 0.8, 14 / 15, 1.0])
 _ARC = 4 * _T * (1 - _T)
 _WAVE = 10 * _T * (1 - _T) * (1 - 2 * _T)
 _HOOK = np.maximum(0.0, _T - 0.55) / 0.45
-# An octagon that closes on itself: cosines and sines as written numbers, the same everywhere.
+# A round that closes on itself: cosines and sines as written numbers, the same everywhere.
 _ROUND = np.array(
     [
         [0.0, -1.0],
-        [0.9, -0.75],
-        [1.15, 0.2],
-        [0.55, 1.05],
-        [-0.55, 1.05],
-        [-1.15, 0.2],
-        [-0.9, -0.75],
+        [0.45, -1.05],
+        [1.24, -0.4],
+        [0.76, 1.05],
+        [-0.76, 1.05],
+        [-1.24, -0.4],
+        [-0.45, -1.05],
         [0.0, -1.0],
     ]
 )

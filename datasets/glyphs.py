@@ -87,9 +87,7 @@ class GlyphWorld:
         """
         return self._render(classes, count, "fresh", str(seed))
 
-    def pool_examples(
-        self, classes: Sequence[int], count: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def pool_examples(self, classes: Sequence[int], count: int) -> tuple[np.ndarray, np.ndarray]:
         """The examples that the prepared pool holds, in the form of ``render``."""
         return self._render(classes, count, "pool")
 
@@ -126,8 +124,8 @@ class GlyphOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     seed: int = Field(0, ge=0, description="everything is a function of this seed")
-    base_alphabets: int = Field(4, ge=1, description="alphabets of the base classes")
-    val_alphabets: int = Field(4, ge=1, description="alphabets of the validation classes")
+    base_alphabets: int = Field(3, ge=1, description="alphabets of the base classes")
+    val_alphabets: int = Field(6, ge=1, description="alphabets of the validation classes")
     novel_alphabets: int = Field(6, ge=1, description="alphabets of the novel classes")
     classes_per_alphabet: int = Field(8, ge=2, description="characters of an alphabet")
     examples: int = Field(100, ge=2, description="images of a class")
@@ -135,9 +133,9 @@ class GlyphOptions(BaseModel):
     writers: int = Field(20, ge=1, description="people who draw the images")
     image_size: int = Field(28, ge=8, le=256, description="side of the images in pixels")
     spread: float = Field(1.0, ge=0, le=1, description="how much writers differ")
-    wobble: float = Field(0.06, ge=0, le=0.5, description="noise of a stroke's control points")
-    drift: float = Field(0.05, ge=0, le=0.5, description="shift of strokes against each other")
-    turn: float = Field(1.0, ge=0, le=3, description="rotation, scale and shift of a character")
+    wobble: float = Field(0.12, ge=0, le=0.5, description="noise of a stroke's control points")
+    drift: float = Field(0.15, ge=0, le=0.5, description="shift of strokes against each other")
+    turn: float = Field(1.0, ge=0, le=2, description="rotation, slant, scale, shift of a character")
     speckle: float = Field(0.0, ge=0, le=1, description="pixel noise, a share of the grey range")
 
 
@@ -157,12 +155,16 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
         """All options but those of the split, and the number of alphabets in all."""
         return {**options.model_dump(exclude=_SPLIT_OPTIONS), "alphabets": _alphabets(options)}
 
-    def signature(self, options: GlyphOptions, root: Path | None) -> str:  # noqa: ARG002
+    def signature(self, options: GlyphOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
         """There is no source: the pool options say it all."""
         return "embedded"
 
     def prepare(
-        self, options: GlyphOptions, root: Path | None, writer: StoreWriter, progress: Progress
+        self,
+        options: GlyphOptions,
+        root: Path | None,  # noqa: ARG002 (an interface)
+        writer: StoreWriter,
+        progress: Progress,
     ) -> None:
         """Render every class of the world."""
         world = glyph_world(options)

@@ -69,7 +69,7 @@ def find_store(
     if root is not None or source.download is None:
         path = _place(source, options, root, home)
         return open_store(path) if (path / SHEET).exists() else None
-    fitting = {store.fingerprint: store for store in _fitting_stores(source, options, home)}
+    fitting = _fitting_stores(source, options, home)
     if len(fitting) > 1:
         listed = "; ".join(f"{store.path} from {store.origin}" for store in fitting.values())
         raise ConfigError(
@@ -103,10 +103,8 @@ def prepare_store(
     with _locked(path):
         try:
             return open_store(path)
-        except MissingData:
-            pass
-        except BadData:
-            shutil.rmtree(path, ignore_errors=True)
+        except (MissingData, BadData):
+            shutil.rmtree(path, ignore_errors=True)  # what a damaged store left behind, if any
         head = {
             "benchmark": source.name,
             "version": source.version,
@@ -130,13 +128,25 @@ def prepared_stores(home: Path | None) -> Iterator[Path]:
 
 def _fitting_stores(
     source: AbstractBenchmark[Any], options: BaseModel, home: Path | None
-) -> Iterator[Store]:
+) -> dict[str, Store]:
+    """By fingerprint: a zip and the folder that it extracts to are the same thing twice."""
     wanted = source.pool_options(options)
+    fitting: dict[str, Store] = {}
+    damage: BadData | None = None
     for path in prepared_stores(home):
         if path.name.rpartition("-")[0] == source.name:
-            store = open_store(path)
+            try:
+                store = open_store(path)
+            except MissingData:
+                continue
+            except BadData as failure:
+                damage = failure
+                continue
             if store.options == wanted and store.version == source.version:
-                yield store
+                fitting[store.fingerprint] = store
+    if damage is not None and not fitting:
+        raise damage
+    return fitting
 
 
 def _place(
@@ -149,9 +159,7 @@ def _place(
     return store_path(home, source.name, source.version, source.pool_options(options), signature)
 
 
-def _missing(
-    source: AbstractBenchmark[Any], options: BaseModel, home: Path | None
-) -> MissingData:
+def _missing(source: AbstractBenchmark[Any], options: BaseModel, home: Path | None) -> MissingData:
     others = [p for p in prepared_stores(home) if p.name.rpartition("-")[0] == source.name]
     elsewhere = (
         f" (it has been prepared with other options, in {', '.join(map(str, others))})"

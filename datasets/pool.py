@@ -132,9 +132,7 @@ def array_digest(array: np.ndarray) -> str:
     return digest.hexdigest()
 
 
-def pool_fingerprint(
-    image_shape: Sequence[int], digests: dict[str, str], names: PoolNames
-) -> str:
+def pool_fingerprint(image_shape: Sequence[int], digests: dict[str, str], names: PoolNames) -> str:
     """Hex digest of a pool's content.
 
     Args:

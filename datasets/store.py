@@ -110,12 +110,12 @@ class Store:
         names = _names(entry)
         return ImagePool(
             images=arrays["images"],
-            labels=np.asarray(arrays["labels"]),
+            labels=np.array(arrays["labels"]),  # small: a copy spares a map
             class_names=names.classes,
             fingerprint=entry["fingerprint"],
             superclasses=names.superclasses,
-            writers=arrays.get("writers"),
-            attributes=arrays.get("attributes"),
+            writers=np.array(arrays["writers"]) if "writers" in arrays else None,
+            attributes=np.array(arrays["attributes"]) if "attributes" in arrays else None,
             attribute_names=names.attributes,
         )
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,7 +28,8 @@ class PoolWriter:
         self._images = _GrowingArray(folder / f"{name}.images.npy", image_shape)
         self._labels: list[np.ndarray] = []
         self._writers: list[np.ndarray] = []
-        self._described: dict[str, Any] | None = None
+        self._names: PoolNames | None = None
+        self._attributes: np.ndarray | None = None
 
     def append(
         self, images: np.ndarray, labels: np.ndarray | int, writers: np.ndarray | None = None
@@ -57,19 +58,16 @@ class PoolWriter:
         attribute_names: Sequence[str] | None = None,
     ) -> None:
         """Name the classes; once, before or after the images."""
-        self._described = {
-            "class_names": list(class_names),
-            "superclasses": None if superclasses is None else list(superclasses),
-            "attribute_names": None if attribute_names is None else list(attribute_names),
-        }
-        if attributes is not None:
-            self._attributes = np.asarray(attributes, dtype=bool)
-
-    _attributes: np.ndarray | None = None
+        self._names = PoolNames(
+            tuple(class_names),
+            None if superclasses is None else tuple(superclasses),
+            None if attribute_names is None else tuple(attribute_names),
+        )
+        self._attributes = None if attributes is None else np.asarray(attributes, dtype=bool)
 
     def close(self) -> dict[str, Any]:
         """Finish the files; the pool's entry in the sheet."""
-        if self._described is None:
+        if self._names is None:
             raise BadData(f"Pool '{self._name}' was written without naming its classes.")
         arrays = {"images": self._images.close()}
         small = {
@@ -85,9 +83,13 @@ class PoolWriter:
                 writer.append(array)
                 arrays[key] = writer.close()
         digests = {key: entry["sha256"] for key, entry in arrays.items()}
-        names = PoolNames(*(None if v is None else tuple(v) for v in self._described.values()))
-        fingerprint = pool_fingerprint(arrays["images"]["shape"], digests, names)
-        return {**self._described, "fingerprint": fingerprint, "arrays": arrays}
+        return {
+            "class_names": self._names.classes,
+            "superclasses": self._names.superclasses,
+            "attribute_names": self._names.attributes,
+            "fingerprint": pool_fingerprint(arrays["images"]["shape"], digests, self._names),
+            "arrays": arrays,
+        }
 
     def discard(self) -> None:
         """Let go of the open file."""
@@ -189,10 +191,9 @@ class _GrowingArray:
         }
 
     def discard(self) -> None:
-        try:
+        # A full disk may refuse the last buffer of a file that is thrown away anyway.
+        with suppress(OSError):
             self._file.close()
-        except OSError:
-            pass  # a full disk may refuse the last buffer of a file that is thrown away anyway
 
     def _write_header(self) -> None:
         # NumPy pads headers so that the first axis can grow without moving the data.

@@ -61,9 +61,9 @@ class TaskDistribution(ABC):
 class ClassTasks(TaskDistribution):
     """Uniform class tuples without repetition, and uniform examples of each class.
 
-    The predominant task distribution ("Theoretical and empirical study of few-shot evaluation"
-    calls it P_C for a class set C): n distinct classes of C, then for each k + q distinct
-    examples, the first k being the support.
+    The predominant way to make tasks ("Two Sides of Meta-Learning Evaluation: In vs. Out of
+    Distribution", section 2): n distinct classes, then for each k + q distinct examples, of which
+    the first k are the support.
 
     Args:
         pool: the images.
@@ -89,8 +89,6 @@ class ClassTasks(TaskDistribution):
         self._by_class = self.examples[np.argsort(labels, kind="stable")]
         self._counts = np.bincount(labels, minlength=len(pool.class_names))[self._classes]
         self._starts = np.cumsum(self._counts) - self._counts
-        for array in (self._classes, self.examples):
-            array.setflags(write=False)
 
     @property
     def classes(self) -> np.ndarray:
@@ -171,12 +169,25 @@ class ClassTasks(TaskDistribution):
             }
         )
 
-    def _sample_chunk(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
-        which = distinct(rng, np.full(tasks, len(self._classes)), shape.way)  # (T, n)
+    def draw(
+        self, tasks: int, way: int, per_class: int, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Class tuples and examples that are not yet told apart into support and query.
+
+        The caller makes sure that there are enough of both (``check``).
+
+        Returns:
+            positions in ``classes``, int64 ``[T, way]``, and pool indices, int64
+            ``[T, way, per_class]``.
+        """
+        which = distinct(rng, np.full(tasks, len(self._classes)), way)  # (T, n)
         flat = which.reshape(-1)
-        places = distinct(rng, self._counts[flat], shape.per_class)  # (T n, k + q)
+        places = distinct(rng, self._counts[flat], per_class)  # (T n, k + q)
         examples = self._by_class[self._starts[flat, None] + places]
-        return self._episodes(which, examples.reshape(*which.shape, shape.per_class), shape)
+        return which, examples.reshape(*which.shape, per_class)
+
+    def _sample_chunk(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
+        return self._episodes(*self.draw(tasks, shape.way, shape.per_class, rng), shape)
 
     def _episodes(self, which: np.ndarray, examples: np.ndarray, shape: EpisodeShape) -> Episodes:
         support, query = np.split(examples, [shape.shot], axis=2)

@@ -149,7 +149,7 @@ class MethodConfig(Model):
     learner: Named
     backbone: Named
     optimizer: Optimizer = Optimizer()
-    schedule: dict[int | Literal["relative"], Any] = {}
+    schedule: dict[Any, Any] = {}
     epochs: Count = 60
     batches: Count = 1000
     augment: str = "none"

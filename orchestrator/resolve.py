@@ -177,19 +177,19 @@ class _Resolver:
 
     def _error(self, path: str, problem: str) -> ConfigError:
         """An error at ``path`` of this method, or of the defaults where it was written there."""
-        own: Any = self.tree
-        for part in path.split("."):
-            if not isinstance(own, Mapping) or part not in own:
-                break
-            own = own[part]
-        else:
-            return ConfigError(self.where, f"methods.{self.method}.{path}", problem)
-        inherited: Any = self.config.defaults
-        for part in path.split("."):
-            if not isinstance(inherited, Mapping) or part not in inherited:
-                return ConfigError(self.where, f"methods.{self.method}.{path}", problem)
-            inherited = inherited[part]
-        return ConfigError(self.where, f"defaults.{path}", problem)
+        inherited = not _has(self.tree, path) and _has(self.config.defaults, path)
+        section = "defaults" if inherited else f"methods.{self.method}"
+        return ConfigError(self.where, f"{section}.{path}", problem)
+
+
+def _has(tree: Any, path: str) -> bool:
+    """Whether a dotted path leads somewhere in a tree of mappings."""
+    for part in path.split("."):
+        keys = {str(key): key for key in tree} if isinstance(tree, Mapping) else {}
+        if part not in keys:
+            return False
+        tree = tree[keys[part]]
+    return True
 
 
 def _named(

@@ -10,15 +10,15 @@ Source: "Two Sides of Meta-Learning Evaluation", section 5.1 and appendix F.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
 
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.history import Candidate, History
 from fsl_sweep.orchestrator.records import MEASURES, Measure, TrialHistory
+from fsl_sweep.orchestrator.selected import LeftOut, Selected, Selection, Strategy
 from fsl_sweep.orchestrator.selectors import (
     HyperparameterSelector,
     SnapshotSelector,
@@ -27,110 +27,11 @@ from fsl_sweep.orchestrator.selectors import (
     snapshot_selector,
 )
 from fsl_sweep.orchestrator.selectors.base import is_oracle
-from fsl_sweep.orchestrator.statistics import Interval, mean_interval
+from fsl_sweep.orchestrator.selectors.hyperparameter.oracle import OracleConfiguration
+from fsl_sweep.orchestrator.selectors.snapshot.oracle import OracleSnapshot
+from fsl_sweep.orchestrator.statistics import mean_interval
 
-
-@dataclass(frozen=True)
-class Strategy:
-    """A snapshot selector with a hyperparameter selector, as a sweep file names them.
-
-    Attributes:
-        snapshot, hyperparameter: names of the selectors.
-        oracle: whether either reads novel scores.
-    """
-
-    snapshot: str
-    hyperparameter: str
-    oracle: bool
-
-    def __str__(self) -> str:
-        return f"{self.snapshot} / {self.hyperparameter}"
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What one strategy chose for one method and seed.
-
-    Attributes:
-        method, seed, strategy: which cell.
-        trial, configuration, hyperparameters, epoch: the chosen snapshot.
-        base, val, novel: its accuracies on the report tasks, with intervals over tasks.
-        regret: NovelGen on the report tasks of the choice of oracle / oracle, for the same method
-            and seed, minus this one's. The oracle chooses on the selection tasks and is reported
-            on the others like every strategy, so that the regret may be slightly negative. NaN
-            where the oracle has nothing to choose by.
-        novel_evaluations: snapshots whose novel scores the strategy looked at: all snapshots of
-            all configurations for an oracle snapshot selector, one a configuration for an oracle
-            hyperparameter selector after another snapshot selector, else none.
-        novel_tasks: accuracy of each report task of the novel classes, float64 ``[T]``.
-    """
-
-    method: str
-    seed: int
-    strategy: Strategy
-    trial: str
-    configuration: str
-    hyperparameters: Mapping[str, Any]
-    epoch: int
-    base: Interval
-    val: Interval
-    novel: Interval
-    regret: float
-    novel_evaluations: int
-    novel_tasks: np.ndarray = field(repr=False, compare=False)
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """Something that takes no part, and why.
-
-    Attributes:
-        method, seed: the replicate that it concerns.
-        reason: for a person.
-        trial, hyperparameters: the unusable trial; None where a selector is at fault.
-        snapshot_selector, hyperparameter_selector: the strategies that it concerns; None for all.
-    """
-
-    method: str
-    seed: int
-    reason: str
-    trial: str | None = None
-    hyperparameters: Mapping[str, Any] | None = None
-    snapshot_selector: str | None = None
-    hyperparameter_selector: str | None = None
-
-    def concerns(self, method: str, strategy: Strategy) -> bool:
-        """Whether a cell of (method, strategy) lacks this."""
-        return (
-            self.method == method
-            and self.snapshot_selector in (None, strategy.snapshot)
-            and self.hyperparameter_selector in (None, strategy.hyperparameter)
-        )
-
-
-@dataclass(frozen=True)
-class Selected:
-    """All selections, and all that was left out.
-
-    Attributes:
-        methods: in plan order, those with nothing to show included.
-        strategies: in the order that was asked for.
-        selections: by method, seed and strategy, in that order.
-        left_out: what takes no part.
-    """
-
-    methods: tuple[str, ...]
-    strategies: tuple[Strategy, ...]
-    selections: tuple[Selection, ...]
-    left_out: tuple[LeftOut, ...]
-
-    def cell(self, method: str, strategy: Strategy) -> tuple[Selection, ...]:
-        """The replicates of a cell; none at all where any planned part of it is left out."""
-        if any(one.concerns(method, strategy) for one in self.left_out):
-            return ()
-        return tuple(
-            one for one in self.selections if (one.method, one.strategy) == (method, strategy)
-        )
+__all__ = ["LeftOut", "Selected", "Selection", "Strategy", "select", "why_unusable"]
 
 
 @dataclass(frozen=True)
@@ -151,7 +52,8 @@ def select(
     Args:
         histories: one for each planned trial, in plan order, recorded or not. Trials of a class
             fold serve cross-validation alone and are passed over.
-        snapshot, hyperparameter: names of selectors, such as ``val`` or ``mixture(0.5)``.
+        snapshot: names of snapshot selectors, such as ``val`` or ``mixture(0.5)``.
+        hyperparameter: names of hyperparameter selectors.
 
     Raises:
         UnknownName, PluginError, ConfigError: a selector cannot be had.
@@ -170,8 +72,9 @@ def select(
         left_out += missing
         if not missing:
             picks, failed = _choose(trials, first, second)
-            left_out += failed
-            selections += _measure(picks, _reference(trials))
+            measured, unmeasured = _measure(picks, _reference(trials))
+            left_out += failed + unmeasured
+            selections += measured
     methods = tuple(dict.fromkeys(method for method, _ in replicates))
     return Selected(methods, strategies, tuple(selections), tuple(left_out))
 
@@ -185,11 +88,11 @@ def why_unusable(trial: TrialHistory) -> str | None:
     if trial.end is None:
         count = len(trial.epochs)
         return f"unfinished: {count} snapshots recorded" if count else "not run"
-    if not trial.complete:
+    if trial.end.status == "failed":
         return f"failed: {trial.end.reason or 'no reason recorded'}"
     if len(trial.epochs) == 0:
         return "ended before its first snapshot was measured"
-    return None
+    return None if trial.complete else f"ended as '{trial.end.status}'"
 
 
 def _replicates(histories: Iterable[TrialHistory]) -> dict[tuple[str, int], list[TrialHistory]]:
@@ -255,15 +158,14 @@ def _novel_evaluations(
 
 def _reference(trials: Sequence[TrialHistory]) -> float:
     """NovelGen on the report tasks of what oracle / oracle chooses; NaN where it cannot."""
-    oracle = [("oracle", snapshot_selector("oracle"))]
-    picks, _ = _choose(trials, oracle, [("oracle", hyperparameter_selector("oracle"))])
+    picks, _ = _choose(trials, [("", OracleSnapshot())], [("", OracleConfiguration())])
     if not picks:
         return float("nan")
     (pick,) = picks
     return float(pick.trial.scores["novel", "report"].means[pick.trial.index(pick.epoch)])
 
 
-def _measure(picks: Sequence[_Pick], reference: float) -> list[Selection]:
+def _measure(picks: Sequence[_Pick], reference: float) -> tuple[list[Selection], list[LeftOut]]:
     """Selections with their intervals; each trial's tasks are read once, whoever chose it."""
     trials = {pick.trial.trial: pick.trial for pick in picks}
     tasks: dict[tuple[str, int, Measure], np.ndarray] = {}
@@ -272,7 +174,28 @@ def _measure(picks: Sequence[_Pick], reference: float) -> list[Selection]:
         for measure in MEASURES:
             table = trial.scores[measure, "report"].load()
             tasks |= {(key, e, measure): table[trial.index(e)].copy() for e in chosen}
-    return [_selection(pick, reference, tasks) for pick in picks]
+    selections: list[Selection] = []
+    left_out: list[LeftOut] = []
+    for pick in picks:
+        if all(np.isfinite(tasks[pick.trial.trial, pick.epoch, m]).all() for m in MEASURES):
+            selections.append(_selection(pick, reference, tasks))
+        else:
+            left_out.append(_unmeasured(pick))
+    return selections, left_out
+
+
+def _unmeasured(pick: _Pick) -> LeftOut:
+    trial, strategy = pick.trial, pick.strategy
+    reason = f"the chosen snapshot (epoch {pick.epoch}) has report scores that are not numbers"
+    return LeftOut(
+        trial.method,
+        trial.seed,
+        reason,
+        trial.trial,
+        trial.hyperparameters,
+        strategy.snapshot,
+        strategy.hyperparameter,
+    )
 
 
 def _selection(

@@ -1,6 +1,7 @@
 """From Tune's events to ours: what happened to which trial, told to every listener."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from ray import tune
@@ -16,6 +17,10 @@ class TuneReporter(tune.Callback):
 
     def __init__(self, ledger: Ledger, listeners: Sequence[SweepListener]) -> None:
         self._ledger, self._listeners = ledger, listeners
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Tune writes its callbacks to a file that nobody reads; a live display cannot go there.
+        return {"_ledger": self._ledger, "_listeners": ()}
 
     def on_trial_start(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
@@ -58,9 +63,12 @@ class TuneReporter(tune.Callback):
     def on_trial_error(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
     ) -> None:
-        """A trial failed and has no attempt left."""
-        end = TrialEnd("failed", _reason(trial), retriable=True)
-        self._ledger.trial(trial.config["trial"]).end(end)
+        """A trial failed and has no attempt left, unless it had ended already."""
+        storage = self._ledger.trial(trial.config["trial"])
+        end = storage.read_end()
+        if end is None:
+            end = TrialEnd("failed", _reason(trial), retriable=True)
+            storage.end(end)
         self._end(trial, end)
 
     def _end(self, trial: TuneTrial, end: TrialEnd) -> None:
@@ -69,7 +77,16 @@ class TuneReporter(tune.Callback):
 
 
 def _reason(trial: TuneTrial) -> str:
-    """The last line of what the worker raised: the exception and its message."""
-    failure = trial.get_pickled_error() or trial.get_error()
-    lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
-    return lines[-1] if lines else "the worker died without a word"
+    """What the worker raised, in one line: the exception and its message.
+
+    Tune has not uploaded the error yet when this is called, so it is read from its staging file.
+    """
+    try:
+        text = Path(trial.error_file or "").read_text(errors="replace")
+    except OSError:
+        text = ""
+    last_failure = text.rpartition("Failure # ")[2].partition("\n")[2]
+    lines = [line.strip() for line in last_failure.splitlines() if line.strip()]
+    if not lines:
+        return "the worker died without a word"
+    return lines[0] if lines[0].startswith("The actor") else lines[-1]

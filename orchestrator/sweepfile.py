@@ -75,6 +75,18 @@ def load_sweep(name_or_path: str, overrides: Sequence[str] = ()) -> SweepFile:
     return SweepFile(where, text if not notes else f"{text.rstrip()}\n{notes}", config)
 
 
+def assignments(texts: Sequence[str]) -> dict[str, Any]:
+    """``KEY=VALUE`` texts as a tree; a dotted KEY nests, VALUE is YAML.
+
+    Raises:
+        ConfigError: a text is not of that form.
+    """
+    tree: dict[str, Any] = {}
+    for text in texts:
+        _override(tree, text)
+    return tree
+
+
 def presets() -> list[str]:
     """Names of the sweep files that come with the package."""
     folder = files("fsl_sweep.sweeps")

@@ -47,7 +47,7 @@ class Training:
         rate = learning_rate(self.spec.schedule, epoch)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        # DropBlock and the like draw from torch's global generator, which is this process's own.
+        # For layers that draw from torch's global generator, such as nn.Dropout.
         torch.manual_seed(torch_seed(self.spec.id, "layers", epoch))
         draws = torch.Generator(device=self.device)
         draws.manual_seed(torch_seed(self.spec.id, "augmentation", epoch))
@@ -56,8 +56,10 @@ class Training:
             self.optimizer.zero_grad(set_to_none=True)
             with self._precision():
                 loss = self.learner.training_loss(batch)
-            loss.backward()
-            self.optimizer.step()
+            # Frozen features under a head without parameters have a loss, but nothing to learn.
+            if loss.requires_grad:
+                loss.backward()
+                self.optimizer.step()
             yield loss.detach()
 
     def state(self) -> dict[str, Any]:
@@ -120,13 +122,12 @@ class Training:
 
 
 def make_optimizer(learner: Learner, options: Optimizer) -> torch.optim.Optimizer:
-    """The optimizer of a trial, over all of the learner's parameters."""
+    """The optimizer of a trial, over all of the learner's parameters (there may be none)."""
+    parameters = [{"params": list(learner.parameters())}]
     if options.name == "adam":
-        return torch.optim.Adam(
-            learner.parameters(), lr=options.lr, weight_decay=options.weight_decay
-        )
+        return torch.optim.Adam(parameters, lr=options.lr, weight_decay=options.weight_decay)
     return torch.optim.SGD(
-        learner.parameters(),
+        parameters,
         lr=options.lr,
         momentum=options.momentum,
         nesterov=options.nesterov,

@@ -109,9 +109,12 @@ class _CholeskySolve(torch.autograd.Function):
         ctx.mark_non_differentiable(status, residual)
         return value, status, residual
 
+    # The decorator hides the parameters' names from the type checker.
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Tensor, Tensor, None]:
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx: Any, gradient: Tensor, *_: Tensor
+    ) -> tuple[Tensor, Tensor, None]:
         factor, value = ctx.saved_tensors
         solved = torch.cholesky_solve(gradient, factor)
         return -solved @ value.transpose(-1, -2), 2 * solved, None

@@ -1,12 +1,13 @@
-"""The command line: ``fsl-sweep``.
+"""The commands, their exit codes, and how errors end them.
 
 Each command lives in a file of its own and imports what it needs when it runs, so that
 ``fsl-sweep report`` works where torch and ray are not installed.
 """
 
+import functools
 import sys
+from collections.abc import Callable
 
-import click
 import typer
 
 from fsl_sweep.orchestrator.cli import data, plugins, report, run, status, tensorboard, trial
@@ -22,13 +23,12 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.command("run")(run.run)
-app.command("report")(report.report)
-app.command("status")(status.status)
-app.command("trial")(trial.trial)
-app.command("plugins")(plugins.plugins)
-app.command("tensorboard")(tensorboard.tensorboard)
-app.add_typer(data.app, name="data")
+datasets = typer.Typer(
+    help="Benchmarks, and what of them is on this machine.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(datasets, name="data")
 
 
 def main() -> None:
@@ -39,25 +39,49 @@ def main() -> None:
 def invoke(arguments: list[str]) -> int:
     """Run one command and give its exit code: 0, 1 (incomplete), 2 (a mistake) or 130 (Ctrl-C)."""
     try:
-        result = app(args=arguments, prog_name="fsl-sweep", standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as shown:
-        print(shown.format_message())
-        return MISTAKE
-    except click.ClickException as mistake:
-        mistake.show(file=sys.stderr)
-        return MISTAKE
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except (KeyboardInterrupt, click.Abort):
+        app(args=arguments, prog_name="fsl-sweep")
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else OK
+    return OK
+
+
+def _command(parent: typer.Typer, name: str, action: Callable[..., int]) -> None:
+    """Add a command; what it returns is the exit code, and our errors end it without traceback."""
+
+    @functools.wraps(action)
+    def guarded(*args: object, **options: object) -> None:
+        raise typer.Exit(_guarded(lambda: action(*args, **options)))
+
+    parent.command(name)(guarded)
+
+
+def _guarded(action: Callable[[], int]) -> int:
+    try:
+        return action()
+    except KeyboardInterrupt:
         print("Stopped. What was recorded is kept: the same command goes on.", file=sys.stderr)
         return INTERRUPTED
-    except UserError as mistake:
-        print(f"fsl-sweep: {mistake}", file=sys.stderr)
-        return MISTAKE
     except FslSweepError as failure:
         print(f"fsl-sweep: {failure}", file=sys.stderr)
-        return INCOMPLETE
+        return MISTAKE if isinstance(failure, UserError) else INCOMPLETE
     except BrokenPipeError:
+        # The reader of a pipe has gone, as `fsl-sweep report RUN | head` does.
         sys.stderr.close()
         return OK
-    return result if isinstance(result, int) else OK
+
+
+for _name, _action in (
+    ("run", run.run),
+    ("report", report.report),
+    ("status", status.status),
+    ("trial", trial.trial),
+    ("plugins", plugins.plugins),
+    ("tensorboard", tensorboard.tensorboard),
+):
+    _command(app, _name, _action)
+for _name, _action in (
+    ("list", data.list_benchmarks),
+    ("check", data.check),
+    ("prepare", data.prepare),
+):
+    _command(datasets, _name, _action)

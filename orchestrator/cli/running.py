@@ -22,9 +22,10 @@ from fsl_sweep.orchestrator.plan import Plan
 from fsl_sweep.orchestrator.progress import LiveProgress, PlainProgress, trial_label
 from fsl_sweep.orchestrator.records import TrialEnd
 from fsl_sweep.orchestrator.resolve import check_feasible, plan_sweep
+from fsl_sweep.orchestrator.run import load_run
 from fsl_sweep.orchestrator.selectors import HYPERPARAMETER_SELECTORS, SNAPSHOT_SELECTORS
 from fsl_sweep.orchestrator.sweepfile import SweepFile, load_sweep
-from fsl_sweep.orchestrator.tensorboard import LiveView
+from fsl_sweep.orchestrator.tensorboard import LiveView, rebuild
 
 
 @dataclass(frozen=True)
@@ -149,8 +150,15 @@ def execute(prepared: Prepared, address: str | None, progress: bool) -> int:
                 listeners,
                 address,
             )
+        _show_choices(prepared)
         left = prepared.ledger.pending(plan)
         return sum(trial in left for trial in pending)
+
+
+def _show_choices(prepared: Prepared) -> None:
+    """Write the TensorBoard view anew, with what each strategy selected."""
+    run = load_run(prepared.ledger.path)
+    rebuild(run.path / "tensorboard", run.histories, run.report().selected)
 
 
 def execute_one(prepared: Prepared, index: int) -> TrialEnd:

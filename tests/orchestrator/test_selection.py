@@ -1,11 +1,11 @@
 import math
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
+from trials import TASKS, trial
 
 from fsl_sweep.orchestrator.records import ScoreTable, TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.selection import Selected, Strategy, select, why_unusable
@@ -16,9 +16,6 @@ from fsl_sweep.orchestrator.summary import (
     rank_methods,
     summarise,
 )
-
-sys.path.insert(0, str(Path(__file__).parent))
-from trials import TASKS, trial
 
 SNAPSHOT = ["last", "train_loss", "base", "val", "oracle"]
 HYPERPARAMETER = ["base", "val", "oracle"]
@@ -151,6 +148,15 @@ def test_nan_scores_do_not_win_and_all_nan_leaves_out_the_strategy_alone() -> No
     (gap,) = selected.left_out
     assert (gap.snapshot_selector, gap.hyperparameter_selector) == ("val", None)
     assert [str(s.strategy) for s in summarise(selected)] == ["last / base", "last / val"]
+
+
+def test_report_scores_that_are_not_numbers_leave_out_the_choice() -> None:
+    lost = trial("PN", "x", base=[0.5], val=[0.5], novel=[0.5], report=[float("nan")])
+    selected = select([lost], ["last"], ["val"])
+    assert selected.selections == ()
+    (gap,) = selected.left_out
+    assert "report scores that are not numbers" in gap.reason
+    assert (gap.snapshot_selector, gap.hyperparameter_selector) == ("last", "val")
 
 
 def test_ties_go_to_the_earlier_epoch_and_configuration() -> None:

@@ -48,6 +48,8 @@ def trial(
             column = means[measure]
             if measure == "novel" and task_set == "report" and report is not None:
                 column = report
+            if measure != "novel" and task_set == "report":
+                column = np.nan_to_num(np.array(column, dtype=float), nan=0.5)
             table = np.array(column, dtype=float)[:, None] + pattern
             scores[measure, task_set] = ScoreTable(
                 np.array(column, dtype=float), lambda table=table: table

@@ -1,0 +1,227 @@
+"""What ``fsl-sweep data`` shows and does: which benchmarks are here, and whether they are whole."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fsl_sweep.datasets.benchmark import SPLITS, SplitCounts, SplitName
+from fsl_sweep.datasets.catalogue import BENCHMARKS
+from fsl_sweep.datasets.opening import find_store, prepare_store, prepared_stores, resolve
+from fsl_sweep.datasets.source import Progress
+from fsl_sweep.datasets.store import Store, open_store
+from fsl_sweep.orchestrator.errors import BadData, FslSweepError, MissingData, PluginError
+
+
+@dataclass(frozen=True)
+class StoredPools:
+    """A prepared store on this machine.
+
+    Attributes:
+        path: its folder.
+        options: the pool options that it was prepared with.
+        origin: where its source was; empty for an embedded benchmark.
+        classes: how many classes it holds.
+        images: how many images.
+        bytes: size of its arrays.
+        problem: why it cannot be used, or None; then the numbers are 0.
+    """
+
+    path: Path
+    options: Mapping[str, Any]
+    origin: str
+    classes: int
+    images: int
+    bytes: int
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Availability:
+    """One benchmark of the catalogue.
+
+    Attributes:
+        name: as a sweep file names it.
+        description: one line.
+        paper: where it comes from; may be empty.
+        embedded: whether it needs no files.
+        download: where the official files are; empty where it is embedded.
+        stores: what is prepared on this machine.
+        problem: why a plug-in does not load, or None.
+    """
+
+    name: str
+    description: str
+    paper: str
+    embedded: bool
+    download: str
+    stores: tuple[StoredPools, ...]
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The result of checking a benchmark.
+
+    Attributes:
+        name: the benchmark.
+        path: the store that was read.
+        fingerprint: the benchmark's.
+        image_shape: channels, height, width.
+        counts: classes and images of each split.
+        expected: classes that the official splits have; empty where any number is right.
+        problems: full sentences; empty when all is well.
+    """
+
+    name: str
+    path: Path
+    fingerprint: str
+    image_shape: tuple[int, int, int]
+    counts: Mapping[SplitName, SplitCounts]
+    expected: Mapping[str, int]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The result of preparing a benchmark.
+
+    Attributes:
+        store: what is on this machine now.
+        already: whether it had been prepared before, so that nothing was done.
+    """
+
+    store: StoredPools
+    already: bool
+
+
+def available(home: Path | None = None) -> list[Availability]:
+    """Every benchmark of the catalogue, with what is prepared of it; sorted by name."""
+    stores: dict[str, list[StoredPools]] = {}
+    for path in prepared_stores(home):
+        stores.setdefault(path.name.rpartition("-")[0], []).append(_stored(path))
+    return [_availability(name, tuple(stores.get(name, ()))) for name in BENCHMARKS.names()]
+
+
+def check(
+    name: str,
+    options: Mapping[str, Any] | None = None,
+    root: Path | None = None,
+    home: Path | None = None,
+) -> Checked:
+    """Read every byte of a prepared benchmark, and count its splits.
+
+    Nothing is prepared, except an embedded benchmark.
+
+    Raises:
+        pydantic.ValidationError: an option is unknown or its value is not allowed.
+        UnknownName: no benchmark has that name.
+        MissingData: it has not been prepared; says how.
+        BadData: a checksum or the store is wrong, or it has too few classes or examples.
+        ConfigError: several prepared stores fit.
+    """
+    source, chosen = resolve(name, options or {})
+    store = find_store(source, chosen, root, home)
+    if store is None and source.download is None:
+        store = prepare_store(source, chosen, None, home, _silent)
+    if store is None:
+        raise MissingData(
+            f"'{name}' has not been prepared from {root} with these options; run "
+            f"`fsl-sweep data prepare {name} --from {root}`."
+        )
+    store.verify()
+    benchmark = source.assemble(chosen, store.pools())
+    counts, expected = benchmark.counts, source.expected(chosen)
+    return Checked(
+        name=name,
+        path=store.path,
+        fingerprint=benchmark.fingerprint,
+        image_shape=benchmark.image_shape,
+        counts=counts,
+        expected=expected,
+        problems=_unexpected(counts, expected),
+    )
+
+
+def prepare(
+    name: str,
+    source: Path | None,
+    options: Mapping[str, Any] | None = None,
+    home: Path | None = None,
+    progress: Progress | None = None,
+) -> Prepared:
+    """Prepare a benchmark from its official files, unless that has been done.
+
+    A damaged store of the same source is replaced.
+
+    Args:
+        name: the benchmark.
+        source: the files; None for an embedded benchmark.
+        options: as in a sweep file; those of the split alone make no difference.
+        home: where prepared data is kept.
+        progress: called with the images done and their total.
+
+    Raises:
+        pydantic.ValidationError: an option is unknown or its value is not allowed.
+        UnknownName: no benchmark has that name.
+        MissingData: the files are not there; says what was looked for.
+        BadData: the files are damaged or hostile.
+        RunFolderError: the store cannot be written.
+    """
+    benchmark, chosen = resolve(name, options or {})
+    if source is None and benchmark.download is not None:
+        raise MissingData(
+            f"'{name}' is prepared from its files: `fsl-sweep data prepare {name} --from PATH`. "
+            f"Get {benchmark.download}."
+        )
+    try:
+        found = find_store(benchmark, chosen, source, home)
+    except BadData:
+        found = None  # preparation tells a damaged source, and replaces a damaged store
+    if found is not None:
+        return Prepared(_described(found), already=True)
+    store = prepare_store(benchmark, chosen, source, home, progress or _silent)
+    return Prepared(_described(store), already=False)
+
+
+def _unexpected(
+    counts: Mapping[SplitName, SplitCounts], expected: Mapping[str, int]
+) -> tuple[str, ...]:
+    return tuple(
+        f"The {split} split has {counts[split].classes} classes; {expected[split]} are expected."
+        for split in SPLITS
+        if split in expected and counts[split].classes != expected[split]
+    )
+
+
+def _availability(name: str, stores: tuple[StoredPools, ...]) -> Availability:
+    try:
+        info = BENCHMARKS.find(name)
+    except PluginError as failure:
+        return Availability(name, "", "", False, "", stores, str(failure))
+    download = info.cls.download
+    return Availability(
+        name, info.description, info.paper, download is None, download or "", stores
+    )
+
+
+def _stored(path: Path) -> StoredPools:
+    try:
+        return _described(open_store(path))
+    except FslSweepError as failure:
+        return StoredPools(path, {}, "", 0, 0, 0, str(failure))
+
+
+def _described(store: Store) -> StoredPools:
+    return StoredPools(
+        path=store.path,
+        options=store.options,
+        origin=store.origin,
+        classes=store.classes,
+        images=store.images,
+        bytes=store.bytes,
+    )
+
+
+def _silent(done: int, total: int | None) -> None:
+    """Report nothing."""

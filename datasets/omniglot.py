@@ -1,0 +1,191 @@
+"""Omniglot: 1,623 handwritten characters of 50 alphabets, each drawn by 20 people.
+
+"Human-level concept learning through probabilistic program induction" (Lake et al., 2015).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from fsl_sweep.datasets.archives import FileTree, Member, open_tree
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.decoding import decode, squared
+from fsl_sweep.datasets.omniglot_splits import DRAWERS, PARTS, SplitRule, partition, rotated_name
+from fsl_sweep.datasets.pool import ImagePool, canonical_digest
+from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.splits import class_benchmark
+from fsl_sweep.datasets.store_writer import PoolWriter, StoreWriter
+from fsl_sweep.orchestrator.errors import BadData, MissingData
+
+_FILE = re.compile(r"(?P<character>[^/]+/character\d\d)/\d{4}_(?P<drawer>\d\d)\.png")
+
+
+class OmniglotOptions(BaseModel):
+    """Options of ``omniglot``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    split: SplitRule = Field("alphabets", description="how classes become base, val and novel")
+    image_size: int = Field(28, ge=8, le=105, description="side of the images in pixels")
+    rotations: bool = Field(
+        False, description="characters turned by 90, 180 and 270 degrees are classes of their own"
+    )
+    held_out: float = Field(0.2, gt=0, lt=1, description="share of base examples for BaseGen")
+    seed: int = Field(0, ge=0, description="of the class split and of the held-out examples")
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """One image file: its character's full name, who drew it, and where it lies."""
+
+    character: str
+    part: str
+    drawer: int
+    tree: FileTree
+    member: Member
+
+
+@final
+class Omniglot(AbstractBenchmark[OmniglotOptions]):
+    """The official zips, or the folders that they extract to."""
+
+    name = "omniglot"
+    Options = OmniglotOptions
+    version = 1
+    download = (
+        "images_background.zip and images_evaluation.zip from "
+        "https://github.com/brendenlake/omniglot (folder python/)"
+    )
+
+    def pool_options(self, options: OmniglotOptions) -> dict[str, Any]:
+        """The images' size, and whether there are rotations."""
+        return {"image_size": options.image_size, "rotations": options.rotations}
+
+    def signature(self, options: OmniglotOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
+        """Of both parts."""
+        with ExitStack() as stack:
+            trees = _open_parts(root, stack)
+            return canonical_digest({part: tree.signature() for part, tree in trees.items()})
+
+    def prepare(
+        self, options: OmniglotOptions, root: Path | None, writer: StoreWriter, progress: Progress
+    ) -> None:
+        """Strokes bright on black, scaled with antialiasing, character by character."""
+        with ExitStack() as stack:
+            characters = _characters(_open_parts(root, stack))
+            pool = writer.pool((1, options.image_size, options.image_size))
+            turns = range(4) if options.rotations else range(1)
+            total = DRAWERS * len(characters) * len(turns)
+            names: list[str] = []
+            parts: list[str] = []
+            for name, drawings in characters.items():
+                images = np.stack([_pixels(drawing, options.image_size) for drawing in drawings])
+                drawers = np.array([drawing.drawer for drawing in drawings])
+                for turn in turns:
+                    turned = np.ascontiguousarray(np.rot90(images, turn, axes=(2, 3)))
+                    pool.append(turned, len(names), drawers)
+                    names.append(rotated_name(name, turn))
+                    parts.append(drawings[0].part)
+                progress(DRAWERS * len(names), total)
+        _describe(pool, names, parts)
+
+    def assemble(self, options: OmniglotOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
+        """Classes by the chosen split; base examples by the held-out share."""
+        pool = pools["main"]
+        if pool.attributes is None:
+            raise BadData("The prepared Omniglot does not say which part its classes are from.")
+        parts = [tuple(PARTS)[int(row.argmax())] for row in pool.attributes]
+        split = partition(options.split, pool.class_names, parts, options.seed)
+        return class_benchmark(self.name, pool, split, options.held_out, options.seed)
+
+    def expected(self, options: OmniglotOptions) -> Mapping[str, int]:
+        """The published counts; a split by alphabet has counts that depend on its seed."""
+        times = 4 if options.rotations else 1
+        if options.split == "vinyals":
+            return {"base": 1028 * times, "val": 172 * times, "novel": 423 * times}
+        if options.split == "metadl":
+            return {"novel": PARTS["images_evaluation"] * times}
+        return {}
+
+
+def _describe(pool: PoolWriter, names: list[str], parts: list[str]) -> None:
+    pool.describe(
+        names,
+        superclasses=[name.partition("/")[0] for name in names],
+        attributes=np.array([[part == known for known in PARTS] for part in parts]),
+        attribute_names=tuple(PARTS),
+    )
+
+
+def _open_parts(root: Path | None, stack: ExitStack) -> dict[str, FileTree]:
+    """Both official parts, wherever people put them; zips before folders, for their CRCs."""
+    if root is None:
+        raise MissingData("Omniglot is prepared from its files: set benchmark.root.")
+    start = (root if root.is_dir() else root.parent).expanduser()
+    places = [start, start / "omniglot", start / "omniglot-py", start / "python"]
+    for place in places:
+        found = {
+            part: path
+            for part in PARTS
+            for path in (place / part, place / f"{part}.zip")
+            if path.exists()
+        }
+        if len(found) == len(PARTS):
+            return {part: stack.enter_context(open_tree(path)) for part, path in found.items()}
+        if found:
+            lacking = next(part for part in PARTS if part not in found)
+            raise MissingData(
+                f"{place} has {found.popitem()[1].name} but neither {lacking}.zip nor a folder "
+                f"{lacking}. Get {Omniglot.download}."
+            )
+    looked = ", ".join(map(str, places))
+    raise MissingData(
+        f"Omniglot's images_background and images_evaluation (zips or folders) are in none of "
+        f"{looked}. Get {Omniglot.download}."
+    )
+
+
+def _characters(trees: Mapping[str, FileTree]) -> dict[str, list[_Drawing]]:
+    """Every character's drawings in the order of their drawers; checked to be complete."""
+    characters: dict[str, list[_Drawing]] = {}
+    for part, tree in trees.items():
+        for drawing in _drawings(part, tree):
+            characters.setdefault(drawing.character, []).append(drawing)
+        found = [name for name, drawings in characters.items() if drawings[0].part == part]
+        if len(found) != PARTS[part]:
+            raise BadData(
+                f"{tree.where} has {len(found)} characters; the official part has {PARTS[part]}. "
+                "Download or extract it again."
+            )
+    for name, drawings in characters.items():
+        drawings.sort(key=lambda drawing: drawing.drawer)
+        if [drawing.drawer for drawing in drawings] != list(range(1, DRAWERS + 1)):
+            raise BadData(
+                f"{drawings[0].tree.where} has {len(drawings)} drawings of {name}; one by each "
+                f"of {DRAWERS} people is expected. Download or extract it again."
+            )
+    return dict(sorted(characters.items()))
+
+
+def _drawings(part: str, tree: FileTree) -> Iterator[_Drawing]:
+    for member in tree.members:
+        # A zip repeats the part's name around everything.
+        match = _FILE.fullmatch(member.path.removeprefix(f"{part}/"))
+        if match is None:
+            raise BadData(
+                f"{tree.where} has a file {member.path}, which is not Alphabet/characterNN/"
+                "IIII_DD.png. Take the official images, without other files."
+            )
+        yield _Drawing(match["character"], part, int(match["drawer"]), tree, member)
+
+
+def _pixels(drawing: _Drawing, image_size: int) -> np.ndarray:
+    where = f"{drawing.tree.where}/{drawing.member.path}"
+    ink = squared(decode(drawing.tree.read(drawing.member), where, "grey"), image_size)
+    return 255 - ink  # the files have black ink on white

@@ -1,0 +1,101 @@
+"""``fsl-sweep data list | check | prepare``: benchmarks, and what of them is on this machine."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+Name = Annotated[str, typer.Argument(help="A benchmark's name, as `fsl-sweep data list` shows.")]
+Options = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="An option of the benchmark; repeatable."),
+]
+
+
+def list_benchmarks() -> int:
+    """Show every benchmark and what is prepared of it."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from fsl_sweep.datasets.inventory import available
+
+    table = Table("benchmark", "on this machine", "description", box=None, pad_edge=False)
+    for row in available():
+        table.add_row(row.name, _whereabouts(row), row.problem or row.description)
+    Console(highlight=False).print(table)
+    return 0
+
+
+def check(
+    name: Name,
+    root: Annotated[Path | None, typer.Option(help="Where the official files are.")] = None,
+    options: Options = None,
+) -> int:
+    """Verify a prepared benchmark's checksums, and count its classes and images."""
+    from fsl_sweep.datasets import inventory
+
+    checked = _with_options(name, options, lambda given: inventory.check(name, given, root))
+    print(f"{name}: {checked.path}")
+    print(f"images: {'x'.join(map(str, checked.image_shape))}, fingerprint {checked.fingerprint}")
+    for split, counts in checked.counts.items():
+        expected = checked.expected.get(split)
+        beside = f" (expected {expected})" if expected is not None else ""
+        print(f"  {split:6} {counts.classes:5} classes{beside}, {counts.images:7,} images")
+    for problem in checked.problems:
+        print(f"problem: {problem}")
+    print("checksums: all right")
+    return 1 if checked.problems else 0
+
+
+def prepare(
+    name: Name,
+    source: Annotated[
+        Path | None, typer.Option("--from", metavar="PATH", help="Its official files.")
+    ] = None,
+    options: Options = None,
+) -> int:
+    """Prepare a benchmark from its official files, once for this machine."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from fsl_sweep.datasets import inventory
+
+    columns = (TextColumn(f"preparing {name}"), BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task(name, total=None)
+
+        def advance(done: int, total: int | None) -> None:
+            bar.update(task, completed=done, total=total)
+
+        done = _with_options(
+            name, options, lambda given: inventory.prepare(name, source, given, None, advance)
+        )
+    state = "already prepared" if done.already else "prepared"
+    print(f"{name}: {state}, {done.store.classes:,} classes, {done.store.images:,} images")
+    print(f"{done.store.path} ({done.store.bytes / 2**20:.1f} MB)")
+    return 0
+
+
+def _with_options(name: str, overrides: list[str] | None, action: Any) -> Any:
+    """Call ``action`` with parsed options; complaints about them read like a sweep file's."""
+    from pydantic import ValidationError
+
+    from fsl_sweep.datasets.catalogue import BENCHMARKS
+    from fsl_sweep.orchestrator.sweepfile import assignments, config_error
+
+    try:
+        return action(assignments(overrides or []))
+    except ValidationError as failure:
+        raise config_error(failure, BENCHMARKS.find(name).cls.Options, "--set") from None
+
+
+def _whereabouts(row: Any) -> str:
+    if row.embedded:
+        return "embedded"
+    whole = [store for store in row.stores if store.problem is None]
+    if whole:
+        return ", ".join(f"{s.classes:,} classes, {s.images:,} images" for s in whole)
+    return "damaged: prepare it again" if row.stores else "not prepared"

@@ -1,0 +1,66 @@
+"""``fsl-sweep report``: the selector comparison, from the records alone."""
+
+import enum
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fsl_sweep.orchestrator.cli.status import RunFolder
+
+
+class Format(enum.StrEnum):
+    """How a report can be written."""
+
+    TERMINAL = "terminal"
+    JSON = "json"
+
+
+def report(
+    run: RunFolder,
+    form: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.TERMINAL,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file.")
+    ] = None,
+    snapshot: Annotated[
+        list[str] | None, typer.Option(help="Snapshot selector to compare; repeatable.")
+    ] = None,
+    hyperparameter: Annotated[
+        list[str] | None, typer.Option(help="Hyperparameter selector to compare; repeatable.")
+    ] = None,
+    last: Annotated[
+        int | None, typer.Option(min=2, help="Rank-correlate the last K snapshots as well.")
+    ] = None,
+) -> int:
+    """Compare methods and selection strategies, from the records alone: no torch, no Ray."""
+    complete = show(run, form, output, snapshot, hyperparameter, last)
+    return 0 if complete else 1
+
+
+def show(
+    folder: Path,
+    form: Format = Format.TERMINAL,
+    output: Path | None = None,
+    snapshot: list[str] | None = None,
+    hyperparameter: list[str] | None = None,
+    last: int | None = None,
+) -> bool:
+    """Print or write a run's report; give whether every planned trial is done."""
+    from fsl_sweep.orchestrator.errors import RunFolderError
+    from fsl_sweep.orchestrator.report import to_json, to_text
+    from fsl_sweep.orchestrator.report.terminal import show as show_on_terminal
+    from fsl_sweep.orchestrator.run import load_run
+
+    content = load_run(folder).report(snapshot, hyperparameter, last=last)
+    if output is not None:
+        text = to_json(content) if form is Format.JSON else to_text(content)
+        try:
+            output.write_text(text, encoding="utf-8")
+        except OSError as failure:
+            raise RunFolderError(f"{output} cannot be written: {failure.strerror}.") from failure
+    elif form is Format.JSON:
+        sys.stdout.write(to_json(content))
+    else:
+        show_on_terminal(content)
+    return content.completeness.complete

@@ -1,0 +1,33 @@
+"""``fsl-sweep tensorboard``: write the TensorBoard view anew, and start TensorBoard on it."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from fsl_sweep.orchestrator.cli.status import RunFolder
+
+
+def tensorboard(
+    run: RunFolder,
+    port: Annotated[int, typer.Option(help="Port to serve on.")] = 6006,
+    host: Annotated[str, typer.Option(help="Address to serve on.")] = "127.0.0.1",
+    serve: Annotated[
+        bool, typer.Option("--serve/--no-serve", help="Start TensorBoard, or only write.")
+    ] = True,
+) -> int:
+    """Write the TensorBoard view of a run anew from its records, and start TensorBoard."""
+    import subprocess
+
+    from fsl_sweep.orchestrator.run import load_run
+    from fsl_sweep.orchestrator.tensorboard import rebuild
+
+    opened = load_run(run)
+    folder = opened.path / "tensorboard"
+    rebuild(folder, opened.histories, opened.report().selected)
+    print(f"TensorBoard view written to {folder}", flush=True)
+    if not serve:
+        return 0
+    module = ["-m", "tensorboard.main", "--logdir", str(folder)]
+    place = ["--port", str(port), "--host", host]
+    return subprocess.run([sys.executable, *module, *place], check=False).returncode  # noqa: S603

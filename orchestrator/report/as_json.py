@@ -1,0 +1,163 @@
+"""The report as JSON: for machines, and byte-identical for identical records.
+
+Wall-clock times, hosts and dates are left out on purpose.
+"""
+
+import json
+import math
+from typing import Any
+
+from fsl_sweep.orchestrator.report.content import Problem, Report
+from fsl_sweep.orchestrator.selection import LeftOut, Selection, Strategy
+from fsl_sweep.orchestrator.statistics import Interval
+from fsl_sweep.orchestrator.summary import MethodComparison, Summary, TrialRankCorrelation
+
+
+def to_json(report: Report) -> str:
+    """The report as indented JSON text with sorted keys, ending in a newline.
+
+    An interval is ``{"mean", "low", "high", "n"}``; accuracies are in [0, 1]; what cannot be
+    computed is null.
+    """
+    return json.dumps(to_plain(report), indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def to_plain(report: Report) -> dict[str, Any]:
+    """The same as plain data."""
+    return {
+        "run": _run(report),
+        "selections": [_selection(one) for one in report.selected.selections],
+        "summary": [_summary(one) for one in report.summaries],
+        "rank_correlation": [_rank_correlation(one) for one in report.rank_correlations],
+        "comparisons": [_comparison(one) for one in report.comparisons],
+        "cautions": list(report.cautions),
+    }
+
+
+def _run(report: Report) -> dict[str, Any]:
+    info, found = report.info, report.completeness
+    return {
+        "name": info.name,
+        "complete": found.complete,
+        "planned": found.planned,
+        "done": found.done,
+        "failed": found.failed,
+        "missing": found.missing,
+        "stopped_by_budget": found.budget,
+        "problems": [_problem(one) for one in found.problems],
+        "left_out": [_left_out(one) for one in report.left_out],
+        "sweep": info.sweep_hash,
+        "fingerprint": info.fingerprint,
+        "methods": list(report.selected.methods),
+        "selectors": {kind: list(map(dict, one)) for kind, one in report.selectors.items()},
+        "parts": dict(info.parts),
+        "rankings": [
+            {**_strategy(one.strategy), "methods": list(one.methods)} for one in report.rankings
+        ],
+        "ranking_survives": report.ranking_survives,
+    }
+
+
+def _problem(one: Problem) -> dict[str, Any]:
+    return {
+        "method": one.method,
+        "trial": one.trial,
+        "seed": one.seed,
+        "fold": one.fold,
+        "hyperparameters": dict(one.hyperparameters),
+        "reason": one.reason,
+    }
+
+
+def _left_out(one: LeftOut) -> dict[str, Any]:
+    return {
+        "method": one.method,
+        "seed": one.seed,
+        "trial": one.trial,
+        "hyperparameters": None if one.hyperparameters is None else dict(one.hyperparameters),
+        "snapshot_selector": one.snapshot_selector,
+        "hyperparameter_selector": one.hyperparameter_selector,
+        "reason": one.reason,
+    }
+
+
+def _selection(one: Selection) -> dict[str, Any]:
+    return {
+        "method": one.method,
+        "seed": one.seed,
+        **_strategy(one.strategy),
+        "trial": one.trial,
+        "configuration": one.configuration,
+        "hyperparameters": dict(one.hyperparameters),
+        "epoch": one.epoch,
+        "base": _interval(one.base),
+        "val": _interval(one.val),
+        "novel": _interval(one.novel),
+        "regret": _number(one.regret),
+        "novel_evaluations": one.novel_evaluations,
+    }
+
+
+def _summary(one: Summary) -> dict[str, Any]:
+    return {
+        "method": one.method,
+        **_strategy(one.strategy),
+        "oracle": one.strategy.oracle,
+        "base": _interval(one.base),
+        "val": _interval(one.val),
+        "novel": _interval(one.novel),
+        "novel_tasks": _interval(one.novel_tasks),
+        "regret": _interval(one.regret),
+        "novel_evaluations": one.novel_evaluations,
+        "caution": one.novel.caution,
+    }
+
+
+def _rank_correlation(one: TrialRankCorrelation) -> dict[str, Any]:
+    return {
+        "method": one.method,
+        "trial": one.trial,
+        "seed": one.seed,
+        "measure": one.measure,
+        "tau": _number(one.result.tau),
+        "n": one.result.n,
+        "last": one.result.last,
+        "caution": one.result.caution,
+    }
+
+
+def _comparison(one: MethodComparison) -> dict[str, Any]:
+    return {
+        **_strategy(one.strategy),
+        "a": one.a,
+        "b": one.b,
+        "verdict": one.result.verdict,
+        "effect": _interval(one.result.effect),
+        "p_value": _number(one.result.p_value),
+        "p_adjusted": _number(one.result.p_adjusted),
+        "rope": one.result.rope,
+        "order_survives": one.survives,
+        "caution": one.result.caution,
+    }
+
+
+def _strategy(strategy: Strategy) -> dict[str, str]:
+    return {
+        "snapshot_selector": strategy.snapshot,
+        "hyperparameter_selector": strategy.hyperparameter,
+    }
+
+
+def _interval(one: Interval | None) -> dict[str, Any] | None:
+    if one is None:
+        return None
+    return {
+        "mean": _number(one.mean),
+        "low": _number(one.low),
+        "high": _number(one.high),
+        "n": one.n,
+    }
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None

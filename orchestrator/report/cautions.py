@@ -1,0 +1,74 @@
+"""What to know before believing the numbers of a report."""
+
+from collections.abc import Iterable, Sequence
+
+from fsl_sweep.orchestrator.selection import Selected
+from fsl_sweep.orchestrator.summary import MethodComparison, Ranking, Summary
+
+
+def cautions_of(
+    planned: Iterable[str],
+    complete: bool,
+    selected: Selected,
+    summaries: Sequence[Summary],
+    comparisons: Sequence[MethodComparison],
+    rankings: Sequence[Ranking],
+) -> tuple[str, ...]:
+    """Cautions as full sentences, the gravest first, without repetition."""
+    found = list(_incompleteness(complete, selected, summaries))
+    found += planned
+    found += _ranking(rankings)
+    found += _intervals(summaries)
+    found += _comparisons(comparisons)
+    if any(strategy.oracle for strategy in selected.strategies):
+        found.append(
+            "Strategies marked as oracle read novel scores: they are references, not results."
+        )
+    if summaries:
+        found.append(
+            "Intervals over tasks are closed: tasks share examples and classes, so these intervals "
+            "say nothing about other examples or classes."
+        )
+    return tuple(dict.fromkeys(found))
+
+
+def _incompleteness(
+    complete: bool, selected: Selected, summaries: Sequence[Summary]
+) -> Iterable[str]:
+    if not complete:
+        yield "The run is incomplete: run the sweep again to finish it."
+    cells = {(summary.method, summary.strategy) for summary in summaries}
+    for method in selected.methods:
+        lost = [s for s in selected.strategies if (method, s) not in cells]
+        if len(lost) == len(selected.strategies):
+            yield f"{method} is left out of the table: some of its planned trials are not usable."
+        elif lost:
+            yield f"{method} is left out under {', '.join(map(str, lost))}."
+
+
+def _ranking(rankings: Sequence[Ranking]) -> Iterable[str]:
+    orders = {ranking.methods for ranking in rankings}
+    if len(orders) > 1:
+        yield (
+            f"The ranking of methods depends on the strategy: {len(orders)} different orders "
+            f"under {len(rankings)} strategies."
+        )
+
+
+def _intervals(summaries: Sequence[Summary]) -> Iterable[str]:
+    for title, interval in (
+        ("over seeds", lambda summary: summary.novel),
+        ("over tasks", lambda summary: summary.novel_tasks),
+    ):
+        where: dict[str, list[str]] = {}
+        for summary in summaries:
+            if (one := interval(summary)) is not None and one.caution:
+                where.setdefault(one.caution, []).append(summary.method)
+        for caution, methods in where.items():
+            of = "" if len(methods) == len(summaries) else f" ({', '.join(dict.fromkeys(methods))})"
+            yield f"NovelGen intervals {title}: {caution}{of}."
+
+
+def _comparisons(comparisons: Sequence[MethodComparison]) -> Iterable[str]:
+    for caution in dict.fromkeys(c.result.caution for c in comparisons if c.result.caution):
+        yield f"Comparisons of methods: {caution}."

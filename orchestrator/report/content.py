@@ -1,0 +1,214 @@
+"""The content of a report: everything that its formats show, and nothing about how."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fsl_sweep.orchestrator.records import TrialHistory
+from fsl_sweep.orchestrator.report.cautions import cautions_of
+from fsl_sweep.orchestrator.report.curves import Curve, curves_of
+from fsl_sweep.orchestrator.selection import LeftOut, Selected, select, why_unusable
+from fsl_sweep.orchestrator.selectors import HYPERPARAMETER_SELECTORS, SNAPSHOT_SELECTORS
+from fsl_sweep.orchestrator.selectors.catalogue import parse
+from fsl_sweep.orchestrator.summary import (
+    MethodComparison,
+    Ranking,
+    Summary,
+    TrialRankCorrelation,
+    compare_methods,
+    rank_correlations,
+    rank_methods,
+    summarise,
+)
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What a report needs to know of a run beside its records.
+
+    Attributes:
+        name: the sweep's name.
+        sweep_hash: digest of the sweep's content.
+        fingerprint: of the benchmark's content; None where nothing was measured yet.
+        snapshot, hyperparameter: names of the selectors to compare, in order.
+        parts: name, source and version of each learner, backbone and benchmark in use.
+        versions: versions of packages that the run was made with.
+        cautions: what the plan warns of.
+    """
+
+    name: str
+    sweep_hash: str
+    fingerprint: str | None
+    snapshot: tuple[str, ...]
+    hyperparameter: tuple[str, ...]
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str | None] = field(default_factory=dict)
+    cautions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A planned trial that is not done, and why."""
+
+    method: str
+    trial: str
+    seed: int
+    fold: int | None
+    hyperparameters: Mapping[str, Any]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Completeness:
+    """How much of the plan is there. A trial that two methods share counts once.
+
+    Attributes:
+        planned, done, failed, missing: numbers of trials; missing ones are neither done nor
+            failed: not run, unfinished, or damaged.
+        budget: how many of the done ones were stopped by their time budget.
+        problems: all that is not done.
+    """
+
+    planned: int
+    done: int
+    failed: int
+    missing: int
+    budget: int
+    problems: tuple[Problem, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every planned trial is done."""
+        return self.done == self.planned
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Wall-clock seconds over all recorded epochs."""
+
+    train_seconds: float
+    evaluation_seconds: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that a format may show.
+
+    Attributes:
+        info: the run.
+        completeness: how much of the plan is there.
+        selected: all selections, and what was left out.
+        summaries, comparisons, rankings, rank_correlations: see ``summary``.
+        curves: learning curves of a few trials, and ``curves_total``, of how many.
+        cautions: what to know before believing the numbers.
+        cost: what the run took.
+        selectors: name, source and version of each selector in use.
+    """
+
+    info: RunInfo
+    completeness: Completeness
+    selected: Selected
+    summaries: tuple[Summary, ...]
+    comparisons: tuple[MethodComparison, ...]
+    rankings: tuple[Ranking, ...]
+    rank_correlations: tuple[TrialRankCorrelation, ...]
+    curves: tuple[Curve, ...]
+    curves_total: int
+    cautions: tuple[str, ...]
+    cost: Cost
+    selectors: Mapping[str, Sequence[Mapping[str, str]]]
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """What takes no part in the selections, and why."""
+        return self.selected.left_out
+
+    @property
+    def ranking_survives(self) -> bool:
+        """Whether every strategy ranks the methods alike."""
+        return len({ranking.methods for ranking in self.rankings}) <= 1
+
+
+def build(
+    info: RunInfo,
+    histories: Sequence[TrialHistory],
+    *,
+    last: int | None = None,
+    rope: float = 0.0,
+    curves: int = 12,
+) -> Report:
+    """The report of a run.
+
+    Args:
+        info: the run, with the selectors to compare.
+        histories: one for each planned (method, configuration, seed, fold), recorded or not.
+        last: add rank correlations over this many last snapshots.
+        rope: difference in accuracy up to which two methods count as equivalent.
+        curves: at most so many learning curves.
+
+    Raises:
+        UnknownName, PluginError, ConfigError: a selector cannot be had.
+        SealedMeasurement: a selector read what it did not declare.
+    """
+    selected = select(histories, info.snapshot, info.hyperparameter)
+    summaries = summarise(selected)
+    comparisons, rankings = compare_methods(summaries, rope), rank_methods(summaries)
+    completeness = completeness_of(histories)
+    shown, total = curves_of(histories, info.snapshot, curves)
+    return Report(
+        info=info,
+        completeness=completeness,
+        selected=selected,
+        summaries=summaries,
+        comparisons=comparisons,
+        rankings=rankings,
+        rank_correlations=rank_correlations(histories, last),
+        curves=shown,
+        curves_total=total,
+        cautions=cautions_of(
+            info.cautions, completeness.complete, selected, summaries, comparisons, rankings
+        ),
+        cost=_cost(histories),
+        selectors=_provenance(info),
+    )
+
+
+def completeness_of(histories: Sequence[TrialHistory]) -> Completeness:
+    """Count planned trials by what became of them."""
+    distinct = list({trial.trial: trial for trial in histories}.values())
+    reasons = [why_unusable(trial) for trial in distinct]
+    failed = [r is not None and r.startswith("failed") for r in reasons]
+    done = sum(reason is None for reason in reasons)
+    ended = [t.end.status for t, r in zip(distinct, reasons, strict=True) if t.end and r is None]
+    problems = tuple(
+        Problem(t.method, t.trial, t.seed, t.fold, t.hyperparameters, reason)
+        for t, reason in zip(distinct, reasons, strict=True)
+        if reason is not None
+    )
+    return Completeness(
+        planned=len(distinct),
+        done=done,
+        failed=sum(failed),
+        missing=len(distinct) - done - sum(failed),
+        budget=ended.count("budget"),
+        problems=problems,
+    )
+
+
+def _cost(histories: Sequence[TrialHistory]) -> Cost:
+    distinct = {trial.trial: trial for trial in histories}.values()
+    train, evaluation = (
+        sum(float(t.curves[c].sum()) for t in distinct if c in t.curves)
+        for c in ("train_seconds", "evaluation_seconds")
+    )
+    return Cost(train, evaluation)
+
+
+def _provenance(info: RunInfo) -> dict[str, list[dict[str, str]]]:
+    return {
+        kind: [catalogue.provenance(parse(name)[0]) | {"name": name} for name in names]
+        for kind, catalogue, names in (
+            ("snapshot", SNAPSHOT_SELECTORS, info.snapshot),
+            ("hyperparameter", HYPERPARAMETER_SELECTORS, info.hyperparameter),
+        )
+    }

@@ -1,0 +1,209 @@
+"""The report on a terminal, or as plain text where there is none."""
+
+import io
+from collections.abc import Iterable
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.text import Text
+
+from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS
+from fsl_sweep.orchestrator.report import sparkline, tables, wording
+from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.curves import Curve
+
+PROBLEMS_SHOWN = 10
+PAIRS_SHOWN = 15
+LABEL = 10
+
+
+def show(report: Report, console: Console | None = None) -> None:
+    """Print the report on a console (standard output by default)."""
+    console = console or Console(highlight=False)
+    for part in _parts(report, console.width, console.options.ascii_only):
+        console.print(part, highlight=False)
+
+
+def to_text(report: Report, width: int = 100) -> str:
+    """The report as plain text of at most ``width`` columns, without colour codes."""
+    console = Console(
+        file=io.StringIO(), width=width, highlight=False, no_color=True, force_terminal=False
+    )
+    for part in _parts(report, width, ascii_only=False):
+        console.print(part, highlight=False)
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
+
+
+def _parts(report: Report, width: int, ascii_only: bool) -> Iterable[RenderableType]:
+    yield from _banner(report)
+    sections = (
+        ("Methods and strategies", _strategies(report, width)),
+        ("Learning curves", _curves(report, width, ascii_only)),
+        ("Rank correlation with NovelGen (Kendall's tau-b)", _rank_correlation(report)),
+        ("Comparisons of methods", _comparisons(report, width)),
+        ("Cautions", _cautions(report)),
+        ("Cost", _cost(report)),
+        ("Provenance", _provenance(report)),
+    )
+    for title, content in sections:
+        body = list(content)
+        if body:
+            yield Text()
+            yield Rule(
+                Text(title, "bold"),
+                align="left",
+                style="dim",
+                characters="-" if ascii_only else "─",
+            )
+            yield from body
+
+
+def _banner(report: Report) -> Iterable[RenderableType]:
+    found = report.completeness
+    counts = f"{found.planned} trials planned, {found.done} done, {found.failed} failed"
+    if found.complete:
+        budget = f" ({found.budget} stopped by their budget)" if found.budget else ""
+        yield Text.assemble(
+            (f"{report.info.name}: complete. ", "bold green"), counts + budget + "."
+        )
+        return
+    yield Text(f"{report.info.name}: INCOMPLETE", "bold white on red")
+    yield Text(f"{counts}, {found.missing} missing. What depends on them is left out:", "red")
+    for one in found.problems[:PROBLEMS_SHOWN]:
+        place = f"seed {one.seed}" + ("" if one.fold is None else f", fold {one.fold}")
+        values = wording.values(one.hyperparameters)
+        name = " ".join(part for part in (one.method, values, f"({place}, {one.trial})") if part)
+        yield Padding(Text(f"{name}: {one.reason}"), (0, 0, 0, 2))
+    more = len(found.problems) - PROBLEMS_SHOWN
+    if more > 0:
+        yield Padding(Text(f"... and {more} more; see `fsl-sweep status`."), (0, 0, 0, 2))
+
+
+def _strategies(report: Report, width: int) -> Iterable[RenderableType]:
+    if not report.summaries:
+        yield Text("No method has all of its planned trials yet, so there is nothing to compare.")
+    wide = width >= tables.WIDE
+    for method in report.selected.methods:
+        own = [summary for summary in report.summaries if summary.method == method]
+        if own:
+            yield Text(f"\n{method}", "bold cyan")
+            yield tables.strategies(own, wide)
+        elif report.summaries:
+            yield Text(f"\n{method} is left out: its replicates are not all usable.", "red")
+    yield from _selectors_left_out(report)
+    if not report.summaries:
+        return
+    seeds = max(summary.novel.n for summary in report.summaries)
+    yield Text(
+        f"\nPercent on the report tasks, mean over {seeds} seed{'s' if seeds > 1 else ''}. "
+        "seeds, tasks: half-widths of 95 % intervals. regret: NovelGen of oracle / oracle minus "
+        "this. evals: snapshots whose novel scores the strategy looked at. "
+        "* oracle: reads novel scores. Bold: the best without.",
+        "dim",
+    )
+    if not wide:
+        yield Text()
+        yield tables.chosen(report.summaries)
+
+
+def _selectors_left_out(report: Report) -> Iterable[RenderableType]:
+    for one in report.left_out:
+        if one.snapshot_selector is not None:
+            strategy = f"{one.snapshot_selector} / {one.hyperparameter_selector or 'any'}"
+            yield Text(f"Left out: {one.method}, {strategy}, seed {one.seed}: {one.reason}", "red")
+
+
+def _curves(report: Report, width: int, ascii_only: bool) -> Iterable[RenderableType]:
+    if not report.curves:
+        return
+    signs = sparkline.letters(report.info.snapshot)
+    levels = sparkline.ASCII if ascii_only else sparkline.BLOCKS
+    for curve in report.curves:
+        yield _curve(curve, signs, max(10, min(width - LABEL - 22, 100)), levels)
+    key = ", ".join(f"{sign} {name}" for name, sign in signs.items())
+    yield Text(f"\nOn the selection tasks; each line from its lowest to its highest. {key}.", "dim")
+    if report.curves_total > len(report.curves):
+        yield Text(
+            f"{len(report.curves)} of {report.curves_total} trials are shown; "
+            "`fsl-sweep tensorboard RUN` shows all.",
+            "dim",
+        )
+
+
+def _curve(curve: Curve, signs: dict[str, str], width: int, levels: str) -> RenderableType:
+    values = wording.values(curve.hyperparameters)
+    title = "  ".join(part for part in (curve.method, values, f"seed {curve.seed}") if part)
+    lines: list[Text] = [Text(f"\n{title}", "bold")]
+    for measure in MEASURES:
+        scores = curve.scores[measure]
+        lines.append(
+            Text.assemble(
+                f"{SHOWN_AS[measure]:<{LABEL}}",
+                (sparkline.sparkline(scores, width, levels), "cyan"),
+                f"  {wording.percent(float(scores[0]))} to {wording.percent(float(scores[-1]))}",
+                no_wrap=True,
+            )
+        )
+    for line in sparkline.marks(curve.picks, curve.epochs, width, signs):
+        lines.append(Text(" " * LABEL + line, "yellow", no_wrap=True))
+    return Group(*lines)
+
+
+def _rank_correlation(report: Report) -> Iterable[RenderableType]:
+    if report.rank_correlations:
+        yield tables.rank_correlation(report)
+
+
+def _comparisons(report: Report, width: int) -> Iterable[RenderableType]:
+    if not report.comparisons:
+        return
+    pairs = list(dict.fromkeys((c.a, c.b) for c in report.comparisons))
+    kept = set(pairs[:PAIRS_SHOWN])
+    shown = [c for c in report.comparisons if (c.a, c.b) in kept]
+    yield from tables.verdicts(shown, width)
+    yield Text(
+        "\nThe first method against the second, paired on the common report tasks, in percentage "
+        "points; verdicts at 95 % after Holm's correction over the pairs of a strategy.",
+        "dim",
+    )
+    if len(pairs) > PAIRS_SHOWN:
+        yield Text(f"{PAIRS_SHOWN} of {len(pairs)} pairs; `--format json` has all.", "dim")
+    if report.ranking_survives:
+        order = " > ".join(report.rankings[0].methods)
+        yield Text(f"The ranking is the same under every strategy: {order}.", "green")
+        return
+    yield Text("The ranking of methods changes with the strategy:", "bold yellow")
+    for methods in dict.fromkeys(ranking.methods for ranking in report.rankings):
+        own = [str(r.strategy) for r in report.rankings if r.methods == methods]
+        yield Padding(Text(f"{' > '.join(methods)}: {', '.join(own)}"), (0, 0, 0, 2))
+
+
+def _cautions(report: Report) -> Iterable[RenderableType]:
+    for caution in report.cautions:
+        yield Text(f"- {caution}")
+
+
+def _cost(report: Report) -> Iterable[RenderableType]:
+    cost = report.cost
+    train, evaluation = (
+        wording.duration(cost.train_seconds),
+        wording.duration(cost.evaluation_seconds),
+    )
+    yield Text(f"{train} of training and {evaluation} of measuring, over all trials.")
+
+
+def _provenance(report: Report) -> Iterable[RenderableType]:
+    info = report.info
+    yield Text(f"sweep {info.sweep_hash}, data {info.fingerprint or 'not measured yet'}")
+    foreign = [
+        f"{one['name']} from {one['source']} {one['version']}".rstrip()
+        for kind in report.selectors.values()
+        for one in kind
+        if one["source"] != "fsl-sweep"
+    ]
+    if foreign:
+        yield Text(f"selectors of third parties: {', '.join(dict.fromkeys(foreign))}")
+    if info.versions:
+        yield Text(", ".join(f"{name} {v}" for name, v in info.versions.items() if v))

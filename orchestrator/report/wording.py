@@ -1,0 +1,63 @@
+"""How numbers and hyperparameters are written for a person."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fsl_sweep.orchestrator.selection import Selection
+from fsl_sweep.orchestrator.statistics import Interval
+
+
+def percent(value: float) -> str:
+    """An accuracy in [0, 1] as a percentage with two decimals; a dash for NaN."""
+    return "-" if math.isnan(value) else f"{100 * value:.2f}"
+
+
+def half_width(interval: Interval | None) -> str:
+    """Half of an interval's width in percentage points; a dash where there is none."""
+    if interval is None or math.isnan(interval.low):
+        return "-"
+    return f"{50 * (interval.high - interval.low):.2f}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as ``42 s``, ``3 min 20 s`` or ``5 h 02 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def short_keys(keys: Iterable[str]) -> dict[str, str]:
+    """The last part of each dotted key, or the whole key where two would look alike."""
+    distinct = list(dict.fromkeys(keys))
+    count = Counter(key.rpartition(".")[2] for key in distinct)
+    return {key: last if count[last := key.rpartition(".")[2]] == 1 else key for key in distinct}
+
+
+def values(hyperparameters: Mapping[str, Any]) -> str:
+    """``lr=0.1 way=5``; empty where a method has one configuration alone."""
+    short = short_keys(hyperparameters)
+    return " ".join(f"{short[key]}={_value(value)}" for key, value in hyperparameters.items())
+
+
+def choices(selections: Sequence[Selection]) -> str:
+    """What a strategy chose, seeds together: ``lr=0.1 @ 12, 14; lr=0.01 @ 9``."""
+    epochs: dict[str, list[int]] = defaultdict(list)
+    for one in selections:
+        epochs[values(one.hyperparameters)].append(one.epoch)
+    return "; ".join(
+        f"{name} @ {at}".lstrip()
+        for name, found in epochs.items()
+        for at in [", ".join(map(str, found))]
+    )
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{k}: {_value(v)}" for k, v in value.items()) + "}"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,75 @@
+"""The HParams tab: all methods' hyperparameters, and what each strategy's choice scored."""
+
+# TensorBoard's generated protocol modules define their classes at run time.
+# pyright: reportAttributeAccessIssue=false
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
+from tensorboard.plugins.hparams import summary_v2 as hp
+
+from fsl_sweep.orchestrator.records import SHOWN_AS, TrialHistory
+from fsl_sweep.orchestrator.selection import Selected, Strategy
+
+Plain = bool | float | str
+
+
+def experiment(histories: Sequence[TrialHistory], selected: Selected | None) -> Summary:
+    """Which hyperparameters and metrics there are: the union over all methods."""
+    rows = [values_of(trial) for trial in histories]
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    parameters = [hp.HParam(key, _domain([row[key] for row in rows if key in row])) for key in keys]
+    metrics = [
+        hp.Metric(SHOWN_AS["novel"], display_name="NovelGen, last epoch (selection tasks)"),
+        *(
+            hp.Metric(tag(strategy), display_name=f"NovelGen chosen by {strategy} (report tasks)")
+            for strategy in (selected.strategies if selected else ())
+        ),
+    ]
+    return hp.hparams_config_pb(parameters, metrics, time_created_secs=0.0)
+
+
+def session(trial: TrialHistory, name: str) -> Summary:
+    """The hyperparameters of one run."""
+    return hp.hparams_pb(values_of(trial), trial_id=name, start_time_secs=0.0)
+
+
+def session_end(failed: bool, seconds: float) -> Summary:
+    """That a run has ended, and how."""
+    status = api_pb2.STATUS_FAILURE if failed else api_pb2.STATUS_SUCCESS
+    info = plugin_data_pb2.SessionEndInfo(status=status, end_time_secs=seconds)
+    # TensorBoard's own helper for this needs TensorFlow; its sibling's tensor is what it reads.
+    content = plugin_data_pb2.HParamsPluginData(session_end_info=info)
+    value = Summary.Value(
+        tag=metadata.SESSION_END_INFO_TAG,
+        metadata=metadata.create_summary_metadata(content),
+        tensor=metadata.NULL_TENSOR,
+    )
+    return Summary(value=[value])
+
+
+def tag(strategy: Strategy) -> str:
+    """The scalar that holds a strategy's choice: NovelGen on the report tasks."""
+    return f"selected/{strategy.snapshot}/{strategy.hyperparameter}"
+
+
+def values_of(trial: TrialHistory) -> dict[str, Plain]:
+    """Method, axis values and seed (and fold) of a trial; lists and the like become text."""
+    values: dict[str, Plain] = {"method": trial.method}
+    values |= {key: _plain(value) for key, value in trial.hyperparameters.items()}
+    values["seed"] = trial.seed
+    return values if trial.fold is None else values | {"fold": trial.fold}
+
+
+def _plain(value: Any) -> Plain:
+    return value if isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def _domain(values: Sequence[Plain]) -> hp.Domain | None:
+    """The values that occur, where they are of one kind; TensorBoard has no mixed domain."""
+    kinds = {type(value) for value in values}
+    if len(kinds) != 1:
+        return None
+    return hp.Discrete(list(dict.fromkeys(values)), dtype=kinds.pop())

@@ -1,0 +1,36 @@
+"""Readable names of TensorBoard runs: ``PN/lr=0.1 way=5/seed-0``."""
+
+import re
+from collections.abc import Sequence
+
+from fsl_sweep.orchestrator.records import TrialHistory
+from fsl_sweep.orchestrator.report.wording import values
+
+LONGEST = 120
+
+
+def run_names(histories: Sequence[TrialHistory]) -> list[str]:
+    """A distinct name for each planned trial, as a relative path with ``/``.
+
+    Where two would be equal (long values are cut), the configuration's id is added.
+    """
+    names: list[str] = []
+    taken: set[str] = set()
+    for trial in histories:
+        name = _name(trial, "")
+        if name in taken:
+            name = _name(trial, f" {trial.configuration}")
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def _name(trial: TrialHistory, addition: str) -> str:
+    seed = f"seed-{trial.seed}" + ("" if trial.fold is None else f"-fold-{trial.fold}")
+    configuration = _safe(values(trial.hyperparameters)[:LONGEST] + addition)
+    return "/".join(part for part in (_safe(trial.method), configuration, seed) if part)
+
+
+def _safe(text: str) -> str:
+    # A leading dot would hide the run's folder, or climb out of the view.
+    return re.sub(r"[^\w .,=+()@-]", "_", text).strip().lstrip(".")

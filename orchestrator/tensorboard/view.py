@@ -1,0 +1,169 @@
+"""The view as a whole: rebuilt from the records, then appended to while trials run.
+
+A view is never the only copy of anything. It is rebuilt into a new folder that takes the old
+one's place, so that a kill in between costs nothing that the next rebuild does not repair; and it
+is rebuilt before anything is appended, so that a torn tail cannot spoil later events.
+"""
+
+# TensorBoard's generated protocol modules define their classes at run time.
+# pyright: reportAttributeAccessIssue=false
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from tensorboard.compat.proto.event_pb2 import Event
+
+from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd, TrialHistory
+from fsl_sweep.orchestrator.selection import Selected
+from fsl_sweep.orchestrator.tensorboard import curves, hparams
+from fsl_sweep.orchestrator.tensorboard.events import FILE, append, of_summary, scalars
+from fsl_sweep.orchestrator.tensorboard.names import run_names
+
+
+def rebuild(
+    folder: Path, histories: Sequence[TrialHistory], selected: Selected | None = None
+) -> None:
+    """Write the whole view anew.
+
+    Args:
+        folder: the view's folder; what it holds is replaced.
+        histories: one for each planned trial; those without a record get no run.
+        selected: strategies' choices for the HParams tab, if they are to be shown.
+
+    Raises:
+        RunFolderError: the folder holds something else than a view, or cannot be written.
+    """
+    new, old = (folder.with_name(f"{folder.name}.{suffix}") for suffix in ("new", "old"))
+    try:
+        _check_ours(folder)
+        for leftover in (new, old):
+            _check_ours(leftover)
+            shutil.rmtree(leftover, ignore_errors=True)
+        _write(new, histories, selected)
+        if folder.exists():
+            folder.rename(old)
+        new.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
+    except OSError as failure:
+        raise RunFolderError(
+            f"The TensorBoard view {folder} cannot be written: {failure.strerror or failure}."
+        ) from failure
+
+
+class LiveView:
+    """Follows a running sweep. Enter it as a context; it keeps no file open between events.
+
+    Args:
+        folder: the view's folder, rebuilt on entering.
+        histories: one for each planned trial.
+        selected: strategies' choices, as for ``rebuild``.
+
+    Raises:
+        RunFolderError: as ``rebuild``.
+    """
+
+    def __init__(
+        self, folder: Path, histories: Sequence[TrialHistory], selected: Selected | None = None
+    ) -> None:
+        self._folder, self._histories, self._selected = folder, histories, selected
+        self._runs: dict[str, list[tuple[TrialHistory, str]]] = {}
+        for trial, name in zip(histories, run_names(histories), strict=True):
+            self._runs.setdefault(trial.trial, []).append((trial, name))
+        self._epochs = {t.trial: int(t.epochs[-1]) for t in histories if len(t.epochs)}
+        self._seconds = {t.trial: float(curves.elapsed(t)[-1]) for t in histories if len(t.epochs)}
+
+    def __enter__(self) -> "LiveView":
+        rebuild(self._folder, self._histories, self._selected)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Nothing is left open."""
+
+    def add(self, trial: str, record: EpochRecord) -> None:
+        """Append one epoch of a trial; one that the view holds already is passed over.
+
+        Raises:
+            RunFolderError: the view cannot be written.
+        """
+        if record.epoch <= self._epochs.get(trial, 0):
+            return
+        first = trial not in self._epochs
+        spent = record.train_seconds + record.evaluation_seconds
+        seconds = self._seconds.get(trial, 0.0) + spent
+        event = curves.live_event(record, seconds, first)
+        for planned, name in self._runs[trial]:
+            start = [of_summary(hparams.session(planned, name))] if first else []
+            self._append(name, [*start, event])
+        self._epochs[trial], self._seconds[trial] = record.epoch, seconds
+
+    def started(self, trial: str) -> None:
+        """Nothing to show before the first epoch."""
+
+    def measured(self, trial: str, record: EpochRecord) -> None:
+        """The same as ``add``."""
+        self.add(trial, record)
+
+    def failed_once(self, trial: str, reason: str) -> None:
+        """Nothing to show: what was measured stays."""
+
+    def ended(self, trial: str, end: TrialEnd) -> None:
+        """Mark the end of a trial in the HParams tab."""
+        if trial in self._epochs:
+            seconds = self._seconds[trial]
+            event = of_summary(hparams.session_end(end.status == "failed", seconds), seconds)
+            for _, name in self._runs[trial]:
+                self._append(name, [event])
+
+    def _append(self, name: str, events: Sequence[Event]) -> None:
+        try:
+            append(self._folder / name, events)
+        except OSError as failure:
+            raise RunFolderError(
+                f"The TensorBoard view {self._folder / name} cannot be written: "
+                f"{failure.strerror or failure}. The records themselves are kept."
+            ) from failure
+
+
+def _write(folder: Path, histories: Sequence[TrialHistory], selected: Selected | None) -> None:
+    append(
+        folder,
+        [
+            of_summary(curves.layout()),
+            of_summary(hparams.experiment(histories, selected)),
+        ],
+    )
+    for trial, name in zip(histories, run_names(histories), strict=True):
+        if len(trial.epochs):
+            append(folder / name, _trial_events(trial, name, selected))
+
+
+def _trial_events(trial: TrialHistory, name: str, selected: Selected | None) -> Iterator[Event]:
+    yield of_summary(hparams.session(trial, name))
+    yield from curves.recorded_events(trial)
+    seconds = curves.elapsed(trial)
+    for one in selected.selections if selected else ():
+        if (one.method, one.trial) == (trial.method, trial.trial):
+            at = float(seconds[np.flatnonzero(trial.epochs == one.epoch)[0]])
+            yield scalars(one.epoch, at, {hparams.tag(one.strategy): one.novel.mean}, {})
+    if trial.end is not None:
+        end = hparams.session_end(trial.end.status == "failed", float(seconds[-1]))
+        yield of_summary(end, float(seconds[-1]))
+
+
+def _check_ours(folder: Path) -> None:
+    """Refuse to replace a folder that holds anything but a view."""
+    for path in folder.rglob("*") if folder.exists() else ():
+        if not path.is_dir() and path.name != FILE:
+            raise RunFolderError(
+                f"{folder} holds {path.name}, which is no part of a TensorBoard view; "
+                "give another folder, or move that file away."
+            )

@@ -1,0 +1,125 @@
+import json
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from fsl_sweep.datasets.opening import open_benchmark
+from fsl_sweep.orchestrator.errors import BadData, MissingData
+
+SMALL = {"image_size": 8, "base": 0.5, "val": 0.25, "novel": 0.25}
+
+
+@pytest.fixture
+def images(png):
+    """Eight classes in four superclasses, five grey images each; the grey tells the class."""
+    return {f"group{c // 2}/class{c}/{i}.png": png(20 * c + i) for c in range(8) for i in range(5)}
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_a_tree_becomes_a_benchmark(write_tree, images, tmp_path, zipped):
+    root = write_tree(images, zipped=zipped)
+    benchmark = open_benchmark("image-folder", SMALL, root, tmp_path)
+    assert benchmark.image_shape == (3, 8, 8)
+    counts = {split: (c.classes, c.images) for split, c in benchmark.counts.items()}
+    assert counts == {"train": (4, 16), "base": (4, 4), "val": (2, 10), "novel": (2, 10)}
+    pool = benchmark.train.pool
+    assert pool.class_names == tuple(f"class{c}" for c in range(8))
+    assert pool.superclasses == tuple(f"group{c // 2}" for c in range(8))
+    for index in range(len(pool)):
+        assert (np.unique(pool.images[index]) // 20 == pool.labels[index]).all()
+
+
+def test_a_zip_and_its_folder_have_one_fingerprint(write_tree, images, tmp_path):
+    folder = open_benchmark("image-folder", SMALL, write_tree(images), tmp_path)
+    archive = open_benchmark("image-folder", SMALL, write_tree(images, zipped=True), tmp_path)
+    assert folder.fingerprint == archive.fingerprint
+    # Two stores of one content are no ambiguity.
+    assert open_benchmark("image-folder", SMALL, None, tmp_path).fingerprint == folder.fingerprint
+
+
+def test_grey_images_have_one_channel(write_tree, images, tmp_path):
+    options = {**SMALL, "colour": "grey"}
+    assert open_benchmark("image-folder", options, write_tree(images), tmp_path).image_shape[0] == 1
+
+
+def test_superclasses_are_drawn_whole(write_tree, images, tmp_path):
+    options = {**SMALL, "by": "superclass"}
+    benchmark = open_benchmark("image-folder", options, write_tree(images), tmp_path)
+    groups = [set(benchmark.distribution(s).classes // 2) for s in ("base", "val", "novel")]
+    assert sorted(map(len, groups)) == [1, 1, 2]
+    assert set().union(*groups) == {0, 1, 2, 3}
+
+
+def test_superclasses_that_are_not_there(write_tree, png, tmp_path):
+    root = write_tree({f"class{c}/{i}.png": png() for c in range(8) for i in range(3)})
+    with pytest.raises(BadData, match="no superclasses to split by"):
+        open_benchmark("image-folder", {**SMALL, "by": "superclass"}, root, tmp_path)
+
+
+def test_lists_are_followed_and_not_prepared_again(write_tree, images, tmp_path):
+    lists = {
+        "base": ["class7", "class0"],
+        "val": ["class2", "class3"],
+        "novel": ["class4", "class5"],
+    }
+    file = tmp_path / "split.json"
+    file.write_text(json.dumps(lists))
+    root = write_tree(images)
+    open_benchmark("image-folder", SMALL, root, tmp_path)
+    benchmark = open_benchmark("image-folder", {**SMALL, "split_file": file}, root, tmp_path)
+    assert benchmark.base.classes.tolist() == [0, 7]
+    assert benchmark.novel.classes.tolist() == [4, 5]
+    assert len(list((tmp_path / "datasets").glob("image-folder-*"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        (None, MissingData, "no split file"),
+        ("{", BadData, "cannot be read"),
+        ('{"base": []}', BadData, "keys base, val and novel"),
+        ('{"base": [1], "val": [], "novel": []}', BadData, "keys base, val and novel"),
+        ('{"base": ["clas0"], "val": [], "novel": []}', BadData, "did you mean 'class0'"),
+        ('{"base": ["class0", "class0"], "val": [], "novel": []}', BadData, "lists a class twice"),
+        (
+            '{"base": ["class0", "class1"], "val": ["class1", "class2"],'
+            ' "novel": ["class3", "class4"]}',
+            BadData,
+            "more than one of base, val and novel",
+        ),
+        ('{"base": ["class0"], "val": [], "novel": []}', BadData, "2 are least"),
+    ],
+)
+def test_lists_that_cannot_be_used(write_tree, images, tmp_path, content, error, message):
+    file = tmp_path / "split.json"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(error, match=message):
+        open_benchmark("image-folder", {**SMALL, "split_file": file}, write_tree(images), tmp_path)
+
+
+def test_too_few_classes(write_tree, png, tmp_path):
+    root = write_tree({f"class{c}/{i}.png": png() for c in range(2) for i in range(3)})
+    with pytest.raises(BadData, match="at least 3 groups"):
+        open_benchmark("image-folder", SMALL, root, tmp_path)
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_an_image_that_cannot_be_decoded_is_named_and_nothing_is_left(
+    write_tree, images, tmp_path, zipped
+):
+    images["group1/class2/3.png"] = b"broken"
+    root = write_tree(images, zipped=zipped)
+    with pytest.raises(BadData, match=r"source.*group1/class2/3\.png cannot be decoded"):
+        open_benchmark("image-folder", SMALL, root, tmp_path)
+    left = [p for p in (tmp_path / "datasets").iterdir() if not p.name.endswith(".lock")]
+    assert left == []
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"image_sise": 8}, {"colour": "blue"}, {"held_out": 1.0}, {"base": 0.9, "val": 0.2}]
+)
+def test_options_are_checked(wrong, tmp_path):
+    with pytest.raises(ValidationError):
+        open_benchmark("image-folder", wrong, tmp_path, tmp_path)

@@ -1,0 +1,162 @@
+import io
+import json
+import zipfile
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from fsl_sweep.datasets.omniglot import Omniglot, OmniglotOptions
+from fsl_sweep.datasets.omniglot_splits import PARTS
+from fsl_sweep.datasets.opening import open_benchmark
+from fsl_sweep.orchestrator.errors import BadData, MissingData
+
+
+def published() -> list[str]:
+    text = files("fsl_sweep.datasets").joinpath("omniglot_vinyals.json").read_text()
+    lists = json.loads(text)["characters"].values()
+    spans = [(name, span) for ranges in lists for name, span in ranges.items()]
+    return sorted(f"{a}/character{n:02d}" for a, (x, y) in spans for n in range(x, y + 1))
+
+
+def alphabet_parts() -> dict[str, str]:
+    """Alphabets to official parts such that the parts have the official numbers of characters."""
+    sizes: dict[str, int] = {}
+    for name in published():
+        alphabet = name.partition("/")[0]
+        sizes[alphabet] = sizes.get(alphabet, 0) + 1
+    reachable: dict[int, list[str]] = {0: []}  # subset sum: 964 characters in 30 alphabets
+    for alphabet, size in sizes.items():
+        for total, chosen in list(reachable.items()):
+            reachable.setdefault(total + size, [*chosen, alphabet])
+    background = set(reachable[PARTS["images_background"]])
+    return {a: "images_background" if a in background else "images_evaluation" for a in sizes}
+
+
+@pytest.fixture(scope="module")
+def imitation(tmp_path_factory) -> Path:
+    """Omniglot's names and numbers, with a bar for a drawing: its length is the drawer's number."""
+    root = tmp_path_factory.mktemp("imitation")
+    drawings = []
+    for drawer in range(1, 21):
+        pixels = np.ones((21, 21), dtype=bool)
+        pixels[0, :drawer] = False
+        stream = io.BytesIO()
+        Image.fromarray(pixels).save(stream, "PNG")
+        drawings.append(stream.getvalue())
+    parts = alphabet_parts()
+    archives = {part: zipfile.ZipFile(root / f"{part}.zip", "w") for part in PARTS}
+    for number, name in enumerate(published(), 1):
+        part = parts[name.partition("/")[0]]
+        for drawer, drawing in enumerate(drawings, 1):
+            archives[part].writestr(f"{part}/{name}/{number:04d}_{drawer:02d}.png", drawing)
+    for archive in archives.values():
+        archive.close()
+    return root
+
+
+@pytest.fixture(scope="module")
+def home(imitation, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("home")
+    open_benchmark("omniglot", {"image_size": 21}, imitation, folder)
+    return folder
+
+
+@pytest.mark.slow
+def test_pixels_drawers_and_alphabets(home):
+    pool = open_benchmark("omniglot", {"image_size": 21}, None, home).train.pool
+    assert pool.writers is not None
+    np.testing.assert_array_equal(pool.writers[:40], np.tile(np.arange(1, 21), 2))
+    np.testing.assert_array_equal((pool.images[:40, 0, 0] == 255).sum(1), pool.writers[:40])
+    assert (pool.images[:, :, 1:] == 0).all()  # ink is bright, paper is black
+    assert pool.superclasses == tuple(n.partition("/")[0] for n in pool.class_names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("split", "classes"), [("vinyals", (1028, 172, 423)), ("metadl", (None, None, 659))]
+)
+def test_published_splits(home, split, classes):
+    benchmark = open_benchmark("omniglot", {"image_size": 21, "split": split}, None, home)
+    found = [len(benchmark.distribution(s).classes) for s in ("base", "val", "novel")]
+    assert sum(found) == 1623
+    assert all(want in (None, got) for want, got in zip(classes, found, strict=True))
+
+
+@pytest.mark.slow
+def test_alphabets_are_drawn_whole_in_their_shares(home):
+    owners = []
+    for seed in (0, 1):
+        benchmark = open_benchmark("omniglot", {"image_size": 21, "seed": seed}, None, home)
+        names = benchmark.train.pool.superclasses or ()
+        groups = [
+            {names[c] for c in benchmark.distribution(s).classes} for s in ("base", "val", "novel")
+        ]
+        assert [len(group) for group in groups] == [30, 8, 12]
+        assert len(set().union(*groups)) == 50
+        owners.append(groups)
+    assert owners[0] != owners[1]
+
+
+@pytest.mark.slow
+def test_an_incomplete_part_is_refused(imitation, tmp_path):
+    (tmp_path / "images_evaluation.zip").symlink_to(imitation / "images_evaluation.zip")
+    with (
+        zipfile.ZipFile(imitation / "images_background.zip") as whole,
+        zipfile.ZipFile(tmp_path / "images_background.zip", "w") as part,
+    ):
+        names = whole.namelist()
+        for name in names[:-1]:
+            part.writestr(name, whole.read(name))
+    with pytest.raises(BadData, match=r"has 19 drawings of .*; one by each of 20 people"):
+        open_benchmark("omniglot", {}, tmp_path, tmp_path)
+    with zipfile.ZipFile(tmp_path / "images_background.zip", "w") as part:
+        part.writestr("images_background/Greek/character01/0394_01.png", b"")
+    with pytest.raises(BadData, match="has 1 characters; the official part has 964"):
+        open_benchmark("omniglot", {}, tmp_path, tmp_path)
+    with zipfile.ZipFile(tmp_path / "images_background.zip", "w") as part:
+        part.writestr("images_background/notes.txt", b"")
+    with pytest.raises(BadData, match=r"notes\.txt, which is not Alphabet/characterNN"):
+        open_benchmark("omniglot", {}, tmp_path, tmp_path)
+
+
+def test_missing_parts_say_where_they_were_looked_for(tmp_path):
+    with pytest.raises(MissingData, match=r"in none of .*github\.com/brendenlake/omniglot") as info:
+        open_benchmark("omniglot", {}, tmp_path, tmp_path)
+    assert str(tmp_path / "omniglot") in str(info.value)
+    (tmp_path / "omniglot" / "images_evaluation").mkdir(parents=True)
+    with pytest.raises(MissingData, match=r"neither images_background\.zip nor a folder"):
+        open_benchmark("omniglot", {}, tmp_path, tmp_path)
+
+
+def test_a_corrupted_part_is_refused(tmp_path):
+    for part in PARTS:
+        (tmp_path / f"{part}.zip").write_bytes(b"PK\x03\x04 not a zip")
+    with pytest.raises(BadData, match=r"images_background\.zip is neither a folder nor a readable"):
+        open_benchmark("omniglot", {}, tmp_path, tmp_path)
+
+
+@pytest.mark.slow
+def test_the_real_omniglot_with_rotations(real_omniglot, tmp_path):
+    options = {"split": "vinyals", "rotations": True}
+    benchmark = open_benchmark("omniglot", options, real_omniglot.parent, tmp_path)
+    pool = benchmark.train.pool
+    assert pool.attributes is not None
+    assert (pool.attributes[::4].sum(axis=0)).tolist() == [964, 659]
+    np.testing.assert_array_equal(np.bincount(pool.labels), np.full(4 * 1623, 20))
+    assert Omniglot().expected(OmniglotOptions.model_validate(options)) == {
+        split: benchmark.counts[split].classes for split in ("base", "val", "novel")
+    }
+    assert 0.02 < benchmark.pixel_mean[0] < 0.2  # bright strokes on black
+    for split, source in (("base", "train"), ("val", "val"), ("novel", "test")):
+        lists = real_omniglot.parent / "splits" / f"omniglot_vinyals_{source}.txt"
+        names = [pool.class_names[c] for c in benchmark.distribution(split).classes]
+        characters = {name.partition("@")[0] for name in names}
+        assert characters == set(lists.read_text().split())
+        assert len(names) == 4 * len(characters)  # every rotation is in its character's split
+    assert pool.class_names[1] == "Alphabet_of_the_Magi/character01@90"
+    np.testing.assert_array_equal(pool.images[23, 0], np.rot90(pool.images[3, 0]))
+    metadl = open_benchmark("omniglot", {"split": "metadl", "rotations": True}, None, tmp_path)
+    assert metadl.counts["novel"].classes == 4 * 659

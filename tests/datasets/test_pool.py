@@ -1,0 +1,64 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.orchestrator.errors import BadData
+
+
+def test_fingerprint_is_of_the_content(pool):
+    again = ImagePool.in_memory(pool.images.copy(), pool.labels.copy(), pool.class_names)
+    assert again.fingerprint == pool.fingerprint
+
+
+@pytest.mark.parametrize("change", ["images", "labels", "class_names", "superclasses", "writers"])
+def test_fingerprint_notices_every_change(pool, change):
+    parts = {
+        "images": pool.images.copy(),
+        "labels": pool.labels.copy(),
+        "class_names": list(pool.class_names),
+        "superclasses": None,
+        "writers": None,
+    }
+    if change == "images":
+        parts["images"][0, 0, 0, 0] ^= 1
+    elif change == "labels":
+        parts["labels"][0] = (parts["labels"][0] + 1) % 6
+    elif change == "class_names":
+        parts["class_names"][0] = "other"
+    elif change == "superclasses":
+        parts["superclasses"] = ["s"] * 6
+    else:
+        parts["writers"] = np.zeros(len(pool), np.int64)
+    changed = ImagePool.in_memory(
+        parts["images"],
+        parts["labels"],
+        parts["class_names"],
+        superclasses=parts["superclasses"],
+        writers=parts["writers"],
+    )
+    assert changed.fingerprint != pool.fingerprint
+
+
+def test_fingerprint_tells_a_reshaped_image_apart(pool):
+    flat = pool.images.reshape(-1, 1, 2, 8)
+    assert ImagePool.in_memory(flat, pool.labels, pool.class_names).fingerprint != pool.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("images", np.zeros((3, 4, 4), np.uint8), "uint8"),
+        ("images", np.zeros((87, 1, 4, 4), np.float32), "float32"),
+        ("labels", np.zeros(3, np.int64), r"\[3\]"),
+        ("labels", np.full(87, 6), "run from 6 to 6"),
+        ("class_names", ("a",) * 6, "same name"),
+        ("superclasses", ("a",), "1 superclasses are given for 6"),
+        ("writers", np.zeros(2, np.int64), "2 writers"),
+        ("attributes", np.zeros((6, 2), bool), r"\[6, 2\]"),
+    ],
+)
+def test_arrays_that_disagree_are_refused(pool, field, value, message):
+    with pytest.raises(BadData, match=message):
+        dataclasses.replace(pool, **{field: value})

@@ -1,0 +1,264 @@
+"""Every mistake of a user: one message, exit code 2, no traceback, nothing half-written."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fsl_sweep.orchestrator.cli import invoke
+
+SWEEP = {
+    "name": "tiny",
+    "benchmark": {
+        "name": "glyphs",
+        "base_alphabets": 2,
+        "val_alphabets": 1,
+        "novel_alphabets": 1,
+        "classes_per_alphabet": 5,
+        "examples": 12,
+        "image_size": 16,
+    },
+    "episode": {"way": 3, "shot": 1, "query": 2},
+    "evaluation": {"selection_tasks": 50, "report_tasks": 40},
+    "defaults": {
+        "backbone": {"name": "conv4", "width": 8},
+        "optimizer": {"lr": 0.1},
+        "epochs": 2,
+        "batches": 2,
+    },
+    "methods": {
+        "PN": {
+            "learner": {"name": "protonet"},
+            "train": {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 1},
+        }
+    },
+}
+
+
+@pytest.fixture
+def run(tmp_path, capsys, monkeypatch):
+    """Run a command on a sweep file with changes; give exit code, output and errors."""
+    monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+    def run(*changes, arguments=("run", "s.yaml")):
+        tree = yaml.safe_load(yaml.safe_dump(SWEEP))
+        for path, value in changes:
+            *parents, last = path.split(".")
+            place = tree
+            for part in parents:
+                place = place.setdefault(part, {})
+            place[last] = value
+        Path("s.yaml").write_text(yaml.safe_dump(tree))
+        code = invoke(list(arguments))
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return run
+
+
+def mistake(run, *changes, **options):
+    """The message of a mistake, once it is certain that it is one and left nothing behind."""
+    code, out, err = run(*changes, **options)
+    assert code == 2, (code, out, err)
+    assert "Traceback" not in err
+    assert err.count("\n") == 1
+    assert not Path("runs").exists()
+    return err.removeprefix("fsl-sweep: ").removesuffix("\n")
+
+
+LEARNER = "methods.PN.learner"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            [(f"{LEARNER}.name", "protonett")],
+            "s.yaml: methods.PN.learner.name: unknown learner 'protonett'; "
+            "did you mean 'protonet'?",
+        ),
+        (
+            [("defaults.backbone.name", "conv5")],
+            "s.yaml: defaults.backbone.name: unknown backbone 'conv5'; did you mean 'conv4'?",
+        ),
+        (
+            [("benchmark", {"name": "omnigloth"})],
+            "s.yaml: benchmark.name: unknown benchmark 'omnigloth'; did you mean 'omniglot'?",
+        ),
+        (
+            [("selectors", {"snapshot": ["vall"]})],
+            "s.yaml: selectors.snapshot.0: unknown snapshot selector 'vall'; did you mean 'val'?",
+        ),
+        (
+            [("defaults.augment", "flip")],
+            "s.yaml: defaults.augment: unknown augmentation 'flip'; ",
+        ),
+        (
+            [(f"{LEARNER}.scal", 3)],
+            "s.yaml: methods.PN.learner.scal: unknown key 'scal'; did you mean 'scale'?",
+        ),
+        (
+            [("defaults.batch", 3)],
+            "s.yaml: defaults.batch: unknown key 'batch'; did you mean 'batches'?",
+        ),
+        (
+            [("methods.PN.train.ways", 3)],
+            "s.yaml: methods.PN.train.ways: unknown key 'ways'; did you mean 'way'?",
+        ),
+        ([("benchmark.clases", 3)], "s.yaml: benchmark.clases: unknown key 'clases'; "),
+        (
+            [("defaults.epochs", "ten")],
+            "s.yaml: defaults.epochs: input should be a valid integer, not 'ten'",
+        ),
+        (
+            [("methods.PN.epochs", 0)],
+            "s.yaml: methods.PN.epochs: input should be greater than or equal to 1, not 0",
+        ),
+        (
+            [("defaults.optimizer.lr", {"grid": []})],
+            "s.yaml: methods.PN.optimizer.lr: a grid needs a list of at least one value, not []",
+        ),
+        (
+            [("defaults.optimizer.lr", {"grid": [1, 1.0]})],
+            "s.yaml: methods.PN.optimizer.lr: the grid repeats a value: [1, 1.0]",
+        ),
+        (
+            [("defaults.schedule", {0: 0.5})],
+            "s.yaml: defaults.schedule.0: sets 0.5, but optimizer.lr is 0.1: ",
+        ),
+        (
+            [("defaults.schedule", {"soon": 0.5})],
+            "s.yaml: defaults.schedule.soon: ",
+        ),
+        (
+            [("methods.SB", {"learner": {"name": "supervised"}, "train": {"way": 5}})],
+            "s.yaml: methods.SB.train.way: unknown key 'way'; ",
+        ),
+        ([("methods", {})], "s.yaml: methods: dictionary should have at least 1 item"),
+        ([("methods.PN.learner", 5)], "s.yaml: methods.PN.learner: "),
+        (
+            [("episode.way", 6)],
+            "PN, val tasks: 6-way tasks need 6 classes, but only 5 are there.",
+        ),
+        (
+            [("methods.PN.train.way", 11)],
+            "PN, train tasks: 11-way tasks need 11 classes, but only 10 are there.",
+        ),
+        (
+            [("episode.query", 4)],
+            "PN, base tasks: 1-shot tasks with 4 queries need 5 examples a class, but class ",
+        ),
+        ([("benchmark", {"name": "omniglot"})], "The files of benchmark 'omniglot' are not on"),
+        (
+            [("benchmark", {"name": "omniglot", "root": "/nowhere"})],
+            "There is nothing at /nowhere. Get ",
+        ),
+    ],
+)
+def test_mistakes_in_the_file(run, changes, message):
+    assert mistake(run, *changes).startswith(message)
+
+
+def test_missing_data_says_where_it_looked_and_what_mends_it(run, tmp_path):
+    message = mistake(run, ("benchmark", {"name": "omniglot"}))
+    assert str(tmp_path / "home") in message
+    assert "fsl-sweep data prepare omniglot --from PATH" in message
+    code, out, err = run(
+        ("benchmark", {"name": "omniglot"}), arguments=("run", "s.yaml", "--dry-run")
+    )
+    assert code == 2
+    assert "tiny: 1 trials" in out
+    assert "fsl-sweep data prepare omniglot" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "none.yaml"], "none.yaml: no such file"),
+        (
+            ["run", "quickstat"],
+            "quickstat: neither a file nor a preset; did you mean 'quickstart'?",
+        ),
+        (["run", "s.yaml", "--only", "RR"], "s.yaml: --only: unknown method 'RR'; "),
+        (["run", "s.yaml", "--set", "epochs"], "--set: epochs: write it as KEY=VALUE"),
+        (
+            ["trial", "s.yaml", "--index", "1"],
+            "--index: 1: the plan's trials are numbered 0 to 0",
+        ),
+        (["report", "nowhere"], "nowhere is not a folder"),
+        (["status", "nowhere"], "nowhere is not a run folder"),
+        (["data", "check", "omniglott"], "unknown benchmark 'omniglott'; did you mean 'omniglot'?"),
+        (["data", "prepare", "omniglot", "--from", "nowhere"], "There is nothing at nowhere."),
+        (
+            ["data", "check", "glyphs", "--set", "exampels=3"],
+            "--set: exampels: unknown key 'exampels'; did you mean 'examples'?",
+        ),
+    ],
+)
+def test_mistakes_on_the_command_line(run, arguments, message):
+    assert mistake(run, arguments=arguments).startswith(message)
+
+
+@pytest.mark.parametrize("arguments", [["runn"], ["run"], ["run", "s.yaml", "--sett", "a=1"], []])
+def test_usage_errors_exit_with_2(run, arguments):
+    code, _, err = run(arguments=arguments)
+    assert code == 2
+    assert "Traceback" not in err
+
+
+def test_a_run_folder_of_another_sweep_is_refused(run):
+    assert run(arguments=("trial", "s.yaml", "--index", "0", "-o", "mine"))[0] == 0
+    before = {p: p.read_bytes() for p in Path("mine").rglob("*") if p.is_file()}
+    code, _, err = run(("name", "other"), arguments=("run", "s.yaml", "-o", "mine"))
+    assert (code, "holds the sweep 'tiny', not 'other'" in err) == (2, True)
+    code, _, err = run(("benchmark.seed", 5), arguments=("run", "s.yaml", "-o", "mine"))
+    assert (code, "was measured on other data" in err) == (2, True)
+    assert {p: p.read_bytes() for p in Path("mine").rglob("*") if p.is_file()} == before
+
+
+def test_a_corrupt_record_is_named_and_its_trial_runs_again(run, capsys):
+    arguments = ("trial", "s.yaml", "--index", "0", "-o", "mine")
+    assert run(arguments=arguments)[0] == 0
+    assert run(arguments=("report", "mine", "--format", "json"))[0] == 0
+    (records,) = Path("mine").glob("trials/*/records.parquet")
+    whole = records.read_bytes()
+    records.write_bytes(whole[:-10])
+    code, out, err = run(arguments=("report", "mine"))
+    assert code == 1
+    assert "Traceback" not in err
+    assert "records.parquet" in out.replace("\n", "")
+    code, out, _ = run(arguments=("status", "mine"))
+    assert (code, "damaged, " in out) == (1, True)
+    assert run(arguments=arguments)[0] == 0
+    assert run(arguments=("report", "mine"))[0] == 0
+
+
+def test_a_folder_that_cannot_be_written_is_told(run, tmp_path):
+    """As a user without rights: root may write anywhere, unless it gives up that capability."""
+    run(arguments=())  # writes s.yaml
+    (tmp_path / "locked").mkdir(mode=0o555)
+    rights = ["setpriv", "--bounding-set=-dac_override"] if os.getuid() == 0 else []
+    command = [sys.executable, "-m", "fsl_sweep.orchestrator.cli", "trial", "s.yaml", "--index=0"]
+    done = subprocess.run(
+        [*rights, *command, "-o", "locked/run"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("fsl-sweep: The run folder locked/run cannot be written: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_image_that_does_not_decode_is_named(run):
+    for split in ("a", "b", "c", "d", "e", "f", "g", "h", "i"):
+        folder = Path("tree") / split
+        folder.mkdir(parents=True)
+        for number in range(4):
+            (folder / f"{number}.png").write_bytes(b"not an image")
+    message = mistake(run, ("benchmark", {"name": "image-folder", "root": "tree"}))
+    assert "tree/a/0.png" in message

@@ -1,0 +1,202 @@
+"""The whole command, in processes of its own, through real Ray."""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from fsl_sweep.orchestrator.ledger import Ledger
+
+pytestmark = pytest.mark.slow
+
+SWEEP = """
+name: tiny
+benchmark:
+  {name: glyphs, base_alphabets: 2, val_alphabets: 1, novel_alphabets: 1, classes_per_alphabet: 5,
+   examples: 12, image_size: 16}
+episode: {way: 3, shot: 1, query: 2}
+evaluation: {selection_tasks: 50, report_tasks: 40}
+defaults:
+  backbone: {name: conv4, width: 8}
+  optimizer: {name: sgd, lr: 0.1}
+  epochs: 3
+  batches: 4
+  train: {way: 3, shot: 1, query: 2, tasks_per_batch: {grid: [1, 2]}}
+methods:
+  PN: {learner: {name: protonet}}
+  RR: {learner: {name: ridge}}
+seeds: [0, 1]
+resources: {cpu: 1, gpu: 0.0}
+"""
+TRIALS = 8
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    path = tmp_path / "tiny.yaml"
+    path.write_text(SWEEP)
+    return path
+
+
+def command(*arguments, **options):
+    program = [sys.executable, "-m", "fsl_sweep.orchestrator.cli", *map(str, arguments)]
+    return subprocess.run(program, capture_output=True, text=True, timeout=300, **options)
+
+
+def report(folder):
+    done = command("report", folder, "--format", "json")
+    assert done.returncode in (0, 1), done.stderr
+    return done.stdout
+
+
+def ends(folder):
+    """When each trial's end was written, by trial."""
+    return {p.parent.name: p.stat().st_mtime_ns for p in folder.glob("trials/*/end.json")}
+
+
+def test_a_sweep_runs_once_and_a_changed_file_runs_the_new_trials_alone(sweep, tmp_path):
+    folder = tmp_path / "run"
+    first = command("run", sweep, "-o", folder)
+    assert first.returncode == 0, first.stderr
+    plain = json.loads(report(folder))
+    assert plain["run"]["complete"] is True
+    assert (plain["run"]["planned"], plain["run"]["done"]) == (TRIALS, TRIALS)
+    assert len(plain["selections"]) == 2 * 2 * 5 * 3
+    written = ends(folder)
+    assert len(written) == TRIALS
+    # One line an epoch, and one for each end.
+    assert sum("epoch 3/3" in line for line in first.stderr.splitlines()) == TRIALS
+    assert sum(" done  (" in line for line in first.stderr.splitlines()) == TRIALS
+
+    second = command("run", sweep, "-o", folder)
+    assert (second.returncode, second.stdout) == (0, first.stdout)
+    assert ends(folder) == written
+
+    sweep.write_text(SWEEP.replace("grid: [1, 2]", "grid: [2, 3]"))
+    third = command("run", sweep, "-o", folder)
+    assert third.returncode == 0, third.stderr
+    again = ends(folder)
+    assert {t: again[t] for t in written} == written
+    assert len(again) == TRIALS + 4
+    assert json.loads(report(folder))["run"]["planned"] == TRIALS
+    dry = command("run", sweep, "-o", folder, "--dry-run")
+    assert "done already: 8; to run: 0" in dry.stdout
+    assert dry.stdout.count("no longer planned") == 4
+
+
+def kill_group(process):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def test_killed_at_random_moments_the_report_is_the_same_to_the_byte(sweep, tmp_path):
+    undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
+    assert command("run", sweep, "-o", undisturbed).returncode == 0
+    rng = random.Random(os.environ.get("FSL_SWEEP_KILL_SEED", "0"))
+    program = [sys.executable, "-m", "fsl_sweep.orchestrator.cli", "run", sweep, "-o", killed]
+    interrupted = 0
+    for kill in range(3):
+        process = subprocess.Popen(
+            program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        # Wait for the next epoch to be recorded, then kill a random moment later.
+        deadline = time.monotonic() + 120
+        while len(list(killed.glob("trials/*/snapshots/*"))) < 2 + 5 * kill:
+            assert time.monotonic() < deadline
+            if process.poll() is not None:
+                break
+            time.sleep(0.02)
+        time.sleep(rng.uniform(0, 1.0))
+        interrupted += process.poll() is None
+        kill_group(process)
+    assert interrupted >= 2
+    last = command("run", sweep, "-o", killed)
+    assert last.returncode == 0, last.stderr
+    assert report(killed) == report(undisturbed)
+    for trial in Ledger(undisturbed).read_plan().specs:
+        for name in ("0001", "0003"):
+            path = f"trials/{trial}/snapshots/{name}.safetensors"
+            assert (killed / path).read_bytes() == (undisturbed / path).read_bytes()
+    assert not list(killed.rglob(".unfinished*"))
+
+
+def test_ctrl_c_stops_tidily_and_the_same_command_goes_on(sweep, tmp_path):
+    folder = tmp_path / "run"
+    program = [sys.executable, "-m", "fsl_sweep.orchestrator.cli", "run", sweep, "-o", folder]
+    process = subprocess.Popen(
+        program,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while not list(folder.glob("trials/*/snapshots/*")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert "What was recorded is kept" in errors
+    assert "Traceback" not in errors
+    done = command("run", sweep, "-o", folder)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_diverging_method_is_reported_first_and_named(sweep, tmp_path):
+    sweep.write_text(SWEEP.replace("RR: {", "RR: {optimizer: {lr: 1.0e+30}, "))
+    folder = tmp_path / "run"
+    done = command("run", sweep, "-o", folder, "--set", "retries=0")
+    assert done.returncode == 1
+    assert "the training loss became nan" in done.stdout
+    plain = json.loads(report(folder))
+    assert (plain["run"]["complete"], plain["run"]["failed"]) == (False, 4)
+    assert {s["method"] for s in plain["summary"] if s["novel"]} == {"PN"}
+    status = command("status", folder)
+    assert status.returncode == 1
+    assert status.stdout.count("the training loss became nan") == 4
+    # Repeating it would end the same way: the second run does not.
+    again = command("run", sweep, "-o", folder, "--set", "retries=0")
+    assert (again.returncode, again.stdout) == (1, done.stdout)
+
+
+BLOCK = """
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {blocked!r}:
+            raise ImportError(f"{{name}} is blocked")
+sys.meta_path.insert(0, Block())
+from fsl_sweep.orchestrator.cli import invoke
+sys.exit(invoke(sys.argv[1:]))
+"""
+
+
+def blocked_command(blocked, *arguments):
+    program = [sys.executable, "-c", BLOCK.format(blocked=blocked), *map(str, arguments)]
+    return subprocess.run(program, capture_output=True, text=True, timeout=300)
+
+
+def test_trials_run_without_ray_and_reports_without_torch_and_ray(sweep, tmp_path):
+    folder = tmp_path / "run"
+    for index in range(TRIALS):
+        one = blocked_command(["ray"], "trial", sweep, "--index", index, "-o", folder)
+        assert one.returncode == 0, one.stderr
+    # Everything is there: the run has nothing to do, and does not start Ray.
+    done = blocked_command(["ray"], "run", sweep, "-o", folder)
+    assert done.returncode == 0, done.stderr
+    for arguments in (
+        ["report", folder],
+        ["report", folder, "--format", "json"],
+        ["status", folder],
+    ):
+        shown = blocked_command(["torch", "ray", "torchvision"], *arguments)
+        assert shown.returncode == 0, shown.stderr
+    assert blocked_command(["torch", "ray"], "report", folder).stdout == done.stdout
+    assert "is blocked" in blocked_command(["torch"], "trial", sweep, "--index", 0).stderr

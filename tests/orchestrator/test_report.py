@@ -1,0 +1,223 @@
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.console import Console
+from trials import trial
+
+from fsl_sweep.orchestrator.records import TrialEnd, TrialHistory
+from fsl_sweep.orchestrator.report import RunInfo, build, show, sparkline, to_json, to_text, wording
+from fsl_sweep.orchestrator.statistics import mean_interval
+
+INFO = RunInfo(
+    name="omniglot-quick",
+    sweep_hash="abcdef0123456789",
+    fingerprint="f00d",
+    snapshot=("last", "train_loss", "base", "val", "oracle"),
+    hyperparameter=("base", "val", "oracle"),
+    versions={"torch": "2.13.0"},
+)
+
+
+def runs(methods: tuple[str, ...] = ("PN", "FIX-PN", "MetaOptNet-RR")) -> list[TrialHistory]:
+    generator = np.random.default_rng(0)
+    time = np.arange(40) / 40
+    given = []
+    for rank, method in enumerate(methods):
+        for rate in ("0.1", "0.01"):
+            for seed in (0, 1, 2):
+                base, val, novel = (
+                    start + 0.2 * (1 - np.exp(-5 * time)) + generator.normal(0, 0.005, 40)
+                    for start in (0.6, 0.5, 0.4 + 0.02 * rank)
+                )
+                given.append(trial(method, rate, seed, base=base, val=val, novel=novel))
+    return given
+
+
+def test_json_follows_the_schema() -> None:
+    plain = json.loads(to_json(build(INFO, runs(), last=20)))
+    assert set(plain) == {
+        "run",
+        "selections",
+        "summary",
+        "rank_correlation",
+        "comparisons",
+        "cautions",
+    }
+    assert {k: plain["run"][k] for k in ("name", "complete", "planned", "done", "failed")} == {
+        "name": "omniglot-quick",
+        "complete": True,
+        "planned": 18,
+        "done": 18,
+        "failed": 0,
+    }
+    assert len(plain["selections"]) == 3 * 3 * 15
+    assert set(plain["selections"][0]) == {
+        "method",
+        "seed",
+        "snapshot_selector",
+        "hyperparameter_selector",
+        "trial",
+        "configuration",
+        "hyperparameters",
+        "epoch",
+        "base",
+        "val",
+        "novel",
+        "regret",
+        "novel_evaluations",
+    }
+    for measure in ("base", "val", "novel"):
+        assert set(plain["selections"][0][measure]) == {"mean", "low", "high", "n"}
+    assert len(plain["summary"]) == 3 * 15
+    assert {"method", "snapshot_selector", "hyperparameter_selector", "novel", "regret"} <= set(
+        plain["summary"][0]
+    )
+    assert len(plain["rank_correlation"]) == 18 * 2 * 2
+    assert {"method", "trial", "measure", "tau", "last"} <= set(plain["rank_correlation"][0])
+    assert len(plain["comparisons"]) == 3 * 15
+    assert plain["comparisons"][0]["verdict"] in ("better", "worse", "equivalent", "undecided")
+    assert plain["run"]["selectors"]["snapshot"][0]["name"] == "last"
+    assert all(isinstance(caution, str) for caution in plain["cautions"])
+
+
+def test_json_is_a_function_of_the_records_without_nan() -> None:
+    one_seed = [t for t in runs() if t.seed == 0]
+    first, second = (to_json(build(INFO, list(one_seed))) for _ in range(2))
+    assert first == second
+    plain = json.loads(first, parse_constant=lambda name: pytest.fail(name))
+    assert plain["summary"][0]["novel"]["low"] is None
+    assert plain["summary"][0]["novel"]["n"] == 1
+    slower = [replace(t, curves={c: v * 9 for c, v in t.curves.items()}) for t in one_seed]
+    assert to_json(build(INFO, slower)) == first
+
+
+def test_incomplete_runs_say_so_first_and_loudly() -> None:
+    given = runs()
+    given[1] = replace(given[1], end=TrialEnd("failed", "loss is NaN at epoch 7"))
+    given[2] = replace(given[2], end=None)
+    report = build(INFO, given)
+    plain = json.loads(to_json(report))
+    assert not plain["run"]["complete"]
+    assert (plain["run"]["done"], plain["run"]["failed"], plain["run"]["missing"]) == (16, 1, 1)
+    assert [one["reason"] for one in plain["run"]["left_out"]] == [
+        "failed: loss is NaN at epoch 7",
+        "unfinished: 40 snapshots recorded",
+    ]
+    assert {one["method"] for one in plain["summary"]} == {"FIX-PN", "MetaOptNet-RR"}
+    lines = to_text(report).splitlines()
+    assert lines[0] == "omniglot-quick: INCOMPLETE"
+    assert "18 trials planned, 16 done, 1 failed, 1 missing" in lines[1]
+    assert lines[2].endswith("failed: loss is NaN at epoch 7")
+    assert any(line.startswith("PN is left out") for line in lines)
+    assert any("PN is left out of the table" in caution for caution in report.cautions)
+
+
+def test_nothing_recorded_yet_still_reports() -> None:
+    given = [trial("PN", "1", end=None), trial("RR", "1", end=None)]
+    report = build(INFO, given)
+    text = to_text(report)
+    assert "INCOMPLETE" in text
+    assert "nothing to compare" in text
+    assert json.loads(to_json(report))["selections"] == []
+
+
+def test_a_trial_of_two_methods_is_counted_once() -> None:
+    given = runs(("PN",))
+    shared = [replace(one, method="PN-2") for one in given]
+    assert build(INFO, [*given, *shared]).completeness.planned == 6
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_text_keeps_to_its_width_and_is_plain(width: int) -> None:
+    text = to_text(build(INFO, runs(), last=20), width)
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    # What was chosen is always there: beside the numbers, or in a table of its own.
+    assert "lr=0.1 @" in text or "lr=0.01 @" in text
+
+
+def test_columns_are_aligned() -> None:
+    lines = to_text(build(INFO, runs()), 100).splitlines()
+    start = lines.index("PN")
+    header, rows = lines[start + 1], lines[start + 2 : start + 17]
+    for title in ("NovelGen", "tasks", "BaseGen", "ValGen", "regret"):
+        end = header.index(title) + len(title)
+        assert all(row[end - 1].isdigit() for row in rows), title
+    assert sum("*" in row for row in rows) == 7
+
+
+def test_colours_on_a_terminal_alone() -> None:
+    report = build(INFO, runs())
+    terminal, pipe = io.StringIO(), io.StringIO()
+    show(report, Console(file=terminal, force_terminal=True, color_system="truecolor", width=100))
+    show(report, Console(file=pipe, width=100))
+    assert "\x1b[" in terminal.getvalue()
+    assert "\x1b" not in pipe.getvalue()
+
+
+def test_ascii_terminals() -> None:
+    raw = io.BytesIO()
+    console = Console(file=io.TextIOWrapper(raw, encoding="ascii", write_through=True), width=100)
+    show(build(INFO, runs()), console)
+    assert b"NovelGen" in raw.getvalue()
+
+
+def test_curves_are_few_and_fairly_shared() -> None:
+    report = build(INFO, runs(), curves=4)
+    assert [curve.method for curve in report.curves] == ["PN", "PN", "FIX-PN", "MetaOptNet-RR"]
+    assert "4 of 18 trials are shown" in to_text(report)
+    # Every pick is marked under the point that it picked.
+    curve = report.curves[0]
+    assert curve.picks["last"] == 40
+    assert curve.picks["oracle"] == 1 + int(np.argmax(curve.scores["novel"]))
+
+
+def test_sparkline_and_marks() -> None:
+    assert sparkline.sparkline(np.array([0.0, 0.5, 1.0]), 10) == "▁▅█"
+    assert sparkline.sparkline(np.array([0.3, 0.3]), 10) == "▅▅"
+    assert sparkline.sparkline(np.array([0.0, np.nan, 1.0]), 10) == "▁ █"
+    assert sparkline.sparkline(np.array([np.nan]), 10) == " "
+    assert sparkline.sparkline(np.array([0.0, 0.0, 1.0, 1.0]), 2) == "▁█"
+    epochs = np.array([5, 10, 15])
+    signs = sparkline.letters(["last", "val", "left", "lv", "last2"])
+    assert signs == {"last": "l", "val": "v", "left": "e", "lv": "1", "last2": "a"}
+    picks = {"last": 15, "val": 5, "left": 15}
+    assert sparkline.marks(picks, epochs, 10, signs) == ["v l", "  e"]
+    assert sparkline.marks({"val": 10}, epochs, 1, signs) == ["v"]
+
+
+def test_wording() -> None:
+    assert wording.percent(0.12345) == "12.35"
+    assert wording.percent(float("nan")) == "-"
+    assert wording.half_width(None) == "-"
+    assert wording.half_width(mean_interval([0.5])) == "-"
+    interval = mean_interval([0.5, 0.6])
+    assert wording.half_width(interval) == f"{100 * (interval.high - interval.mean):.2f}"
+    assert wording.values({"optimizer.lr": 0.1, "train.way": 5}) == "lr=0.1 way=5"
+    assert wording.values({"a.lr": 1, "b.lr": 2}) == "a.lr=1 b.lr=2"
+    assert wording.values({"schedule": {0: 0.1}}) == "schedule={0: 0.1}"
+    assert [wording.duration(s) for s in (4.2, 42, 200, 18120)] == [
+        "4.2 s",
+        "42 s",
+        "3 min 20 s",
+        "5 h 02 min",
+    ]
+
+
+def test_ranking_flips_are_told() -> None:
+    given = [
+        trial("A", "1", base=[0.6, 0.7], val=[0.6, 0.5], novel=[0.5, 0.6]),
+        trial("B", "1", base=[0.6, 0.7], val=[0.6, 0.5], novel=[0.6, 0.5], spread=0.06),
+    ]
+    report = build(replace(INFO, snapshot=("last", "val"), hyperparameter=("val",)), given)
+    assert not report.ranking_survives
+    assert any("ranking of methods depends on the strategy" in c for c in report.cautions)
+    text = to_text(report)
+    assert "A > B: last / val" in text
+    assert "B > A: val / val" in text
+    plain = json.loads(to_json(report))
+    assert [c["order_survives"] for c in plain["comparisons"]] == [False, False]

@@ -1,0 +1,128 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fsl_sweep
+from fsl_sweep.orchestrator.config import TrialSpec
+from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
+from fsl_sweep.orchestrator.ledger import Ledger
+from fsl_sweep.orchestrator.plan import Plan, PlannedTrial, Selectors
+from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, EpochRecord, TaskScores, TrialEnd
+
+
+def spec(lr: float, seed: int) -> TrialSpec:
+    return TrialSpec.from_canonical(
+        {
+            "benchmark": {"name": "glyphs"},
+            "episode": {},
+            "evaluation": {"selection_tasks": 20, "report_tasks": 20},
+            "learner": {"name": "protonet"},
+            "backbone": {"name": "conv4"},
+            "optimizer": {"lr": lr},
+            "schedule": [[0, lr]],
+            "epochs": 3,
+            "batches": 1,
+            "augment": "none",
+            "precision": "fp32",
+            "train": {"way": 5},
+            "budget": None,
+            "seed": seed,
+        }
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    specs = [spec(lr, seed) for lr in (0.1, 0.01) for seed in (0, 1)]
+    planned = tuple(
+        PlannedTrial(s.id, "PN", s.configuration, {"optimizer.lr": s.optimizer.lr}, s)
+        for s in specs
+    )
+    plan = Plan("quick", "0" * 16, "f00d", planned, Selectors(), {}, ("The plan warns.",))
+    ledger = Ledger(tmp_path / "run")
+    ledger.write_plan(plan, "name: quick\n")
+    ledger.write_note("environment.json", {"packages": {"torch": "2.13.0"}})
+    generator = np.random.default_rng(0)
+    for one in planned:
+        trial = ledger.trial(one.id)
+        trial.begin(one.spec)
+        for epoch in (1, 2, 3):
+            queries = np.full(20, 75)
+            scores = {
+                (m, s): TaskScores(generator.integers(20, 60, 20), queries)
+                for m in MEASURES
+                for s in TASK_SETS
+            }
+            trial.write_epoch(EpochRecord(epoch, 1 / epoch, 0.1, scores, 1.0, 0.5), b"weights")
+        trial.end(TrialEnd("done"))
+    return tmp_path / "run"
+
+
+def test_records(folder: Path) -> None:
+    run = fsl_sweep.load_run(folder)
+    frame = run.records()
+    assert run.complete
+    assert len(frame) == 4 * 3
+    assert set(frame["optimizer.lr"]) == {0.1, 0.01}
+    assert frame["epoch"].tolist() == [1, 2, 3] * 4
+    first = run.histories[0]
+    assert frame["novel_report"].tolist()[:3] == first.scores["novel", "report"].means.tolist()
+    assert set(frame["status"]) == {"done"}
+
+
+def test_selections_and_report_agree(folder: Path) -> None:
+    run = fsl_sweep.load_run(folder)
+    frame = run.selections(["val", "oracle"], ["val"])
+    assert len(frame) == 2 * 2
+    report = run.report(["val", "oracle"], ["val"], last=2)
+    assert [one.novel.mean for one in report.selected.selections] == frame["novel"].tolist()
+    assert frame["oracle"].tolist() == [False, True] * 2
+    chosen = frame.iloc[0]
+    records = run.records()
+    match = records[(records["trial"] == chosen["trial"]) & (records["epoch"] == chosen["epoch"])]
+    assert match["novel_report"].item() == pytest.approx(chosen["novel"])
+    assert (
+        match["val_selection"].item()
+        == records[(records["trial"] == chosen["trial"])]["val_selection"].max()
+    )
+    assert report.info.versions == {"torch": "2.13.0"}
+    assert "The plan warns." in report.cautions
+    assert run.report().info.snapshot == ("last", "train_loss", "base", "val", "oracle")
+
+
+def test_snapshot_path(folder: Path) -> None:
+    run = fsl_sweep.load_run(folder)
+    trial = run.histories[0].trial
+    assert run.snapshot_path(trial, 2).read_bytes() == b"weights"
+    with pytest.raises(RunFolderError, match="epoch 9"):
+        run.snapshot_path(trial, 9)
+    with pytest.raises(UnknownName, match="unknown trial"):
+        run.snapshot_path("nonsense", 1)
+
+
+def test_a_damaged_note_stops_nothing(folder: Path) -> None:
+    (folder / "environment.json").write_text("{half")
+    assert fsl_sweep.load_run(folder).report().info.versions == {}
+
+
+def test_what_is_no_run_is_said(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="not a folder"):
+        fsl_sweep.load_run(tmp_path / "absent")
+    with pytest.raises(RunFolderError, match=r"no plan\.json"):
+        fsl_sweep.load_run(tmp_path)
+
+
+def test_reading_a_run_imports_neither_torch_nor_ray(folder: Path) -> None:
+    program = (
+        "import sys, fsl_sweep\n"
+        "assert 'pandas' not in sys.modules\n"
+        "sys.modules['torch'] = sys.modules['ray'] = None\n"
+        f"run = fsl_sweep.load_run({str(folder)!r})\n"
+        "from fsl_sweep.orchestrator.report import to_json, to_text\n"
+        "to_json(run.report()), to_text(run.report()), run.records(), run.selections()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

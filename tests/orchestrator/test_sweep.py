@@ -1,0 +1,213 @@
+"""Trials through real Ray: equal to trials without it, and surviving what kills workers."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from made import planned, trainable
+
+from fsl_sweep.datasets.opening import open_benchmark
+from fsl_sweep.orchestrator.config import Resources
+from fsl_sweep.orchestrator.ledger import Ledger
+from fsl_sweep.orchestrator.sweep import run_trials
+from fsl_sweep.orchestrator.trial import Trial, use_threads
+
+pytestmark = pytest.mark.slow
+
+GLYPHS = {
+    "name": "glyphs",
+    "base_alphabets": 2,
+    "val_alphabets": 1,
+    "novel_alphabets": 1,
+    "classes_per_alphabet": 4,
+    "examples": 12,
+    "image_size": 16,
+}
+
+
+def spec(**changes):
+    return trainable(**{"benchmark": GLYPHS, "epochs": 2, **changes})
+
+
+class Listener:
+    """Remembers what a sweep tells, and may act on it."""
+
+    def __init__(self, on_measured=None):
+        self.told, self._on_measured = [], on_measured
+
+    def started(self, trial):
+        self.told.append(("started", trial))
+
+    def measured(self, trial, record):
+        self.told.append(("measured", trial, record.epoch))
+        if self._on_measured:
+            self._on_measured(trial, record)
+
+    def failed_once(self, trial, reason):
+        self.told.append(("failed once", trial, reason))
+
+    def ended(self, trial, end):
+        self.told.append(("ended", trial, end.status, end.reason))
+
+    def of(self, kind):
+        return [event[1:] for event in self.told if event[0] == kind]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return open_benchmark("glyphs", {k: v for k, v in GLYPHS.items() if k != "name"}, None)
+
+
+def sweep(folder, specs, data, listener, cpu=1, retries=0):
+    ledger = Ledger(folder)
+    run_trials(
+        ledger,
+        {s.id: s for s in specs},
+        data.fingerprint,
+        None,
+        Resources(cpu=cpu, gpu=0.0),
+        retries,
+        [listener],
+    )
+    return ledger
+
+
+def content(ledger, spec):
+    """Snapshots byte for byte and every count of a finished trial."""
+    storage = ledger.trial(spec.id)
+    files = sorted((storage.folder.path / "snapshots").iterdir())
+    history = storage.history(planned(spec))
+    assert history.complete
+    counts = {key: table.load().tolist() for key, table in history.scores.items()}
+    return [file.read_bytes() for file in files], counts, history.curves["train_loss"].tolist()
+
+
+def without_ray(folder, specs, data, threads):
+    use_threads(threads)
+    ledger = Ledger(folder)
+    for s in specs:
+        for _ in Trial(s, ledger.trial(s.id), data).run():
+            pass
+    return ledger
+
+
+def test_reused_actors_give_what_fresh_processes_give_bit_for_bit(tmp_path, data):
+    """One worker at a time takes both cores, so that one actor runs all trials in turn."""
+    cores = os.cpu_count() or 1
+    specs = [
+        spec(seed=0),
+        spec(seed=0, learner={"name": "supervised"}, train={"batch_size": 8}),
+        spec(seed=1),
+        spec(seed=0, learner={"name": "ridge"}),
+    ]
+    listener = Listener()
+    through_ray = sweep(tmp_path / "ray", specs, data, listener, cpu=cores)
+    alone = without_ray(tmp_path / "alone", specs, data, cores)
+    for s in specs:
+        assert content(through_ray, s) == content(alone, s)
+    assert sorted(listener.of("ended")) == sorted((s.id, "done", "") for s in specs)
+    assert sorted(listener.of("measured")) == sorted((s.id, e) for s in specs for e in (1, 2))
+
+
+def worker_pids():
+    """Workers of this process's Ray that hold a trial."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            title = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if title.startswith(b"ray::") and b"Trainable" in title:
+            found.append(int(folder.name))
+    return found
+
+
+def descends_from_me(pid):
+    while pid > 1:
+        if pid == os.getpid():
+            return True
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[1])
+    return False
+
+
+def test_a_killed_worker_is_retried_from_its_last_epoch_and_a_hopeless_trial_is_recorded(
+    tmp_path, data
+):
+    victim, hopeless = (
+        spec(seed=3, epochs=4),
+        spec(seed=3, episode={"way": 9, "shot": 1, "query": 2}),
+    )
+    killed = []
+
+    def kill_once(trial, record):
+        if trial == victim.id and record.epoch == 2 and not killed:
+            for pid in worker_pids():
+                if descends_from_me(pid):
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
+
+    listener = Listener(kill_once)
+    ledger = sweep(tmp_path / "ray", [victim, hopeless], data, listener, retries=2)
+    assert killed
+    assert victim.id in [trial for trial, _ in listener.of("failed once")]
+    # At most the epoch in flight is repeated: no epoch is measured more than twice.
+    measured = [epoch for trial, epoch in listener.of("measured") if trial == victim.id]
+    assert sorted(set(measured)) == [1, 2, 3, 4]
+    assert len(measured) <= 5
+    alone = without_ray(tmp_path / "alone", [victim], data, 1)
+    assert content(ledger, victim) == content(alone, victim)
+    end = ledger.trial(hopeless.id).history(planned(hopeless)).end
+    assert (end.status, end.retriable) == ("failed", True)
+    assert "9-way tasks need 9 classes" in end.reason
+
+
+def test_a_private_ray_listens_on_loopback_alone(tmp_path):
+    script = """
+import os
+from pathlib import Path
+from fsl_sweep.orchestrator.sweep import _LOOPBACK, _QUIET
+os.environ.update({**_QUIET, **_LOOPBACK})
+from fsl_sweep.orchestrator.sweep_tune import ray_running
+
+def mine():
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(") ")[2].split()[1])
+        except OSError:
+            pass
+    chosen = {os.getpid()}
+    while True:
+        more = {p for p, parent in parents.items() if parent in chosen} - chosen
+        if not more:
+            return chosen
+        chosen |= more
+
+def inodes(pids):
+    for pid in pids:
+        for link in Path(f"/proc/{pid}/fd").glob("*"):
+            try:
+                target = os.readlink(link)
+            except OSError:
+                continue
+            if target.startswith("socket:["):
+                yield target[8:-1]
+
+with ray_running(None):
+    sockets = set(inodes(mine()))
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in sockets:
+                print(fields[1].partition(":")[0])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    listening = set(done.stdout.split())
+    # 127.0.0.1 as /proc/net/tcp writes it, and the same within tcp6.
+    assert listening
+    assert listening <= {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}

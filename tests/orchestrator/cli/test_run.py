@@ -154,7 +154,7 @@ def test_a_diverging_method_is_reported_first_and_named(sweep, tmp_path):
     folder = tmp_path / "run"
     done = command("run", sweep, "-o", folder, "--set", "retries=0")
     assert done.returncode == 1
-    assert "the training loss became nan" in done.stdout
+    assert "the training loss became nan" in " ".join(done.stdout.split())
     plain = json.loads(report(folder))
     assert (plain["run"]["complete"], plain["run"]["failed"]) == (False, 4)
     assert {s["method"] for s in plain["summary"] if s["novel"]} == {"PN"}

@@ -139,7 +139,7 @@ class TrialLedger:
             if data is not None:
                 return columns.record_of(columns.opened(data))
             rows = columns.read_columns(self.folder.read("records.parquet") or b"", None)
-            return columns.record_of(rows.filter(pc.equal(rows["epoch"], epoch)))
+            return columns.record_of(rows.filter(pc.field("epoch") == epoch))
         except _DAMAGE as failure:
             raise KeyError(f"{self.folder.path} has no whole record of epoch {epoch}") from failure
 

@@ -60,8 +60,8 @@ def holder_of(folder: Path) -> str | None:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:
         return None
+    holder = _holder(descriptor)
     try:
-        holder = _holder(descriptor)
         if holder.get("host") != socket.gethostname():
             silent = time.time() - os.fstat(descriptor).st_mtime >= STALE_SECONDS
             return None if silent or not holder else _named(holder)

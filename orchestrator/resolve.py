@@ -10,7 +10,7 @@ from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.episodes import EpisodeShape
 from fsl_sweep.learners.augmentation import AUGMENTATIONS
 from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
-from fsl_sweep.orchestrator.axes import expand
+from fsl_sweep.orchestrator.axes import axis_kind, expand
 from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.config import (
     BatchTraining,
@@ -214,15 +214,21 @@ def _merged(defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, An
     for key, value in own.items():
         shared = defaults.get(key)
         result[key] = value
-        both = isinstance(shared, Mapping) and isinstance(value, Mapping)
-        if key in _MERGED and both and _same_part(shared, value):
-            result[key] = {**shared, **value}
+        if key in _MERGED and isinstance(shared, Mapping) and isinstance(value, Mapping):
+            result[key] = _mixed(shared, value)
     return result
 
 
-def _same_part(shared: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
-    """Whether options may be mixed: those of one learner or backbone mean nothing to another."""
-    return own.get("name", shared.get("name")) == shared.get("name")
+def _mixed(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """A section's keys over the shared ones, unless they belong to different parts.
+
+    Options of one learner or backbone mean nothing to another, and an axis stands for whole
+    values.
+    """
+    another = own.get("name", shared.get("name")) != shared.get("name")
+    if another or axis_kind(shared) or axis_kind(own):
+        return dict(own)
+    return {**shared, **own}
 
 
 def _at(spec: TrialSpec, path: str, fallback: Any) -> Any:

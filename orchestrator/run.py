@@ -148,12 +148,17 @@ class Run:
         return path
 
     def _versions(self) -> dict[str, str | None]:
+        """Versions of the packages that the run was made with; several where they changed."""
         data = self._ledger.folder.read("environment.json")
+        versions: dict[str, list[str]] = {}
         try:
-            packages = json.loads(data or b"{}").get("packages", {})
-        except (ValueError, AttributeError):
+            for machine in json.loads(data or b"{}").get("machines", []):
+                for package, version in machine["packages"].items():
+                    if version and version not in versions.setdefault(package, []):
+                        versions[package].append(version)
+        except (ValueError, AttributeError, KeyError, TypeError):
             return {}  # a damaged note about versions must not stop a report
-        return dict(packages) if isinstance(packages, dict) else {}
+        return {package: ", ".join(found) for package, found in versions.items()}
 
 
 def _frame(trial: TrialHistory) -> "pd.DataFrame":

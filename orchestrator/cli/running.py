@@ -16,6 +16,7 @@ from fsl_sweep.orchestrator.config import EpisodicTraining, TrialSpec
 from fsl_sweep.orchestrator.environment import environment
 from fsl_sweep.orchestrator.errors import ConfigError, MissingData, UnknownName, did_you_mean
 from fsl_sweep.orchestrator.evaluation import CommonTasks
+from fsl_sweep.orchestrator.events import SweepListener
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.lock import run_lock
 from fsl_sweep.orchestrator.plan import Plan
@@ -137,7 +138,7 @@ def execute(prepared: Prepared, address: str | None, progress: bool) -> int:
         _note_environment(prepared.ledger)
         with ExitStack() as stack:
             view = LiveView(prepared.ledger.path / "tensorboard", prepared.ledger.histories(plan))
-            listeners = [stack.enter_context(view)]
+            listeners: list[SweepListener] = [stack.enter_context(view)]
             if progress:
                 listeners.append(stack.enter_context(_progress(plan, list(pending))))
             run_trials(

@@ -196,7 +196,7 @@ def _cost(report: Report) -> Iterable[RenderableType]:
 
 def _provenance(report: Report) -> Iterable[RenderableType]:
     info = report.info
-    yield Text(f"sweep {info.sweep_hash}, data {info.fingerprint or 'not measured yet'}")
+    yield Text(f"sweep {info.sweep_hash}, data {(info.fingerprint or 'not measured yet')[:16]}")
     foreign = [
         f"{one['name']} from {one['source']} {one['version']}".rstrip()
         for kind in report.selectors.values()

@@ -1,6 +1,10 @@
 """fsl-sweep: choose and compare few-shot learners with numbers that hold up."""
 
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.run import load_run
 
 try:
     __version__ = version("fsl-sweep")

@@ -6,8 +6,8 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.orchestrator.config import (
-    EpisodicTraining,
     Episode,
+    EpisodicTraining,
     Evaluation,
     Named,
     Optimizer,

@@ -202,7 +202,7 @@ def test_another_sweep_changed_data_or_a_strangers_folder_are_refused(tmp_path):
     ledger.write_plan(plan(planned(spec())), "")
     with pytest.raises(RunFolderError, match="holds the sweep 'made', not 'other'"):
         ledger.write_plan(plan(planned(spec()), name="other"), "")
-    with pytest.raises(RunFolderError, match="was measured on other data: .*ffff, now eeee"):
+    with pytest.raises(RunFolderError, match=r"was measured on other data: .*ffff, now eeee"):
         ledger.write_plan(plan(planned(spec()), fingerprint="e" * 16), "")
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.tex").write_text("")
@@ -215,7 +215,7 @@ def test_another_sweep_changed_data_or_a_strangers_folder_are_refused(tmp_path):
 )
 def test_a_damaged_plan_is_told(tmp_path, text):
     (tmp_path / "plan.json").write_text(text)
-    with pytest.raises(RunFolderError, match="plan.json is not a readable plan"):
+    with pytest.raises(RunFolderError, match=r"plan\.json is not a readable plan"):
         Ledger(tmp_path).read_plan()
 
 

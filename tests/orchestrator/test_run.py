@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
     plan = Plan("quick", "0" * 16, "f00d", planned, Selectors(), {}, ("The plan warns.",))
     ledger = Ledger(tmp_path / "run")
     ledger.write_plan(plan, "name: quick\n")
-    ledger.write_note("environment.json", {"packages": {"torch": "2.13.0"}})
+    ledger.write_note("environment.json", {"machines": [{"packages": {"torch": "2.13.0"}}]})
     generator = np.random.default_rng(0)
     for one in planned:
         trial = ledger.trial(one.id)

@@ -176,7 +176,8 @@ def mine():
     parents = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(") ")[2].split()[1])
+            fields = (folder / "stat").read_text().rpartition(") ")[2].split()
+            parents[int(folder.name)] = int(fields[1])
         except OSError:
             pass
     chosen = {os.getpid()}

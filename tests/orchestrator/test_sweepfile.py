@@ -94,7 +94,7 @@ def test_mistakes_name_file_key_and_value(tmp_path, text, expected):
 
 
 def test_a_missing_file_and_an_unknown_preset_suggest(tmp_path):
-    with pytest.raises(ConfigError, match="no such file; presets: .*quickstart"):
+    with pytest.raises(ConfigError, match=r"no such file; presets: .*quickstart"):
         load_sweep(str(tmp_path / "none.yaml"))
     with pytest.raises(ConfigError, match="did you mean 'quickstart'"):
         load_sweep("quickstar")

@@ -165,7 +165,8 @@ def _comparisons(report: Report, width: int) -> Iterable[RenderableType]:
     yield from tables.verdicts(shown, width)
     yield Text(
         "\nThe first method against the second, paired on the common report tasks, in percentage "
-        "points; verdicts at 95 % after Holm's correction over the pairs of a strategy.",
+        "points; verdicts at 95 % after Holm's correction over the pairs of a strategy. They hold "
+        "for these trained snapshots; `seeds` above says how much training again would change.",
         "dim",
     )
     if len(pairs) > PAIRS_SHOWN:

@@ -185,7 +185,9 @@ def blocked_command(blocked, *arguments):
 
 def test_trials_run_without_ray_and_reports_without_torch_and_ray(sweep, tmp_path):
     folder = tmp_path / "run"
-    for index in range(TRIALS):
+    two = SWEEP.replace("{grid: [1, 2]}", "1").replace("seeds: [0, 1]", "seeds: [0]")
+    sweep.write_text(two)
+    for index in range(2):
         one = blocked_command(["ray"], "trial", sweep, "--index", index, "-o", folder)
         assert one.returncode == 0, one.stderr
     # Everything is there: the run has nothing to do, and does not start Ray.

@@ -1,0 +1,101 @@
+"""What a sweep costs beside its trials: many trials that do next to nothing, through Ray.
+
+Target: at most 60 ms a trial.
+"""
+
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.timing import hardware
+from fsl_sweep.datasets.opening import open_benchmark
+from fsl_sweep.orchestrator.config import Resources, TrialSpec
+from fsl_sweep.orchestrator.ledger import Ledger
+from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd
+from fsl_sweep.orchestrator.sweep import run_trials
+from fsl_sweep.orchestrator.trial import Trial, use_threads
+
+GLYPHS = {
+    "base_alphabets": 1,
+    "val_alphabets": 1,
+    "novel_alphabets": 1,
+    "classes_per_alphabet": 2,
+    "examples": 8,
+    "image_size": 8,
+}
+TRIALS = 300
+
+
+class _Clock:
+    """Notes when trials end."""
+
+    def __init__(self) -> None:
+        self.ends: list[float] = []
+
+    def started(self, trial: str) -> None: ...
+
+    def measured(self, trial: str, record: EpochRecord) -> None: ...
+
+    def failed_once(self, trial: str, reason: str) -> None: ...
+
+    def ended(self, trial: str, end: TrialEnd) -> None:
+        assert end.status == "done", end
+        self.ends.append(time.perf_counter())
+
+
+def main() -> None:
+    """Print milliseconds a trial."""
+    print(f"sweep overhead: {TRIALS} trials, {hardware()}")
+    use_threads(1)
+    clock = _through_ray(TRIALS)
+    # From the first end to the last, so that starting Ray and its workers does not count.
+    each = 1000 * (clock.ends[-1] - clock.ends[0]) / (TRIALS - 1)
+    alone = 1000 * _alone(50)
+    print(f"  a trial each {each:.0f} ms through Ray, on all cores; {alone:.0f} ms in one process")
+
+
+def _specs(count: int) -> dict[str, TrialSpec]:
+    specs = [
+        TrialSpec.from_canonical(
+            {
+                "benchmark": {"name": "glyphs", **GLYPHS},
+                "episode": {"way": 2, "shot": 1, "query": 1},
+                "evaluation": {"selection_tasks": 2, "report_tasks": 2},
+                "learner": {"name": "protonet"},
+                "backbone": {"name": "identity"},
+                "optimizer": {"lr": 0.1},
+                "schedule": [[0, 0.1]],
+                "epochs": 1,
+                "batches": 1,
+                "augment": "none",
+                "precision": "fp32",
+                "train": {"way": 2, "shot": 1, "query": 1, "tasks_per_batch": 1},
+                "budget": None,
+                "seed": seed,
+            }
+        )
+        for seed in range(count)
+    ]
+    return {spec.id: spec for spec in specs}
+
+
+def _through_ray(count: int) -> _Clock:
+    benchmark, clock = open_benchmark("glyphs", GLYPHS, None), _Clock()
+    with tempfile.TemporaryDirectory() as folder:
+        ledger, resources = Ledger(Path(folder)), Resources(gpu=0.0)
+        run_trials(ledger, _specs(count), benchmark.fingerprint, None, resources, 0, [clock])
+    return clock
+
+
+def _alone(count: int) -> float:
+    benchmark = open_benchmark("glyphs", GLYPHS, None)
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        for trial, spec in _specs(count).items():
+            for _ in Trial(spec, Ledger(Path(folder)).trial(trial), benchmark).run():
+                pass
+        return (time.perf_counter() - start) / count
+
+
+if __name__ == "__main__":
+    main()

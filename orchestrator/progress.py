@@ -1,7 +1,7 @@
 """What a person sees while a sweep runs: a live view on a terminal, plain lines elsewhere."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
@@ -21,8 +21,6 @@ class _Running:
     label: str
     epochs: int
     record: EpochRecord | None = None
-    failures: int = 0
-    since: float = field(default_factory=time.monotonic)
 
 
 class _Counts:
@@ -35,10 +33,12 @@ class _Counts:
         self.epochs = {trial: len(plan.specs[trial].recorded_epochs) for trial in pending}
         self.total, self.ended, self.failed = len(pending), 0, 0
         self.running: dict[str, _Running] = {}
-        self.measured, self.skipped = 0, 0
+        self.measured = 0
         self.begun = time.monotonic()
 
     def start(self, trial: str) -> None:
+        if not self.running and not self.measured:
+            self.begun = time.monotonic()  # starting Ray says nothing about the pace of trials
         self.running.setdefault(trial, _Running(self.labels[trial], self.epochs[trial]))
 
     def measure(self, trial: str, record: EpochRecord) -> None:

@@ -7,9 +7,11 @@ Each command lives in a file of its own and imports what it needs when it runs, 
 import functools
 import sys
 from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
+import fsl_sweep
 from fsl_sweep.orchestrator.cli import data, plugins, report, run, status, tensorboard, trial
 from fsl_sweep.orchestrator.errors import FslSweepError, UserError
 
@@ -29,6 +31,24 @@ datasets = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(datasets, name="data")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"fsl-sweep {fsl_sweep.__version__}")
+        raise typer.Exit(OK)
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", is_eager=True, callback=_show_version
+        ),
+    ] = False,
+) -> None:
+    """Hold the options that come before a command."""
 
 
 def main() -> None:

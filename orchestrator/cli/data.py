@@ -31,7 +31,7 @@ def check(
     root: Annotated[Path | None, typer.Option(help="Where the official files are.")] = None,
     options: Options = None,
 ) -> int:
-    """Verify a prepared benchmark's checksums, and count its classes and images."""
+    """Verify a prepared benchmark, and count its images."""
     from fsl_sweep.datasets import inventory
 
     checked = _with_options(name, options, lambda given: inventory.check(name, given, root))
@@ -54,7 +54,7 @@ def prepare(
     ] = None,
     options: Options = None,
 ) -> int:
-    """Prepare a benchmark from its official files, once for this machine."""
+    """Prepare a benchmark from its official files."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 

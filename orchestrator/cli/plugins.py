@@ -15,7 +15,7 @@ def plugins(
         bool, typer.Option("--check", help="Load third parties' parts and say which fail.")
     ] = False,
 ) -> int:
-    """List learners, backbones, benchmarks and selectors: ours and third parties'."""
+    """List every part that a sweep file can name."""
     listings = [listing for c in _catalogues() for listing in c.listings(check)]
     table = Table("kind", "name", "from", "description", box=None, pad_edge=False)
     for listing in listings:

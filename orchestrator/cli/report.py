@@ -33,7 +33,10 @@ def report(
         int | None, typer.Option(min=2, help="Rank-correlate the last K snapshots as well.")
     ] = None,
 ) -> int:
-    """Compare methods and selection strategies, from the records alone: no torch, no Ray."""
+    """Compare methods and selection strategies.
+
+    From the records alone: torch and Ray are not needed.
+    """
     complete = show(run, form, output, snapshot, hyperparameter, last)
     return 0 if complete else 1
 

@@ -29,7 +29,7 @@ def run(
         bool, typer.Option("--progress/--no-progress", help="Show progress.")
     ] = True,
 ) -> int:
-    """Plan a sweep, run what its run folder does not hold yet, and report."""
+    """Plan a sweep, run what is missing, and report."""
     from fsl_sweep.orchestrator.cli import running
 
     prepared = running.prepare(sweep, output, overrides or [], only or [])

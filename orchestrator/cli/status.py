@@ -10,7 +10,7 @@ RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 
 
 def status(run: RunFolder) -> int:
-    """Count planned, done, running and failed trials, and say why each failed."""
+    """Say what is done, running and failed, and why."""
     from fsl_sweep.orchestrator.errors import RunFolderError
     from fsl_sweep.orchestrator.ledger import Ledger
     from fsl_sweep.orchestrator.lock import holder_of

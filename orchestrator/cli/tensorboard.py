@@ -16,7 +16,10 @@ def tensorboard(
         bool, typer.Option("--serve/--no-serve", help="Start TensorBoard, or only write.")
     ] = True,
 ) -> int:
-    """Write the TensorBoard view of a run anew from its records, and start TensorBoard."""
+    """Write the TensorBoard view and start TensorBoard.
+
+    The view is written anew from the run's records.
+    """
     import subprocess
 
     from fsl_sweep.orchestrator.run import load_run

@@ -16,7 +16,7 @@ def trial(
     ] = None,
     overrides: Overrides = None,
 ) -> int:
-    """Run one trial in this process, without Ray: for debugging, or where Ray is not installed."""
+    """Run one trial in this process, without Ray."""
     from fsl_sweep.orchestrator.cli import running
 
     prepared = running.prepare(sweep, output, overrides or [], [])

@@ -210,6 +210,12 @@ def test_usage_errors_exit_with_2(run, arguments):
     assert "Traceback" not in err
 
 
+def test_the_version_is_shown(run):
+    code, out, _ = run(arguments=("--version",))
+    assert code == 0
+    assert out.startswith("fsl-sweep ")
+
+
 def test_a_run_folder_of_another_sweep_is_refused(run):
     assert run(arguments=("trial", "s.yaml", "--index", "0", "-o", "mine"))[0] == 0
     before = {p: p.read_bytes() for p in Path("mine").rglob("*") if p.is_file()}

@@ -2,7 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Literal, final
+from typing import TYPE_CHECKING, ClassVar, Literal, final
 
 import numpy as np
 
@@ -25,8 +25,10 @@ class TaskDistribution(ABC):
     Attributes:
         pool: the images that its episodes index.
         examples: int64, sorted, each once: every pool index that it may draw.
+        varying_ways: whether tasks differ in their number of classes.
     """
 
+    varying_ways: ClassVar[bool] = False
     pool: ImagePool
     examples: np.ndarray
 

@@ -20,7 +20,7 @@ from fsl_sweep.learners.batches import EpisodeBatch, LabelledBatch
 from fsl_sweep.learners.options import Options
 
 BatchT = TypeVar("BatchT", EpisodeBatch, LabelledBatch)
-TrainsOn = Literal["episodes", "batches"]
+TrainsOn = Literal["episodes", "batches", "batches, then episodes"]
 
 __all__ = [
     "AdaptationLearner",
@@ -37,7 +37,8 @@ class Learner(nn.Module, ABC, Generic[BatchT]):
 
     Attributes:
         Options: the learner's own options in a sweep file.
-        trains_on: ``episodes`` (an `EpisodeBatch` a step) or ``batches`` (a `LabelledBatch`).
+        trains_on: ``episodes`` (an `EpisodeBatch` a step), ``batches`` (a `LabelledBatch`), or
+            ``batches, then episodes`` for the last epochs.
             It is not called ``training``, because that is how torch tells training from
             evaluation mode.
     """
@@ -48,6 +49,11 @@ class Learner(nn.Module, ABC, Generic[BatchT]):
     @abstractmethod
     def __init__(self, backbone: Backbone, options: Any, n_base_classes: int) -> None:
         super().__init__()
+
+    @classmethod
+    def fixed_way(cls, options: Any) -> int | None:  # noqa: ARG003 - for those that depend on them
+        """The only number of ways that a learner with these options answers; None is any."""
+        return None
 
     @abstractmethod
     def training_loss(self, batch: BatchT) -> Float[Tensor, ""]:
@@ -79,4 +85,8 @@ class AdaptationLearner(Learner[BatchT]):
         support: Float[Tensor, "task way shot c h w"],
         query: Float[Tensor, "task m c h w"],
     ) -> Float[Tensor, "task m way"]:
-        """Logits of each query after adapting to its task's support; the weights stay as is."""
+        """Logits of each query after adapting to its task's support; the weights stay as is.
+
+        Called in evaluation mode and outside of `torch.inference_mode`, whose tensors have no
+        gradients. The logits have none either.
+        """

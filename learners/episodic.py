@@ -1,6 +1,6 @@
 """Training on episodes: the head that is tested is the head that is trained."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -12,25 +12,46 @@ from fsl_sweep.learners.batches import EpisodeBatch
 
 
 class EpisodicLearner(EmbeddingLearner[EpisodeBatch]):
-    """An embedding learner whose training loss is its own head's on sampled episodes."""
+    """An embedding learner whose training loss is its own head's on sampled episodes.
+
+    Attributes:
+        label_smoothing: of the training loss, in [0, 0.5); see `episode_loss`.
+    """
 
     trains_on: ClassVar[TrainsOn] = "episodes"
+    label_smoothing: float = 0.0
 
     def training_loss(self, batch: EpisodeBatch) -> Float[Tensor, ""]:
-        """Mean cross-entropy over the queries of all tasks.
+        """Mean cross-entropy over the queries of all tasks; see `episode_loss`."""
+        return episode_loss(self, batch, self.label_smoothing)
 
-        Support and query of all tasks go through the backbone together, in one pass: a batch
-        norm then normalises both by the same statistics, and the device is used best.
-        """
-        tasks, way, shot = batch.support.shape[:3]
-        queries = batch.query.shape[2]
-        images = torch.cat([batch.support.flatten(0, 2), batch.query.flatten(0, 2)])
-        features = self.embed(images)
-        support, query = features.split([tasks * way * shot, tasks * way * queries])
-        logits = self.head(
-            support.reshape(tasks, way, shot, -1), query.reshape(tasks, way * queries, -1)
-        )
-        return cross_entropy(logits.flatten(0, 1), query_labels(batch.query))
+
+def episode_loss(
+    learner: EmbeddingLearner[Any], batch: EpisodeBatch, label_smoothing: float = 0.0
+) -> Float[Tensor, ""]:
+    """Mean cross-entropy (nats) of a learner's head over the queries of all tasks.
+
+    Support and query of all tasks go through the backbone together, in one pass: a batch norm then
+    normalises both by the same statistics, and the device is used best.
+
+    Args:
+        learner: whose `embed` and `head` are used.
+        batch: the episodes.
+        label_smoothing: target probability taken from the query's class and shared equally by the
+            others, in [0, 0.5), as MetaOptNet's released code does. (torch's own option shares it
+            among all classes, the query's included.)
+    """
+    tasks, way, shot = batch.support.shape[:3]
+    queries = batch.query.shape[2]
+    images = torch.cat([batch.support.flatten(0, 2), batch.query.flatten(0, 2)])
+    features = learner.embed(images)
+    support, query = features.split([tasks * way * shot, tasks * way * queries])
+    logits = learner.head(
+        support.reshape(tasks, way, shot, -1), query.reshape(tasks, way * queries, -1)
+    )
+    labels = query_labels(batch.query)
+    spread = label_smoothing * way / (way - 1)
+    return cross_entropy(logits.flatten(0, 1), labels, label_smoothing=spread)
 
 
 def query_labels(query: Float[Tensor, "task way query c h w"]) -> Int[Tensor, " n"]:

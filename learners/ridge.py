@@ -6,11 +6,11 @@ logits that is trained from 1. "Two Sides of Meta-Learning Evaluation", appendix
 the scale at 7 on FC100 (``scale: 7, learn_scale: false``).
 """
 
-from typing import final
+from typing import Annotated, final
 
 import torch
 from jaxtyping import Float
-from pydantic import NonNegativeFloat, PositiveFloat
+from pydantic import Field, NonNegativeFloat, PositiveFloat
 from torch import Tensor, nn
 
 from fsl_sweep.learners.backbones.base import Backbone
@@ -26,11 +26,13 @@ class RidgeOptions(Options):
         lam: regularisation lambda of the regression.
         scale: factor of the logits; the initial one where it is learned.
         learn_scale: whether the scale is trained along with the backbone.
+        label_smoothing: of the training loss; 0.1 was the default of the original's code.
     """
 
     lam: NonNegativeFloat = 50.0
     scale: PositiveFloat = 1.0
     learn_scale: bool = True
+    label_smoothing: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
 
 
 @final
@@ -47,6 +49,7 @@ class Ridge(EpisodicLearner):
         super().__init__(backbone, options, n_base_classes)
         self.backbone = backbone
         self.lam = options.lam
+        self.label_smoothing = options.label_smoothing
         self.scale = nn.Parameter(torch.tensor(options.scale), requires_grad=options.learn_scale)
 
     def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:

@@ -6,7 +6,7 @@ points, which are loaded only when their name is asked for: a broken plug-in tha
 stops nobody.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
@@ -34,6 +34,35 @@ class Info(Generic[T]):
 
 
 @dataclass(frozen=True)
+class Family(Generic[T]):
+    """Entries too many to list, named ``PREFIX:MEMBER``, such as ``torchvision:resnet18``.
+
+    Attributes:
+        prefix: what stands before the colon.
+        parameter: what stands after it, for a person (``model``).
+        member: the class of a member; raises UnknownName where there is none of that name.
+        paper: as in `Info`.
+        description: as in `Info`.
+    """
+
+    prefix: str
+    parameter: str
+    member: Callable[[str], type[T]]
+    paper: str
+    description: str
+
+    @property
+    def name(self) -> str:
+        """How a list shows the whole family."""
+        return f"{self.prefix}:<{self.parameter}>"
+
+    def find(self, member: str) -> Info[T]:
+        """The entry of one member."""
+        name = f"{self.prefix}:{member}"
+        return Info(name, self.member(member), self.paper, self.description)
+
+
+@dataclass(frozen=True)
 class Listing:
     """What ``fsl-sweep plugins`` shows of one entry; ``error`` tells why it does not load."""
 
@@ -52,13 +81,21 @@ class Catalogue(Generic[T]):
         kind: what an entry is, in the singular, for messages (``learner``).
         group: the entry-point group of third parties (``fsl_sweep.learners``).
         entries: our own table.
+        families: our own families of entries.
 
     Raises:
         PluginError: two of our own entries share a name.
     """
 
-    def __init__(self, kind: str, group: str, entries: Sequence[Info[T]]) -> None:
+    def __init__(
+        self,
+        kind: str,
+        group: str,
+        entries: Sequence[Info[T]],
+        families: Sequence[Family[T]] = (),
+    ) -> None:
         self.kind, self.group = kind, group
+        self._families = {family.prefix: family for family in families}
         self._own: dict[str, Info[T]] = {}
         for info in entries:
             if info.name in self._own:
@@ -72,21 +109,27 @@ class Catalogue(Generic[T]):
             UnknownName: nothing has that name; the message suggests the nearest.
             PluginError: the plug-in of that name fails to load, or its name is taken twice.
         """
+        family = self._family(name)
+        if family is not None:
+            return family.find(name.removeprefix(f"{family.prefix}:"))
         plugins = [point for point in self._plugins() if point.name == name]
         if name in self._own and not plugins:
             return self._own[name]
         if not plugins:
-            raise UnknownName(self.kind, name, self.names())
+            shown = [family.name for family in self._families.values()]
+            raise UnknownName(self.kind, name, [*self.names(), *shown])
         return self._load(plugins)
 
     def names(self) -> list[str]:
-        """Every name that can be asked for, sorted."""
+        """Every name that can be asked for, sorted; members of families are not among them."""
         return sorted({*self._own, *(point.name for point in self._plugins())})
 
     def provenance(self, name: str) -> dict[str, str]:
         """Name, distribution and version of an entry, as recorded with every result."""
+        family = self._family(name)
+        shown = name if family is None else family.name
         for listing in self.listings():
-            if listing.name == name:
+            if listing.name == shown:
                 return {"name": name, "source": listing.source, "version": listing.version}
         raise UnknownName(self.kind, name, self.names())
 
@@ -94,6 +137,8 @@ class Catalogue(Generic[T]):
         """A line for each entry; with ``check``, plug-ins are loaded and their errors told."""
         for info in self._own.values():
             yield Listing(self.kind, info.name, "fsl-sweep", "", info.description)
+        for family in self._families.values():
+            yield Listing(self.kind, family.name, "fsl-sweep", "", family.description)
         for point in self._plugins():
             description, error = "", None
             if check:
@@ -104,6 +149,10 @@ class Catalogue(Generic[T]):
                     error = str(failure)
             source, version = _distribution(point)
             yield Listing(self.kind, point.name, source, version, description, error)
+
+    def _family(self, name: str) -> Family[T] | None:
+        prefix, colon, _ = name.partition(":")
+        return self._families.get(prefix) if colon else None
 
     def _plugins(self) -> list[EntryPoint]:
         return sorted(entry_points(group=self.group), key=lambda point: (point.name, point.value))

@@ -9,7 +9,14 @@ import hashlib
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
@@ -53,19 +60,29 @@ class Evaluation(Model):
 
 
 class Optimizer(Model):
-    """Stochastic gradient descent or Adam."""
+    """Stochastic gradient descent or Adam.
+
+    ``clip_norm``, where given, shrinks the gradient of all parameters together to that length.
+    """
 
     name: Literal["sgd", "adam"] = "sgd"
     lr: Positive = 0.1
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     nesterov: bool = True
     weight_decay: NotNegative = 5e-4
+    clip_norm: Positive | None = None
 
     @model_validator(mode="after")
     def _nesterov_needs_momentum(self) -> "Optimizer":
         if self.name == "sgd" and self.nesterov and self.momentum == 0:
             raise ValueError("nesterov needs a momentum above 0; set nesterov: false")
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_off(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # An extra that is off stays out of a trial's id, which everything random follows from: a
+        # trial without it is the one that it was before the extra existed.
+        return {k: v for k, v in plain(self).items() if k != "clip_norm" or v is not None}
 
 
 class EpisodicTraining(Model):
@@ -82,6 +99,19 @@ class BatchTraining(Model):
     """Ordinary supervised batches of base-class images."""
 
     batch_size: Annotated[int, Field(ge=2)] = 128
+
+
+class MetaStage(EpisodicTraining):
+    """Training on episodes in the last ``epochs`` epochs of a trial."""
+
+    epochs: Count = 30
+
+
+class StagedTraining(Model):
+    """Batches of base-class images, and then episodes."""
+
+    batch_size: Annotated[int, Field(ge=2)] = 128
+    meta: MetaStage = MetaStage()
 
 
 class Budget(Model):
@@ -176,7 +206,7 @@ class TrialSpec(Model):
     batches: Count
     augment: str
     precision: Literal["fp32", "bf16"]
-    train: EpisodicTraining | BatchTraining
+    train: EpisodicTraining | BatchTraining | StagedTraining
     budget: Budget | None
     seed: Seed
     fold: int | None = None
@@ -200,6 +230,20 @@ class TrialSpec(Model):
         """Epochs whose snapshots are measured, from 1: every ``every``-th and the last."""
         every = self.evaluation.every
         return [e for e in range(1, self.epochs + 1) if e % every == 0 or e == self.epochs]
+
+    @property
+    def episodic(self) -> EpisodicTraining | None:
+        """The training episode, or None where no epoch trains on episodes."""
+        train = self.train.meta if isinstance(self.train, StagedTraining) else self.train
+        return train if isinstance(train, EpisodicTraining) else None
+
+    def stage(self, epoch: int) -> EpisodicTraining | BatchTraining:
+        """What an epoch, counted from 1, trains on."""
+        if not isinstance(self.train, StagedTraining):
+            return self.train
+        if epoch > self.epochs - self.train.meta.epochs:
+            return self.train.meta
+        return BatchTraining(batch_size=self.train.batch_size)
 
     @classmethod
     def from_canonical(cls, plain: dict[str, Any]) -> "TrialSpec":

@@ -17,6 +17,7 @@ from fsl_sweep.orchestrator.config import (
     EpisodicTraining,
     MethodConfig,
     Named,
+    StagedTraining,
     SweepConfig,
     TrialSpec,
     digest,
@@ -24,11 +25,16 @@ from fsl_sweep.orchestrator.config import (
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, UnknownName
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.sweepfile import SweepFile, config_error, validated
+from fsl_sweep.orchestrator.ways import check_fixed_ways, wrong_way
 
 # Sections whose keys a method overrides one by one. Others, a schedule above all, are replaced
 # whole: half of one schedule and half of another would be a third that nobody wrote.
 _MERGED = ("learner", "backbone", "optimizer", "train")
-_TRAINING = {"episodes": EpisodicTraining, "batches": BatchTraining}
+_TRAINING = {
+    "episodes": EpisodicTraining,
+    "batches": BatchTraining,
+    "batches, then episodes": StagedTraining,
+}
 
 
 def plan_sweep(sweep: SweepFile) -> Plan:
@@ -66,9 +72,10 @@ def check_feasible(plan: Plan, benchmark: Benchmark) -> None:
         spec = trial.spec
         shape = EpisodeShape(spec.episode.way, spec.episode.shot, spec.episode.query)
         wanted = [(split, shape) for split in ("base", "val", "novel")]
-        if isinstance(spec.train, EpisodicTraining):
-            train = EpisodeShape(spec.train.way, spec.train.shot, spec.train.query)
+        if spec.episodic is not None:
+            train = EpisodeShape(spec.episodic.way, spec.episodic.shot, spec.episodic.query)
             wanted.append(("train", train))
+        check_fixed_ways(trial, benchmark, [split for split, _ in wanted])
         for split, episode in wanted:
             if (split, episode) in seen:
                 continue
@@ -112,7 +119,6 @@ class _Resolver:
     def _spec(self, tree: Mapping[str, Any], seed: int, cautions: list[str]) -> TrialSpec:
         settings = self._checked(MethodConfig, tree, "")
         learner = self._resolved(LEARNERS, settings.learner, "learner")
-        training = _TRAINING[LEARNERS.find(learner.name).cls.trains_on]
         if settings.augment not in AUGMENTATIONS:
             problem = UnknownName("augmentation", settings.augment, AUGMENTATIONS)
             raise self._error("augment", str(problem))
@@ -135,10 +141,28 @@ class _Resolver:
             batches=settings.batches,
             augment=settings.augment,
             precision=settings.precision,
-            train=self._checked(training, settings.train, "train"),
+            train=self._train(settings, learner),
             budget=self.config.budget,
             seed=seed,
         )
+
+    def _train(
+        self, settings: MethodConfig, learner: Named
+    ) -> EpisodicTraining | BatchTraining | StagedTraining:
+        """What the learner trains on, checked against what it can train on."""
+        kind = _TRAINING[LEARNERS.find(learner.name).cls.trains_on]
+        train = self._checked(kind, settings.train, "train")
+        if isinstance(train, StagedTraining) and train.meta.epochs >= settings.epochs:
+            raise self._error(
+                "train.meta.epochs",
+                f"{train.meta.epochs} of {settings.epochs} epochs leave none for the stage before; "
+                "set fewer, or more 'epochs'",
+            )
+        if problem := wrong_way(learner, train):
+            raise self._error("train.way", problem)
+        if problem := wrong_way(learner, self.config.episode):
+            raise ConfigError(self.where, "episode.way", f"{self.method}: {problem}")
+        return train
 
     def _schedule(self, settings: MethodConfig) -> list[tuple[int, float]]:
         given = dict(settings.schedule)

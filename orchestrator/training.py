@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils import clip_grad_norm_
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.episodes import EpisodeShape
@@ -59,6 +60,7 @@ class Training:
             # Frozen features under a head without parameters have a loss, but nothing to learn.
             if loss.requires_grad:
                 loss.backward()
+                self._clip()
                 self.optimizer.step()
             yield loss.detach()
 
@@ -71,6 +73,10 @@ class Training:
         self.learner.load_state_dict(state["learner"])
         self.optimizer.load_state_dict(state["optimizer"])
 
+    def _clip(self) -> None:
+        if self.spec.optimizer.clip_norm is not None:
+            clip_grad_norm_(self.learner.parameters(), self.spec.optimizer.clip_norm)
+
     def _precision(self) -> AbstractContextManager[Any]:
         if self.spec.precision == "bf16":
             return torch.autocast(self.device.type, dtype=torch.bfloat16)
@@ -80,9 +86,10 @@ class Training:
         self, epoch: int, draws: torch.Generator
     ) -> Iterator[EpisodeBatch | LabelledBatch]:
         rng = generator(self.spec.id, "batches", epoch)
-        if isinstance(self.spec.train, BatchTraining):
-            return self._labelled(self.spec.train, rng, draws)
-        return self._episodes(self.spec.train, rng, draws)
+        stage = self.spec.stage(epoch)
+        if isinstance(stage, BatchTraining):
+            return self._labelled(stage, rng, draws)
+        return self._episodes(stage, rng, draws)
 
     def _episodes(
         self, train: EpisodicTraining, rng: np.random.Generator, draws: torch.Generator
@@ -146,9 +153,9 @@ def n_base_classes(benchmark: Benchmark) -> int:
 
 
 def _training_tasks(spec: TrialSpec, benchmark: Benchmark) -> TaskDistribution:
-    if not isinstance(spec.train, EpisodicTraining) or not spec.train.fixed_support:
+    if spec.episodic is None or not spec.episodic.fixed_support:
         return benchmark.train
     if not isinstance(benchmark.train, ClassTasks):
         raise TypeError(f"fixed_support needs tasks of classes, not {type(benchmark.train)}")
     rng = generator(spec.id, "fixed support")
-    return FixedSupportTasks(benchmark.train, spec.train.shot, rng)
+    return FixedSupportTasks(benchmark.train, spec.episodic.shot, rng)

@@ -18,10 +18,14 @@ class Backbone(nn.Module, ABC):
 
     Attributes:
         Options: the backbone's own options in a sweep file.
+        options: those that it was built with; an ensemble builds others like it from them.
+        image_shape: (channels, height, width) of the images that it was built for.
         feature_dim: length of a feature vector.
     """
 
     Options: ClassVar[type[Options]]
+    options: Any
+    image_shape: ImageShape
     feature_dim: int
 
     @abstractmethod

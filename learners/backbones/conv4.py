@@ -51,7 +51,7 @@ class Conv4(Backbone):
                 f"conv4 halves its images {BLOCKS} times, so both sides need at least "
                 f"{1 << BLOCKS} pixels; these are {height}x{width}. Use a larger image_size.",
             )
-        self.image_shape = image_shape
+        self.options, self.image_shape = options, image_shape
         self.feature_dim = options.width * sides[0] * sides[1]
         inputs = (channels, *[options.width] * (BLOCKS - 1))
         self.blocks = nn.Sequential(*[_block(n, options.width) for n in inputs])

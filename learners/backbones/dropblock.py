@@ -5,6 +5,8 @@ Ghiasi, Lin, Le, "DropBlock" (arXiv 1810.12890), with the schedule and the resca
 the network is evaluated, so that measuring more changes training; here it does not.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, final
 
 import numpy as np
@@ -67,13 +69,23 @@ class DropSchedule(nn.Module):
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
         self.register_buffer("seed", torch.randint(2**62, ()))
         self._mirror()
+        # Passes so far of the training step that `one_training_step` holds open, or None.
+        self._passes: int | None = None
         self.register_load_state_dict_post_hook(_mirror_loaded)
 
     def advance(self, device: torch.device) -> torch.Generator:
-        """Begins the next training step and returns its generator, on ``device``."""
-        self._step += 1
-        self.step.fill_(self._step)
-        state = np.random.SeedSequence([self._seed, self._step]).generate_state(1, np.uint64)
+        """Begins the next training step and returns its generator, on ``device``.
+
+        Within `one_training_step` it begins the step's next pass, with draws of its own.
+        """
+        if self._passes is None or self._passes == 0:
+            self._step += 1
+            self.step.fill_(self._step)
+        entropy = [self._seed, self._step]
+        if self._passes is not None:
+            entropy.append(self._passes)
+            self._passes += 1
+        state = np.random.SeedSequence(entropy).generate_state(1, np.uint64)
         draws = torch.Generator(device=device)
         return draws.manual_seed(int(state[0]))
 
@@ -85,6 +97,23 @@ class DropSchedule(nn.Module):
     def _mirror(self) -> None:
         # Plain copies of the buffers: reading a buffer on a GPU would stall every training step.
         self._step, self._seed = int(self.step), int(self.seed)
+
+
+@contextmanager
+def one_training_step(network: nn.Module) -> Iterator[None]:
+    """Lets the schedules of ``network`` count all passes within the block as one training step.
+
+    For a learner that passes images through its network several times in a training step; else
+    its drop rate would rise as many times faster.
+    """
+    schedules = [module for module in network.modules() if isinstance(module, DropSchedule)]
+    for schedule in schedules:
+        schedule._passes = 0
+    try:
+        yield
+    finally:
+        for schedule in schedules:
+            schedule._passes = None
 
 
 def _mirror_loaded(module: nn.Module, _incompatible: Any) -> None:

@@ -20,9 +20,9 @@ class Identity(Backbone):
 
     Options = IdentityOptions
 
-    def __init__(self, options: IdentityOptions, image_shape: ImageShape) -> None:  # noqa: ARG002 - every backbone is constructed alike
+    def __init__(self, options: IdentityOptions, image_shape: ImageShape) -> None:
         super(Backbone, self).__init__()
-        self.image_shape = image_shape
+        self.options, self.image_shape = options, image_shape
         self.feature_dim = prod(image_shape)
 
     def forward(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:

@@ -18,12 +18,8 @@ def fastest_layout(images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n c h w"]
     half = images.dtype in _HALF or torch.is_autocast_enabled(device)
     if device != "cpu" and not half:
         return images
-    # Not ``contiguous``: it leaves a single channel's ambiguous strides as they are, and the first
-    # convolution would then go on in the slow layout.
-    laid_out = torch.empty(
-        images.shape,
-        dtype=images.dtype,
-        device=images.device,
-        memory_format=torch.channels_last,
-    )
-    return laid_out.copy_(images)
+    # Not ``contiguous(memory_format=...)``: it leaves a single channel's ambiguous strides as they
+    # are, and the first convolution would then go on in the slow layout; and `torch.func.vmap`,
+    # under which tasks are adapted together, does not know it.
+    rows = images.permute(0, 2, 3, 1)
+    return rows.clone(memory_format=torch.contiguous_format).permute(0, 3, 1, 2)

@@ -64,11 +64,8 @@ class ResNet12(Backbone):
                 f"resnet12 halves its images {len(WIDTHS)} times, so both sides need at least "
                 f"{1 << len(WIDTHS)} pixels; these are {height}x{width}. Use a larger image_size.",
             )
-        self.image_shape, self.avg_pool, self.drop_rate = (
-            image_shape,
-            options.avg_pool,
-            options.drop_rate,
-        )
+        self.options, self.image_shape = options, image_shape
+        self.avg_pool, self.drop_rate = options.avg_pool, options.drop_rate
         self.feature_dim = WIDTHS[-1] * (1 if options.avg_pool else sides[0] * sides[1])
         self.block_size = options.block_size or (5 if min(height, width) >= 64 else 2)
         inputs = (channels, *WIDTHS[:-1])

@@ -109,8 +109,8 @@ def show_plan(prepared: Prepared) -> int:
 
 
 def images_a_step(spec: TrialSpec) -> int:
-    """Images that one gradient step passes through the backbone."""
-    train = spec.train
+    """Images that one gradient step of the first epoch passes through the backbone."""
+    train = spec.stage(1)
     if isinstance(train, EpisodicTraining):
         return train.tasks_per_batch * train.way * (train.shot + train.query)
     return train.batch_size

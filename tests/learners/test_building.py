@@ -5,7 +5,7 @@ import pytest
 import safetensors.torch
 import torch
 
-from fsl_sweep.learners.base import EmbeddingLearner
+from fsl_sweep.learners.base import AdaptationLearner, EmbeddingLearner
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
@@ -69,7 +69,7 @@ def test_an_untrained_learner_can_be_copied():
 def test_every_learner_of_the_catalogue_is_built_in_training_mode(name):
     learner = build(name)
     assert isinstance(learner, LEARNERS.find(name).cls)
-    assert isinstance(learner, EmbeddingLearner)
+    assert isinstance(learner, EmbeddingLearner | AdaptationLearner)
     assert learner.training
 
 
@@ -97,7 +97,7 @@ def test_unknown_names_suggest_the_nearest():
 
 @pytest.mark.parametrize("spec", [{}, {"name": None}, {"name": 4}, {"scale": 10}])
 def test_a_missing_name_lists_what_there_is(spec):
-    with pytest.raises(ConfigError, match=r"learner\.name: name one of: .*protonet, ridge"):
+    with pytest.raises(ConfigError, match=r"learner\.name: name one of: .*protonet, .*ridge"):
         build_learner(spec, CONV, SHAPE, 5, 0)
 
 

@@ -12,6 +12,7 @@ LEARNERS = [
     {"name": "protonet"},
     {"name": "protonet", "metric": "cosine"},
     {"name": "ridge"},
+    {"name": "svm"},
     {"name": "supervised"},
 ]
 

@@ -38,6 +38,48 @@ def test_episodic_loss_is_the_mean_cross_entropy_of_the_head(name):
     np.testing.assert_allclose(loss.item(), np.mean(losses), rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["ridge"])
+def test_label_smoothing_shares_among_the_other_classes(name):
+    learner = build_learner(
+        {"name": name, "label_smoothing": 0.1}, {"name": "identity"}, (1, 4, 4), 7, seed=0
+    )
+    batch = episodes(image=(1, 4, 4))
+    logits = learner.head(batch.support.flatten(3), batch.query.flatten(3).flatten(1, 2))
+    logp = log_softmax(logits.detach().numpy(), axis=-1).reshape(-1, 3)
+    target = np.full((24, 3), 0.1 / 2)
+    target[np.arange(24), np.tile(np.repeat(np.arange(3), 4), 2)] = 0.9
+    expected = -(target * logp).sum(axis=1).mean()
+    np.testing.assert_allclose(learner.training_loss(batch).item(), expected, rtol=1e-5)
+
+
+def test_meta_baseline_begins_as_the_supervised_baseline():
+    first, second = (
+        build_learner({"name": name}, {"name": "conv4", "width": 4}, (1, 16, 16), 7, seed=0)
+        for name in ("supervised", "meta-baseline")
+    )
+    batch = LabelledBatch(images(9, 1, 16, 16), torch.arange(9) % 7)
+    assert first.training_loss(batch).item() == second.training_loss(batch).item()
+
+
+def test_meta_baseline_goes_on_with_ten_times_the_cosine_to_unit_norm_centroids():
+    learner = build_learner({"name": "meta-baseline"}, {"name": "identity"}, (1, 4, 4), 7, seed=0)
+    batch = episodes(image=(1, 4, 4))
+    losses = []
+    for task in range(2):
+        support = batch.support[task].reshape(3, 2, 16).numpy()
+        support /= np.linalg.norm(support, axis=-1, keepdims=True)
+        centres = support.mean(axis=1)
+        centres /= np.linalg.norm(centres, axis=-1, keepdims=True)
+        query = batch.query[task].reshape(12, 16).numpy()
+        query /= np.linalg.norm(query, axis=-1, keepdims=True)
+        logp = log_softmax(10 * query @ centres.T, axis=1)
+        losses.append(-logp[np.arange(12), np.repeat(np.arange(3), 4)].mean())
+    loss = learner.training_loss(batch)
+    np.testing.assert_allclose(loss.item(), np.mean(losses), rtol=1e-5)
+    loss.backward()
+    assert learner.temperature.grad.abs() > 0
+
+
 def test_query_labels_follow_the_images_order():
     query = torch.zeros(2, 3, 2, 1, 1, 1)
     for task, way, number in np.ndindex(2, 3, 2):

@@ -1,11 +1,14 @@
+import copy
+
 import numpy as np
 import pytest
 import torch
 from made import benchmark
 
 from fsl_sweep.learners.building import build_learner
-from fsl_sweep.orchestrator import evaluation
+from fsl_sweep.orchestrator import by_adaptation, by_embedding
 from fsl_sweep.orchestrator.config import Episode, Evaluation
+from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
 
 CPU = torch.device("cpu")
@@ -57,7 +60,7 @@ def test_embedding_once_gives_what_embedding_each_episode_gives(data, tasks, nam
 def test_small_chunks_give_the_same(data, tasks, monkeypatch):
     made = learner("protonet", data)
     whole = Evaluator(data, tasks, CPU).measure(made)
-    monkeypatch.setattr(evaluation, "_FLOATS_AT_ONCE", 1)
+    monkeypatch.setattr(by_embedding, "_FLOATS_AT_ONCE", 1)
     parts = Evaluator(data, tasks, CPU).measure(made)
     for key, scores in whole.items():
         assert scores.correct.tolist() == parts[key].correct.tolist()
@@ -72,8 +75,96 @@ def test_measuring_changes_nothing(data, tasks):
         assert torch.equal(value, before[name])
 
 
-def test_a_learner_without_an_embedding_is_refused(data, tasks):
-    with pytest.raises(TypeError, match="has no embedding"):
+def adapting(name, data, **options):
+    options = {"name": name, "way": 3, "inner_steps_test": 3, "inner_lr": 0.1, **options}
+    return build_learner(options, {"name": "conv4", "width": 8}, data.image_shape, 12, 0)
+
+
+def by_explicit_descent(made, data, measure, episodes):
+    """Correct counts by plain SGD on a copy of the network for each task."""
+    pool = data.distribution(measure).pool
+    mean, std = data.pixel_mean[0], data.pixel_std[0]
+
+    def images(index):
+        unit = pool.images[index.ravel()] / np.float32(255)
+        return torch.tensor((unit - mean) / std, dtype=torch.float32)
+
+    counts = []
+    for support, query in zip(episodes.support, episodes.query, strict=True):
+        network = copy.deepcopy(made).eval()
+        sgd = torch.optim.SGD(network.parameters(), lr=0.1)
+        for _ in range(3):
+            sgd.zero_grad()
+            labels = torch.arange(3).repeat_interleave(support.shape[1])
+            torch.nn.functional.cross_entropy(network(images(support)), labels).backward()
+            sgd.step()
+        expected = np.repeat(np.arange(3), query.shape[1])
+        answers = network(images(query)).argmax(1).numpy()
+        counts.append(int((answers == expected).sum()))
+    return counts
+
+
+@pytest.mark.parametrize("batch_norm", ["batch", "running"])
+def test_a_learner_that_adapts_is_measured_as_task_by_task(data, batch_norm):
+    settings = Evaluation(selection_tasks=8, report_tasks=5)
+    tasks = CommonTasks.draw(data, Episode(way=3, shot=1, query=2), settings)
+    made = adapting("fomaml", data, batch_norm=batch_norm)
+    scores = Evaluator(data, tasks, CPU).measure(made)
+    for key, episodes in tasks.episodes.items():
+        assert scores[key].correct.tolist() == by_explicit_descent(made, data, key[0], episodes)
+        assert set(scores[key].queries) == {6}
+
+
+@pytest.mark.parametrize("name", ["fomaml", "maml"])
+@pytest.mark.parametrize("batch_norm", ["batch", "running"])
+def test_measuring_by_adaptation_changes_nothing(data, name, batch_norm):
+    settings = Evaluation(selection_tasks=3, report_tasks=3)
+    tasks = CommonTasks.draw(data, Episode(way=3, shot=1, query=2), settings)
+    made = adapting(name, data, batch_norm=batch_norm).train()
+    before = {name: value.clone() for name, value in made.state_dict().items()}
+    first = Evaluator(data, tasks, CPU).measure(made)
+    assert made.training
+    assert torch.is_grad_enabled()
+    assert not torch.is_inference_mode_enabled()
+    for name, value in made.state_dict().items():
+        assert torch.equal(value, before[name])
+    assert all(p.grad is None and p.is_leaf and p.requires_grad for p in made.parameters())
+    again = Evaluator(data, tasks, CPU).measure(made)
+    for key, scores in first.items():
+        assert scores.correct.tolist() == again[key].correct.tolist()
+
+
+def test_small_chunks_of_adapted_tasks_give_the_same(data, monkeypatch):
+    settings = Evaluation(selection_tasks=7, report_tasks=2)
+    tasks = CommonTasks.draw(data, Episode(way=3, shot=1, query=2), settings)
+    made = adapting("fomaml", data)
+    whole = Evaluator(data, tasks, CPU).measure(made)
+    given = []
+    answer = type(made).predict
+
+    def counting(self, support, query):
+        given.append(len(support))
+        return answer(self, support, query)
+
+    monkeypatch.setattr(type(made), "predict", counting)
+    monkeypatch.setattr(by_adaptation, "_IMAGES_AT_ONCE", 18)
+    parts = Evaluator(data, tasks, CPU).measure(made)
+    assert max(given) == 2  # of 9 images each
+    for key, scores in whole.items():
+        assert scores.correct.tolist() == parts[key].correct.tolist()
+
+
+def test_tasks_of_differing_ways_are_not_adapted_to(data, tasks):
+    padded = {key: copy.copy(episodes) for key, episodes in tasks.episodes.items()}
+    for episodes in padded.values():
+        support = np.where(episodes.support % 5 == 0, -1, episodes.support)
+        object.__setattr__(episodes, "support", support)
+    with pytest.raises(BadData, match="different numbers of classes"):
+        Evaluator(data, CommonTasks(padded), CPU).measure(adapting("fomaml", data))
+
+
+def test_a_module_that_is_no_learner_is_refused(data, tasks):
+    with pytest.raises(TypeError, match="A Linear can neither embed images nor adapt"):
         Evaluator(data, tasks, CPU).measure(torch.nn.Linear(2, 2))
 
 

@@ -3,8 +3,9 @@ import pytest
 import torch
 from made import benchmark, trainable
 
+from fsl_sweep.learners.batches import EpisodeBatch, LabelledBatch
 from fsl_sweep.learners.building import build_learner
-from fsl_sweep.orchestrator.config import Optimizer
+from fsl_sweep.orchestrator.config import BatchTraining, MetaStage, Optimizer, TrialSpec
 from fsl_sweep.orchestrator.training import Training, learning_rate, make_optimizer
 
 CPU = torch.device("cpu")
@@ -106,6 +107,82 @@ def test_epochs_draw_anew():
     first, second = batches(run, 1), batches(run, 2)
     assert not torch.equal(first[0].support, second[0].support)
     assert torch.equal(first[0].support, batches(run, 1)[0].support)
+
+
+STAGED = {
+    "batch_size": 8,
+    "meta": {"epochs": 2, "way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2},
+}
+
+
+def test_the_last_epochs_of_a_staged_training_are_of_episodes():
+    spec = trainable(learner={"name": "meta-baseline"}, train=STAGED, epochs=5)
+    kinds = [type(spec.stage(epoch)) for epoch in range(1, 6)]
+    assert kinds == [BatchTraining] * 3 + [MetaStage] * 2
+    assert spec.stage(1) == BatchTraining(batch_size=8)
+    assert spec.stage(4) == spec.episodic == spec.train.meta
+    assert TrialSpec.from_canonical(spec.canonical()) == spec
+
+
+def test_meta_baseline_trains_on_what_its_epoch_is_of():
+    data = benchmark()
+    run = training(data, learner={"name": "meta-baseline"}, train=STAGED, epochs=3)
+    assert all(isinstance(batch, LabelledBatch) for batch in batches(run, 1))
+    assert all(isinstance(batch, EpisodeBatch) for batch in batches(run, 2) + batches(run, 3))
+    before = {name: p.detach().clone() for name, p in run.learner.named_parameters()}
+    moved = []
+    for epoch in (1, 2):
+        list(run.epoch(epoch))
+        after = {name: p.detach().clone() for name, p in run.learner.named_parameters()}
+        moved.append({name for name in after if not torch.equal(after[name], before[name])})
+        before = after
+    assert {"classifier.weight", "classifier.bias"} <= moved[0]
+    assert "temperature" not in moved[0]
+    # What the stage does not train is not decayed either.
+    assert not {"classifier.weight", "classifier.bias"} & moved[1]
+    assert "temperature" in moved[1]
+    assert "backbone.blocks.0.0.weight" in moved[0] & moved[1]
+
+
+def test_fixed_support_holds_for_the_episodes_of_a_staged_training_alone():
+    data = benchmark()
+    train = {**STAGED, "meta": {**STAGED["meta"], "fixed_support": True}}
+    run = training(data, learner={"name": "meta-baseline"}, train=train, epochs=3, batches=60)
+    used = [original(run, b.support, data) for epoch in (2, 3) for b in batches(run, epoch)]
+    assert len(set(np.concatenate(used))) == 12
+    seen = [original(run, batch.images, data) for batch in batches(run, 1)]
+    assert set(np.concatenate(seen)) == set(data.train.examples)
+
+
+@pytest.mark.parametrize("limit", [0.05, 1e6])
+def test_clip_norm_shortens_the_whole_gradient_to_its_limit(limit):
+    data = benchmark()
+    plain = {"lr": 0.1, "momentum": 0.0, "nesterov": False, "weight_decay": 0.0}
+    run = training(data, optimizer={**plain, "clip_norm": limit}, batches=1)
+    before = {name: p.detach().clone() for name, p in run.learner.named_parameters()}
+    other = training(data, optimizer=plain, batches=1)
+    other.learner.load_state_dict(run.learner.state_dict())
+    # The two specifications differ, and so would their draws: one batch for both.
+    batch = batches(run, 1)[0]
+    for each in (run, other):
+        each._batches = lambda *_: iter([batch])
+        list(each.epoch(1))
+    full = {name: p.grad for name, p in other.learner.named_parameters() if p.grad is not None}
+    norm = np.sqrt(sum(g.double().square().sum().item() for g in full.values()))
+    factor = min(1.0, limit / norm)
+    assert bool(factor < 1) is (limit == 0.05)
+    after = dict(run.learner.named_parameters())
+    for name, gradient in full.items():
+        step = (before[name] - after[name].detach()) / 0.1
+        torch.testing.assert_close(step, gradient * factor, rtol=1e-3, atol=2e-6)
+
+
+def test_an_extra_that_is_off_leaves_the_trial_id_as_it_was():
+    assert "clip_norm" not in Optimizer().model_dump()
+    assert Optimizer(clip_norm=1.0).model_dump()["clip_norm"] == 1.0
+    assert Optimizer.model_validate(Optimizer().model_dump()) == Optimizer()
+    clipped = trainable(optimizer={"lr": 0.1, "clip_norm": 1.0})
+    assert clipped.id != trainable(optimizer={"lr": 0.1}).id
 
 
 @pytest.mark.parametrize("nesterov", [True, False])

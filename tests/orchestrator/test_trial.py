@@ -24,6 +24,22 @@ VARIANTS = {
     "augmented": {"augment": "crop-jitter-flip"},
     "bf16": {"precision": "bf16"},
     "schedule": {"schedule": [[0, 0.1], [1, 0.01]]},
+    "clipped": {"optimizer": {"lr": 0.1, "clip_norm": 0.01}},
+    "fomaml": {
+        "learner": {"name": "fomaml", "way": 3, "inner_steps_test": 2},
+        "evaluation": {"selection_tasks": 2, "report_tasks": 2},
+    },
+    "maml-running": {
+        "learner": {"name": "maml", "way": 3, "inner_steps_test": 2, "batch_norm": "running"},
+        "evaluation": {"selection_tasks": 2, "report_tasks": 2},
+    },
+    "meta-baseline": {
+        "learner": {"name": "meta-baseline"},
+        "train": {
+            "batch_size": 8,
+            "meta": {"epochs": 2, "way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2},
+        },
+    },
 }
 
 

@@ -1,0 +1,122 @@
+"""Any classification model of torchvision, named ``torchvision:<model>``, without its classifier.
+
+The features are what the model's last linear layer is given (the last convolution, in SqueezeNet):
+the "second last layer of popular CNN backbones" of "Advances in MetaDL: AAAI 2021 challenge and
+workshop". Weights are drawn at random; nothing is downloaded.
+"""
+
+from functools import cache
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images
+from fsl_sweep.learners.backbones.layout import fastest_layout
+from fsl_sweep.learners.options import Options
+from fsl_sweep.learners.torchvision_guard import load_torchvision
+from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
+
+# No layer of any model has this width, so that the classifier is known by it.
+_CLASSES = 977
+
+
+class TorchvisionOptions(Options):
+    """A torchvision backbone has no options beside the model in its name."""
+
+
+class TorchvisionBackbone(Backbone):
+    """One model of torchvision; `torchvision_backbone` makes the class for a name.
+
+    Grey images are repeated to three channels.
+
+    Attributes:
+        model: torchvision's name of it, such as ``resnet18``.
+
+    Raises:
+        ConfigError: images of neither one nor three channels, or of a size that the model refuses.
+    """
+
+    Options = TorchvisionOptions
+    model: ClassVar[str]
+
+    def __init__(self, options: TorchvisionOptions, image_shape: ImageShape) -> None:
+        super(Backbone, self).__init__()
+        if image_shape[0] not in (1, 3):
+            problem = f"torchvision models take 1 or 3 channels; these images have {image_shape[0]}"
+            raise ConfigError("", "backbone", f"{problem}.")
+        self.options, self.image_shape = options, image_shape
+        self.network, self.feature_dim = _without_classifier(self.model, image_shape)
+        self._check_size()
+
+    def forward(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
+        """Features ``[n, feature_dim]`` of images ``[n, c, h, w]``."""
+        check_images(images, self.image_shape)
+        return self.network(fastest_layout(images.expand(-1, 3, -1, -1)))
+
+    def _check_size(self) -> None:
+        """Whether the model can take such images, found out by giving it one."""
+        self.network.eval()
+        try:
+            with torch.no_grad():
+                self.network(torch.zeros(1, 3, *self.image_shape[1:]))
+        except (RuntimeError, ValueError, AssertionError) as failure:
+            raise _refused(self.model, self.image_shape, failure) from failure
+        self.network.train()
+
+
+@cache
+def torchvision_backbone(model: str) -> type[Backbone]:
+    """The backbone class of a classification model of torchvision; the same one each time.
+
+    Raises:
+        UnknownName: torchvision has no classification model of that name.
+    """
+    models = load_torchvision("torchvision.models")
+    known = models.list_models(module=models)
+    if model not in known:
+        raise UnknownName("torchvision model", model, known)
+    return type(f"Torchvision_{model}", (TorchvisionBackbone,), {"model": model})
+
+
+def _without_classifier(model: str, image_shape: ImageShape) -> tuple[nn.Module, int]:
+    """The model with its last layer taken out, and the width of what that layer was given."""
+    models = load_torchvision("torchvision.models")
+    extra = _extra_arguments(model, image_shape)
+    try:
+        network = models.get_model(model, weights=None, num_classes=_CLASSES, **extra)
+    except (ValueError, AssertionError) as failure:
+        raise _refused(model, image_shape, failure) from failure
+    name, width = _classifier(network)
+    parent, _, last = name.rpartition(".")
+    setattr(network.get_submodule(parent), last, nn.Identity())
+    return network, width
+
+
+def _classifier(network: nn.Module) -> tuple[str, int]:
+    """Name and input width of the layer that gives the classes."""
+    for name, layer in network.named_modules():
+        if isinstance(layer, nn.Linear) and layer.out_features == _CLASSES:
+            return name, layer.in_features
+        if isinstance(layer, nn.Conv2d) and layer.out_channels == _CLASSES:
+            return name, layer.in_channels
+    raise TypeError(f"A {type(network).__name__} of torchvision has no classifier to take out.")
+
+
+def _extra_arguments(model: str, image_shape: ImageShape) -> dict[str, Any]:
+    """What some models must be told: the image size, and to leave out auxiliary classifiers."""
+    if model.startswith("vit_"):
+        return {"image_size": image_shape[1]}
+    if model.startswith("maxvit"):
+        return {"input_size": image_shape[1:]}
+    if model in ("googlenet", "inception_v3"):
+        return {"aux_logits": False, "init_weights": True}
+    return {}
+
+
+def _refused(model: str, image_shape: ImageShape, failure: Exception) -> ConfigError:
+    height, width = image_shape[1:]
+    reason = str(failure).splitlines()[0] if str(failure) else type(failure).__name__
+    problem = f"torchvision:{model} does not take images of {height}x{width} ({reason})"
+    return ConfigError("", "backbone", f"{problem}. Use another image_size or model.")

@@ -1,0 +1,124 @@
+"""Fine-tuning (FT): the whole network is trained on the support set of each task.
+
+"Oops, I Sampled it Again: Reinterpreting Confidence Intervals in Few-Shot Learning", section 2.2,
+after Luo et al., "A Closer Look at Few-shot Classification Again" (arXiv 2301.12246) and its
+released code: a linear classifier of unit-norm features, all of whose weights start at 1, trained
+together with the backbone for 30 epochs by gradient descent with momentum 0.9; rates 0.1 for the
+classifier and 0.0001 for the backbone, annealed by a half cosine; batch norm by its running
+statistics. The code's batches of 100 are the whole support up to 100 examples; here always.
+"""
+
+import math
+from typing import final
+
+import torch
+from jaxtyping import Float
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
+from torch import Tensor
+from torch.func import functional_call
+from torch.nn.functional import cross_entropy, linear, normalize
+
+from fsl_sweep.learners.backbones.base import Backbone
+from fsl_sweep.learners.base import AdaptationLearner
+from fsl_sweep.learners.batches import LabelledBatch
+from fsl_sweep.learners.heads.precision import at_least_float32
+from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
+
+MOMENTUM = 0.9
+
+
+class FinetuneOptions(PretrainedOptions):
+    """Options of `Finetune`.
+
+    Attributes:
+        scale: multiplies the logits over base classes in training.
+        steps: passes over the support.
+        backbone_lr: initial learning rate of the backbone; 0 leaves it frozen.
+        head_lr: initial learning rate of the classifier.
+    """
+
+    steps: PositiveInt = 30
+    backbone_lr: NonNegativeFloat = 1e-4
+    head_lr: PositiveFloat = 0.1
+
+
+@final
+class Finetune(PretrainedLearner, AdaptationLearner[LabelledBatch]):
+    """Logits of a copy of the network that was trained on the task's support."""
+
+    Options = FinetuneOptions
+
+    def __init__(self, backbone: Backbone, options: FinetuneOptions, n_base_classes: int) -> None:
+        super().__init__(backbone, options, n_base_classes)
+        self.steps = options.steps
+        self.backbone_lr, self.head_lr = options.backbone_lr, options.head_lr
+
+    def predict(
+        self,
+        support: Float[Tensor, "task way shot c h w"],
+        query: Float[Tensor, "task m c h w"],
+    ) -> Float[Tensor, "task m way"]:
+        """Logits of each query; tasks are adapted to one after the other."""
+        pairs = zip(support, query, strict=True)
+        return torch.stack([self._answer(task, queries) for task, queries in pairs])
+
+    def _answer(
+        self, support: Float[Tensor, "way shot c h w"], query: Float[Tensor, "m c h w"]
+    ) -> Float[Tensor, "m way"]:
+        network, head = self._adapt(support)
+        with torch.no_grad():
+            return linear(self._features(network, query), *head)
+
+    def _adapt(
+        self, support: Float[Tensor, "way shot c h w"]
+    ) -> tuple[dict[str, Tensor], list[Tensor]]:
+        """The backbone's weights and the classifier after training on a task's support."""
+        way, shot = support.shape[:2]
+        images = support.flatten(0, 1)
+        labels = torch.arange(way, device=images.device).repeat_interleave(shot)
+        network = self._copied_weights()
+        with torch.no_grad():
+            frozen = None if network else self._features(network, images)
+        with torch.enable_grad():
+            head = self._initial_head(way)
+            descent = _Descent([(list(network.values()), self.backbone_lr), (head, self.head_lr)])
+            for step in range(self.steps):
+                features = frozen if frozen is not None else self._features(network, images)
+                loss = cross_entropy(linear(features, *head), labels)
+                descent.step(loss, (1 + math.cos(math.pi * step / self.steps)) / 2)
+        return network, head
+
+    def _copied_weights(self) -> dict[str, Tensor]:
+        """The backbone's weights, to be changed; none where it is not to change."""
+        if self.backbone_lr == 0:
+            return {}
+        named = self.backbone.named_parameters()
+        return {name: weight.detach().clone().requires_grad_() for name, weight in named}
+
+    def _initial_head(self, way: int) -> list[Tensor]:
+        """Weights of 1 and a bias of 0, for each class of a task."""
+        like = self.classifier.weight
+        weight, bias = like.new_ones(way, self.backbone.feature_dim), like.new_zeros(way)
+        return [weight.requires_grad_(), bias.requires_grad_()]
+
+    def _features(self, network: dict[str, Tensor], images: Tensor) -> Tensor:
+        features = functional_call(self.backbone, network, (images,))
+        return normalize(at_least_float32(features), dim=-1)
+
+
+class _Descent:
+    """Gradient descent with momentum over groups of tensors, each with its rate."""
+
+    def __init__(self, groups: list[tuple[list[Tensor], float]]) -> None:
+        self.weights = [weight for group, _ in groups for weight in group]
+        self.rates = [rate for group, rate in groups for _ in group]
+        self.speeds = [torch.zeros_like(weight) for weight in self.weights]
+
+    def step(self, loss: Tensor, annealed: float) -> None:
+        """One step down ``loss``, at ``annealed`` times the rates."""
+        gradients = torch.autograd.grad(loss, self.weights)
+        with torch.no_grad():
+            moves = zip(self.weights, self.speeds, gradients, self.rates, strict=True)
+            for weight, speed, gradient, rate in moves:
+                speed.mul_(MOMENTUM).add_(gradient)
+                weight.sub_(annealed * rate * speed)

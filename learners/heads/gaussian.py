@@ -1,0 +1,44 @@
+"""Quadratic discriminant analysis (QDA): a Gaussian with a covariance of its own for each class.
+
+The covariance is the maximum-likelihood estimate shrunk towards the identity,
+(1 - shrinkage) * S + shrinkage * I, as scikit-learn's ``reg_param`` does: with fewer examples than
+features, and with one example above all, the estimate alone has no inverse.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
+from fsl_sweep.learners.heads.prototype import prototypes, squared_distances
+
+
+def log_densities(
+    support: Float[Tensor, "task way shot d"],
+    query: Float[Tensor, "task m d"],
+    shrinkage: float,
+) -> Float[Tensor, "task m way"]:
+    """Log density of each query under each class, up to a constant common to the classes.
+
+    Matrices are inverted in the space of a class's examples (Woodbury's identity): shot x shot
+    instead of d x d.
+
+    Args:
+        support: features.
+        query: features.
+        shrinkage: above 0, at most 1; at 1 the nearest class mean is the likeliest class.
+    """
+    with full_precision(query.device):
+        support, query = at_least_float32(support), at_least_float32(query)
+        means = prototypes(support)
+        spread = support - means[:, :, None]  # [task, way, shot, d]
+        ratio = (1 - shrinkage) / (shrinkage * support.shape[2])
+        gram = torch.eye(support.shape[2], dtype=support.dtype, device=support.device)
+        gram = gram + ratio * spread @ spread.transpose(-1, -2)  # [task, way, shot, shot]
+        factor, _ = torch.linalg.cholesky_ex(gram)
+        along = spread @ query[:, None].transpose(-1, -2) - spread @ means[..., None]
+        inner = torch.linalg.solve_triangular(factor, along, upper=False)
+        explained = ratio * inner.square().sum(dim=2).transpose(-1, -2)  # [task, m, way]
+        distances = (squared_distances(query, means) - explained) / shrinkage
+        volume = 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)  # [task, way]
+        return -(distances + volume[:, None]) / 2

@@ -1,0 +1,63 @@
+"""A slow but sure guess at the active constraints of the dual of the multi-class SVM.
+
+Mehrotra's predictor-corrector method ("On the Implementation of a Primal-Dual Interior Point
+Method"; Nocedal and Wright, "Numerical Optimization", section 16.6), started at a point that is
+feasible in primal and dual, where it stays. It is for the tasks on which exchanging active
+constraints from a cheaper guess goes round in circles: features of few dimensions and large norm.
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from fsl_sweep.learners.heads.active_set import Face, Problem
+
+_MAX_STEPS = 40
+_GAP = 1e-17  # relative to the first
+_TO_THE_BOUNDARY = 0.99
+
+
+def guess_free_surely(problem: Problem) -> Bool[Tensor, "B m n"]:
+    """Where the solution of ``problem`` is below its bound; every row has such an entry."""
+    hessian, targets, bound = problem
+    limit = bound.amax((-2, -1), keepdim=True)
+    everywhere = torch.ones_like(targets, dtype=torch.bool)
+    slack = (limit / targets.shape[-1]).expand_as(targets)  # row sums of bound - slack vanish
+    slope = targets - hessian @ (bound - slack)
+    spread = (slope.amax(-1, keepdim=True) - slope.amin(-1, keepdim=True)).clamp_min(1)
+    multiplier = slope - slope.amin(-1, keepdim=True) + spread
+    first = (slack * multiplier).mean((-2, -1), keepdim=True)
+    for _ in range(_MAX_STEPS):
+        products = slack * multiplier
+        gap = products.mean((-2, -1), keepdim=True)
+        if (gap <= _GAP * first).all():
+            break
+        face = Face.of(hessian, everywhere, multiplier / slack)
+        d_slack, d_multiplier = _direction(face, slack, multiplier, products)
+        length = _longest(slack, d_slack, multiplier, d_multiplier)
+        ahead = (slack + length * d_slack) * (multiplier + length * d_multiplier)
+        centring = (ahead.mean((-2, -1), keepdim=True) / gap) ** 3
+        products = products + d_slack * d_multiplier - centring * gap
+        d_slack, d_multiplier = _direction(face, slack, multiplier, products)
+        length = _TO_THE_BOUNDARY * _longest(slack, d_slack, multiplier, d_multiplier)
+        going = gap > _GAP * first  # the rest is where rounding would begin to tell
+        slack = torch.where(going, slack + length * d_slack, slack)
+        multiplier = torch.where(going, multiplier + length * d_multiplier, multiplier)
+    free = ~(slack / limit <= multiplier)  # multipliers count in units of the targets
+    return free | ~free.any(-1, keepdim=True)
+
+
+def _direction(
+    face: Face, slack: Tensor, multiplier: Tensor, products: Tensor
+) -> tuple[Float[Tensor, "B m n"], Float[Tensor, "B m n"]]:
+    """Changes of slack and multiplier that would make their products smaller by ``products``."""
+    change, _ = face.solve(products / slack, torch.zeros_like(slack[..., 0]))
+    return -change, (multiplier * change - products) / slack
+
+
+def _longest(
+    slack: Tensor, d_slack: Tensor, multiplier: Tensor, d_multiplier: Tensor
+) -> Float[Tensor, "B 1 1"]:
+    """The longest common step, at most 1, that leaves both positive."""
+    rate = torch.maximum(-d_slack / slack, -d_multiplier / multiplier)
+    return 1 / rate.amax((-2, -1), keepdim=True).clamp_min(1)

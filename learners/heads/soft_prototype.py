@@ -1,0 +1,42 @@
+"""Prototypes that the queries have a part in, each by its probability of being of the class.
+
+Kye et al., "Meta-Learned Confidence for Few-shot Learning" (arXiv 2002.12017), equations 5 and 6,
+without learned parameters, as the released code of MetaDelta does (arXiv 2102.10744): unit-norm
+features, a softmax over negative squared distances to unit-norm prototypes, ten refinements.
+"""
+
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
+from fsl_sweep.learners.heads.prototype import squared_distances
+
+ROUNDS = 10
+
+
+def soft_prototype_probabilities(
+    support: Float[Tensor, "task way shot d"],
+    query: Float[Tensor, "task m d"],
+    rounds: int = ROUNDS,
+) -> Float[Tensor, "task m way"]:
+    """Probability of each class of a task for each query; it depends on the other queries.
+
+    Args:
+        support: features, of any norm.
+        query: features, of any norm.
+        rounds: refinements of the prototypes; 0 gives those of the support alone.
+    """
+    with full_precision(query.device):
+        support = normalize(at_least_float32(support), dim=-1)
+        query = normalize(at_least_float32(query), dim=-1)
+        total = support.sum(dim=2)  # [task, way, d]
+        chances = _probabilities(query, total)
+        for _ in range(rounds):
+            # The mean of support and weighted queries; its length does not matter.
+            chances = _probabilities(query, total + chances.transpose(-1, -2) @ query)
+        return chances
+
+
+def _probabilities(query: Tensor, towards: Tensor) -> Float[Tensor, "task m way"]:
+    return (-squared_distances(query, normalize(towards, dim=-1))).softmax(dim=-1)

@@ -1,0 +1,105 @@
+"""MetaDelta: an ensemble of encoders, each answering by soft prototypes.
+
+Chen et al., "MetaDelta: A Meta-Learning System for Few-shot Image Classification" (arXiv
+2102.10744), the first place of "Advances in MetaDL: AAAI 2021 challenge and workshop", section 4.4:
+four encoders, each trained as a classifier of all base classes. The paper combines their
+probabilities by a classifier trained on validation tasks; here they are averaged, because what is
+measured on validation tasks must not have been trained on them.
+"""
+
+from typing import Any, ClassVar, final
+
+import torch
+from jaxtyping import Float
+from pydantic import PositiveFloat, PositiveInt, field_validator
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, normalize
+
+from fsl_sweep.learners.backbones.base import Backbone
+from fsl_sweep.learners.base import EmbeddingLearner, TrainsOn
+from fsl_sweep.learners.batches import LabelledBatch
+from fsl_sweep.learners.heads.precision import at_least_float32
+from fsl_sweep.learners.heads.soft_prototype import soft_prototype_probabilities
+from fsl_sweep.learners.options import Options
+from fsl_sweep.orchestrator.errors import UserError
+
+
+class MetaDeltaOptions(Options):
+    """Options of `MetaDelta`.
+
+    Attributes:
+        encoders: how many of the trial's backbone there are, with weights of their own; or the
+            names and options of the backbones that there are beside it.
+        scale: multiplies the logits over base classes in training.
+    """
+
+    encoders: PositiveInt | list[dict[str, Any]] = 4
+    scale: PositiveFloat = 10.0
+
+    @field_validator("encoders")
+    @classmethod
+    def _known(cls, value: int | list[dict[str, Any]]) -> int | list[dict[str, Any]]:
+        for spec in value if isinstance(value, list) else []:
+            try:
+                _resolved(spec)
+            except UserError as error:
+                raise ValueError(str(error)) from None
+        return value
+
+
+@final
+class MetaDelta(EmbeddingLearner[LabelledBatch]):
+    """Logits are logarithms of the mean of the encoders' probabilities.
+
+    It is transductive: the queries of a task have a part in its prototypes.
+    """
+
+    Options = MetaDeltaOptions
+    trains_on: ClassVar[TrainsOn] = "batches"
+
+    def __init__(self, backbone: Backbone, options: MetaDeltaOptions, n_base_classes: int) -> None:
+        super().__init__(backbone, options, n_base_classes)
+        encoders = [backbone, *_others(backbone, options)]
+        self.backbones = nn.ModuleList(encoders)
+        self.widths = [encoder.feature_dim for encoder in encoders]
+        self.classifiers = nn.ModuleList(nn.Linear(w, n_base_classes) for w in self.widths)
+        self.scale = options.scale
+
+    def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
+        """Unit-norm features of every encoder, side by side."""
+        features = [normalize(at_least_float32(one(images)), dim=-1) for one in self.backbones]
+        return torch.cat(features, dim=-1)
+
+    def head(
+        self,
+        support: Float[Tensor, "task way shot d"],
+        query: Float[Tensor, "task m d"],
+    ) -> Float[Tensor, "task m way"]:
+        """Logits of each query for each class of its task."""
+        pairs = zip(support.split(self.widths, -1), query.split(self.widths, -1), strict=True)
+        return torch.stack([soft_prototype_probabilities(*pair) for pair in pairs]).mean(0).log()
+
+    def training_loss(self, batch: LabelledBatch) -> Float[Tensor, ""]:
+        """Sum over the encoders of the mean cross-entropy: each is trained as if alone."""
+        features = self.embed(batch.images).split(self.widths, dim=-1)
+        pairs = zip(self.classifiers, features, strict=True)
+        losses = [cross_entropy(self.scale * one(part), batch.labels) for one, part in pairs]
+        return torch.stack(losses).sum()
+
+
+def _others(backbone: Backbone, options: MetaDeltaOptions) -> list[Backbone]:
+    """The encoders beside the trial's backbone, with fresh weights."""
+    if isinstance(options.encoders, int):
+        cls, copies = type(backbone), options.encoders - 1
+        return [cls(backbone.options, backbone.image_shape) for _ in range(copies)]
+    resolved = [_resolved(spec) for spec in options.encoders]
+    return [cls(given, backbone.image_shape) for cls, given in resolved]
+
+
+def _resolved(spec: dict[str, Any]) -> tuple[Any, Any]:
+    """Class and options of a named backbone."""
+    # Imported late: the catalogue of learners, which this module is part of, is beneath it.
+    from fsl_sweep.learners.building import resolve
+    from fsl_sweep.learners.catalogue import BACKBONES
+
+    return resolve(BACKBONES, spec)

@@ -1,0 +1,106 @@
+"""PT-MAP: power transform, then class centres found together with the queries' classes.
+
+Hu, Gripon, Pateux, "Leveraging the Feature Distribution in Transfer-based Few-Shot Learning" (arXiv
+2006.03806), equation 1 and algorithm 1; the second place of "Advances in MetaDL: AAAI 2021
+challenge and workshop", section 4.4. Hyperparameters are those of the authors' released code. Its
+reduction of the features by a QR decomposition is a rotation, and is left out.
+"""
+
+from typing import Annotated, final
+
+import torch
+from jaxtyping import Float
+from pydantic import Field, NonNegativeInt, PositiveFloat
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from fsl_sweep.learners.backbones.base import Backbone
+from fsl_sweep.learners.base import EmbeddingLearner
+from fsl_sweep.learners.batches import LabelledBatch
+from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
+from fsl_sweep.learners.heads.prototype import squared_distances
+from fsl_sweep.learners.heads.transport import Transport, transport
+from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
+
+_EPSILON = 1e-6
+
+
+class PtMapOptions(PretrainedOptions):
+    """Options of `PtMap`.
+
+    Attributes:
+        scale: multiplies the logits over base classes in training.
+        power: exponent beta of the transform.
+        lam: lambda of the transport: the larger, the harder the assignment.
+        rate: alpha, how far a centre moves towards its new estimate.
+        rounds: moves of the centres.
+    """
+
+    power: PositiveFloat = 0.5
+    lam: PositiveFloat = 10.0
+    rate: Annotated[float, Field(gt=0, le=1)] = 0.2
+    rounds: NonNegativeInt = 20
+
+
+@final
+class PtMap(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
+    """Logits are logarithms of the transport plan from a task's queries to its class centres.
+
+    It is transductive: it sees all queries of a task together, and takes each class to be as
+    frequent among them as any other. A task that cannot be solved has NaN logits.
+    """
+
+    Options = PtMapOptions
+
+    def __init__(self, backbone: Backbone, options: PtMapOptions, n_base_classes: int) -> None:
+        super().__init__(backbone, options, n_base_classes)
+        self.power, self.lam = options.power, options.lam
+        self.rate, self.rounds = options.rate, options.rounds
+
+    def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
+        """Features of the backbone, as they are."""
+        return self.backbone(images)
+
+    @torch.no_grad()
+    def head(
+        self,
+        support: Float[Tensor, "task way shot d"],
+        query: Float[Tensor, "task m d"],
+    ) -> Float[Tensor, "task m way"]:
+        """Logits of each query for each class of its task; not differentiable."""
+        with full_precision(query.device):
+            tasks, way, shot = support.shape[:3]
+            examples = prepared(support.flatten(1, 2), self.power).view(tasks, way, shot, -1)
+            queries = prepared(query, self.power)
+            centres = examples.mean(dim=2)
+            found = self._transport(queries, centres, None)
+            for _ in range(self.rounds):
+                shares = found.solution.value
+                sums = examples.sum(dim=2) + shares.transpose(-1, -2) @ queries
+                estimate = sums / (shot + shares.sum(dim=1))[..., None]
+                centres = centres + self.rate * (estimate - centres)
+                found = self._transport(queries, centres, found.potentials)
+            return found.solution.value.clamp_min(torch.finfo(queries.dtype).tiny).log()
+
+    def _transport(
+        self,
+        queries: Float[Tensor, "task m d"],
+        centres: Float[Tensor, "task way d"],
+        start: Float[Tensor, "task way"] | None,
+    ) -> Transport:
+        """How much of each query each class gets: 1 a query, the same amount a class."""
+        cost = squared_distances(queries, centres)
+        rows, columns = torch.ones_like(cost[:, :, 0]), torch.ones_like(cost[:, 0])
+        return transport(cost, rows, columns * cost.shape[1] / cost.shape[2], self.lam, start)
+
+
+def prepared(features: Float[Tensor, "task m d"], power: float) -> Float[Tensor, "task m d"]:
+    """Features after the power transform, of unit norm, less their mean, of unit norm again.
+
+    The transform makes the skewed distribution of features after a ReLU more like a Gaussian. It is
+    defined from 0 up; a negative feature is transformed as its absolute value, and stays negative.
+    """
+    features = at_least_float32(features)
+    grown = (features.abs() + _EPSILON).pow(power)
+    unit = normalize(torch.where(features < 0, -grown, grown), dim=-1)
+    return normalize(unit - unit.mean(dim=1, keepdim=True), dim=-1)

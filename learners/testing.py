@@ -1,0 +1,251 @@
+"""What every learner must do: a conformance suite for third parties' learners, and for ours.
+
+Subclass it in a test module and say which learner it is about; pytest collects the tests::
+
+    class TestMine(LearnerContract):
+        learner = MyLearner
+"""
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, get_args
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from fsl_sweep.learners.backbones.conv4 import Conv4, Conv4Options
+from fsl_sweep.learners.base import (
+    AdaptationLearner,
+    EmbeddingLearner,
+    EpisodeBatch,
+    LabelledBatch,
+    Learner,
+    TrainsOn,
+)
+from fsl_sweep.learners.options import Options
+
+IMAGE_SHAPE = (1, 16, 16)
+BASE_CLASSES = 6
+TASKS, QUERIES = 2, 3
+
+
+class LearnerContract:
+    """Subclass it and set ``learner``; pytest runs the rest, on small random images.
+
+    A support is ``[task, way, shot, c, h, w]`` and the logits ``[task, query, way]``. Learners that
+    answer one number of ways alone say so by `Learner.fixed_way`.
+
+    Attributes:
+        learner: what is tried.
+        options: its options; what is left out has its default.
+        follows_classes: whether permuting the classes of a task permutes its logits. One whose
+            classifier starts at weights that differ from class to class sets it to False.
+        answers_alone: whether the logits of a query do not depend on the other queries. A
+            transductive learner sets it to False.
+        tolerance: how far float32 may be from float64, relative to the largest logit.
+    """
+
+    learner: ClassVar[type[Learner[Any]]]
+    options: ClassVar[Mapping[str, Any]] = {}
+    follows_classes: ClassVar[bool] = True
+    answers_alone: ClassVar[bool] = True
+    tolerance: ClassVar[float] = 1e-3
+
+    def test_is_one_of_the_two_kinds_and_declares_what_it_trains_on(self) -> None:
+        """It embeds or it adapts, has options, and trains on episodes or on batches."""
+        assert issubclass(self.learner, EmbeddingLearner) != issubclass(
+            self.learner, AdaptationLearner
+        )
+        assert issubclass(self.learner.Options, Options)
+        assert self.learner.trains_on in get_args(TrainsOn)
+        assert self._build().training
+
+    def test_training_loss_is_a_finite_number_with_gradients(self) -> None:
+        """A scalar; its gradient reaches some weights and is finite."""
+        for batch in self._training_batches():
+            learner = self._build()
+            loss = learner.training_loss(batch)
+            assert loss.shape == ()
+            assert loss.isfinite()
+            loss.backward()
+            slopes = [p.grad for p in learner.parameters() if p.grad is not None]
+            assert all(slope.isfinite().all() for slope in slopes)
+            assert any(slope.any() for slope in slopes)
+
+    def test_logits_are_finite_with_a_row_a_query_and_a_column_a_class(self) -> None:
+        """In tasks of several ways and shots, one shot among them."""
+        learner = self._ready()
+        for support, query in self._tasks():
+            logits = _answer(learner, support, query)
+            assert logits.shape == (TASKS, query.shape[1], support.shape[1])
+            assert logits.isfinite().all()
+            assert not logits.requires_grad
+
+    def test_the_order_within_a_class_does_not_matter(self) -> None:
+        """Support examples of a class may come in any order."""
+        learner = self._ready().double()
+        for support, query in self._tasks(torch.float64):
+            turned = support.flip(2)
+            _close(_answer(learner, turned, query), _answer(learner, support, query), 1e-6)
+
+    def test_permuted_classes_permute_the_logits(self) -> None:
+        """No class is special."""
+        if self.follows_classes:
+            learner = self._ready().double()
+            for support, query in self._tasks(torch.float64):
+                order = torch.roll(torch.arange(support.shape[1]), 1)
+                expected = _answer(learner, support, query)[..., order]
+                _close(_answer(learner, support[:, order], query), expected, 1e-6)
+
+    def test_permuted_queries_permute_the_logits(self) -> None:
+        """Nothing is read from the place of a query."""
+        learner = self._ready().double()
+        for support, query in self._tasks(torch.float64):
+            order = torch.roll(torch.arange(query.shape[1]), 2)
+            expected = _answer(learner, support, query)[:, order]
+            _close(_answer(learner, support, query[:, order]), expected, 1e-6)
+
+    def test_tasks_do_not_see_each_other(self) -> None:
+        """The logits of a task are the same in any company."""
+        learner = self._ready().double()
+        for support, query in self._tasks(torch.float64):
+            together = _answer(learner, support, query)
+            for task in range(TASKS):
+                alone = _answer(learner, support[task, None], query[task, None])
+                _close(alone[0], together[task], 1e-6)
+
+    def test_queries_do_not_see_each_other(self) -> None:
+        """The logits of a query are the same in any company."""
+        if self.answers_alone:
+            learner = self._ready().double()
+            for support, query in self._tasks(torch.float64):
+                together = _answer(learner, support, query)
+                _close(_answer(learner, support, query[:, :1]), together[:, :1], 1e-6)
+
+    def test_equal_seeds_give_equal_answers(self) -> None:
+        """Twice the same learner, and another of the same seed; nothing is drawn globally."""
+        learner, twin = self._ready(), self._ready()
+        for support, query in self._tasks():
+            before = torch.get_rng_state()
+            first = _answer(learner, support, query)
+            assert torch.equal(torch.get_rng_state(), before)
+            assert torch.equal(_answer(learner, support, query), first)
+            assert torch.equal(_answer(twin, support, query), first)
+
+    def test_answering_changes_nothing(self) -> None:
+        """Weights, buffers and gradients stay as they are."""
+        learner = self._ready()
+        before = {name: value.clone() for name, value in learner.state_dict().items()}
+        for support, query in self._tasks():
+            _answer(learner, support, query)
+        after = learner.state_dict()
+        assert before.keys() == after.keys()
+        assert all(torch.equal(before[name], after[name]) for name in before)
+
+    def test_a_saved_learner_answers_as_before(self) -> None:
+        """All that an answer depends on is in the state, which a snapshot file can hold."""
+        learner, other = self._ready(), self._build(seed=1).eval()
+        saved = safetensors.torch.save(
+            {name: value.contiguous() for name, value in learner.state_dict().items()}
+        )
+        other.load_state_dict(safetensors.torch.load(saved))
+        for support, query in self._tasks():
+            assert torch.equal(_answer(other, support, query), _answer(learner, support, query))
+
+    def test_a_pool_embedded_once_gives_the_same_answers(self) -> None:
+        """Features of a whole pool, gathered, answer as the images of each task would."""
+        learner = self._ready().double()
+        if isinstance(learner, EmbeddingLearner):
+            for support, query in self._tasks(torch.float64):
+                pool = torch.cat([query.flatten(0, 1), support.flatten(0, 2)]).flip(0)
+                with torch.inference_mode():
+                    features = learner.embed(pool).flip(0)
+                    queries = features[: TASKS * query.shape[1]].view(*query.shape[:2], -1)
+                    examples = features[TASKS * query.shape[1] :].view(*support.shape[:3], -1)
+                    found = learner.head(examples, queries)
+                _close(found, _answer(learner, support, query), 1e-6)
+
+    def test_float32_is_close_to_float64(self) -> None:
+        """Single precision is enough."""
+        learner = self._ready()
+        exact = copy.deepcopy(learner).double()
+        for support, query in self._tasks():
+            expected = _answer(exact, support.double(), query.double())
+            _close(_answer(learner, support, query).double(), expected, self.tolerance)
+
+    def test_a_support_that_is_not_a_number_is_not_answered_silently(self) -> None:
+        """NaN in the support: the task's logits or an error say so; other tasks are answered."""
+        learner = self._ready()
+        for support, query in self._tasks():
+            support[0, 0, 0] = torch.nan
+            try:
+                logits = _answer(learner, support, query)
+            except ValueError:
+                continue
+            assert logits[0].isnan().any()
+            assert logits[1:].isfinite().all()
+
+    def _build(self, seed: int = 0) -> Learner[Any]:
+        """A learner on a small network, its weights drawn from ``seed``."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            backbone = Conv4(Conv4Options(width=8), IMAGE_SHAPE)
+            return self.learner(backbone, self._options(), BASE_CLASSES)
+
+    def _ready(self) -> Learner[Any]:
+        """One in evaluation mode whose batch norm has seen some images."""
+        learner = self._build()
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.manual_seed(0)
+            for module in learner.modules():
+                if isinstance(module, Conv4):
+                    module(_images(64, seed=9))
+        return learner.eval()
+
+    def _options(self) -> Options:
+        return self.learner.Options.model_validate(dict(self.options))
+
+    def _ways(self) -> tuple[int, ...]:
+        only = self.learner.fixed_way(self._options())
+        return (2, 5) if only is None else (only,)
+
+    def _tasks(self, dtype: torch.dtype = torch.float32) -> Iterator[tuple[Tensor, Tensor]]:
+        """Support and query images of tasks of several ways and shots; classes are separate."""
+        for way in self._ways():
+            centres = 2 * _images(TASKS, way, 1, seed=way)
+            for shot in (1, 3):
+                support = centres + _images(TASKS, way, shot, seed=shot)
+                query = centres + _images(TASKS, way, QUERIES, seed=4)
+                yield support.to(dtype), query.flatten(1, 2).to(dtype)
+
+    def _training_batches(self) -> Iterator[EpisodeBatch | LabelledBatch]:
+        """One of each kind that the learner trains on."""
+        if "batches" in self.learner.trains_on:
+            yield LabelledBatch(_images(12, seed=1), torch.arange(12) % BASE_CLASSES)
+        if "episodes" in self.learner.trains_on:
+            way = self._ways()[-1]
+            yield EpisodeBatch(_images(2, way, 2, seed=1), _images(2, way, 3, seed=2))
+
+
+def _images(*shape: int, seed: int) -> Tensor:
+    draws = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, *IMAGE_SHAPE, generator=draws)
+
+
+def _answer(learner: Learner[Any], support: Tensor, query: Tensor) -> Tensor:
+    """Logits of each query, in the way that the learner's kind is measured."""
+    if isinstance(learner, AdaptationLearner):
+        return learner.predict(support, query)
+    assert isinstance(learner, EmbeddingLearner)
+    embed: Callable[[Tensor], Tensor] = learner.embed
+    with torch.inference_mode():
+        examples = embed(support.flatten(0, 2)).view(*support.shape[:3], -1)
+        return learner.head(examples, embed(query.flatten(0, 1)).view(*query.shape[:2], -1))
+
+
+def _close(found: Tensor, expected: Tensor, tolerance: float) -> None:
+    """Equal up to ``tolerance`` times the largest logit expected."""
+    torch.testing.assert_close(
+        found, expected, rtol=0, atol=tolerance * float(expected.abs().max().clamp_min(1e-3))
+    )

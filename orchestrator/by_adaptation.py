@@ -1,0 +1,56 @@
+"""Measuring a learner that adapts: each task on its images, a few tasks at a time.
+
+Every task has weights of its own, so no feature can be shared between tasks.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from fsl_sweep.datasets.episodes import Episodes
+from fsl_sweep.learners.base import AdaptationLearner
+from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.images import PoolImages
+from fsl_sweep.orchestrator.records import Measure, TaskScores, TaskSet
+
+# Support and query images of the tasks that are adapted together; bounds memory.
+_IMAGES_AT_ONCE = 1024
+
+
+def measure_by_adaptation(
+    learner: AdaptationLearner[Any],
+    images: PoolImages,
+    group: Mapping[tuple[Measure, TaskSet], Episodes],
+) -> dict[tuple[Measure, TaskSet], TaskScores]:
+    """Per-task results on episodes of one pool, of a learner in evaluation mode.
+
+    Raises:
+        BadData: the tasks differ in their number of classes or examples.
+    """
+    # Not inference mode: its tensors could not be differentiated by the adaptation.
+    with torch.no_grad():
+        return {key: _score(learner, images, episodes) for key, episodes in group.items()}
+
+
+def _score(learner: AdaptationLearner[Any], images: PoolImages, episodes: Episodes) -> TaskScores:
+    tasks, way, shot = episodes.support.shape
+    queries = episodes.query.shape[2]
+    if min(episodes.support.min(), episodes.query.min()) < 0:
+        raise BadData(
+            f"A {type(learner).__name__} is measured on tasks of one shape; these tasks have "
+            "different numbers of classes or examples."
+        )
+    step = max(1, _IMAGES_AT_ONCE // (way * (shot + queries)))
+    target = torch.arange(way, device=images.device).repeat_interleave(queries)
+    correct: list[np.ndarray] = []
+    for start in range(0, tasks, step):
+        chosen = slice(start, start + step)
+        support = images.normalised(images.unit(episodes.support[chosen]))
+        query = images.normalised(images.unit(episodes.query[chosen])).flatten(1, 2)
+        predicted = learner.predict(support, query).argmax(dim=-1)  # [task, way * query]
+        correct.append((predicted == target).sum(dim=1).cpu().numpy())
+    return TaskScores(
+        np.concatenate(correct).astype(np.int64), np.full(tasks, way * queries, np.int64)
+    )

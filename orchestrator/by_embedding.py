@@ -1,0 +1,73 @@
+"""Measuring an embedding learner: each image once, and the tasks in feature space.
+
+An image appears in dozens of tasks, so this costs little more than embedding the pools (measured in
+``benchmarks/``), and gives the predictions that embedding each episode for itself gives.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fsl_sweep.datasets.episodes import Episodes
+from fsl_sweep.learners.base import EmbeddingLearner
+from fsl_sweep.orchestrator.images import PoolImages
+from fsl_sweep.orchestrator.records import Measure, TaskScores, TaskSet
+
+IMAGES_AT_ONCE = 512
+# Query features gathered at once, in floats: bounds memory at about 128 MB.
+_FLOATS_AT_ONCE = 2**25
+
+
+def measure_by_embedding(
+    learner: EmbeddingLearner[Any],
+    images: PoolImages,
+    group: Mapping[tuple[Measure, TaskSet], Episodes],
+) -> dict[tuple[Measure, TaskSet], TaskScores]:
+    """Per-task results on episodes of one pool, of a learner in evaluation mode."""
+    with torch.inference_mode():
+        features, row_of = _embed(learner, images, group.values())
+        return {key: _score(learner, features, row_of, e) for key, e in group.items()}
+
+
+def _embed(
+    learner: EmbeddingLearner[Any], images: PoolImages, episodes: Iterable[Episodes]
+) -> tuple[Tensor, np.ndarray]:
+    """Features ``[M, d]`` of every image that the tasks touch, and each pool index's row."""
+    touched = [np.unique(part) for e in episodes for part in (e.support, e.query)]
+    indices = np.unique(np.concatenate(touched))
+    indices = indices[indices >= 0]
+    parts = [
+        learner.embed(images.normalised(images.unit(indices[start : start + IMAGES_AT_ONCE])))
+        for start in range(0, len(indices), IMAGES_AT_ONCE)
+    ]
+    row_of = np.full(images.pool.images.shape[0], -1, np.int64)
+    row_of[indices] = np.arange(len(indices))
+    return torch.cat(parts).float(), row_of
+
+
+def _score(
+    learner: EmbeddingLearner[Any], features: Tensor, row_of: np.ndarray, episodes: Episodes
+) -> TaskScores:
+    tasks, way, shot = episodes.support.shape
+    query = episodes.query.shape[2]
+    per_task = way * (shot + query) * features.shape[1]
+    step = max(1, _FLOATS_AT_ONCE // per_task)
+    target = torch.arange(way, device=features.device).repeat_interleave(query)
+    correct: list[np.ndarray] = []
+    for start in range(0, tasks, step):
+        chosen = slice(start, start + step)
+        support = _gather(features, row_of[episodes.support[chosen]])
+        queries = _gather(features, row_of[episodes.query[chosen]]).flatten(1, 2)
+        predicted = learner.head(support, queries).argmax(dim=-1)  # [task, way * query]
+        correct.append((predicted == target).sum(dim=1).cpu().numpy())
+    return TaskScores(
+        np.concatenate(correct).astype(np.int64), np.full(tasks, way * query, np.int64)
+    )
+
+
+def _gather(features: Tensor, rows: np.ndarray) -> Tensor:
+    index = torch.from_numpy(rows).to(features.device)
+    return features[index]

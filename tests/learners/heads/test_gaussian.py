@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+import torch
+from scipy.special import softmax
+from scipy.stats import multivariate_normal
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+
+from fsl_sweep.learners.heads.gaussian import log_densities
+
+
+def features(way, shot, d, seed=0, tasks=2):
+    draws = torch.Generator().manual_seed(seed)
+    support = torch.randn(tasks, way, shot, d, generator=draws, dtype=torch.float64)
+    return support, torch.randn(tasks, 6, d, generator=draws, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("shrinkage", [0.05, 0.5, 1.0])
+@pytest.mark.parametrize(("way", "shot", "d"), [(2, 8, 3), (3, 1, 5), (5, 4, 20)])
+def test_densities_are_those_of_the_gaussians_of_scipy(way, shot, d, shrinkage):
+    support, query = features(way, shot, d)
+    found = log_densities(support, query, shrinkage).numpy()
+    for task in range(2):
+        columns = []
+        for examples in support[task].numpy():
+            centred = examples - examples.mean(axis=0)
+            covariance = (1 - shrinkage) * centred.T @ centred / shot + shrinkage * np.eye(d)
+            model = multivariate_normal(examples.mean(axis=0), covariance)
+            columns.append(model.logpdf(query[task].numpy()))
+        expected = np.stack(columns, axis=1)
+        difference = found[task] - expected
+        # The constant that is left out is the same for all classes and queries.
+        np.testing.assert_allclose(difference, np.full_like(difference, difference[0, 0]), 1e-8)
+
+
+@pytest.mark.parametrize("shrinkage", [0.1, 0.7])
+def test_posteriors_are_those_of_scikit_learn(shrinkage):
+    support, query = features(3, 10, 4)
+    found = log_densities(support, query, shrinkage).numpy()
+    for task in range(2):
+        model = QuadraticDiscriminantAnalysis(reg_param=shrinkage)
+        model.fit(support[task].reshape(-1, 4).numpy(), np.arange(3).repeat(10))
+        expected = model.predict_proba(query[task].numpy())
+        np.testing.assert_allclose(softmax(found[task], axis=1), expected, atol=0.03)
+        if model_divides_by_count():
+            np.testing.assert_allclose(softmax(found[task], axis=1), expected, rtol=1e-7)
+
+
+def model_divides_by_count():
+    """Older releases of scikit-learn divide the scatter by one less than the examples."""
+    model = QuadraticDiscriminantAnalysis(store_covariance=True)
+    model.fit(np.array([[0.0], [2.0], [5.0], [9.0]]), [0, 0, 1, 1])
+    return np.isclose(model.covariance_[0][0, 0], 1.0)
+
+
+def test_full_shrinkage_and_one_shot_give_the_nearest_mean():
+    for support, query in (features(4, 3, 5), features(4, 1, 5, seed=1)):
+        shot = support.shape[2]
+        predicted = log_densities(support, query, 1.0 if shot > 1 else 0.3).argmax(dim=-1)
+        assert torch.equal(predicted, torch.cdist(query, support.mean(dim=2)).argmin(dim=-1))
+
+
+def test_gradients_with_more_features_than_examples():
+    support, query = (part.requires_grad_() for part in features(2, 2, 4, tasks=1))
+    assert torch.autograd.gradcheck(lambda s, q: log_densities(s, q, 0.4), (support, query))

@@ -1,0 +1,91 @@
+"""Every learner of the catalogue passes the contract; one added later is covered by its name."""
+
+import pytest
+import torch
+
+from fsl_sweep.learners.backbones.base import Backbone
+from fsl_sweep.learners.catalogue import LEARNERS
+from fsl_sweep.learners.episodic import EpisodicLearner
+from fsl_sweep.learners.protonet import ProtonetOptions
+from fsl_sweep.learners.testing import LearnerContract
+
+# Transductive heads see the queries together; initial weights that were drawn tell classes apart.
+# A classifier whose outputs were meta-learned knows one class from another; batch norm by the
+# statistics of the batch lets the queries of a task see one another.
+META_LEARNED = {
+    "follows_classes": False,
+    "answers_alone": False,
+    "options": {"inner_steps": 2, "inner_steps_test": 4},
+}
+FLAGS = {
+    "finetune": {"options": {"steps": 5}},
+    "fomaml": META_LEARNED,
+    "maml": META_LEARNED,
+    "metadelta": {"answers_alone": False, "options": {"encoders": 2}},
+    "pt-map": {"answers_alone": False, "tolerance": 1e-2, "options": {"rounds": 5}},
+    "transfer": {"follows_classes": False},
+}
+
+for _name in LEARNERS.names():
+    _members = {"learner": LEARNERS.find(_name).cls, **FLAGS.get(_name, {})}
+    _title = f"Test{_name.title().replace('-', '')}"
+    globals()[_title] = type(_title, (LearnerContract,), _members)
+
+
+class Careless(EpisodicLearner):
+    """Breaks what it is told to."""
+
+    Options = ProtonetOptions
+    fault = ""
+
+    def __init__(self, backbone: Backbone, options: ProtonetOptions, n_base_classes: int) -> None:
+        super().__init__(backbone, options, n_base_classes)
+        self.backbone = backbone
+        self.hidden = torch.randn(())
+
+    def embed(self, images):
+        features = self.backbone(images)
+        return features + features.mean(dim=0) if self.fault == "embed" else features
+
+    def head(self, support, query):
+        centres = support.mean(dim=2)
+        if self.fault == "order":
+            centres = support[:, :, 0]
+        if self.fault == "classes":
+            centres = centres + torch.arange(support.shape[1])[:, None]
+        if self.fault == "queries":
+            query = query - query.mean(dim=1, keepdim=True)
+        if self.fault == "tasks":
+            query = query - query.mean(dim=0, keepdim=True)
+        if self.fault == "draws":
+            query = query + torch.randn_like(query)
+        if self.fault == "state":
+            query = query + self.hidden
+        if self.fault == "precision":
+            query, centres = query.half().to(query), centres.half().to(centres)
+        logits = -torch.cdist(query, centres)
+        return logits.nan_to_num() if self.fault == "silent" else logits
+
+
+BREAKS = {
+    "order": LearnerContract.test_the_order_within_a_class_does_not_matter,
+    "classes": LearnerContract.test_permuted_classes_permute_the_logits,
+    "queries": LearnerContract.test_queries_do_not_see_each_other,
+    "tasks": LearnerContract.test_tasks_do_not_see_each_other,
+    "draws": LearnerContract.test_equal_seeds_give_equal_answers,
+    "state": LearnerContract.test_a_saved_learner_answers_as_before,
+    "embed": LearnerContract.test_a_pool_embedded_once_gives_the_same_answers,
+    "silent": LearnerContract.test_a_support_that_is_not_a_number_is_not_answered_silently,
+}
+
+
+def contract_of(fault):
+    broken = type("Broken", (Careless,), {"fault": fault})
+    return type("Contract", (LearnerContract,), {"learner": broken, "tolerance": 1e-5})()
+
+
+@pytest.mark.parametrize("fault", BREAKS)
+def test_the_contract_notices(fault):
+    BREAKS[fault](contract_of(""))
+    with pytest.raises(AssertionError):
+        BREAKS[fault](contract_of(fault))

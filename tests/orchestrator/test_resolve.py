@@ -1,0 +1,80 @@
+"""What a sweep file may ask of learners that train in stages or answer one number of ways."""
+
+import pytest
+from made import benchmark
+
+from fsl_sweep.datasets.tasks import ClassTasks
+from fsl_sweep.orchestrator.config import MetaStage, StagedTraining
+from fsl_sweep.orchestrator.errors import BadData, ConfigError
+from fsl_sweep.orchestrator.resolve import check_feasible, plan_sweep
+from fsl_sweep.orchestrator.sweepfile import load_sweep
+
+FILE = """
+name: tiny
+benchmark: {name: glyphs}
+episode: {way: WAY, shot: 1, query: 2}
+defaults: {backbone: {name: conv4}, epochs: 40}
+methods:
+  M: {learner: {name: LEARNER}, train: TRAIN}
+"""
+
+
+def planned(tmp_path, learner, train="{}", way=5):
+    text = FILE.replace("LEARNER", learner).replace("TRAIN", train).replace("WAY", str(way))
+    (tmp_path / "s.yaml").write_text(text)
+    return plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
+
+
+def mistake(tmp_path, *arguments, **options):
+    with pytest.raises(ConfigError) as caught:
+        planned(tmp_path, *arguments, **options)
+    return str(caught.value).removeprefix(f"{tmp_path}/")
+
+
+@pytest.mark.parametrize("name", ["fomaml", "maml"])
+def test_a_fixed_number_of_ways_must_be_that_of_training_and_evaluation(tmp_path, name):
+    assert mistake(tmp_path, name, "{way: 20}") == (
+        f"s.yaml: methods.M.train.way: {name} is built for 5-way tasks, which these 20-way tasks "
+        "are not; make the learner's way, train.way and episode.way equal"
+    )
+    assert mistake(tmp_path, name, way=3).startswith(
+        f"s.yaml: episode.way: M: {name} is built for 5-way tasks, which these 3-way tasks are not"
+    )
+    (trial,) = planned(tmp_path, f"{name}, way: 3", "{way: 3}", way=3).trials
+    assert trial.spec.learner.options["way"] == 3
+    planned(tmp_path, "protonet", "{way: 20}", way=3)
+
+
+def test_tasks_of_varying_ways_are_refused_before_anything_runs(tmp_path, monkeypatch):
+    train = "{way: 3, shot: 1, query: 2}"
+    fixed = planned(tmp_path, "fomaml, way: 3", train, way=3)
+    free = planned(tmp_path, "protonet", train, way=3)
+    check_feasible(fixed, benchmark())
+    monkeypatch.setattr(ClassTasks, "varying_ways", True)
+    with pytest.raises(BadData, match=r"M, base tasks: .* fomaml is built for 3-way tasks alone"):
+        check_feasible(fixed, benchmark())
+    check_feasible(free, benchmark())
+
+
+def test_a_staged_training_is_filled_in_and_checked(tmp_path):
+    (trial,) = planned(tmp_path, "meta-baseline", "{meta: {epochs: 10, shot: 1}}").trials
+    meta = MetaStage(epochs=10, way=5, shot=1, query=15, tasks_per_batch=4)
+    assert trial.spec.train == StagedTraining(batch_size=128, meta=meta)
+    (trial,) = planned(tmp_path, "meta-baseline").trials
+    assert trial.spec.train.meta.epochs == 30
+    assert mistake(tmp_path, "meta-baseline", "{meta: {epochs: 40}}") == (
+        "s.yaml: methods.M.train.meta.epochs: 40 of 40 epochs leave none for the stage before; "
+        "set fewer, or more 'epochs'"
+    )
+    assert mistake(tmp_path, "meta-baseline", "{way: 5}").startswith(
+        "s.yaml: methods.M.train.way: unknown key 'way'"
+    )
+    assert mistake(tmp_path, "meta-baseline", "{meta: {epoch: 3}}").startswith(
+        "s.yaml: methods.M.train.meta.epoch: unknown key 'epoch'; did you mean 'epochs'?"
+    )
+
+
+def test_the_episodes_of_a_staged_training_must_be_there(tmp_path):
+    train = "{meta: {way: 13, shot: 1, query: 2, epochs: 2}}"
+    with pytest.raises(BadData, match="M, train tasks: 13-way tasks need 13 classes"):
+        check_feasible(planned(tmp_path, "meta-baseline", train, way=3), benchmark())

@@ -14,6 +14,7 @@ from fsl_sweep.learners.base import AdaptationLearner
 from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.records import Measure, TaskScores, TaskSet
+from fsl_sweep.orchestrator.scoring import correct_counts
 
 # Support and query images of the tasks that are adapted together; bounds memory.
 _IMAGES_AT_ONCE = 1024
@@ -49,8 +50,7 @@ def _score(learner: AdaptationLearner[Any], images: PoolImages, episodes: Episod
         chosen = slice(start, start + step)
         support = images.normalised(images.unit(episodes.support[chosen]))
         query = images.normalised(images.unit(episodes.query[chosen])).flatten(1, 2)
-        predicted = learner.predict(support, query).argmax(dim=-1)  # [task, way * query]
-        correct.append((predicted == target).sum(dim=1).cpu().numpy())
+        correct.append(correct_counts(learner.predict(support, query), target))
     return TaskScores(
         np.concatenate(correct).astype(np.int64), np.full(tasks, way * queries, np.int64)
     )

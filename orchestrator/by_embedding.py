@@ -15,6 +15,7 @@ from fsl_sweep.datasets.episodes import Episodes
 from fsl_sweep.learners.base import EmbeddingLearner
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.records import Measure, TaskScores, TaskSet
+from fsl_sweep.orchestrator.scoring import correct_counts
 
 IMAGES_AT_ONCE = 512
 # Query features gathered at once, in floats: bounds memory at about 128 MB.
@@ -61,8 +62,7 @@ def _score(
         chosen = slice(start, start + step)
         support = _gather(features, row_of[episodes.support[chosen]])
         queries = _gather(features, row_of[episodes.query[chosen]]).flatten(1, 2)
-        predicted = learner.head(support, queries).argmax(dim=-1)  # [task, way * query]
-        correct.append((predicted == target).sum(dim=1).cpu().numpy())
+        correct.append(correct_counts(learner.head(support, queries), target))
     return TaskScores(
         np.concatenate(correct).astype(np.int64), np.full(tasks, way * query, np.int64)
     )

@@ -66,7 +66,7 @@ class Optimizer(Model):
     """
 
     name: Literal["sgd", "adam"] = "sgd"
-    lr: Positive = 0.1
+    lr: Positive
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     nesterov: bool = True
     weight_decay: NotNegative = 5e-4
@@ -178,7 +178,7 @@ class MethodConfig(Model):
 
     learner: Named
     backbone: Named
-    optimizer: Optimizer = Optimizer()
+    optimizer: Optimizer
     schedule: dict[Any, Any] = {}
     epochs: Count = 60
     batches: Count = 1000

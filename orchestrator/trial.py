@@ -1,6 +1,7 @@
 """One trial: train, measure, record, epoch by epoch; it knows nothing of Ray."""
 
 import io
+import math
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.config import TrialSpec
+from fsl_sweep.orchestrator.errors import TrialFailure
 from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
 from fsl_sweep.orchestrator.ledger import TrialLedger
 from fsl_sweep.orchestrator.randomness import torch_seed
@@ -48,8 +50,10 @@ class Trial:
         end = TrialEnd("done")
         try:
             yield from self._epochs()
-        except _Ended as early:
-            end = early.end
+        except _BudgetSpent as spent:
+            end = TrialEnd("budget", str(spent))
+        except TrialFailure as failure:
+            end = TrialEnd("failed", str(failure))
         except (torch.OutOfMemoryError, MemoryError) as failure:
             reason = str(failure).splitlines()[0] if str(failure) else "no memory left"
             end = TrialEnd("failed", f"out of memory: {reason}", retriable=True)
@@ -97,17 +101,20 @@ class Trial:
             steps += 1
             if spent + time.perf_counter() - started > limit:
                 reason = f"the budget of {limit:g} s was spent in epoch {epoch}, step {steps}"
-                raise _Ended(TrialEnd("budget", reason))
+                raise _BudgetSpent(reason)
         mean = float(total) / steps
-        if not torch.isfinite(torch.tensor(mean)):
-            raise _Ended(TrialEnd("failed", f"the training loss became {mean} in epoch {epoch}"))
+        if not math.isfinite(mean):
+            raise TrialFailure(f"the training loss became {mean} in epoch {epoch}")
         return mean
 
     def _measure(
         self, training: Training, evaluator: Evaluator, epoch: int, loss: float, trained: float
     ) -> EpochRecord:
         started = time.perf_counter()
-        scores = evaluator.measure(training.learner)
+        try:
+            scores = evaluator.measure(training.learner)
+        except TrialFailure as failure:
+            raise TrialFailure(f"epoch {epoch} could not be measured: {failure}") from failure
         return EpochRecord(
             epoch=epoch,
             train_loss=loss,
@@ -154,12 +161,8 @@ def use_threads(threads: int) -> None:
     torch.backends.cudnn.benchmark = False
 
 
-class _Ended(Exception):
-    """Carries an early end out of the epoch loop."""
-
-    def __init__(self, end: TrialEnd) -> None:
-        super().__init__(end.reason)
-        self.end = end
+class _BudgetSpent(Exception):
+    """Ends the epoch loop; never seen outside."""
 
 
 def snapshot_bytes(learner: torch.nn.Module) -> bytes:

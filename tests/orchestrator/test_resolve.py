@@ -13,7 +13,7 @@ FILE = """
 name: tiny
 benchmark: {name: glyphs}
 episode: {way: WAY, shot: 1, query: 2}
-defaults: {backbone: {name: conv4}, epochs: 40}
+defaults: {backbone: {name: conv4}, optimizer: {lr: 0.1}, epochs: 40}
 methods:
   M: {learner: {name: LEARNER}, train: TRAIN}
 """
@@ -78,3 +78,66 @@ def test_the_episodes_of_a_staged_training_must_be_there(tmp_path):
     train = "{meta: {way: 13, shot: 1, query: 2, epochs: 2}}"
     with pytest.raises(BadData, match="M, train tasks: 13-way tasks need 13 classes"):
         check_feasible(planned(tmp_path, "meta-baseline", train, way=3), benchmark())
+
+
+def test_a_method_overrides_keys_of_the_defaults_but_not_those_of_another_part(tmp_path):
+    (tmp_path / "s.yaml").write_text("""
+name: merging
+benchmark: {name: glyphs}
+defaults:
+  backbone: {name: conv4, width: 32}
+  optimizer: {lr: 0.1, momentum: 0.5}
+  schedule: {20: 0.01, 40: 0.001}
+  train: {way: {grid: [5, 10]}, shot: 2}
+methods:
+  same: {learner: {name: protonet}, backbone: {width: 48}, optimizer: {lr: 0.2}, train: {way: 7}}
+  other: {learner: {name: protonet}, backbone: {name: resnet12}, schedule: {5: 0.02}}
+""")
+    plan = plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
+    same, *others = plan.trials
+    assert len(others) == 2
+    assert same.spec.backbone.options == {"width": 48}
+    assert (same.spec.optimizer.lr, same.spec.optimizer.momentum) == (0.2, 0.5)
+    assert same.spec.schedule == [(0, 0.2), (20, 0.01), (40, 0.001)]
+    assert (same.spec.train.way, same.spec.train.shot) == (7, 2)
+    assert same.hyperparameters == {}
+    assert [trial.hyperparameters for trial in others] == [{"train.way": 5}, {"train.way": 10}]
+    assert all(trial.spec.schedule == [(0, 0.1), (5, 0.02)] for trial in others)
+    assert "width" not in others[0].spec.backbone.options
+
+
+def test_names_paths_and_resources_are_no_part_of_a_trials_identity(tmp_path):
+    text = FILE.replace("LEARNER", "protonet").replace("TRAIN", "{}").replace("WAY", "5")
+    ids = set()
+    for changed in (
+        text,
+        text.replace("name: tiny", "name: renamed"),
+        text.replace("  M: {", "  Renamed: {"),
+        text.replace("{name: glyphs}", "{name: glyphs, root: /somewhere}"),
+        text + "resources: {cpu: 2}\nretries: 0\n",
+        text.replace("{name: conv4}", "{name: conv4, width: 64}"),  # the default, written out
+    ):
+        (tmp_path / "s.yaml").write_text(changed)
+        (trial,) = plan_sweep(load_sweep(str(tmp_path / "s.yaml"))).trials
+        ids.add(trial.id)
+    assert len(ids) == 1
+
+
+def test_relative_schedules_and_steps_that_are_never_reached(tmp_path):
+    text = FILE.replace("LEARNER", "protonet").replace("TRAIN", "{}").replace("WAY", "5")
+    text = text.replace("epochs: 40", "epochs: 40, schedule: {relative: true, 20: 0.5, 60: 0.1}")
+    (tmp_path / "s.yaml").write_text(text)
+    plan = plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
+    assert plan.trials[0].spec.schedule == [(0, 0.1), (20, 0.05), (60, pytest.approx(0.01))]
+    assert plan.cautions == (
+        "M: the schedule's step at epoch 60 is never reached, because training ends after 40 "
+        "epochs",
+    )
+
+
+def test_two_methods_with_one_specification_share_the_trial(tmp_path):
+    text = FILE.replace("LEARNER", "protonet").replace("TRAIN", "{}").replace("WAY", "5")
+    (tmp_path / "s.yaml").write_text(text + "  N: {learner: {name: protonet, scale: 10.0}}\n")
+    plan = plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
+    assert [trial.method for trial in plan.trials] == ["M", "N"]
+    assert len(plan.specs) == 1

@@ -155,6 +155,25 @@ def test_a_divergence_keeps_what_was_measured_before(tmp_path, data):
     assert not history.complete
 
 
+def test_answers_that_are_not_numbers_end_the_trial_instead_of_counting_as_guesses(
+    tmp_path, data, monkeypatch
+):
+    from fsl_sweep.learners.protonet import Protonet
+
+    head = Protonet.head
+
+    def breaks_down(self, support, query):
+        logits = head(self, support, query)
+        return logits if self.training else logits * float("nan")
+
+    monkeypatch.setattr(Protonet, "head", breaks_down)
+    spec = trainable()
+    history = run(tmp_path, spec, data).history(planned(spec))
+    assert history.end.status == "failed"
+    assert history.end.reason.startswith("epoch 1 could not be measured: the learner's answers to")
+    assert not history.end.retriable
+
+
 def test_a_spent_budget_ends_the_trial_with_its_reason(tmp_path, data):
     spec = trainable(budget={"seconds": 1e-6})
     history = run(tmp_path, spec, data).history(planned(spec))

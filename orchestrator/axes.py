@@ -36,7 +36,7 @@ def expand(
     Raises:
         ConfigError: an empty grid, a repeated value, a bad range, or ``samples`` missing.
     """
-    found = list(_axes(tree, ()))
+    found = list(_axes(tree, (), where, path))
     for keys, kind, values in found:
         _check(kind, values, where, ".".join((path, *keys)))
     grids = [(keys, values) for keys, kind, values in found if kind == "grid"]
@@ -53,16 +53,19 @@ def expand(
 
 
 def _axes(
-    tree: Mapping[str, Any], prefix: tuple[str, ...]
+    tree: Mapping[str, Any], prefix: tuple[str, ...], where: str, path: str
 ) -> Iterator[tuple[tuple[str, ...], str, Any]]:
     for key, value in tree.items():
         if not isinstance(value, Mapping):
             continue
         kind = axis_kind(value)
+        if kind is None and any(part in KINDS for part in value):
+            problem = f"an axis stands alone, without other keys: {dict(value)}"
+            raise ConfigError(where, ".".join((path, *prefix, str(key))), problem)
         if kind:
             yield (*prefix, str(key)), kind, value[kind]
         else:
-            yield from _axes(value, (*prefix, str(key)))
+            yield from _axes(value, (*prefix, str(key)), where, path)
 
 
 def axis_kind(value: Any) -> str | None:

@@ -7,6 +7,7 @@ catalogues: this module knows shapes and ranges alone.
 
 import hashlib
 import json
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -14,6 +15,7 @@ from pydantic import (
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
+    field_validator,
     model_serializer,
     model_validator,
 )
@@ -126,6 +128,14 @@ class Resources(Model):
     cpu: Count = 1
     gpu: Literal["auto"] | NotNegative = "auto"
 
+    @field_validator("gpu", mode="before")
+    @classmethod
+    def _auto_or_a_number(cls, value: Any) -> Any:
+        number = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+        if value != "auto" and not number:
+            raise ValueError(f"must be auto or a number of GPUs from 0, not {value!r}")
+        return value
+
 
 class Selectors(Model):
     """The strategies to compare: every snapshot selector with every hyperparameter selector."""
@@ -143,7 +153,7 @@ class Selectors(Model):
 class SweepConfig(Model):
     """A sweep file. ``defaults`` and ``methods`` may hold axes, so they stay open mappings."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    name: str
     benchmark: Named
     episode: Episode = Episode()
     evaluation: Evaluation = Evaluation()
@@ -156,6 +166,13 @@ class SweepConfig(Model):
     resources: Resources = Resources()
     retries: Annotated[int, Field(ge=0)] = 2
     budget: Budget | None = None
+
+    @field_validator("name")
+    @classmethod
+    def _names_a_folder(cls, name: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+            raise ValueError(f"may hold letters, digits, '.', '_' and '-' alone, not {name!r}")
+        return name
 
     @model_validator(mode="after")
     def _no_repeats(self) -> "SweepConfig":

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import ValidationError
 
 from fsl_sweep.orchestrator import columns
@@ -74,6 +73,18 @@ class Ledger:
         Raises:
             RunFolderError: the folder holds another sweep, or the benchmark's data changed.
         """
+        self.check_plan(plan)
+        self.folder.write("sweep.yaml", sweep_text.encode())
+        self.folder.write("plan.json", _text(plan.to_plain()))
+
+    def check_plan(self, plan: Plan) -> None:
+        """Whether the folder is new, or holds this sweep on the same data.
+
+        A fingerprint that is not known yet (None) is not compared.
+
+        Raises:
+            RunFolderError: it holds something else.
+        """
         before = self.read_plan()
         if before is None and self.folder.names() not in ([], ["lock"]):
             raise RunFolderError(
@@ -82,8 +93,6 @@ class Ledger:
             )
         if before is not None:
             _check_same_sweep(before, plan, self.path)
-        self.folder.write("sweep.yaml", sweep_text.encode())
-        self.folder.write("plan.json", _text(plan.to_plain()))
 
     def write_note(self, name: str, content: Mapping[str, Any]) -> None:
         """Put a JSON file beside the plan (``environment.json``, ``tasks/...``)."""
@@ -139,7 +148,7 @@ class TrialLedger:
             if data is not None:
                 return columns.record_of(columns.opened(data))
             rows = columns.read_columns(self.folder.read("records.parquet") or b"", None)
-            return columns.record_of(rows.filter(pc.field("epoch") == epoch))
+            return columns.record_of(rows.slice(rows["epoch"].to_pylist().index(epoch), 1))
         except _DAMAGE as failure:
             raise KeyError(f"{self.folder.path} has no whole record of epoch {epoch}") from failure
 
@@ -272,7 +281,7 @@ def _check_same_sweep(before: Plan, plan: Plan, path: Path) -> None:
             f"{path} holds the sweep '{before.name}', not '{plan.name}'. "
             "Choose another folder with -o."
         )
-    if before.fingerprint != plan.fingerprint:
+    if plan.fingerprint is not None and before.fingerprint != plan.fingerprint:
         raise RunFolderError(
             f"{path} was measured on other data: benchmark fingerprint {before.fingerprint}, now "
             f"{plan.fingerprint}. Its numbers and new ones cannot be compared; "

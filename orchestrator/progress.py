@@ -1,8 +1,9 @@
 """What a person sees while a sweep runs: a live view on a terminal, plain lines elsewhere."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from fsl_sweep.orchestrator.plan import Plan
 from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS, EpochRecord, TrialEnd
+from fsl_sweep.orchestrator.report import wording
 
 _ROWS = 12
 
@@ -66,6 +68,7 @@ class PlainProgress:
         self._counts, self._stream = _Counts(plan, pending), stream
 
     def __enter__(self) -> "PlainProgress":
+        self._say(f"{self._counts.total} trials to run")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -93,8 +96,10 @@ class PlainProgress:
         """A line with how it ended and how many are left."""
         self._counts.end(trial, end)
         reason = f": {end.reason}" if end.reason else ""
-        counts = f"({self._counts.ended}/{self._counts.total} trials)"
-        self._say(f"{self._counts.labels[trial]}  {end.status}{reason}  {counts}")
+        counts = f"{self._counts.ended}/{self._counts.total} trials"
+        eta = self._counts.eta()
+        left = f", about {_clock(eta)} left" if eta else ""
+        self._say(f"{self._counts.labels[trial]}  {end.status}{reason}  ({counts}{left})")
 
     def _say(self, line: str) -> None:
         print(line, file=self._stream, flush=True)
@@ -168,11 +173,10 @@ class LiveProgress:
         return Group(*parts)
 
 
-def trial_label(method: str, hyperparameters: object, seed: int) -> str:
+def trial_label(method: str, hyperparameters: Mapping[str, Any], seed: int) -> str:
     """``PN way=20 seed=1``: how a trial is called on screen."""
-    axes = hyperparameters if isinstance(hyperparameters, dict) else {}
-    settings = [f"{path.rpartition('.')[2]}={value}" for path, value in axes.items()]
-    return " ".join([method, *settings, f"seed={seed}"])
+    axes = wording.values(hyperparameters)
+    return " ".join(part for part in (method, axes, f"seed={seed}") if part)
 
 
 def _cells(row: _Running) -> list[str]:

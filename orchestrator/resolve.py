@@ -150,8 +150,14 @@ class _Resolver:
         self, settings: MethodConfig, learner: Named
     ) -> EpisodicTraining | BatchTraining | StagedTraining:
         """What the learner trains on, checked against what it can train on."""
-        kind = _TRAINING[LEARNERS.find(learner.name).cls.trains_on]
-        train = self._checked(kind, settings.train, "train")
+        trains_on = LEARNERS.find(learner.name).cls.trains_on
+        try:
+            train = self._checked(_TRAINING[trains_on], settings.train, "train")
+        except ConfigError as error:
+            hint = f"{error.problem} ({self.method}: {learner.name} trains on {trains_on}"
+            if error.path.startswith("defaults"):
+                hint += "; methods that differ in this need a 'train' of their own each"
+            raise ConfigError(error.where, error.path, f"{hint})") from None
         if isinstance(train, StagedTraining) and train.meta.epochs >= settings.epochs:
             raise self._error(
                 "train.meta.epochs",
@@ -173,9 +179,10 @@ class _Resolver:
         steps: dict[int, float] = {0: rate}
         for epoch, value in given.items():
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not isinstance(epoch, int) or epoch < 0 or not number or value <= 0:
-                problem = f"must map an epoch from 0 to a rate above 0, not {value!r}"
-                raise self._error(f"schedule.{epoch}", problem)
+            if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
+                raise self._error(f"schedule.{epoch}", f"{epoch!r} is not an epoch from 0 on")
+            if not number or value <= 0:
+                raise self._error(f"schedule.{epoch}", f"{value!r} is not a rate above 0")
             steps[epoch] = float(value) * (rate if relative else 1.0)
         if steps[0] != rate:
             raise self._error(

@@ -178,7 +178,8 @@ def config_error(
 ) -> ConfigError:
     """The first of pydantic's complaints as one message in our own form."""
     first = failure.errors(include_url=False)[0]
-    location = [str(part) for part in first["loc"]]
+    # Members of a union and their tags are pydantic's own words, not keys of the file.
+    location = [str(part) for part in first["loc"] if "[" not in str(part)]
     if first["type"] == "extra_forbidden":
         key = location[-1]
         known = _fields(model, first["loc"][:-1])
@@ -188,8 +189,13 @@ def config_error(
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "missing":
         return ConfigError(where, _join(path, location), "this key is missing")
+    if first["type"] in ("model_type", "model_attributes_type"):
+        message = "must be a mapping such as {name: ...}"
+    if first["type"] == "too_short":
+        message = "at least one entry is needed"
     if first["type"] != "value_error":
-        message = f"{message[0].lower()}{message[1:]}, not {first['input']!r}"
+        shown = "null" if first["input"] is None else repr(first["input"])
+        message = f"{message[0].lower()}{message[1:]}, not {shown}"
     return ConfigError(where, _join(path, location), message)
 
 

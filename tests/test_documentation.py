@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from fsl_sweep.datasets.catalogue import BENCHMARKS
+from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
 from fsl_sweep.orchestrator.sweepfile import load_sweep
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -129,6 +131,21 @@ def test_the_documented_contract_passes(package):
     (package.parent / "test_late.py").write_text(contract)
     passed = python(package, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_late.py")
     assert passed.returncode == 0, passed.stdout
+
+
+def test_every_option_of_every_benchmark_is_documented_with_its_default():
+    text = (ROOT / "docs" / "benchmarks.md").read_text()
+    for name in BENCHMARKS.names():
+        section = text.partition(f"## `{name}`\n")[2].partition("\n## ")[0]
+        for option, field in BENCHMARKS.find(name).cls.Options.model_fields.items():
+            default = {None: "none", True: "true", False: "false"}.get(field.default, field.default)
+            assert f"| `{option}` | `{default}` |" in section
+
+
+def test_every_learner_and_backbone_is_in_the_readme():
+    text = (ROOT / "README.md").read_text()
+    for name in [*LEARNERS.names(), *BACKBONES.names(), *BENCHMARKS.names()]:
+        assert f"| `{name}`" in text
 
 
 def test_the_sweep_file_of_the_readme_is_valid(tmp_path):

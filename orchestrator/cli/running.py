@@ -14,7 +14,13 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.orchestrator.config import EpisodicTraining, TrialSpec
 from fsl_sweep.orchestrator.environment import environment
-from fsl_sweep.orchestrator.errors import ConfigError, MissingData, UnknownName, did_you_mean
+from fsl_sweep.orchestrator.errors import (
+    ConfigError,
+    MissingData,
+    RunFolderError,
+    UnknownName,
+    did_you_mean,
+)
 from fsl_sweep.orchestrator.evaluation import CommonTasks
 from fsl_sweep.orchestrator.events import SweepListener
 from fsl_sweep.orchestrator.ledger import Ledger
@@ -22,6 +28,7 @@ from fsl_sweep.orchestrator.lock import run_lock
 from fsl_sweep.orchestrator.plan import Plan
 from fsl_sweep.orchestrator.progress import LiveProgress, PlainProgress, trial_label
 from fsl_sweep.orchestrator.records import TrialEnd
+from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.resolve import check_feasible, plan_sweep
 from fsl_sweep.orchestrator.run import load_run
 from fsl_sweep.orchestrator.selectors import HYPERPARAMETER_SELECTORS, SNAPSHOT_SELECTORS
@@ -81,7 +88,9 @@ def show_plan(prepared: Prepared) -> int:
         The exit code: 2 where data is missing, else 0.
     """
     console = Console(highlight=False, soft_wrap=True)
-    plan, pending = prepared.plan, prepared.ledger.pending(prepared.plan)
+    plan = prepared.plan
+    prepared.ledger.check_plan(plan)
+    pending = prepared.ledger.pending(plan)
     steps = sum(spec.epochs * spec.batches for spec in pending.values())
     images = sum(spec.epochs * spec.batches * images_a_step(spec) for spec in pending.values())
     console.print(f"{plan.name}: {len(plan.specs)} trials of {len(plan.methods)} methods")
@@ -95,7 +104,8 @@ def show_plan(prepared: Prepared) -> int:
     console.print(f"to train: {steps:,} gradient steps over {images:,} images")
     seconds = _expected_seconds(prepared, pending)
     if seconds is not None:
-        console.print(f"expected: {seconds / 3600:.2f} trial-hours, from the trials done already")
+        expected = wording.duration(seconds)
+        console.print(f"expected: {expected} of trial time, from the pace of those done already")
     for caution in plan.cautions:
         console.print(f"caution: {caution}")
     for name in prepared.ledger.unplanned(plan):
@@ -174,8 +184,14 @@ def execute_one(prepared: Prepared, index: int) -> TrialEnd:
         last = len(prepared.plan.trials) - 1
         raise ConfigError("--index", str(index), f"the plan's trials are numbered 0 to {last}")
     benchmark = _open(prepared)
-    with _recording(prepared, benchmark) as plan:
-        planned = plan.trials[index]
+    planned = prepared.plan.trials[index]
+    before = prepared.ledger.read_plan()
+    if before is not None and planned.id not in before.specs:
+        raise RunFolderError(
+            f"{prepared.ledger.path} was planned without this trial ({planned.id}). Give another "
+            "folder with -o, or change its plan with `fsl-sweep run`."
+        )
+    with _recording(prepared, benchmark, keep_plan=before is not None) as plan:
         storage = prepared.ledger.trial(planned.id)
         if storage.unfinished(planned):
             _note_environment(prepared.ledger)
@@ -191,15 +207,18 @@ def execute_one(prepared: Prepared, index: int) -> TrialEnd:
 
 
 @contextmanager
-def _recording(prepared: Prepared, benchmark: Benchmark) -> Iterator[Plan]:
+def _recording(prepared: Prepared, benchmark: Benchmark, keep_plan: bool = False) -> Iterator[Plan]:
     """Hold the run folder's lock, with the plan and the common tasks recorded in it."""
     check_feasible(prepared.plan, benchmark)
     plan = dataclasses.replace(prepared.plan, fingerprint=benchmark.fingerprint)
     ledger = prepared.ledger
     with run_lock(ledger.path):
         ledger.folder.sweep_unfinished()
-        ledger.write_plan(plan, prepared.sweep.text)
-        _write_tasks(prepared, benchmark)
+        if keep_plan:
+            ledger.check_plan(plan)
+        else:
+            ledger.write_plan(plan, prepared.sweep.text)
+            _write_tasks(prepared, benchmark)
         yield plan
 
 

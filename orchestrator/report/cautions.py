@@ -26,8 +26,8 @@ def cautions_of(
         )
     if summaries:
         found.append(
-            "Intervals over tasks are closed: tasks share examples and classes, so these intervals "
-            "say nothing about other examples or classes."
+            "Intervals over tasks hold for these examples and classes (closed intervals: tasks "
+            "share both); they say nothing about others."
         )
     return tuple(dict.fromkeys(found))
 

@@ -70,7 +70,7 @@ def rank_correlation(report: Report) -> Table:
     table = plain_table()
     table.add_column("method", no_wrap=True)
     table.add_column("epochs", no_wrap=True)
-    for name in ("val mean", "low", "high", "base mean", "low", "high", "trials"):
+    for name in ("val mean", "least", "most", "base mean", "least", "most", "trials"):
         table.add_column(name, justify="right", no_wrap=True)
     rows = report.rank_correlations
     for method, last in dict.fromkeys((row.method, row.result.last) for row in rows):

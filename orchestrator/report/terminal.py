@@ -100,7 +100,7 @@ def _strategies(report: Report, width: int) -> Iterable[RenderableType]:
         f"\nPercent on the report tasks, mean over {seeds} seed{'s' if seeds > 1 else ''}. "
         "seeds, tasks: half-widths of 95 % intervals. regret: NovelGen of oracle / oracle minus "
         "this. evals: snapshots whose novel scores the strategy looked at. "
-        "* oracle: reads novel scores. Bold: the best without.",
+        "* oracle: reads novel scores. Each seed's configuration and epoch are chosen apart.",
         "dim",
     )
     if not wide:
@@ -173,9 +173,14 @@ def _comparisons(report: Report, width: int) -> Iterable[RenderableType]:
         yield Text(f"{PAIRS_SHOWN} of {len(pairs)} pairs; `--format json` has all.", "dim")
     if report.ranking_survives:
         order = " > ".join(report.rankings[0].methods)
-        yield Text(f"The ranking is the same under every strategy: {order}.", "green")
+        decided = sum(c.result.verdict in ("better", "worse") for c in report.comparisons)
+        yield Text(
+            f"Means rank the methods alike under every strategy, {order}; {decided} of "
+            f"{len(report.comparisons)} comparisons are decided.",
+            "green" if decided == len(report.comparisons) else "yellow",
+        )
         return
-    yield Text("The ranking of methods changes with the strategy:", "bold yellow")
+    yield Text("Means rank the methods differently from strategy to strategy:", "bold yellow")
     for methods in dict.fromkeys(ranking.methods for ranking in report.rankings):
         own = [str(r.strategy) for r in report.rankings if r.methods == methods]
         yield Padding(Text(f"{' > '.join(methods)}: {', '.join(own)}"), (0, 0, 0, 2))

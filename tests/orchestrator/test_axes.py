@@ -59,6 +59,7 @@ def test_sampled_values_follow_their_distributions():
         ({"loguniform": [0, 1]}, "with 0 < low"),
         ({"uniform": [1, 1]}, "low < high"),
         ({"uniform": ["a", 1]}, "low < high"),
+        ({"grid": [5], "choice": [3]}, "an axis stands alone"),
     ],
 )
 def test_bad_axes_name_their_place(axis, problem):

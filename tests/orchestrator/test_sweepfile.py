@@ -73,11 +73,20 @@ def test_paths_expand_home_and_environment(tmp_path, monkeypatch):
             MINIMAL + "episode: {way: 1}\n",
             "s.yaml: episode.way: input should be greater than or equal to 2, not 1",
         ),
+        (
+            MINIMAL + "resources: {gpu: some}\n",
+            "s.yaml: resources.gpu: must be auto or a number of GPUs from 0, not 'some'",
+        ),
+        (MINIMAL + "seeds: []\n", "s.yaml: seeds: at least one entry is needed, not []"),
+        (
+            MINIMAL + "episode: null\n",
+            "s.yaml: episode: must be a mapping such as {name: ...}, not",
+        ),
         (MINIMAL + "seeds: [1, 1]\n", "s.yaml: seeds repeats a value: [1, 1]"),
         (MINIMAL.replace("name: tiny", ""), "s.yaml: name: this key is missing"),
         (
             MINIMAL.replace("name: tiny", "name: ../up"),
-            "s.yaml: name: string should match pattern '^[A-Za-z0-9][A-Za-z0-9._-]*$', not '../up'",
+            "s.yaml: name: may hold letters, digits, '.', '_' and '-' alone, not '../up'",
         ),
         ("- 1\n", "s.yaml: a sweep file is a mapping that begins with 'name:'"),
         ("", "s.yaml: a sweep file is a mapping that begins with 'name:'"),

@@ -179,7 +179,7 @@ def test_clip_norm_shortens_the_whole_gradient_to_its_limit(limit):
 
 def test_an_extra_that_is_off_leaves_the_trial_id_as_it_was():
     assert "clip_norm" not in Optimizer(lr=0.1).model_dump()
-    assert Optimizer(clip_norm=1.0).model_dump()["clip_norm"] == 1.0
+    assert Optimizer(lr=0.1, clip_norm=1.0).model_dump()["clip_norm"] == 1.0
     assert Optimizer.model_validate(Optimizer(lr=0.1).model_dump()) == Optimizer(lr=0.1)
     clipped = trainable(optimizer={"lr": 0.1, "clip_norm": 1.0})
     assert clipped.id != trainable(optimizer={"lr": 0.1}).id

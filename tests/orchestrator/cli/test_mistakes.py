@@ -132,13 +132,20 @@ LEARNER = "methods.PN.learner"
         ),
         (
             [("defaults.schedule", {"soon": 0.5})],
-            "s.yaml: defaults.schedule.soon: ",
+            "s.yaml: defaults.schedule.soon: 'soon' is not an epoch from 0 on",
         ),
         (
             [("methods.SB", {"learner": {"name": "supervised"}, "train": {"way": 5}})],
-            "s.yaml: methods.SB.train.way: unknown key 'way'; ",
+            "s.yaml: methods.SB.train.way: unknown key 'way'; known: batch_size (SB: supervised "
+            "trains on batches)",
         ),
-        ([("methods", {})], "s.yaml: methods: dictionary should have at least 1 item"),
+        (
+            [("defaults.train", {"way": 3}), ("methods.SB", {"learner": {"name": "supervised"}})],
+            "s.yaml: defaults.train.way: unknown key 'way'; known: batch_size (SB: supervised "
+            "trains on batches; methods that differ in this need a 'train' of their own each)",
+        ),
+        ([("methods.PN.learner", "ridge")], "s.yaml: methods.PN.learner: must be a mapping such"),
+        ([("methods", {})], "s.yaml: methods: at least one entry is needed, not {}"),
         ([("methods.PN.learner", 5)], "s.yaml: methods.PN.learner: "),
         (
             [("episode.way", 6)],
@@ -221,6 +228,13 @@ def test_a_run_folder_of_another_sweep_is_refused(run):
     before = {p: p.read_bytes() for p in Path("mine").rglob("*") if p.is_file()}
     code, _, err = run(("name", "other"), arguments=("run", "s.yaml", "-o", "mine"))
     assert (code, "holds the sweep 'tiny', not 'other'" in err) == (2, True)
+    code, _, err = run(("name", "other"), arguments=("run", "s.yaml", "-o", "mine", "--dry-run"))
+    assert (code, "holds the sweep 'tiny', not 'other'" in err) == (2, True)
+    # A trial that the folder's plan does not name must not replace the plan.
+    code, _, err = run(
+        ("defaults.epochs", 3), arguments=("trial", "s.yaml", "--index", "0", "-o", "mine")
+    )
+    assert (code, "was planned without this trial" in err) == (2, True)
     code, _, err = run(("benchmark.seed", 5), arguments=("run", "s.yaml", "-o", "mine"))
     assert (code, "was measured on other data" in err) == (2, True)
     assert {p: p.read_bytes() for p in Path("mine").rglob("*") if p.is_file()} == before

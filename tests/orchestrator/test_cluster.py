@@ -1,0 +1,62 @@
+"""A sweep that joins a cluster of two nodes, one of which is killed."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = """
+import json, os, sys, time
+from pathlib import Path
+
+os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # every port on loopback
+from ray.cluster_utils import Cluster
+
+sys.path.insert(0, {helpers!r})
+from made import planned
+from test_sweep import GLYPHS, Listener, spec, without_ray, content
+from fsl_sweep.datasets.opening import open_benchmark
+from fsl_sweep.orchestrator.config import Resources
+from fsl_sweep.orchestrator.ledger import Ledger
+from fsl_sweep.orchestrator.sweep import run_trials
+
+head = {{"num_cpus": 1, "include_dashboard": False}}
+cluster = Cluster(initialize_head=True, head_node_args=head)
+second = cluster.add_node(num_cpus=1)
+killed = []
+
+
+def kill_the_second_node(trial, record):
+    if record.epoch == 2 and not killed:
+        killed.append(trial)
+        cluster.remove_node(second, allow_graceful=False)
+
+
+data = open_benchmark("glyphs", {{k: v for k, v in GLYPHS.items() if k != "name"}}, None)
+specs = [spec(seed=seed, epochs=6) for seed in range(3)]
+folder, listener = Path(sys.argv[1]), Listener(kill_the_second_node)
+ledger = Ledger(folder / "cluster")
+run_trials(ledger, {{s.id: s for s in specs}}, data.fingerprint, None,
+           Resources(gpu=0.0), 2, [listener], address=cluster.address)
+cluster.shutdown()
+alone = without_ray(folder / "alone", specs, data, 1)
+same = all(content(ledger, s) == content(alone, s) for s in specs)
+retried = len(listener.of("failed once"))
+print(json.dumps({{"same": same, "killed": len(killed), "retried": retried}}))
+"""
+
+
+@pytest.mark.slow
+def test_trials_of_a_dead_node_go_on_elsewhere_with_the_same_numbers(tmp_path):
+    script = SCRIPT.format(helpers=str(Path(__file__).parent))
+    done = subprocess.run(
+        [sys.executable, "-c", script, tmp_path], capture_output=True, text=True, timeout=400
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["same"]
+    assert result["killed"] == 1
+    assert result["retried"] >= 1
+    assert "warning: joining 127.0.0.1" not in done.stderr  # loopback needs no token

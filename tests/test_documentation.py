@@ -164,3 +164,14 @@ def test_links_lead_somewhere(file):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
         if "://" not in target:
             assert (ROOT / file).parent.joinpath(target).exists(), target
+
+
+def test_the_documented_learner_passes_the_learner_contract(package):
+    test = (
+        "from fsl_sweep.learners.testing import LearnerContract\n"
+        "from my_package.cosine import CosineNet\n\n\n"
+        "class TestCosineNet(LearnerContract):\n    learner = CosineNet\n"
+    )
+    (package.parent / "test_cosine.py").write_text(test)
+    passed = python(package, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_cosine.py")
+    assert passed.returncode == 0, passed.stdout

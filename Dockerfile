@@ -1,13 +1,13 @@
 # Image of a Ray node that runs fsl-sweep: head, worker or a single machine.
 #   docker build -t fsl-sweep .
-#   docker run --rm -v "$PWD/runs:/work/runs" fsl-sweep run quickstart
+#   docker run --rm -v "$PWD/runs:/sweep/runs" fsl-sweep run quickstart
 FROM python:3.11-slim
 
-RUN useradd --create-home sweep && mkdir /work && chown sweep /work
+RUN useradd --create-home sweep && mkdir /sweep && chown sweep /sweep
 COPY . /opt/fsl-sweep
 RUN pip install --no-cache-dir -c /opt/fsl-sweep/constraints.txt /opt/fsl-sweep
 
 USER sweep
-WORKDIR /work
+WORKDIR /sweep
 ENTRYPOINT ["fsl-sweep"]
 CMD ["--help"]

@@ -17,13 +17,15 @@ def plugins(
 ) -> int:
     """List every part that a sweep file can name."""
     listings = [listing for c in _catalogues() for listing in c.listings(check)]
+    broken = [listing for listing in listings if listing.error]
     table = Table("kind", "name", "from", "description", box=None, pad_edge=False)
     for listing in listings:
-        table.add_row(
-            listing.kind, listing.name, _source(listing), listing.error or listing.description
-        )
+        shown = "does not load" if listing.error else listing.description
+        table.add_row(listing.kind, listing.name, _source(listing), shown)
     Console(highlight=False).print(table)
-    return 1 if any(listing.error for listing in listings) else 0
+    for listing in broken:
+        print(f"{listing.kind} {listing.name}: {listing.error}")
+    return 1 if broken else 0
 
 
 def _catalogues() -> Iterator[Catalogue[Any]]:

@@ -25,18 +25,26 @@ from fsl_sweep.orchestrator.sweep import run_trials
 head = {{"num_cpus": 1, "include_dashboard": False}}
 cluster = Cluster(initialize_head=True, head_node_args=head)
 second = cluster.add_node(num_cpus=1)
-killed = []
+killed, running = [], set()
 
 
-def kill_the_second_node(trial, record):
-    if record.epoch == 2 and not killed:
-        killed.append(trial)
-        cluster.remove_node(second, allow_graceful=False)
+class Watch(Listener):
+    def measured(self, trial, record):
+        super().measured(trial, record)
+        running.add(trial)
+        # Two trials under way means that each node has one: the second node's is in flight.
+        if len(running) == 2 and not killed:
+            killed.append(trial)
+            cluster.remove_node(second, allow_graceful=False)
+
+    def ended(self, trial, end):
+        super().ended(trial, end)
+        running.discard(trial)
 
 
 data = open_benchmark("glyphs", {{k: v for k, v in GLYPHS.items() if k != "name"}}, None)
-specs = [spec(seed=seed, epochs=6) for seed in range(3)]
-folder, listener = Path(sys.argv[1]), Listener(kill_the_second_node)
+specs = [spec(seed=seed, epochs=30) for seed in range(4)]
+folder, listener = Path(sys.argv[1]), Watch()
 ledger = Ledger(folder / "cluster")
 run_trials(ledger, {{s.id: s for s in specs}}, data.fingerprint, None,
            Resources(gpu=0.0), 2, [listener], address=cluster.address)

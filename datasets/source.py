@@ -30,12 +30,14 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
         version: raised whenever ``prepare`` would write something else for the same source.
         download: where the official files are, in words for a person; None for an embedded
             benchmark, which needs no source.
+        in_distribution: whether val and novel are further examples of the base classes.
     """
 
     name: ClassVar[str]
     Options: ClassVar[type[BaseModel]]
     version: ClassVar[int]
     download: ClassVar[str | None]
+    in_distribution: ClassVar[bool] = False
 
     @abstractmethod
     def pool_options(self, options: OptionsT) -> dict[str, Any]:

@@ -72,6 +72,7 @@ class ClassTasks(TaskDistribution):
         classes: class labels to draw from, in any order.
         examples: pool indices that may be drawn, all of those classes; by default every example
             of them.
+        note: a sentence that ends the message of `check` where a class has too few examples.
 
     Raises:
         BadData: a class is repeated, is not in the pool or has no example; an example is repeated
@@ -79,9 +80,13 @@ class ClassTasks(TaskDistribution):
     """
 
     def __init__(
-        self, pool: ImagePool, classes: np.ndarray, examples: np.ndarray | None = None
+        self,
+        pool: ImagePool,
+        classes: np.ndarray,
+        examples: np.ndarray | None = None,
+        note: str = "",
     ) -> None:
-        self.pool = pool
+        self.pool, self._note = pool, note
         self._classes = np.sort(np.asarray(classes, dtype=np.int64))
         if examples is None:
             examples = np.flatnonzero(np.isin(pool.labels, self._classes))
@@ -119,6 +124,7 @@ class ClassTasks(TaskDistribution):
                 f"{shape.shot}-shot tasks with {shape.query} queries need {shape.per_class} "
                 f"examples a class, but class '{name}' has {self._counts[fewest]}"
                 + (f" (and {short - 1} more classes have too few)." if short > 1 else ".")
+                + (f" {self._note}" if self._note else "")
             )
 
     def sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:

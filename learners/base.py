@@ -1,22 +1,28 @@
 """What every learner is: the contract that training and evaluation rely on.
 
-    Learner                    has a training loss
-    |-- EmbeddingLearner       a backbone and a head over features (``embed``, ``head``)
-    |   `-- EpisodicLearner    ... trained on episodes with that head (episodic.py)
-    `-- AdaptationLearner      changes weights for each task (``predict``)
+    Learner
+    |-- GradientLearner            has a training loss
+    |   |-- EmbeddingLearner       a backbone and a head over features (``embed``, ``head``)
+    |   |   `-- EpisodicLearner    ... trained on episodes with that head (episodic.py)
+    |   |-- AdaptationLearner      changes weights for each task (``predict``)
+    |   `-- ClassificationLearner  answers among all base classes (``classify``)
+    `-- ProgramLearner             a program that trains itself (``meta_train``, ``answers``)
 
 A class is either abstract (these) or final (one file for each method). Every learner is
 constructed as ``cls(backbone, options, n_base_classes)``.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
+import numpy as np
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.batches import EpisodeBatch, LabelledBatch
+from fsl_sweep.learners.meta_dataset import MetaDataset, ProgramTask
 from fsl_sweep.learners.options import Options
 
 BatchT = TypeVar("BatchT", EpisodeBatch, LabelledBatch)
@@ -24,10 +30,13 @@ TrainsOn = Literal["episodes", "batches", "batches, then episodes"]
 
 __all__ = [
     "AdaptationLearner",
+    "ClassificationLearner",
     "EmbeddingLearner",
     "EpisodeBatch",
+    "GradientLearner",
     "LabelledBatch",
     "Learner",
+    "ProgramLearner",
     "TrainsOn",
 ]
 
@@ -55,12 +64,21 @@ class Learner(nn.Module, ABC, Generic[BatchT]):
         """The only number of ways that a learner with these options answers; None is any."""
         return None
 
+    @classmethod
+    def trained_on(cls, options: Any) -> TrainsOn:  # noqa: ARG003 - for those that depend on them
+        """What a learner with these options trains on; ``trains_on`` unless they say otherwise."""
+        return cls.trains_on
+
+
+class GradientLearner(Learner[BatchT]):
+    """A learner that the trial trains, by gradient steps on its loss."""
+
     @abstractmethod
     def training_loss(self, batch: BatchT) -> Float[Tensor, ""]:
         """Mean cross-entropy (nats) of a training batch, to be differentiated."""
 
 
-class EmbeddingLearner(Learner[BatchT]):
+class EmbeddingLearner(GradientLearner[BatchT]):
     """A learner that answers from features alone, so that a pool is embedded once."""
 
     @abstractmethod
@@ -73,10 +91,14 @@ class EmbeddingLearner(Learner[BatchT]):
         support: Float[Tensor, "task way shot d"],
         query: Float[Tensor, "task m d"],
     ) -> Float[Tensor, "task m way"]:
-        """Logits of each query for each class of its task, from features of `embed`."""
+        """Logits of each query for each class of its task, from features of `embed`.
+
+        Raises:
+            ValueError: one class alone, or classes without an example; see `check_support`.
+        """
 
 
-class AdaptationLearner(Learner[BatchT]):
+class AdaptationLearner(GradientLearner[BatchT]):
     """A learner whose weights change with each task; it is measured on images."""
 
     @abstractmethod
@@ -89,4 +111,59 @@ class AdaptationLearner(Learner[BatchT]):
 
         Called in evaluation mode and outside of `torch.inference_mode`, whose tensors have no
         gradients. The logits have none either.
+        """
+
+
+class ClassificationLearner(GradientLearner[BatchT]):
+    """A learner that answers among all base classes and pays no heed to a task's support.
+
+    It is measured on images of the base classes alone, which an in-distribution benchmark has.
+    """
+
+    @abstractmethod
+    def classify(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n classes"]:
+        """Logits of normalised images for every base class, in the order of training labels."""
+
+
+class ProgramLearner(Learner[Any]):
+    """A program that trains itself: it is handed data, and brings network and optimizer along.
+
+    Its state dictionary holds what `answers` needs, and changes with `meta_train` alone.
+    """
+
+    @classmethod
+    @abstractmethod
+    def goes_on(cls, options: Any) -> bool:
+        """Whether `training_state` lets an interrupted training go on."""
+
+    @abstractmethod
+    def meta_train(self, data: MetaDataset, seed: int) -> None:
+        """One round of training, which begins where the round before ended.
+
+        Args:
+            data: what to train on.
+            seed: of everything that the program draws, 0 .. 2**63 - 1.
+
+        Raises:
+            TrialFailure: the program failed.
+        """
+
+    @abstractmethod
+    def answers(self, tasks: Iterable[ProgramTask]) -> Iterator[np.ndarray]:
+        """For each task in turn the class of each query, int64 ``[m]`` in 0 .. way - 1.
+
+        Raises:
+            TrialFailure: the program failed, or its answers are not such.
+        """
+
+    @abstractmethod
+    def training_state(self) -> Tensor | None:
+        """What the next round needs, uint8 ``[bytes]``; None where the program cannot tell."""
+
+    @abstractmethod
+    def restore_training(self, state: Tensor) -> None:
+        """The inverse of `training_state`.
+
+        Raises:
+            TrialFailure: the program failed.
         """

@@ -15,7 +15,8 @@ class EpisodeBatch:
         query: the same, ``[task, way, query, c, h, w]``; queries of class i are ``[:, i]``.
 
     Raises:
-        ValueError: the two differ in tasks, ways or image shape.
+        ValueError: the two differ in tasks, ways or image shape, there is one class alone, or a
+            class has no support or no query.
     """
 
     support: Float[Tensor, "task way shot c h w"]
@@ -33,6 +34,9 @@ class EpisodeBatch:
                 "Support and query must agree in tasks, ways and image shape; "
                 f"their shapes are {support} and {query}."
             )
+        check_support(self.support)
+        if query[2] == 0:
+            raise ValueError("An episode needs at least one query of each class.")
 
 
 @dataclass(frozen=True)
@@ -57,3 +61,18 @@ class LabelledBatch:
                 "Images must be [n, c, h, w] and labels [n]; "
                 f"their shapes are {images} and {labels}."
             )
+
+
+def check_support(support: Float[Tensor, "task way shot ..."]) -> None:
+    """Whether there is something to tell apart, and something to learn it from.
+
+    Raises:
+        ValueError: the tasks have one class alone, which any answer would hit, or classes without
+            an example, which no answer could be learned for.
+    """
+    way, shot = support.shape[1:3]
+    if way < 2 or shot < 1:
+        raise ValueError(
+            "A support set needs at least 2 classes with at least 1 example each; "
+            f"this one has {way} classes with {shot} examples."
+        )

@@ -9,6 +9,7 @@ from fsl_sweep.learners.backbones.resnet12 import ResNet12
 from fsl_sweep.learners.backbones.torchvision import torchvision_backbone
 from fsl_sweep.learners.backbones.wrn import WRN16x10
 from fsl_sweep.learners.base import Learner
+from fsl_sweep.learners.classifier import Classifier
 from fsl_sweep.learners.conv_qda import ConvQda
 from fsl_sweep.learners.finetune import Finetune
 from fsl_sweep.learners.fomaml import Fomaml
@@ -16,6 +17,7 @@ from fsl_sweep.learners.logistic import Logistic
 from fsl_sweep.learners.maml import Maml
 from fsl_sweep.learners.meta_baseline import MetaBaseline
 from fsl_sweep.learners.metadelta import MetaDelta
+from fsl_sweep.learners.metadl import Metadl
 from fsl_sweep.learners.ncc import Ncc
 from fsl_sweep.learners.protonet import Protonet
 from fsl_sweep.learners.pt_map import PtMap
@@ -113,6 +115,18 @@ LEARNERS: Catalogue[Learner[Any]] = Catalogue(
             ConvQda,
             "Advances in MetaDL: AAAI 2021 challenge and workshop, section 4.4",
             "quadratic discriminant analysis of features, trained on episodes",
+        ),
+        Info(
+            "classifier",
+            Classifier,
+            "Two Sides of Meta-Learning Evaluation, figure 2(b) and table 4",
+            "plain image classification, on an in-distribution benchmark alone",
+        ),
+        Info(
+            "metadl",
+            Metadl,
+            "Advances in MetaDL: AAAI 2021 challenge and workshop, section 3.2",
+            "runs a program with the challenge's meta_fit, fit and predict",
         ),
     ],
 )

@@ -12,6 +12,7 @@ from pydantic import Field, PositiveFloat
 from torch import Tensor
 
 from fsl_sweep.learners.backbones.base import Backbone
+from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.episodic import EpisodicLearner
 from fsl_sweep.learners.heads.gaussian import log_densities
 from fsl_sweep.learners.options import Options
@@ -50,4 +51,5 @@ class ConvQda(EpisodicLearner):
         query: Float[Tensor, "task m d"],
     ) -> Float[Tensor, "task m way"]:
         """Logits of each query for each class of its task."""
+        check_support(support)
         return self.scale * log_densities(support, query, self.shrinkage)

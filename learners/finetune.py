@@ -20,7 +20,7 @@ from torch.nn.functional import cross_entropy, linear, normalize
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.base import AdaptationLearner
-from fsl_sweep.learners.batches import LabelledBatch
+from fsl_sweep.learners.batches import LabelledBatch, check_support
 from fsl_sweep.learners.heads.precision import at_least_float32
 from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
 
@@ -58,7 +58,12 @@ class Finetune(PretrainedLearner, AdaptationLearner[LabelledBatch]):
         support: Float[Tensor, "task way shot c h w"],
         query: Float[Tensor, "task m c h w"],
     ) -> Float[Tensor, "task m way"]:
-        """Logits of each query; tasks are adapted to one after the other."""
+        """Logits of each query; tasks are adapted to one after the other.
+
+        Raises:
+            ValueError: as `check_support`.
+        """
+        check_support(support)
         pairs = zip(support, query, strict=True)
         return torch.stack([self._answer(task, queries) for task, queries in pairs])
 

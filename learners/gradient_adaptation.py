@@ -21,7 +21,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.backbones.dropblock import DropSchedule, one_training_step
 from fsl_sweep.learners.base import AdaptationLearner, TrainsOn
-from fsl_sweep.learners.batches import EpisodeBatch
+from fsl_sweep.learners.batches import EpisodeBatch, check_support
 from fsl_sweep.learners.episodic import query_labels
 from fsl_sweep.learners.heads.precision import at_least_float32
 from fsl_sweep.learners.options import Options
@@ -109,8 +109,10 @@ class GradientAdaptation(AdaptationLearner[EpisodeBatch]):
         """Logits of each query at the weights that its task's support leads to.
 
         Raises:
-            ValueError: the tasks have another number of classes than the classifier.
+            ValueError: the tasks have another number of classes than the classifier, or classes
+                without an example.
         """
+        check_support(support)
         with torch.no_grad():
             steps = self.options.inner_steps_test
             return self._adapted_logits(support, query, steps, keep_graph=False)

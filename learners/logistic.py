@@ -13,7 +13,7 @@ from torch import Tensor
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.base import EmbeddingLearner
-from fsl_sweep.learners.batches import LabelledBatch
+from fsl_sweep.learners.batches import LabelledBatch, check_support
 from fsl_sweep.learners.heads import logistic
 from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
 
@@ -52,4 +52,5 @@ class Logistic(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
         query: Float[Tensor, "task m d"],
     ) -> Float[Tensor, "task m way"]:
         """Logits of each query for each class of its task; not differentiable."""
+        check_support(support)
         return logistic.fit(support, self.C).predict(query)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.base import EmbeddingLearner, TrainsOn
-from fsl_sweep.learners.batches import EpisodeBatch, LabelledBatch
+from fsl_sweep.learners.batches import EpisodeBatch, LabelledBatch, check_support
 from fsl_sweep.learners.episodic import episode_loss
 from fsl_sweep.learners.heads.prototype import cosine_similarities, prototypes
 from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
@@ -63,6 +63,7 @@ class MetaBaseline(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
         query: Float[Tensor, "task m d"],
     ) -> Float[Tensor, "task m way"]:
         """Logits temperature * cosine to the mean of the class's unit-norm features."""
+        check_support(support)
         return self.temperature * cosine_similarities(query, prototypes(support))
 
     def training_loss(self, batch: EpisodeBatch | LabelledBatch) -> Float[Tensor, ""]:

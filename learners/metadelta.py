@@ -17,7 +17,7 @@ from torch.nn.functional import cross_entropy, normalize
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.base import EmbeddingLearner, TrainsOn
-from fsl_sweep.learners.batches import LabelledBatch
+from fsl_sweep.learners.batches import LabelledBatch, check_support
 from fsl_sweep.learners.heads.precision import at_least_float32
 from fsl_sweep.learners.heads.soft_prototype import soft_prototype_probabilities
 from fsl_sweep.learners.options import Options
@@ -76,6 +76,7 @@ class MetaDelta(EmbeddingLearner[LabelledBatch]):
         query: Float[Tensor, "task m d"],
     ) -> Float[Tensor, "task m way"]:
         """Logits of each query for each class of its task."""
+        check_support(support)
         pairs = zip(support.split(self.widths, -1), query.split(self.widths, -1), strict=True)
         return torch.stack([soft_prototype_probabilities(*pair) for pair in pairs]).mean(0).log()
 

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fsl_sweep.learners.base import EmbeddingLearner
-from fsl_sweep.learners.batches import LabelledBatch
+from fsl_sweep.learners.batches import LabelledBatch, check_support
 from fsl_sweep.learners.heads.prototype import cosine_similarities, prototypes
 from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
 
@@ -37,4 +37,5 @@ class Ncc(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
         query: Float[Tensor, "task m d"],
     ) -> Float[Tensor, "task m way"]:
         """Logits of each query for each class of its task."""
+        check_support(support)
         return self.scale * cosine_similarities(query, prototypes(support))

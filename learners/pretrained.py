@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
 from fsl_sweep.learners.backbones.base import Backbone
-from fsl_sweep.learners.base import Learner, TrainsOn
+from fsl_sweep.learners.base import GradientLearner, TrainsOn
 from fsl_sweep.learners.batches import LabelledBatch
 from fsl_sweep.learners.heads.precision import at_least_float32
 from fsl_sweep.learners.options import Options
@@ -25,7 +25,7 @@ class PretrainedOptions(Options):
     scale: PositiveFloat = 10.0
 
 
-class PretrainedLearner(Learner[LabelledBatch]):
+class PretrainedLearner(GradientLearner[LabelledBatch]):
     """A learner trained as a linear classifier of unit-norm features among all base classes."""
 
     trains_on: ClassVar[TrainsOn] = "batches"

@@ -13,6 +13,7 @@ from pydantic import PositiveFloat
 from torch import Tensor, nn
 
 from fsl_sweep.learners.backbones.base import Backbone
+from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.episodic import EpisodicLearner
 from fsl_sweep.learners.heads.prototype import (
     cosine_similarities,
@@ -58,6 +59,7 @@ class Protonet(EpisodicLearner):
         query: Float[Tensor, "task m d"],
     ) -> Float[Tensor, "task m way"]:
         """Logits of each query for each class of its task."""
+        check_support(support)
         centres = prototypes(support)
         if self.metric == "cosine":
             return self.scale * cosine_similarities(query, centres)

@@ -16,7 +16,7 @@ from torch.nn.functional import normalize
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.base import EmbeddingLearner
-from fsl_sweep.learners.batches import LabelledBatch
+from fsl_sweep.learners.batches import LabelledBatch, check_support
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
 from fsl_sweep.learners.heads.prototype import squared_distances
 from fsl_sweep.learners.heads.transport import Transport, transport
@@ -68,6 +68,7 @@ class PtMap(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
         query: Float[Tensor, "task m d"],
     ) -> Float[Tensor, "task m way"]:
         """Logits of each query for each class of its task; not differentiable."""
+        check_support(support)
         with full_precision(query.device):
             tasks, way, shot = support.shape[:3]
             examples = prepared(support.flatten(1, 2), self.power).view(tasks, way, shot, -1)

@@ -14,6 +14,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat
 from torch import Tensor, nn
 
 from fsl_sweep.learners.backbones.base import Backbone
+from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.episodic import EpisodicLearner
 from fsl_sweep.learners.heads import ridge
 from fsl_sweep.learners.options import Options
@@ -62,4 +63,5 @@ class Ridge(EpisodicLearner):
         query: Float[Tensor, "task m d"],
     ) -> Float[Tensor, "task m way"]:
         """Logits of each query for each class of its task."""
+        check_support(support)
         return self.scale * ridge.fit(support, self.lam).predict(query)

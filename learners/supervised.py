@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fsl_sweep.learners.base import EmbeddingLearner
-from fsl_sweep.learners.batches import LabelledBatch
+from fsl_sweep.learners.batches import LabelledBatch, check_support
 from fsl_sweep.learners.heads.prototype import prototypes, squared_distances
 from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
 
@@ -36,4 +36,5 @@ class Supervised(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
         query: Float[Tensor, "task m d"],
     ) -> Float[Tensor, "task m way"]:
         """Logits -scale * squared distance to the mean of the class's unit-norm features."""
+        check_support(support)
         return -self.scale * squared_distances(query, prototypes(support))

@@ -4,6 +4,9 @@ Subclass it in a test module and say which learner it is about; pytest collects 
 
     class TestMine(LearnerContract):
         learner = MyLearner
+
+Classifiers have a suite of their own in ``classification_contract.py``, and programs with MetaDL's
+interface in ``submission_contract.py``.
 """
 
 import copy
@@ -19,8 +22,8 @@ from fsl_sweep.learners.base import (
     AdaptationLearner,
     EmbeddingLearner,
     EpisodeBatch,
+    GradientLearner,
     LabelledBatch,
-    Learner,
     TrainsOn,
 )
 from fsl_sweep.learners.options import Options
@@ -46,7 +49,7 @@ class LearnerContract:
         tolerance: how far float32 may be from float64, relative to the largest logit.
     """
 
-    learner: ClassVar[type[Learner[Any]]]
+    learner: ClassVar[type[GradientLearner[Any]]]
     options: ClassVar[Mapping[str, Any]] = {}
     follows_classes: ClassVar[bool] = True
     answers_alone: ClassVar[bool] = True
@@ -87,7 +90,7 @@ class LearnerContract:
         learner = self._ready().double()
         for support, query in self._tasks(torch.float64):
             turned = support.flip(2)
-            _close(_answer(learner, turned, query), _answer(learner, support, query), 1e-6)
+            assert_close(_answer(learner, turned, query), _answer(learner, support, query), 1e-6)
 
     def test_permuted_classes_permute_the_logits(self) -> None:
         """No class is special."""
@@ -96,7 +99,7 @@ class LearnerContract:
             for support, query in self._tasks(torch.float64):
                 order = torch.roll(torch.arange(support.shape[1]), 1)
                 expected = _answer(learner, support, query)[..., order]
-                _close(_answer(learner, support[:, order], query), expected, 1e-6)
+                assert_close(_answer(learner, support[:, order], query), expected, 1e-6)
 
     def test_permuted_queries_permute_the_logits(self) -> None:
         """Nothing is read from the place of a query."""
@@ -104,7 +107,7 @@ class LearnerContract:
         for support, query in self._tasks(torch.float64):
             order = torch.roll(torch.arange(query.shape[1]), 2)
             expected = _answer(learner, support, query)[:, order]
-            _close(_answer(learner, support, query[:, order]), expected, 1e-6)
+            assert_close(_answer(learner, support, query[:, order]), expected, 1e-6)
 
     def test_tasks_do_not_see_each_other(self) -> None:
         """The logits of a task are the same in any company."""
@@ -113,7 +116,7 @@ class LearnerContract:
             together = _answer(learner, support, query)
             for task in range(TASKS):
                 alone = _answer(learner, support[task, None], query[task, None])
-                _close(alone[0], together[task], 1e-6)
+                assert_close(alone[0], together[task], 1e-6)
 
     def test_queries_do_not_see_each_other(self) -> None:
         """The logits of a query are the same in any company."""
@@ -121,7 +124,7 @@ class LearnerContract:
             learner = self._ready().double()
             for support, query in self._tasks(torch.float64):
                 together = _answer(learner, support, query)
-                _close(_answer(learner, support, query[:, :1]), together[:, :1], 1e-6)
+                assert_close(_answer(learner, support, query[:, :1]), together[:, :1], 1e-6)
 
     def test_equal_seeds_give_equal_answers(self) -> None:
         """Twice the same learner, and another of the same seed; nothing is drawn globally."""
@@ -164,7 +167,7 @@ class LearnerContract:
                     queries = features[: TASKS * query.shape[1]].view(*query.shape[:2], -1)
                     examples = features[TASKS * query.shape[1] :].view(*support.shape[:3], -1)
                     found = learner.head(examples, queries)
-                _close(found, _answer(learner, support, query), 1e-6)
+                assert_close(found, _answer(learner, support, query), 1e-6)
 
     def test_float32_is_close_to_float64(self) -> None:
         """Single precision is enough."""
@@ -172,7 +175,7 @@ class LearnerContract:
         exact = copy.deepcopy(learner).double()
         for support, query in self._tasks():
             expected = _answer(exact, support.double(), query.double())
-            _close(_answer(learner, support, query).double(), expected, self.tolerance)
+            assert_close(_answer(learner, support, query).double(), expected, self.tolerance)
 
     def test_a_support_that_is_not_a_number_is_not_answered_silently(self) -> None:
         """NaN in the support: the task's logits or an error say so; other tasks are answered."""
@@ -186,21 +189,50 @@ class LearnerContract:
             assert logits[0].isnan().any()
             assert logits[1:].isfinite().all()
 
-    def _build(self, seed: int = 0) -> Learner[Any]:
+    def test_a_query_that_is_not_a_number_is_not_answered_silently(self) -> None:
+        """NaN in a query: the task's logits or an error say so; other tasks are answered."""
+        learner = self._ready()
+        for support, query in self._tasks():
+            query[0, 0] = torch.nan
+            try:
+                logits = _answer(learner, support, query)
+            except ValueError:
+                continue
+            assert logits[0].isnan().any()
+            assert logits[1:].isfinite().all()
+
+    def test_a_support_without_examples_is_not_answered_silently(self) -> None:
+        """Classes without an example: logits that are not numbers, or an error."""
+        learner = self._ready()
+        for support, query in self._tasks():
+            try:
+                logits = _answer(learner, support[:, :, :0], query)
+            except (ValueError, RuntimeError):
+                continue
+            assert not logits.isfinite().all()
+
+    def test_a_support_of_equal_examples_is_undecided_or_answered_in_numbers(self) -> None:
+        """Every kernel is singular there; a learner may fail openly, but not in some entries."""
+        learner = self._ready()
+        for support, query in self._tasks():
+            logits = _answer(learner, torch.ones_like(support), query)
+            assert logits.isfinite().all() or logits.isnan().flatten(1).any(dim=1).all()
+
+    def _build(self, seed: int = 0) -> GradientLearner[Any]:
         """A learner on a small network, its weights drawn from ``seed``."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             backbone = Conv4(Conv4Options(width=8), IMAGE_SHAPE)
             return self.learner(backbone, self._options(), BASE_CLASSES)
 
-    def _ready(self) -> Learner[Any]:
+    def _ready(self) -> GradientLearner[Any]:
         """One in evaluation mode whose batch norm has seen some images."""
         learner = self._build()
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(0)
             for module in learner.modules():
                 if isinstance(module, Conv4):
-                    module(_images(64, seed=9))
+                    module(random_images(64, seed=9))
         return learner.eval()
 
     def _options(self) -> Options:
@@ -213,39 +245,45 @@ class LearnerContract:
     def _tasks(self, dtype: torch.dtype = torch.float32) -> Iterator[tuple[Tensor, Tensor]]:
         """Support and query images of tasks of several ways and shots; classes are separate."""
         for way in self._ways():
-            centres = 2 * _images(TASKS, way, 1, seed=way)
+            centres = 2 * random_images(TASKS, way, 1, seed=way)
             for shot in (1, 3):
-                support = centres + _images(TASKS, way, shot, seed=shot)
-                query = centres + _images(TASKS, way, QUERIES, seed=4)
+                support = centres + random_images(TASKS, way, shot, seed=shot)
+                query = centres + random_images(TASKS, way, QUERIES, seed=4)
                 yield support.to(dtype), query.flatten(1, 2).to(dtype)
 
     def _training_batches(self) -> Iterator[EpisodeBatch | LabelledBatch]:
         """One of each kind that the learner trains on."""
         if "batches" in self.learner.trains_on:
-            yield LabelledBatch(_images(12, seed=1), torch.arange(12) % BASE_CLASSES)
+            yield LabelledBatch(random_images(12, seed=1), torch.arange(12) % BASE_CLASSES)
         if "episodes" in self.learner.trains_on:
             way = self._ways()[-1]
-            yield EpisodeBatch(_images(2, way, 2, seed=1), _images(2, way, 3, seed=2))
+            yield EpisodeBatch(random_images(2, way, 2, seed=1), random_images(2, way, 3, seed=2))
 
 
-def _images(*shape: int, seed: int) -> Tensor:
+def random_images(*shape: int, seed: int) -> Tensor:
+    """Normal noise ``[*shape, *IMAGE_SHAPE]``, a function of the seed."""
     draws = torch.Generator().manual_seed(seed)
     return torch.randn(*shape, *IMAGE_SHAPE, generator=draws)
 
 
-def _answer(learner: Learner[Any], support: Tensor, query: Tensor) -> Tensor:
+def _answer(learner: GradientLearner[Any], support: Tensor, query: Tensor) -> Tensor:
     """Logits of each query, in the way that the learner's kind is measured."""
     if isinstance(learner, AdaptationLearner):
         return learner.predict(support, query)
     assert isinstance(learner, EmbeddingLearner)
     embed: Callable[[Tensor], Tensor] = learner.embed
     with torch.inference_mode():
-        examples = embed(support.flatten(0, 2)).view(*support.shape[:3], -1)
-        return learner.head(examples, embed(query.flatten(0, 1)).view(*query.shape[:2], -1))
+        queries = embed(query.flatten(0, 1))
+        # An embedding of no image at all is no business of a backbone's.
+        examples = embed(support.flatten(0, 2)) if support.numel() else queries[:0]
+        width = queries.shape[-1]
+        return learner.head(
+            examples.view(*support.shape[:3], width), queries.view(*query.shape[:2], width)
+        )
 
 
-def _close(found: Tensor, expected: Tensor, tolerance: float) -> None:
-    """Equal up to ``tolerance`` times the largest logit expected."""
+def assert_close(found: Tensor, expected: Tensor, tolerance: float) -> None:
+    """Check that two are equal up to ``tolerance`` times the largest logit expected."""
     torch.testing.assert_close(
         found, expected, rtol=0, atol=tolerance * float(expected.abs().max().clamp_min(1e-3))
     )

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.base import EmbeddingLearner
-from fsl_sweep.learners.batches import LabelledBatch
+from fsl_sweep.learners.batches import LabelledBatch, check_support
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
 from fsl_sweep.learners.heads.ridge import one_hot_targets
 from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
@@ -65,6 +65,7 @@ class Transfer(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
         query: Float[Tensor, "task m d"],
     ) -> Float[Tensor, "task m way"]:
         """Logits of each query for each class of its task; not differentiable."""
+        check_support(support)
         with full_precision(query.device):
             extended = _with_ones(at_least_float32(support).flatten(1, 2))
             targets = one_hot_targets(support.shape[1], support.shape[2], like=extended)

@@ -11,10 +11,9 @@ import torch
 
 from fsl_sweep.datasets.episodes import Episodes
 from fsl_sweep.learners.base import AdaptationLearner
-from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.records import Measure, TaskScores, TaskSet
-from fsl_sweep.orchestrator.scoring import correct_counts
+from fsl_sweep.orchestrator.scoring import check_scorable, correct_counts
 
 # Support and query images of the tasks that are adapted together; bounds memory.
 _IMAGES_AT_ONCE = 1024
@@ -28,7 +27,7 @@ def measure_by_adaptation(
     """Per-task results on episodes of one pool, of a learner in evaluation mode.
 
     Raises:
-        BadData: the tasks differ in their number of classes or examples.
+        BadData: as `check_scorable`.
     """
     # Not inference mode: its tensors could not be differentiated by the adaptation.
     with torch.no_grad():
@@ -36,13 +35,9 @@ def measure_by_adaptation(
 
 
 def _score(learner: AdaptationLearner[Any], images: PoolImages, episodes: Episodes) -> TaskScores:
+    check_scorable(learner, episodes)
     tasks, way, shot = episodes.support.shape
     queries = episodes.query.shape[2]
-    if min(episodes.support.min(), episodes.query.min()) < 0:
-        raise BadData(
-            f"A {type(learner).__name__} is measured on tasks of one shape; these tasks have "
-            "different numbers of classes or examples."
-        )
     step = max(1, _IMAGES_AT_ONCE // (way * (shot + queries)))
     target = torch.arange(way, device=images.device).repeat_interleave(queries)
     correct: list[np.ndarray] = []

@@ -15,7 +15,7 @@ from fsl_sweep.datasets.episodes import Episodes
 from fsl_sweep.learners.base import EmbeddingLearner
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.records import Measure, TaskScores, TaskSet
-from fsl_sweep.orchestrator.scoring import correct_counts
+from fsl_sweep.orchestrator.scoring import check_scorable, correct_counts
 
 IMAGES_AT_ONCE = 512
 # Query features gathered at once, in floats: bounds memory at about 128 MB.
@@ -27,7 +27,13 @@ def measure_by_embedding(
     images: PoolImages,
     group: Mapping[tuple[Measure, TaskSet], Episodes],
 ) -> dict[tuple[Measure, TaskSet], TaskScores]:
-    """Per-task results on episodes of one pool, of a learner in evaluation mode."""
+    """Per-task results on episodes of one pool, of a learner in evaluation mode.
+
+    Raises:
+        BadData: as `check_scorable`.
+    """
+    for episodes in group.values():
+        check_scorable(learner, episodes)
     with torch.inference_mode():
         features, row_of = _embed(learner, images, group.values())
         return {key: _score(learner, features, row_of, e) for key, e in group.items()}
@@ -39,7 +45,6 @@ def _embed(
     """Features ``[M, d]`` of every image that the tasks touch, and each pool index's row."""
     touched = [np.unique(part) for e in episodes for part in (e.support, e.query)]
     indices = np.unique(np.concatenate(touched))
-    indices = indices[indices >= 0]
     parts = [
         learner.embed(images.normalised(images.unit(indices[start : start + IMAGES_AT_ONCE])))
         for start in range(0, len(indices), IMAGES_AT_ONCE)

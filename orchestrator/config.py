@@ -186,28 +186,34 @@ class SweepConfig(Model):
         return self
 
 
-class MethodConfig(Model):
+class ProgramConfig(Model):
+    """One hyperparameter configuration of a program, which brings network and optimizer along."""
+
+    learner: Named
+    epochs: Count = 60
+    batches: Count = 1000
+    augment: str = "none"
+    train: dict[str, Any] = {}
+
+
+class MethodConfig(ProgramConfig):
     """One hyperparameter configuration of a method, before its names are looked up.
 
     ``schedule`` maps an epoch (0 is the first) to the learning rate that holds from then on, or,
     with ``relative: true`` among its keys, to a factor of ``optimizer.lr``.
     """
 
-    learner: Named
     backbone: Named
     optimizer: Optimizer
     schedule: dict[Any, Any] = {}
-    epochs: Count = 60
-    batches: Count = 1000
-    augment: str = "none"
     precision: Literal["fp32", "bf16"] = "fp32"
-    train: dict[str, Any] = {}
 
 
 class TrialSpec(Model):
     """One trial, fully resolved: equal specifications give equal results.
 
     Attributes:
+        optimizer: None for a program, whose backbone is ``identity`` and whose schedule is empty.
         schedule: (first epoch, learning rate) pairs, ascending, beginning at epoch 0.
         fold: class fold, or None for a trial on all base classes.
     """
@@ -217,7 +223,7 @@ class TrialSpec(Model):
     evaluation: Evaluation
     learner: Named
     backbone: Named
-    optimizer: Optimizer
+    optimizer: Optimizer | None
     schedule: list[tuple[int, float]]
     epochs: Count
     batches: Count

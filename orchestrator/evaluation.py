@@ -9,9 +9,17 @@ import torch
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
 from fsl_sweep.datasets.tasks import common_tasks
-from fsl_sweep.learners.base import AdaptationLearner, EmbeddingLearner, Learner
+from fsl_sweep.learners.base import (
+    AdaptationLearner,
+    ClassificationLearner,
+    EmbeddingLearner,
+    Learner,
+    ProgramLearner,
+)
 from fsl_sweep.orchestrator.by_adaptation import measure_by_adaptation
+from fsl_sweep.orchestrator.by_classification import measure_by_classification
 from fsl_sweep.orchestrator.by_embedding import measure_by_embedding
+from fsl_sweep.orchestrator.by_program import measure_by_program
 from fsl_sweep.orchestrator.config import Episode, Evaluation
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, Measure, TaskScores, TaskSet
@@ -42,6 +50,7 @@ class Evaluator:
 
     def __init__(self, benchmark: Benchmark, tasks: CommonTasks, device: torch.device) -> None:
         self.device = device
+        self._base_classes = benchmark.train.classes
         # Splits may share one pool: its images are then embedded once for all of them.
         pools = {m: benchmark.distribution(m).pool for m in MEASURES}
         self._pools = {id(pool): PoolImages(pool, benchmark, device) for pool in pools.values()}
@@ -61,17 +70,26 @@ class Evaluator:
         scores: dict[tuple[Measure, TaskSet], TaskScores] = {}
         try:
             for pool, group in self._groups.items():
-                scores.update(_measured(learner, self._pools[pool], group))
+                scores.update(self._measured(learner, self._pools[pool], group))
         finally:
             learner.train(before)
         return scores
 
-
-def _measured(
-    learner: Learner[Any], images: PoolImages, group: Mapping[tuple[Measure, TaskSet], Episodes]
-) -> dict[tuple[Measure, TaskSet], TaskScores]:
-    if isinstance(learner, EmbeddingLearner):
-        return measure_by_embedding(learner, images, group)
-    if isinstance(learner, AdaptationLearner):
-        return measure_by_adaptation(learner, images, group)
-    raise TypeError(f"A {type(learner).__name__} can neither embed images nor adapt to tasks.")
+    def _measured(
+        self,
+        learner: Learner[Any],
+        images: PoolImages,
+        group: Mapping[tuple[Measure, TaskSet], Episodes],
+    ) -> dict[tuple[Measure, TaskSet], TaskScores]:
+        if isinstance(learner, EmbeddingLearner):
+            return measure_by_embedding(learner, images, group)
+        if isinstance(learner, AdaptationLearner):
+            return measure_by_adaptation(learner, images, group)
+        if isinstance(learner, ClassificationLearner):
+            return measure_by_classification(learner, images, group, self._base_classes)
+        if isinstance(learner, ProgramLearner):
+            return measure_by_program(learner, images, group)
+        raise TypeError(
+            f"A {type(learner).__name__} can neither embed images nor adapt to tasks, and it is "
+            "no classifier and no program."
+        )

@@ -1,5 +1,6 @@
 """What a person sees while a sweep runs: a live view on a terminal, plain lines elsewhere."""
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -85,7 +86,7 @@ class PlainProgress:
         scores = "  ".join(f"{SHOWN_AS[m]} {_percent(record, m)}" for m in MEASURES)
         self._say(
             f"{running.label}  epoch {record.epoch}/{running.epochs}  "
-            f"loss {record.train_loss:.4f}  {scores}"
+            f"loss {_loss(record)}  {scores}"
         )
 
     def failed_once(self, trial: str, reason: str) -> None:
@@ -182,9 +183,14 @@ def trial_label(method: str, hyperparameters: Mapping[str, Any], seed: int) -> s
 def _cells(row: _Running) -> list[str]:
     if row.record is None:
         return [row.label, f"0/{row.epochs}", "", *("" for _ in MEASURES)]
-    loss = f"{row.record.train_loss:.4f}"
+    loss = _loss(row.record)
     scores = [_percent(row.record, m) for m in MEASURES]
     return [row.label, f"{row.record.epoch}/{row.epochs}", loss, *scores]
+
+
+def _loss(record: EpochRecord) -> str:
+    # A program's loss is not known, which is no cause for alarm.
+    return "-" if math.isnan(record.train_loss) else f"{record.train_loss:.4f}"
 
 
 def _percent(record: EpochRecord, measure: str) -> str:

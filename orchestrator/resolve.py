@@ -10,26 +10,28 @@ from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.episodes import EpisodeShape
 from fsl_sweep.learners.augmentation import AUGMENTATIONS
 from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
-from fsl_sweep.orchestrator.axes import axis_kind, expand
+from fsl_sweep.learners.submissions import SUBMISSIONS
+from fsl_sweep.orchestrator.axes import expand
 from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.config import (
     BatchTraining,
     EpisodicTraining,
     MethodConfig,
     Named,
+    ProgramConfig,
     StagedTraining,
     SweepConfig,
     TrialSpec,
     digest,
 )
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, UnknownName
+from fsl_sweep.orchestrator.in_distribution_plan import in_distribution_cautions, misplaced
+from fsl_sweep.orchestrator.merging import merged_settings
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
+from fsl_sweep.orchestrator.programs import begins_again, for_programs, is_program, submissions
 from fsl_sweep.orchestrator.sweepfile import SweepFile, config_error, validated
 from fsl_sweep.orchestrator.ways import check_fixed_ways, wrong_way
 
-# Sections whose keys a method overrides one by one. Others, a schedule above all, are replaced
-# whole: half of one schedule and half of another would be a third that nobody wrote.
-_MERGED = ("learner", "backbone", "optimizer", "train")
 _TRAINING = {
     "episodes": EpisodicTraining,
     "batches": BatchTraining,
@@ -57,7 +59,7 @@ def plan_sweep(sweep: SweepFile) -> Plan:
         trials=tuple(trials),
         selectors=config.selectors,
         parts=_parts(trials),
-        cautions=tuple(dict.fromkeys(cautions)),
+        cautions=(*in_distribution_cautions(benchmark, trials), *dict.fromkeys(cautions)),
     )
 
 
@@ -101,7 +103,9 @@ class _Resolver:
         self.benchmark = benchmark
 
     def trials(self, cautions: list[str]) -> list[PlannedTrial]:
-        merged = _merged(self.config.defaults, self.tree)
+        merged = merged_settings(self.config.defaults, self.tree)
+        if is_program(merged.get("learner")):
+            merged = merged_settings(for_programs(self.config.defaults), self.tree)
         trials: list[PlannedTrial] = []
         seen: dict[str, Any] = {}
         here = f"methods.{self.method}"
@@ -117,40 +121,49 @@ class _Resolver:
         return trials
 
     def _spec(self, tree: Mapping[str, Any], seed: int, cautions: list[str]) -> TrialSpec:
-        settings = self._checked(MethodConfig, tree, "")
-        learner = self._resolved(LEARNERS, settings.learner, "learner")
+        model = ProgramConfig if is_program(tree.get("learner")) else MethodConfig
+        settings = self._checked(model, tree, "")
+        learner = self._learner(settings)
         if settings.augment not in AUGMENTATIONS:
             problem = UnknownName("augmentation", settings.augment, AUGMENTATIONS)
             raise self._error("augment", str(problem))
-        schedule = self._schedule(settings)
-        for epoch, _ in schedule:
-            if epoch >= settings.epochs:
-                cautions.append(
-                    f"{self.method}: the schedule's step at epoch {epoch} is never reached, "
-                    f"because training ends after {settings.epochs} epochs"
-                )
+        if caution := begins_again(learner, settings.epochs):
+            cautions.append(f"{self.method}: {caution}")
+        own = settings if isinstance(settings, MethodConfig) else None
         return TrialSpec(
             benchmark=self.benchmark,
             episode=self.config.episode,
             evaluation=self.config.evaluation,
             learner=learner,
-            backbone=self._resolved(BACKBONES, settings.backbone, "backbone"),
-            optimizer=settings.optimizer,
-            schedule=schedule,
+            backbone=self._backbone(own),
+            optimizer=own.optimizer if own else None,
+            schedule=self._schedule(own, cautions) if own else [],
             epochs=settings.epochs,
             batches=settings.batches,
             augment=settings.augment,
-            precision=settings.precision,
+            precision=own.precision if own else "fp32",
             train=self._train(settings, learner),
             budget=self.config.budget,
             seed=seed,
         )
 
+    def _learner(self, settings: ProgramConfig) -> Named:
+        learner = self._resolved(LEARNERS, settings.learner, "learner")
+        if problem := misplaced(learner, self.benchmark):
+            raise self._error("learner.name", problem)
+        return learner
+
+    def _backbone(self, settings: MethodConfig | None) -> Named:
+        """The method's backbone; the one that does nothing for a program."""
+        backbone = Named(name="identity") if settings is None else settings.backbone
+        return self._resolved(BACKBONES, backbone, "backbone")
+
     def _train(
-        self, settings: MethodConfig, learner: Named
+        self, settings: ProgramConfig, learner: Named
     ) -> EpisodicTraining | BatchTraining | StagedTraining:
         """What the learner trains on, checked against what it can train on."""
-        trains_on = LEARNERS.find(learner.name).cls.trains_on
+        cls = LEARNERS.find(learner.name).cls
+        trains_on = cls.trained_on(cls.Options.model_validate(learner.options))
         try:
             train = self._checked(_TRAINING[trains_on], settings.train, "train")
         except ConfigError as error:
@@ -170,7 +183,7 @@ class _Resolver:
             raise ConfigError(self.where, "episode.way", f"{self.method}: {problem}")
         return train
 
-    def _schedule(self, settings: MethodConfig) -> list[tuple[int, float]]:
+    def _schedule(self, settings: MethodConfig, cautions: list[str]) -> list[tuple[int, float]]:
         given = dict(settings.schedule)
         relative = given.pop("relative", False)
         if not isinstance(relative, bool):
@@ -190,6 +203,12 @@ class _Resolver:
                 f"sets {steps[0]}, but optimizer.lr is {rate}: one of them would be ignored. "
                 "Leave out epoch 0, or use factors with 'relative: true'",
             )
+        cautions.extend(
+            f"{self.method}: the schedule's step at epoch {epoch} is never reached, "
+            f"because training ends after {settings.epochs} epochs"
+            for epoch in sorted(steps)
+            if epoch >= settings.epochs
+        )
         return sorted(steps.items())
 
     def _checked(self, model: type[Any], value: Any, section: str) -> Any:
@@ -240,28 +259,6 @@ def _named(
     return Named.model_validate({"name": named.name, **options.model_dump(mode="json")})
 
 
-def _merged(defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    result = dict(defaults)
-    for key, value in own.items():
-        shared = defaults.get(key)
-        result[key] = value
-        if key in _MERGED and isinstance(shared, Mapping) and isinstance(value, Mapping):
-            result[key] = _mixed(shared, value)
-    return result
-
-
-def _mixed(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """A section's keys over the shared ones, unless they belong to different parts.
-
-    Options of one learner or backbone mean nothing to another, and an axis stands for whole
-    values.
-    """
-    another = own.get("name", shared.get("name")) != shared.get("name")
-    if another or axis_kind(shared) or axis_kind(own):
-        return dict(own)
-    return {**shared, **own}
-
-
 def _at(spec: TrialSpec, path: str, fallback: Any) -> Any:
     """The resolved value at a dotted path, so that ``1`` and ``1.0`` read alike in a report."""
     place: Any = spec.canonical()
@@ -286,5 +283,6 @@ def _parts(trials: list[PlannedTrial]) -> dict[str, Any]:
         ("benchmark", BENCHMARKS, {s.benchmark.name for s in specs}),
         ("learner", LEARNERS, {s.learner.name for s in specs}),
         ("backbone", BACKBONES, {s.backbone.name for s in specs}),
+        ("submission", SUBMISSIONS, submissions(specs)),
     ]
-    return {kind: [c.provenance(n) for n in sorted(names)] for kind, c, names in used}
+    return {kind: [c.provenance(n) for n in sorted(names)] for kind, c, names in used if names}

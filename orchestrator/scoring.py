@@ -1,11 +1,32 @@
-"""From logits to counts of correct answers."""
+"""What can be scored, and from logits to counts of correct answers."""
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from fsl_sweep.orchestrator.errors import TrialFailure
+from fsl_sweep.datasets.episodes import Episodes
+from fsl_sweep.orchestrator.errors import BadData, TrialFailure
+
+
+def check_scorable(learner: object, episodes: Episodes) -> None:
+    """Whether a learner can be scored on episodes as one block of images.
+
+    Raises:
+        BadData: the tasks differ in their number of classes or examples, have one class alone,
+            which any answer would hit, or classes without an example or a query.
+    """
+    support, query = episodes.support, episodes.query
+    if support.shape[1] < 2 or 0 in (*support.shape, *query.shape):
+        raise BadData(
+            "A task needs at least 2 classes with a support example and a query each; these have "
+            f"support {list(support.shape)} and query {list(query.shape)} (tasks, classes, each)."
+        )
+    if min(support.min(), query.min()) < 0:
+        raise BadData(
+            f"A {type(learner).__name__} is measured on tasks of one shape; these tasks have "
+            "different numbers of classes or examples."
+        )
 
 
 def correct_counts(

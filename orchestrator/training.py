@@ -1,23 +1,23 @@
 """One epoch of meta-training: episodes or labelled batches, gradient steps, learning rates."""
 
+import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.episodes import EpisodeShape
-from fsl_sweep.datasets.fixed_support import FixedSupportTasks
-from fsl_sweep.datasets.tasks import ClassTasks, TaskDistribution
+from fsl_sweep.datasets.episodes import Episodes
 from fsl_sweep.learners.augmentation import augmentation
-from fsl_sweep.learners.base import EpisodeBatch, LabelledBatch, Learner
-from fsl_sweep.orchestrator.config import BatchTraining, EpisodicTraining, Optimizer, TrialSpec
+from fsl_sweep.learners.base import EpisodeBatch, GradientLearner, LabelledBatch
+from fsl_sweep.orchestrator.config import Optimizer, TrialSpec
 from fsl_sweep.orchestrator.images import PoolImages
-from fsl_sweep.orchestrator.randomness import generator, torch_seed
+from fsl_sweep.orchestrator.randomness import torch_seed
+from fsl_sweep.orchestrator.training_draws import TrainingDraws
 
 
 class Training:
@@ -31,13 +31,20 @@ class Training:
     """
 
     def __init__(
-        self, spec: TrialSpec, benchmark: Benchmark, learner: Learner, device: torch.device
+        self,
+        spec: TrialSpec,
+        benchmark: Benchmark,
+        learner: GradientLearner[Any],
+        device: torch.device,
     ) -> None:
+        if spec.optimizer is None:
+            raise TypeError(f"a {type(learner).__name__} is trained with an optimizer")
         self.spec, self.learner, self.device = spec, learner, device
         self.optimizer = make_optimizer(learner, spec.optimizer)
+        self._clip_norm = spec.optimizer.clip_norm
         self._augment = augmentation(spec.augment)
         self._images = PoolImages(benchmark.train.pool, benchmark, device)
-        self._tasks = _training_tasks(spec, benchmark)
+        self._draws = TrainingDraws(spec, benchmark)
 
     def epoch(self, epoch: int) -> Iterator[Tensor]:
         """Take the epoch's gradient steps, yielding each step's loss (a detached scalar).
@@ -74,8 +81,8 @@ class Training:
         self.optimizer.load_state_dict(state["optimizer"])
 
     def _clip(self) -> None:
-        if self.spec.optimizer.clip_norm is not None:
-            clip_grad_norm_(self.learner.parameters(), self.spec.optimizer.clip_norm)
+        if self._clip_norm is not None:
+            clip_grad_norm_(self.learner.parameters(), self._clip_norm)
 
     def _precision(self) -> AbstractContextManager[Any]:
         if self.spec.precision == "bf16":
@@ -85,42 +92,14 @@ class Training:
     def _batches(
         self, epoch: int, draws: torch.Generator
     ) -> Iterator[EpisodeBatch | LabelledBatch]:
-        rng = generator(self.spec.id, "batches", epoch)
-        stage = self.spec.stage(epoch)
-        if isinstance(stage, BatchTraining):
-            return self._labelled(stage, rng, draws)
-        return self._episodes(stage, rng, draws)
-
-    def _episodes(
-        self, train: EpisodicTraining, rng: np.random.Generator, draws: torch.Generator
-    ) -> Iterator[EpisodeBatch]:
-        shape = EpisodeShape(train.way, train.shot, train.query)
-        # Drawn for a hundred steps at a time: vectorised, yet bounded in memory.
-        for first in range(0, self.spec.batches, 100):
-            steps = min(100, self.spec.batches - first)
-            episodes = self._tasks.sample(steps * train.tasks_per_batch, shape, rng)
-            for step in range(steps):
-                rows = slice(step * train.tasks_per_batch, (step + 1) * train.tasks_per_batch)
-                indices = np.concatenate([episodes.support[rows], episodes.query[rows]], axis=2)
-                images = self._ready(indices, draws)
-                yield EpisodeBatch(images[:, :, : train.shot], images[:, :, train.shot :])
-
-    def _labelled(
-        self, train: BatchTraining, rng: np.random.Generator, draws: torch.Generator
-    ) -> Iterator[LabelledBatch]:
-        examples, labels = self._tasks.examples, self._labels()
-        needed = self.spec.batches * train.batch_size
-        rounds = -(-needed // len(examples))
-        # Whole passes over the examples, one after the other, cut where the epoch ends.
-        order = np.concatenate([rng.permutation(len(examples)) for _ in range(rounds)])[:needed]
-        for rows in order.reshape(self.spec.batches, train.batch_size):
-            target = torch.from_numpy(labels[rows]).to(self.device)
-            yield LabelledBatch(self._ready(examples[rows], draws), target)
-
-    def _labels(self) -> np.ndarray:
-        """Labels 0..n_base-1 of the training examples."""
-        pool = self._tasks.pool
-        return np.unique(pool.labels[self._tasks.examples], return_inverse=True)[1]
+        for drawn in self._draws.epoch(epoch):
+            if isinstance(drawn, Episodes):
+                shot = drawn.support.shape[2]
+                images = self._ready(np.concatenate([drawn.support, drawn.query], axis=2), draws)
+                yield EpisodeBatch(images[:, :, :shot], images[:, :, shot:])
+            else:
+                target = torch.from_numpy(drawn.labels).to(self.device)
+                yield LabelledBatch(self._ready(drawn.examples, draws), target)
 
     def _ready(self, indices: np.ndarray, draws: torch.Generator) -> Tensor:
         images = self._images.unit(indices)
@@ -128,7 +107,7 @@ class Training:
         return self._images.normalised(flat).view(images.shape)
 
 
-def make_optimizer(learner: Learner, options: Optimizer) -> torch.optim.Optimizer:
+def make_optimizer(learner: nn.Module, options: Optimizer) -> torch.optim.Optimizer:
     """The optimizer of a trial, over all of the learner's parameters (there may be none)."""
     parameters = [{"params": list(learner.parameters())}]
     if options.name == "adam":
@@ -143,19 +122,14 @@ def make_optimizer(learner: Learner, options: Optimizer) -> torch.optim.Optimize
 
 
 def learning_rate(schedule: list[tuple[int, float]], epoch: int) -> float:
-    """The rate of an epoch counted from 1; schedules count from 0, as the papers' tables do."""
-    return [rate for first, rate in schedule if first <= epoch - 1][-1]
+    """The rate of an epoch counted from 1; schedules count from 0, as the papers' tables do.
+
+    NaN where there is no schedule: a program has rates of its own.
+    """
+    reached = [rate for first, rate in schedule if first <= epoch - 1]
+    return reached[-1] if reached else math.nan
 
 
 def n_base_classes(benchmark: Benchmark) -> int:
     """Classes that occur among the training examples."""
     return len(np.unique(benchmark.train.pool.labels[benchmark.train.examples]))
-
-
-def _training_tasks(spec: TrialSpec, benchmark: Benchmark) -> TaskDistribution:
-    if spec.episodic is None or not spec.episodic.fixed_support:
-        return benchmark.train
-    if not isinstance(benchmark.train, ClassTasks):
-        raise TypeError(f"fixed_support needs tasks of classes, not {type(benchmark.train)}")
-    rng = generator(spec.id, "fixed support")
-    return FixedSupportTasks(benchmark.train, spec.episodic.shot, rng)

@@ -10,11 +10,13 @@ import safetensors.torch
 import torch
 
 from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.learners.base import GradientLearner, ProgramLearner
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.errors import TrialFailure
 from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
 from fsl_sweep.orchestrator.ledger import TrialLedger
+from fsl_sweep.orchestrator.program_training import ProgramTraining
 from fsl_sweep.orchestrator.randomness import torch_seed
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd
 from fsl_sweep.orchestrator.training import Training, learning_rate, n_base_classes
@@ -81,7 +83,7 @@ class Trial:
             else:
                 self._keep(training, epoch, spent, None)
 
-    def _training(self) -> Training:
+    def _training(self) -> Training | ProgramTraining:
         spec = self.spec
         learner = build_learner(
             {"name": spec.learner.name, **spec.learner.options},
@@ -90,25 +92,41 @@ class Trial:
             n_base_classes(self.benchmark),
             torch_seed(spec.id, "weights"),
         )
+        if isinstance(learner, ProgramLearner):
+            return ProgramTraining(spec, self.benchmark, learner, self.device)
+        if not isinstance(learner, GradientLearner):
+            raise TypeError(f"A {type(learner).__name__} has no training loss.")
         return Training(spec, self.benchmark, learner.to(self.device), self.device)
 
-    def _train(self, training: Training, epoch: int, spent: float) -> float:
-        """Mean loss of the epoch's steps."""
+    def _train(self, training: Training | ProgramTraining, epoch: int, spent: float) -> float:
+        """Mean loss of the epoch's steps; NaN of a program, which does not tell its loss."""
         limit = self.spec.budget.seconds if self.spec.budget else float("inf")
         started, total, steps = time.perf_counter(), torch.zeros((), device=self.device), 0
+
+        def check(step: int) -> None:
+            if spent + time.perf_counter() - started > limit:
+                reason = f"the budget of {limit:g} s was spent in epoch {epoch}, step {step}"
+                raise _BudgetSpent(reason)
+
+        if isinstance(training, ProgramTraining):
+            training.epoch(epoch, check)
+            return math.nan
         for loss in training.epoch(epoch):
             total += loss
             steps += 1
-            if spent + time.perf_counter() - started > limit:
-                reason = f"the budget of {limit:g} s was spent in epoch {epoch}, step {steps}"
-                raise _BudgetSpent(reason)
+            check(steps)
         mean = float(total) / steps
         if not math.isfinite(mean):
             raise TrialFailure(f"the training loss became {mean} in epoch {epoch}")
         return mean
 
     def _measure(
-        self, training: Training, evaluator: Evaluator, epoch: int, loss: float, trained: float
+        self,
+        training: Training | ProgramTraining,
+        evaluator: Evaluator,
+        epoch: int,
+        loss: float,
+        trained: float,
     ) -> EpochRecord:
         started = time.perf_counter()
         try:
@@ -125,17 +143,24 @@ class Trial:
         )
 
     def _keep(
-        self, training: Training, epoch: int, spent: float, record: EpochRecord | None
+        self,
+        training: Training | ProgramTraining,
+        epoch: int,
+        spent: float,
+        record: EpochRecord | None,
     ) -> None:
         # The record comes before the state: a crash between the two repeats an epoch, whereas
         # the other order could lose one.
         if record is not None:
             self.storage.write_epoch(record, snapshot_bytes(training.learner))
+        state = training.state()
+        if state is None:  # a program that cannot go on begins again, with its time
+            return
         buffer = io.BytesIO()
-        torch.save({"epoch": epoch, "spent": spent, **training.state()}, buffer)
+        torch.save({"epoch": epoch, "spent": spent, **state}, buffer)
         self.storage.write_resume(buffer.getvalue())
 
-    def _resume(self, training: Training) -> tuple[int, float]:
+    def _resume(self, training: Training | ProgramTraining) -> tuple[int, float]:
         """Epochs already done and seconds spent; zero where there is nothing whole to go on from.
 
         The state counts only if every epoch up to it is recorded whole: a damaged record is

@@ -1,5 +1,6 @@
 """The code in the documentation works as it stands there."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import yaml
 
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
@@ -41,6 +43,9 @@ def package(tmp_path):
         """
     learner = block("docs/extending.md", "python", "class CosineNet(EpisodicLearner)")
     (folder / "my_package" / "cosine.py").write_text(learner + textwrap.dedent(info))
+    (folder / "my_package" / "eigen.py").write_text(
+        block("docs/extending.md", "python", "class Eigen(Submission)")
+    )
     metadata = folder / "my_package-1.2.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.2\n")
@@ -52,6 +57,8 @@ def package(tmp_path):
         "[fsl_sweep.learners]\n"
         "cosine-net = my_package.cosine:INFO\n"
         "ridge = my_package.cosine:INFO\n"
+        "[fsl_sweep.metadl]\n"
+        "eigen = my_package.eigen:INFO\n"
     )
     return folder
 
@@ -104,6 +111,35 @@ def test_the_documented_plugins_are_found_run_and_recorded(package):
     plan = (package.parent / "runs" / "plugged" / "plan.json").read_text()
     assert '"source": "my-package"' in plan
     assert '"version": "1.2"' in plan
+
+
+@pytest.mark.slow
+def test_the_documented_program_runs_as_a_trial_and_is_recorded(package):
+    sweep = yaml.safe_load(SWEEP.replace("name: plugged", "name: program"))
+    method = yaml.safe_load(block("docs/extending.md", "yaml", "submission: eigen"))
+    sweep["methods"] = {"eigen": {**method, "batches": 5}}
+    (package.parent / "s.yaml").write_text(yaml.safe_dump(sweep))
+    done = command(package, "trial", "s.yaml", "--index", "0")
+    assert done.returncode == 0, done.stderr
+    assert "loss -  BaseGen" in done.stdout
+    plan = json.loads((package.parent / "runs" / "program" / "plan.json").read_text())
+    assert plan["parts"]["submission"] == [
+        {"name": "eigen", "source": "my-package", "version": "1.2"}
+    ]
+    report = command(package, "report", "runs/program", "--format", "json")
+    assert report.returncode == 0, report.stderr
+    (selection,) = [
+        one for one in json.loads(report.stdout)["selections"] if one["snapshot_selector"] == "val"
+    ]
+    assert selection["novel"]["mean"] > 1 / 3
+    (package.parent / "test_eigen.py").write_text(
+        "from fsl_sweep.learners.submission_contract import SubmissionContract\n"
+        "from my_package.eigen import Eigen\n\n\n"
+        "class TestEigen(SubmissionContract):\n"
+        "    submission = Eigen\n    modes = ('episode',)\n"
+    )
+    passed = python(package, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_eigen.py")
+    assert passed.returncode == 0, passed.stdout
 
 
 @pytest.mark.slow

@@ -31,9 +31,11 @@ def plugins(
 def _catalogues() -> Iterator[Catalogue[Any]]:
     from fsl_sweep.datasets.catalogue import BENCHMARKS
     from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
+    from fsl_sweep.learners.submissions import SUBMISSIONS
     from fsl_sweep.orchestrator.selectors import HYPERPARAMETER_SELECTORS, SNAPSHOT_SELECTORS
 
-    yield from (LEARNERS, BACKBONES, BENCHMARKS, SNAPSHOT_SELECTORS, HYPERPARAMETER_SELECTORS)
+    yield from (LEARNERS, BACKBONES, SUBMISSIONS, BENCHMARKS)
+    yield from (SNAPSHOT_SELECTORS, HYPERPARAMETER_SELECTORS)
 
 
 def _source(listing: Listing) -> str:

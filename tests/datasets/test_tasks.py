@@ -11,6 +11,7 @@ from scipy.stats import chisquare
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
+from fsl_sweep.datasets.fixed_support import FixedSupportTasks
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.splits import class_benchmark
 from fsl_sweep.datasets.tasks import ClassTasks, common_tasks
@@ -85,6 +86,17 @@ def test_examples_are_uniform_in_support_and_query(pool):
             _, counts = np.unique(chosen, return_counts=True)
             assert len(counts) == np.sum(pool.labels == label)
             assert chisquare(counts).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_a_class_has_every_label_equally_often(pool, fixed):
+    """The label of a class is its place in the task, drawn anew for each episode."""
+    tasks = ClassTasks(pool, np.arange(6))
+    rng = np.random.default_rng(0)
+    drawn = FixedSupportTasks(tasks, 2, rng) if fixed else tasks
+    classes = drawn.sample(30_000, EpisodeShape(3, 2, 1), rng).classes
+    for label in range(3):
+        assert chisquare(np.bincount(classes[:, label], minlength=6)).pvalue > 1e-4
 
 
 def test_pairs_of_support_and_query_are_uniform():

@@ -4,7 +4,9 @@ import pytest
 import torch
 
 from fsl_sweep.learners.backbones.base import Backbone
+from fsl_sweep.learners.base import ClassificationLearner, ProgramLearner
 from fsl_sweep.learners.catalogue import LEARNERS
+from fsl_sweep.learners.classification_contract import ClassificationContract
 from fsl_sweep.learners.episodic import EpisodicLearner
 from fsl_sweep.learners.protonet import ProtonetOptions
 from fsl_sweep.learners.testing import LearnerContract
@@ -27,9 +29,31 @@ FLAGS = {
 }
 
 for _name in LEARNERS.names():
-    _members = {"learner": LEARNERS.find(_name).cls, **FLAGS.get(_name, {})}
+    _learner = LEARNERS.find(_name).cls
+    if issubclass(_learner, ProgramLearner):
+        continue  # a program is tried by what it runs, in test_metadl.py
+    _contract = (
+        ClassificationContract if issubclass(_learner, ClassificationLearner) else LearnerContract
+    )
+    _members = {"learner": _learner, **FLAGS.get(_name, {})}
     _title = f"Test{_name.title().replace('-', '')}"
-    globals()[_title] = type(_title, (LearnerContract,), _members)
+    globals()[_title] = type(_title, (_contract,), _members)
+
+
+TASKS_ALONE = [
+    name for name in LEARNERS.names() if hasattr(LEARNERS.find(name).cls, "head") or name in FLAGS
+]
+
+
+@pytest.mark.parametrize("name", TASKS_ALONE)
+@pytest.mark.parametrize(("way", "shot"), [(1, 3), (5, 0)])
+def test_nothing_to_tell_apart_or_to_learn_from_is_an_error(name, way, shot):
+    members = {"learner": LEARNERS.find(name).cls, **FLAGS.get(name, {})}
+    learner = type("Contract", (LearnerContract,), members)()._ready()
+    shape, answer = ((8,), learner.head) if hasattr(learner, "head") else ((1, 16, 16), None)
+    support, query = torch.randn(2, way, shot, *shape), torch.randn(2, 4, *shape)
+    with pytest.raises(ValueError, match=r"at least 2 classes|at least one support example"):
+        (answer or learner.predict)(support, query)
 
 
 class Careless(EpisodicLearner):
@@ -82,6 +106,16 @@ BREAKS = {
 def contract_of(fault):
     broken = type("Broken", (Careless,), {"fault": fault})
     return type("Contract", (LearnerContract,), {"learner": broken, "tolerance": 1e-5})()
+
+
+def test_the_contract_notices_every_way_to_be_silent():
+    for test in (
+        LearnerContract.test_a_query_that_is_not_a_number_is_not_answered_silently,
+        LearnerContract.test_a_support_without_examples_is_not_answered_silently,
+    ):
+        test(contract_of(""))
+        with pytest.raises(AssertionError):
+            test(contract_of("silent"))
 
 
 @pytest.mark.parametrize("fault", BREAKS)

@@ -170,3 +170,16 @@ def test_a_labelled_batch_needs_a_label_an_image():
         LabelledBatch(torch.zeros(5, 1, 4, 4), torch.zeros(4, dtype=torch.int64))
     if isinstance(caught.value, ValueError):
         assert "shapes are (5, 1, 4, 4) and (4,)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("support", "query", "problem"),
+    [
+        ((2, 1, 1, 1, 4, 4), (2, 1, 1, 1, 4, 4), "this one has 1 classes with 1 examples"),
+        ((2, 3, 0, 1, 4, 4), (2, 3, 1, 1, 4, 4), "this one has 3 classes with 0 examples"),
+        ((2, 3, 1, 1, 4, 4), (2, 3, 0, 1, 4, 4), "at least one query of each class"),
+    ],
+)
+def test_an_episode_that_teaches_nothing_is_refused(support, query, problem):
+    with pytest.raises(ValueError, match=problem):
+        EpisodeBatch(torch.zeros(support), torch.zeros(query))

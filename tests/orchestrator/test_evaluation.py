@@ -5,6 +5,7 @@ import pytest
 import torch
 from made import benchmark
 
+from fsl_sweep.datasets.episodes import Episodes
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator import by_adaptation, by_embedding
 from fsl_sweep.orchestrator.config import Episode, Evaluation
@@ -175,3 +176,30 @@ def test_the_tasks_are_the_same_for_every_draw_and_differ_between_sets(data, tas
         np.testing.assert_array_equal(episodes.support, again.episodes[key].support)
     selection, report = tasks.episodes["novel", "selection"], tasks.episodes["novel", "report"]
     assert not np.array_equal(selection.support[:20], report.support)
+
+
+@pytest.mark.parametrize("name", ["protonet", "fomaml"])
+@pytest.mark.parametrize(
+    ("harm", "problem"),
+    [
+        ("one class", r"support \[20, 1, 1\] and query \[20, 1, 2\]"),
+        ("no example", r"support \[20, 3, 0\]"),
+        ("no query", r"query \[20, 3, 0\]"),
+        ("padded", "different numbers of classes"),
+    ],
+)
+def test_tasks_that_any_or_no_answer_would_fit_are_refused(data, tasks, name, harm, problem):
+    episodes = tasks.episodes["novel", "report"]
+    support, query, classes = episodes.support, episodes.query, episodes.classes
+    if harm == "one class":
+        support, query, classes = support[:, :1], query[:, :1], classes[:, :1]
+    if harm == "no example":
+        support = support[:, :, :0]
+    if harm == "no query":
+        query = query[:, :, :0]
+    if harm == "padded":
+        query = np.where(query == query[3, 2, 1], -1, query)
+    made = adapting(name, data) if name == "fomaml" else learner(name, data)
+    broken = CommonTasks({("novel", "report"): Episodes(support, query, classes)})
+    with pytest.raises(BadData, match=problem):
+        Evaluator(data, broken, CPU).measure(made)

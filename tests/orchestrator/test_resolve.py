@@ -1,11 +1,13 @@
 """What a sweep file may ask of learners that train in stages or answer one number of ways."""
 
 import pytest
+import submitted
 from made import benchmark
 
+from fsl_sweep.datasets.in_distribution import in_distribution
 from fsl_sweep.datasets.tasks import ClassTasks
-from fsl_sweep.orchestrator.config import MetaStage, StagedTraining
-from fsl_sweep.orchestrator.errors import BadData, ConfigError
+from fsl_sweep.orchestrator.config import BatchTraining, MetaStage, StagedTraining
+from fsl_sweep.orchestrator.errors import BadData, ConfigError, PluginError
 from fsl_sweep.orchestrator.resolve import check_feasible, plan_sweep
 from fsl_sweep.orchestrator.sweepfile import load_sweep
 
@@ -141,3 +143,119 @@ def test_two_methods_with_one_specification_share_the_trial(tmp_path):
     plan = plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
     assert [trial.method for trial in plan.trials] == ["M", "N"]
     assert len(plan.specs) == 1
+
+
+def test_a_classifier_is_measured_in_distribution_alone(tmp_path):
+    assert mistake(tmp_path, "classifier") == (
+        "s.yaml: methods.M.learner.name: classifier answers among the base classes alone, so it "
+        "is measured in distribution: set benchmark.name to in-distribution:glyphs"
+    )
+    text = FILE.replace("{name: glyphs}", "{name: 'in-distribution:glyphs', examples: 60}")
+    text = text.replace("LEARNER", "classifier").replace("TRAIN", "{}").replace("WAY", "5")
+    (tmp_path / "s.yaml").write_text(text)
+    plan = plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
+    assert plan.cautions == (
+        "in-distribution:glyphs has val and novel examples of the base classes: what stands under "
+        "ValGen and NovelGen is accuracy on new examples of the classes that were trained on, not "
+        "on new classes",
+    )
+    assert plan.trials[0].spec.benchmark.options["share_seed"] == 0
+    (tmp_path / "s.yaml").write_text(text + "  PN: {learner: {name: protonet}}\n")
+    mixed = plan_sweep(load_sweep(str(tmp_path / "s.yaml"))).cautions
+    assert mixed[0] == plan.cautions[0]
+    assert mixed[1].startswith("M: queries are answered among all base classes")
+    check_feasible(plan, in_distribution(benchmark(examples=40), seed=0))
+    with pytest.raises(BadData, match=r"M, base tasks: .* need 3 .* has 2 .*10 % of each base"):
+        check_feasible(plan, in_distribution(benchmark(examples=20), seed=0))
+
+
+PROGRAM = """
+name: tiny
+benchmark: {name: glyphs}
+defaults:
+  backbone: {name: conv4, width: {grid: [16, 32]}}
+  optimizer: {lr: 0.1}
+  schedule: {20: 0.01}
+  precision: bf16
+  epochs: 40
+methods:
+  M: {learner: {name: metadl, submission: protos, MORE}, train: TRAIN}
+"""
+
+
+def program(tmp_path, more="mode: episode", train="{}", **changes):
+    text = PROGRAM.replace("MORE", more).replace("TRAIN", train)
+    for old, new in changes.values():
+        text = text.replace(old, new)
+    (tmp_path / "s.yaml").write_text(text)
+    return plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
+
+
+def told(tmp_path, *arguments, **changes):
+    with pytest.raises(ConfigError) as caught:
+        program(tmp_path, *arguments, **changes)
+    return str(caught.value).removeprefix(f"{tmp_path}/")
+
+
+def test_a_program_has_no_network_and_no_optimizer_of_ours(tmp_path, monkeypatch):
+    submitted.install(tmp_path / "site", monkeypatch)
+    plan = program(tmp_path, train="{way: 7}")
+    (trial,) = plan.trials  # the grid over the network is not its own
+    spec = trial.spec
+    assert (spec.backbone.name, spec.optimizer, spec.schedule, spec.precision) == (
+        "identity",
+        None,
+        [],
+        "fp32",
+    )
+    assert spec.train.way == 7
+    assert type(spec).from_canonical(spec.canonical()) == spec
+    assert plan.parts["submission"] == [{"name": "protos", "source": "submitted", "version": "3.1"}]
+    other = program(
+        tmp_path,
+        network=("conv4", "resnet12"),
+        rate=("lr: 0.1", "lr: 0.2"),
+        width=("width: {grid: [16, 32]}", ""),
+    )
+    assert other.trials[0].spec.id == program(tmp_path).trials[0].spec.id
+    assert "submission" not in planned(tmp_path, "protonet").parts
+
+
+def test_a_program_in_batch_mode_trains_on_batches(tmp_path, monkeypatch):
+    submitted.install(tmp_path / "site", monkeypatch)
+    (trial,) = program(tmp_path, "mode: batch", "{batch_size: 32}").trials
+    assert trial.spec.train == BatchTraining(batch_size=32)
+    lrs = program(tmp_path, "options: {lr: {grid: [0.1, 0.2]}}").trials
+    assert [t.hyperparameters for t in lrs] == [
+        {"learner.options.lr": 0.1},
+        {"learner.options.lr": 0.2},
+    ]
+
+
+def test_a_program_that_cannot_go_on_is_told_of_in_the_plan(tmp_path, monkeypatch):
+    submitted.install(tmp_path / "site", monkeypatch)
+    (caution,) = program(tmp_path).cautions
+    assert caution.startswith("M: its program cannot save what it needs to go on")
+    assert program(tmp_path, one=("epochs: 40", "epochs: 1")).cautions == ()
+    assert (
+        program(tmp_path, other=("submission: protos", "submission: protos-go-on")).cautions == ()
+    )
+
+
+def test_mistakes_about_programs_name_key_and_value(tmp_path, monkeypatch):
+    submitted.install(tmp_path / "site", monkeypatch)
+    where = "s.yaml: methods.M."
+    assert told(tmp_path, a=("submission: protos", "submission: proto")) == (
+        f"{where}learner.submission: unknown submission 'proto'; did you mean 'protos'?"
+    )
+    assert told(tmp_path, "options: {rate: 1}").startswith(
+        f"{where}learner.options: 'protos' does not take them: "
+    )
+    assert "learner.mode" in told(tmp_path, "mode: both")
+    assert told(tmp_path, "mode: batch", "{way: 3}").startswith(f"{where}train.way: unknown key")
+    assert told(tmp_path, a=("train: {}", "optimizer: {lr: 1}")).startswith(
+        f"{where}optimizer: unknown key 'optimizer'"
+    )
+    assert told(tmp_path, a=("submission: protos, ", "")).startswith(f"{where}learner.submission")
+    with pytest.raises(PluginError, match=r"submission plug-in 'broken' .* does not load"):
+        program(tmp_path, a=("submission: protos", "submission: broken"))

@@ -222,3 +222,20 @@ def test_snapshots_hold_weights_alone_and_load_into_the_learner(tmp_path, data):
     state = load(snapshots["0003.safetensors"])
     learner.load_state_dict(state)
     assert all(np.isfinite(value.numpy()).all() for value in state.values())
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("name", ["protonet", "ridge", "svm", "conv-qda", "fomaml", "maml"])
+def test_every_episodic_learner_trains_on_episodes_of_its_own_with_or_without_a_fixed_support(
+    tmp_path, data, name, fixed
+):
+    """FIX-ML is for any of them, and the training episode is not the measured one."""
+    only = {"way": 3, "inner_steps_test": 1} if name in ("fomaml", "maml") else {}
+    way = 3 if only else 6
+    spec = trainable(
+        epochs=1,
+        learner={"name": name, **only},
+        train={"way": way, "shot": 2, "query": 3, "tasks_per_batch": 2, "fixed_support": fixed},
+        evaluation={"selection_tasks": 2, "report_tasks": 2},
+    )
+    assert run(tmp_path, spec, data).history(planned(spec)).complete

@@ -70,6 +70,28 @@ def test_a_singular_kernel_is_a_status_and_nan_and_the_others_are_solved():
     np.testing.assert_allclose(solution.value[2].numpy(), expected, rtol=1e-6)
 
 
+def test_targets_of_zero_have_a_solution_of_zero():
+    kernel, targets = kernels(batch=2), draws(2, 6, 2, seed=1)
+    targets[0] = 0
+    solution = ridge.solve(kernel, targets, 1.0)
+    assert solution.status.tolist() == [Status.SOLVED, Status.SOLVED]
+    assert not solution.value[0].any()
+    assert solution.residual[0] == 0
+    assert solution.value[1].any()
+
+
+def test_with_and_without_a_gradient_the_solution_is_the_same():
+    kernel, targets = kernels(), draws(4, 6, 3, seed=1)
+    kernel[2] = torch.nan
+    plain = ridge.solve(kernel, targets, 2.0)
+    recorded = ridge.solve(kernel.clone().requires_grad_(), targets, 2.0)
+    assert recorded.value.requires_grad
+    assert not plain.value.requires_grad
+    torch.testing.assert_close(recorded.value.detach(), plain.value, rtol=0, atol=0, equal_nan=True)
+    torch.testing.assert_close(recorded.residual, plain.residual, equal_nan=True)
+    assert recorded.status.tolist() == plain.status.tolist()
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_nearly_singular_kernel_is_never_silently_wrong(seed):
     kernel = kernels(batch=16, size=12, rank=4, seed=seed, dtype=torch.float32)

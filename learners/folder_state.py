@@ -1,0 +1,52 @@
+"""A folder of files as one tensor, so that a snapshot file can hold what a program saved."""
+
+import io
+import tarfile
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from jaxtyping import UInt8
+from torch import Tensor
+
+
+def packed(write: Callable[[str], object]) -> UInt8[Tensor, " bytes"]:
+    """The files that ``write`` puts into a folder: a tar archive, equal for equal files.
+
+    Args:
+        write: is given the path of an empty folder.
+
+    Raises:
+        ValueError: it wrote nothing, or something that is neither a file nor a folder.
+    """
+    archive = io.BytesIO()
+    with tempfile.TemporaryDirectory(prefix="fsl-sweep-") as folder:
+        write(folder)
+        with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            for path in sorted(Path(folder).rglob("*")):
+                _add(tar, path, path.relative_to(folder).as_posix())
+            if not tar.getmembers():
+                raise ValueError("nothing was written into the folder")
+    return torch.frombuffer(bytearray(archive.getvalue()), dtype=torch.uint8)
+
+
+def unpack(state: UInt8[Tensor, " bytes"], folder: Path) -> None:
+    """Put the files of `packed` into a folder."""
+    archive = io.BytesIO(state.cpu().numpy().tobytes())
+    with tarfile.open(fileobj=archive) as tar:
+        tar.extractall(folder, filter="data")
+
+
+def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
+    # Names and content alone: no times, owners or rights, which differ from run to run.
+    entry = tarfile.TarInfo(name)
+    if path.is_symlink() or not (path.is_file() or path.is_dir()):
+        raise ValueError(f"'{name}' is neither a file nor a folder")
+    if path.is_dir():
+        entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+        tar.addfile(entry)
+        return
+    content = path.read_bytes()
+    entry.size = len(content)
+    tar.addfile(entry, io.BytesIO(content))

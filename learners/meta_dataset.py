@@ -1,0 +1,144 @@
+"""Data as the MetaDL challenge of 2021 handed it to programs: NumPy arrays, channels last.
+
+"Advances in MetaDL: AAAI 2021 challenge and workshop", section 3.2, and the challenge's released
+code, whose pipelines are those of Meta-Dataset: images float32 ``[n, h, w, c]`` with values from
+-1 to 1, labels int64 ``[n]``. What were TensorFlow data sets there are plain iterables here.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
+
+import numpy as np
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from fsl_sweep.orchestrator.errors import TrialFailure
+
+Mode = Literal["episode", "batch"]
+Images = Float[np.ndarray, "n h w c"]
+Labels = Int[np.ndarray, " n"]
+ItemT = TypeVar("ItemT")
+
+
+class Episode(NamedTuple):
+    """One training task, with Meta-Dataset's six places.
+
+    Labels count the task's classes from 0; ``*_classes`` count the base classes from 0.
+    """
+
+    support_images: Images
+    support_labels: Labels
+    support_classes: Labels
+    query_images: Images
+    query_labels: Labels
+    query_classes: Labels
+
+
+class Batch(NamedTuple):
+    """Images of any base classes, whose labels count the base classes from 0."""
+
+    images: Images
+    labels: Labels
+
+
+class OnePass(Generic[ItemT]):
+    """An iterable whose items are handed out once, however often it is begun.
+
+    Raises:
+        TrialFailure: it is begun again after its last item: a loop would otherwise find nothing,
+            and one without end would never end.
+    """
+
+    def __init__(self, items: Iterator[ItemT]) -> None:
+        self._items, self._ended = items, False
+
+    def __iter__(self) -> Iterator[ItemT]:
+        if self._ended:
+            raise TrialFailure(
+                "meta_fit asked for more training data than the epoch has: it was given all of "
+                "its `batches` once. Raise `batches`, or let meta_fit make one pass."
+            )
+        return self
+
+    def __next__(self) -> ItemT:
+        try:
+            return next(self._items)
+        except StopIteration:
+            self._ended = True
+            raise
+
+
+class Passes(Generic[ItemT]):
+    """An iterable of which every pass draws anew."""
+
+    def __init__(self, draw: Callable[[], Iterator[ItemT]]) -> None:
+        self._draw = draw
+
+    def __iter__(self) -> Iterator[ItemT]:
+        return self._draw()
+
+
+@dataclass(frozen=True)
+class MetaDataset:
+    """What ``meta_fit`` is given: the challenge's generator object.
+
+    Attributes:
+        meta_train_pipeline: ``(Episode, 0)`` in episode mode and ``(Batch, 0)`` in batch mode; the
+            second place is the challenge's number of the data source. It ends with the epoch.
+        meta_valid_pipeline: ``(Episode, 0)`` of the shape that snapshots are measured with. They
+            are drawn from the training examples too: the validation classes are ValGen's.
+        mode: ``episode`` or ``batch``.
+        n_classes: how many base classes there are.
+        image_shape: height, width and channels.
+    """
+
+    meta_train_pipeline: Iterable[tuple[Any, int]]
+    meta_valid_pipeline: Iterable[tuple[Episode, int]]
+    mode: Mode
+    n_classes: int
+    image_shape: tuple[int, int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class SupportSet:
+    """What ``fit`` is given: iterable as often as needed, in one batch ``(images, labels)``."""
+
+    images: Images
+    labels: Labels
+
+    def __iter__(self) -> Iterator[tuple[Images, Labels]]:
+        return iter([(self.images, self.labels)])
+
+
+@dataclass(frozen=True, eq=False)
+class QuerySet:
+    """What ``predict`` is given: iterable as often as needed, in one batch of images."""
+
+    images: Images
+
+    def __iter__(self) -> Iterator[Images]:
+        return iter([self.images])
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramTask:
+    """One task to answer.
+
+    Attributes:
+        support: labelled examples.
+        queries: in an order that tells nothing.
+        way: how many classes there are.
+        seed: of everything that the program draws for this task.
+    """
+
+    support: SupportSet
+    queries: QuerySet
+    way: int
+    seed: int
+
+
+def challenge_images(unit: Float[Tensor, "*n c h w"]) -> Images:
+    """Images with values in [0, 1] as the challenge has them."""
+    flat = unit.reshape(-1, *unit.shape[-3:])
+    return np.ascontiguousarray((2 * flat - 1).permute(0, 2, 3, 1).cpu().numpy())

@@ -1,0 +1,141 @@
+"""Running a submission: meta-training it, keeping what it learned, and asking it for answers."""
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fsl_sweep.learners.folder_state import packed, unpack
+from fsl_sweep.learners.global_seeds import seeded_globals
+from fsl_sweep.learners.meta_dataset import MetaDataset, ProgramTask
+from fsl_sweep.learners.submissions import Learner, MetaLearner, Submission
+from fsl_sweep.orchestrator.errors import TrialFailure
+
+
+@final
+class SubmissionRun:
+    """One meta-learner of a submission, and the learner that it last returned.
+
+    As in the challenge's released scoring code, the learner is saved after ``meta_fit``, and loaded
+    anew for every task that it is asked about: what ``fit`` changes in it does not matter.
+
+    Attributes:
+        saved: the folder that the learner saved, uint8 ``[bytes]``; empty before `meta_train`.
+
+    Args:
+        name: of the submission, for messages.
+        submission: its classes.
+        arguments: of its meta-learner.
+        seed: of what the meta-learner draws when it is made, 0 .. 2**63 - 1.
+    """
+
+    def __init__(
+        self, name: str, submission: type[Submission], arguments: Mapping[str, Any], seed: int
+    ) -> None:
+        self._name, self._submission, self._arguments = name, submission, dict(arguments)
+        self._seed = seed
+        self._meta_learner: MetaLearner | None = None
+        self.saved = torch.empty(0, dtype=torch.uint8)
+
+    def meta_train(self, data: MetaDataset, seed: int) -> None:
+        """Call ``meta_fit``, and keep what the learner that it returns saves."""
+        meta_learner = self._built()
+        with seeded_globals(seed):
+            with self._blamed("meta_fit"):
+                learner = meta_learner.meta_fit(data)
+            with self._blamed("Learner.save"):
+                self.saved = packed(learner.save)
+
+    def answers(self, tasks: Iterable[ProgramTask]) -> Iterator[np.ndarray]:
+        """For each task the class of each query; the learner is loaded anew for each."""
+        if not len(self.saved):
+            raise TrialFailure(f"submission '{self._name}' is measured before it was trained")
+        with tempfile.TemporaryDirectory(prefix="fsl-sweep-") as folder:
+            unpack(self.saved, Path(folder))
+            with seeded_globals(self._seed), self._blamed("Learner()"):
+                learner = self._submission.learner()
+            for task in tasks:
+                answer = self._answer(learner, folder, task)
+                try:
+                    yield chosen_classes(answer, len(task.queries.images), task.way)
+                except ValueError as failure:
+                    raise TrialFailure(f"submission '{self._name}': {failure}") from failure
+
+    def training_state(self) -> Tensor | None:
+        """What the meta-learner saves of itself, if it can."""
+        save = getattr(self._built(), "save", None)
+        if not (callable(save) and callable(getattr(self._built(), "load", None))):
+            return None
+        with seeded_globals(self._seed), self._blamed("MetaLearner.save"):
+            return packed(save)
+
+    def restore_training(self, state: Tensor) -> None:
+        """Let the meta-learner load what it had saved."""
+        load: Any = getattr(self._built(), "load", None)
+        with tempfile.TemporaryDirectory(prefix="fsl-sweep-") as folder:
+            unpack(state, Path(folder))
+            with seeded_globals(self._seed), self._blamed("MetaLearner.load"):
+                load(folder)
+
+    def _built(self) -> MetaLearner:
+        if self._meta_learner is None:
+            with seeded_globals(self._seed), self._blamed("MetaLearner()"):
+                self._meta_learner = self._submission.meta_learner(**self._arguments)
+        return self._meta_learner
+
+    def _answer(self, learner: Learner, folder: str, task: ProgramTask) -> Any:
+        with seeded_globals(task.seed):
+            with self._blamed("Learner.load"):
+                learner.load(folder)
+            with self._blamed("Learner.fit"):
+                predictor = learner.fit(task.support)
+            with self._blamed("Predictor.predict"):
+                return predictor.predict(task.queries)
+
+    @contextmanager
+    def _blamed(self, step: str) -> Iterator[None]:
+        """Whatever the program raises ends the trial, with a message that says whose it is."""
+        try:
+            yield
+        except (TrialFailure, MemoryError, torch.OutOfMemoryError):
+            raise
+        except Exception as failure:  # a stranger's program may raise anything
+            raise TrialFailure(
+                f"submission '{self._name}' failed in {step}: {type(failure).__name__}: {failure}"
+            ) from failure
+
+
+def chosen_classes(answer: Any, queries: int, way: int) -> np.ndarray:
+    """What a predictor answered, as the class of each query, int64 ``[m]``.
+
+    Args:
+        answer: probabilities or logits ``[m, way]``, or integer labels ``[m]`` or ``[m, 1]``; a
+            tensor, or anything that NumPy makes an array of.
+        queries: m.
+        way: how many classes there are.
+
+    Raises:
+        ValueError: it is none of these, has entries that are not numbers, or labels out of range.
+    """
+    array = np.asarray(answer.detach().cpu() if isinstance(answer, Tensor) else answer)
+    if array.shape == (queries, way) and array.dtype.kind in "fiu":
+        if not np.isfinite(array).all():
+            raise ValueError("its answers to a task are not numbers")
+        return array.argmax(axis=1)
+    if array.shape not in ((queries,), (queries, 1)) or array.dtype.kind not in "iu":
+        raise ValueError(
+            f"predict returned {array.dtype} {list(array.shape)}; for {queries} queries of {way} "
+            f"classes it must return probabilities [{queries}, {way}] or integer labels [{queries}]"
+        )
+    labels = array.reshape(queries).astype(np.int64)
+    if labels.min() < 0 or labels.max() >= way:
+        raise ValueError(
+            f"predict returned labels from {labels.min()} to {labels.max()}; "
+            f"those of {way} classes are 0 to {way - 1}"
+        )
+    return labels

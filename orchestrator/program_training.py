@@ -1,0 +1,137 @@
+"""One epoch of a program that trains itself: a round of ``meta_fit`` on the trial's own data."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
+from fsl_sweep.learners.augmentation import augmentation
+from fsl_sweep.learners.base import ProgramLearner
+from fsl_sweep.learners.meta_dataset import (
+    Batch,
+    Episode,
+    Images,
+    MetaDataset,
+    OnePass,
+    Passes,
+    challenge_images,
+)
+from fsl_sweep.orchestrator.config import TrialSpec
+from fsl_sweep.orchestrator.errors import TrialFailure
+from fsl_sweep.orchestrator.images import PoolImages
+from fsl_sweep.orchestrator.randomness import generator, torch_seed
+from fsl_sweep.orchestrator.training_draws import TrainingDraws
+
+Check = Callable[[int], None]
+
+
+class ProgramTraining:
+    """Hands a program each epoch's data; all of it follows from trial id and epoch.
+
+    Args:
+        spec: the trial.
+        benchmark: where training tasks come from.
+        learner: the program.
+        device: where images are augmented; the program gets them as arrays.
+    """
+
+    def __init__(
+        self, spec: TrialSpec, benchmark: Benchmark, learner: ProgramLearner, device: torch.device
+    ) -> None:
+        self.spec, self.benchmark, self.learner = spec, benchmark, learner
+        self.device = device
+        self._augment = augmentation(spec.augment)
+        self._images = PoolImages(benchmark.train.pool, benchmark, device)
+        self._draws = TrainingDraws(spec, benchmark)
+
+    def epoch(self, epoch: int, check: Check) -> None:
+        """Let the program train on the epoch's data.
+
+        Args:
+            epoch: from 1.
+            check: called with the number of each step before its data are handed out; what it
+                raises ends the epoch, whatever the program makes of it.
+
+        Raises:
+            TrialFailure: the program failed.
+        """
+        stop: list[Exception] = []
+
+        def checked(step: int) -> None:
+            try:
+                check(step)
+            except Exception as reason:
+                stop.append(reason)
+                raise
+
+        try:
+            self.learner.meta_train(
+                self._data(epoch, checked), torch_seed(self.spec.id, "program", epoch)
+            )
+        except TrialFailure:
+            if not stop:
+                raise
+        if stop:
+            raise stop[0]
+
+    def state(self) -> dict[str, Any] | None:
+        """All that the program needs to go on; None where it cannot."""
+        state = self.learner.training_state()
+        return None if state is None else {"program": state}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """The inverse of ``state``."""
+        self.learner.restore_training(state["program"])
+
+    def _data(self, epoch: int, check: Check) -> MetaDataset:
+        channels, height, width = self.benchmark.image_shape
+        shape = self.spec.episode
+        valid = EpisodeShape(shape.way, shape.shot, shape.query)
+        rng = generator(self.spec.id, "program validation", epoch)
+        return MetaDataset(
+            meta_train_pipeline=OnePass(self._training(epoch, check)),
+            meta_valid_pipeline=Passes(lambda: self._validation(valid, rng)),
+            mode="batch" if self.spec.episodic is None else "episode",
+            n_classes=len(self.benchmark.train.classes),
+            image_shape=(height, width, channels),
+        )
+
+    def _training(self, epoch: int, check: Check) -> Iterator[tuple[Episode | Batch, int]]:
+        draws = torch.Generator(device=self.device)
+        draws.manual_seed(torch_seed(self.spec.id, "augmentation", epoch))
+        for step, drawn in enumerate(self._draws.epoch(epoch), start=1):
+            check(step)
+            if isinstance(drawn, Episodes):
+                for task in range(len(drawn)):
+                    yield self._episode(drawn[task : task + 1], draws), 0
+            else:
+                yield Batch(self._ready(drawn.examples, draws), drawn.labels), 0
+
+    def _validation(
+        self, shape: EpisodeShape, rng: np.random.Generator
+    ) -> Iterator[tuple[Episode, int]]:
+        """As many episodes as an epoch has steps, without augmentation."""
+        for _ in range(self.spec.batches):
+            yield self._episode(self.benchmark.train.sample(1, shape, rng), None), 0
+
+    def _episode(self, drawn: Episodes, draws: torch.Generator | None) -> Episode:
+        _, way, shot = drawn.support.shape
+        query = drawn.query.shape[2]
+        images = self._ready(np.concatenate([drawn.support.ravel(), drawn.query.ravel()]), draws)
+        labels = np.arange(way)
+        classes = np.searchsorted(self.benchmark.train.classes, drawn.classes[0])
+        return Episode(
+            images[: way * shot],
+            labels.repeat(shot),
+            classes.repeat(shot),
+            images[way * shot :],
+            labels.repeat(query),
+            classes.repeat(query),
+        )
+
+    def _ready(self, indices: np.ndarray, draws: torch.Generator | None) -> Images:
+        images = self._images.unit(indices)
+        return challenge_images(images if draws is None else self._augment(images, draws))

@@ -1,0 +1,65 @@
+"""What a trial trains on, as pool indices: episodes or labelled examples, step by step."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
+from fsl_sweep.datasets.fixed_support import FixedSupportTasks
+from fsl_sweep.datasets.tasks import ClassTasks, TaskDistribution
+from fsl_sweep.orchestrator.config import BatchTraining, EpisodicTraining, TrialSpec
+from fsl_sweep.orchestrator.randomness import generator
+
+
+class Labelled(NamedTuple):
+    """Examples of base classes: pool indices, and labels that count the base classes from 0."""
+
+    examples: Int[np.ndarray, " n"]
+    labels: Int[np.ndarray, " n"]
+
+
+class TrainingDraws:
+    """Draws each epoch's steps; they follow from trial id and epoch."""
+
+    def __init__(self, spec: TrialSpec, benchmark: Benchmark) -> None:
+        self.spec = spec
+        self._tasks = _training_tasks(spec, benchmark)
+
+    def epoch(self, epoch: int) -> Iterator[Episodes] | Iterator[Labelled]:
+        """The tasks or examples of each of the epoch's ``batches`` steps, epochs counted from 1."""
+        rng = generator(self.spec.id, "batches", epoch)
+        stage = self.spec.stage(epoch)
+        if isinstance(stage, BatchTraining):
+            return self._labelled(stage, rng)
+        return self._episodes(stage, rng)
+
+    def _episodes(self, train: EpisodicTraining, rng: np.random.Generator) -> Iterator[Episodes]:
+        shape = EpisodeShape(train.way, train.shot, train.query)
+        # Drawn for a hundred steps at a time: vectorised, yet bounded in memory.
+        for first in range(0, self.spec.batches, 100):
+            steps = min(100, self.spec.batches - first)
+            episodes = self._tasks.sample(steps * train.tasks_per_batch, shape, rng)
+            for step in range(steps):
+                yield episodes[step * train.tasks_per_batch : (step + 1) * train.tasks_per_batch]
+
+    def _labelled(self, train: BatchTraining, rng: np.random.Generator) -> Iterator[Labelled]:
+        examples = self._tasks.examples
+        labels = np.unique(self._tasks.pool.labels[examples], return_inverse=True)[1]
+        needed = self.spec.batches * train.batch_size
+        rounds = -(-needed // len(examples))
+        # Whole passes over the examples, one after the other, cut where the epoch ends.
+        order = np.concatenate([rng.permutation(len(examples)) for _ in range(rounds)])[:needed]
+        for rows in order.reshape(self.spec.batches, train.batch_size):
+            yield Labelled(examples[rows], labels[rows])
+
+
+def _training_tasks(spec: TrialSpec, benchmark: Benchmark) -> TaskDistribution:
+    if spec.episodic is None or not spec.episodic.fixed_support:
+        return benchmark.train
+    if not isinstance(benchmark.train, ClassTasks):
+        raise TypeError(f"fixed_support needs tasks of classes, not {type(benchmark.train)}")
+    rng = generator(spec.id, "fixed support")
+    return FixedSupportTasks(benchmark.train, spec.episodic.shot, rng)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from fsl_sweep.datasets.episodes import Episodes
+from fsl_sweep.datasets.ragged import grouped
 from fsl_sweep.learners.base import EmbeddingLearner
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.records import Measure, TaskScores, TaskSet
@@ -52,20 +53,19 @@ def _embed(
 def _score(
     learner: EmbeddingLearner[Any], features: Tensor, row_of: np.ndarray, episodes: Episodes
 ) -> TaskScores:
-    tasks, way, shot = episodes.support.shape
-    query = episodes.query.shape[2]
-    per_task = way * (shot + query) * features.shape[1]
-    step = max(1, _FLOATS_AT_ONCE // per_task)
-    target = torch.arange(way, device=features.device).repeat_interleave(query)
-    correct: list[np.ndarray] = []
-    for start in range(0, tasks, step):
-        chosen = slice(start, start + step)
-        support = _gather(features, row_of[episodes.support[chosen]])
-        queries = _gather(features, row_of[episodes.query[chosen]]).flatten(1, 2)
-        correct.append(correct_counts(learner.head(support, queries), target))
-    return TaskScores(
-        np.concatenate(correct).astype(np.int64), np.full(tasks, way * query, np.int64)
-    )
+    correct = np.zeros(len(episodes), np.int64)
+    queries = np.zeros(len(episodes), np.int64)
+    for group in grouped(episodes):
+        images = group.support[0].size + group.query.shape[1]
+        step = max(1, _FLOATS_AT_ONCE // (images * features.shape[1]))
+        for start in range(0, len(group), step):
+            some = group[start : start + step]
+            support = _gather(features, row_of[some.support])
+            asked = _gather(features, row_of[some.query])
+            target = torch.from_numpy(some.target).to(features.device)
+            correct[some.tasks] = correct_counts(learner.head(support, asked), target)
+        queries[group.tasks] = group.query.shape[1]
+    return TaskScores(correct, queries)
 
 
 def _gather(features: Tensor, rows: np.ndarray) -> Tensor:

@@ -7,7 +7,8 @@ from pydantic import BaseModel, ValidationError
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.catalogue import BENCHMARKS
-from fsl_sweep.datasets.episodes import EpisodeShape
+from fsl_sweep.datasets.distribution import TaskDistribution, check_tasks
+from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.learners.augmentation import AUGMENTATIONS
 from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
 from fsl_sweep.orchestrator.axes import axis_kind, expand
@@ -25,7 +26,8 @@ from fsl_sweep.orchestrator.config import (
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, UnknownName
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.sweepfile import SweepFile, config_error, validated
-from fsl_sweep.orchestrator.ways import check_fixed_ways, wrong_way
+from fsl_sweep.orchestrator.trainable import check_labels
+from fsl_sweep.orchestrator.ways import cannot_vary, episode_shape, wrong_way
 
 # Sections whose keys a method overrides one by one. Others, a schedule above all, are replaced
 # whole: half of one schedule and half of another would be a third that nobody wrote.
@@ -65,25 +67,35 @@ def check_feasible(plan: Plan, benchmark: Benchmark) -> None:
     """Whether the benchmark can fill every episode that the plan asks for.
 
     Raises:
-        BadData: too few classes or examples; the message names the method, split and numbers.
+        BadData: too few classes or examples; the message names the method, split and numbers. Or
+            the training tasks are of another kind than the method can train on.
     """
     seen: set[tuple[Any, ...]] = set()
     for trial in plan.trials:
         spec = trial.spec
-        shape = EpisodeShape(spec.episode.way, spec.episode.shot, spec.episode.query)
-        wanted = [(split, shape) for split in ("base", "val", "novel")]
+        check_labels(trial, benchmark)
+        wanted = [(split, episode_shape(spec.episode)) for split in ("base", "val", "novel")]
         if spec.episodic is not None:
-            train = EpisodeShape(spec.episodic.way, spec.episodic.shot, spec.episodic.query)
-            wanted.append(("train", train))
-        check_fixed_ways(trial, benchmark, [split for split, _ in wanted])
+            wanted.append(("train", episode_shape(spec.episodic)))
+            _check_fixed_support(trial, spec.episodic, benchmark.train)
         for split, episode in wanted:
             if (split, episode) in seen:
                 continue
             seen.add((split, episode))
             try:
-                benchmark.distribution(split).check(episode)
+                check_tasks(benchmark.distribution(split), episode)
             except BadData as failure:
                 raise BadData(f"{trial.method}, {split} tasks: {failure}") from failure
+
+
+def _check_fixed_support(
+    trial: PlannedTrial, train: EpisodicTraining, tasks: TaskDistribution
+) -> None:
+    if train.fixed_support and not isinstance(tasks, ClassTasks):
+        raise BadData(
+            f"{trial.method}, train tasks: fixed_support keeps a support for every base class, but "
+            f"the tasks of this benchmark are made of {tasks.unit}. Leave out train.fixed_support."
+        )
 
 
 class _Resolver:
@@ -122,6 +134,8 @@ class _Resolver:
         if settings.augment not in AUGMENTATIONS:
             problem = UnknownName("augmentation", settings.augment, AUGMENTATIONS)
             raise self._error("augment", str(problem))
+        backbone = self._resolved(BACKBONES, settings.backbone, "backbone")
+        self._check_features(settings)
         schedule = self._schedule(settings)
         for epoch, _ in schedule:
             if epoch >= settings.epochs:
@@ -134,7 +148,7 @@ class _Resolver:
             episode=self.config.episode,
             evaluation=self.config.evaluation,
             learner=learner,
-            backbone=self._resolved(BACKBONES, settings.backbone, "backbone"),
+            backbone=backbone,
             optimizer=settings.optimizer,
             schedule=schedule,
             epochs=settings.epochs,
@@ -145,6 +159,18 @@ class _Resolver:
             budget=self.config.budget,
             seed=seed,
         )
+
+    def _check_features(self, settings: MethodConfig) -> None:
+        """Whether backbone and augmentation can take features, where the benchmark holds such."""
+        if not BENCHMARKS.find(self.benchmark.name).cls.holds_features:
+            return
+        holds = f"benchmark '{self.benchmark.name}' holds features of a frozen extractor"
+        if not BACKBONES.find(settings.backbone.name).cls.takes_features:
+            problem = f"'{settings.backbone.name}' takes images, but {holds}; use 'identity'"
+            raise self._error("backbone.name", problem)
+        if settings.augment != "none":
+            problem = f"'{settings.augment}' changes images, but {holds}; write 'augment: none'"
+            raise self._error("augment", problem)
 
     def _train(
         self, settings: MethodConfig, learner: Named
@@ -166,6 +192,8 @@ class _Resolver:
             )
         if problem := wrong_way(learner, train):
             raise self._error("train.way", problem)
+        if problem := cannot_vary(learner, train):
+            raise self._error("train", problem)
         if problem := wrong_way(learner, self.config.episode):
             raise ConfigError(self.where, "episode.way", f"{self.method}: {problem}")
         return train

@@ -9,7 +9,7 @@ from fsl_sweep.orchestrator.errors import TrialFailure
 
 
 def correct_counts(
-    logits: Float[Tensor, "task m way"], target: Int[Tensor, " m"]
+    logits: Float[Tensor, "task m way"], target: Int[Tensor, "task m"]
 ) -> Int[np.ndarray, " task"]:
     """Correctly answered queries of each task.
 

@@ -10,14 +10,18 @@ from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.episodes import EpisodeShape
+from fsl_sweep.datasets.distribution import TaskDistribution, sample_tasks
+from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
 from fsl_sweep.datasets.fixed_support import FixedSupportTasks
-from fsl_sweep.datasets.tasks import ClassTasks, TaskDistribution
+from fsl_sweep.datasets.ragged import grouped
+from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.learners.augmentation import augmentation
 from fsl_sweep.learners.base import EpisodeBatch, LabelledBatch, Learner
+from fsl_sweep.learners.batches import EpisodeGroup, RaggedEpisodes
 from fsl_sweep.orchestrator.config import BatchTraining, EpisodicTraining, Optimizer, TrialSpec
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.randomness import generator, torch_seed
+from fsl_sweep.orchestrator.ways import episode_shape
 
 
 class Training:
@@ -84,7 +88,7 @@ class Training:
 
     def _batches(
         self, epoch: int, draws: torch.Generator
-    ) -> Iterator[EpisodeBatch | LabelledBatch]:
+    ) -> Iterator[EpisodeBatch | RaggedEpisodes | LabelledBatch]:
         rng = generator(self.spec.id, "batches", epoch)
         stage = self.spec.stage(epoch)
         if isinstance(stage, BatchTraining):
@@ -93,17 +97,40 @@ class Training:
 
     def _episodes(
         self, train: EpisodicTraining, rng: np.random.Generator, draws: torch.Generator
-    ) -> Iterator[EpisodeBatch]:
-        shape = EpisodeShape(train.way, train.shot, train.query)
+    ) -> Iterator[EpisodeBatch | RaggedEpisodes]:
+        shape = episode_shape(train)
+        ready = self._rectangular if isinstance(shape, EpisodeShape) else self._ragged
         # Drawn for a hundred steps at a time: vectorised, yet bounded in memory.
         for first in range(0, self.spec.batches, 100):
             steps = min(100, self.spec.batches - first)
-            episodes = self._tasks.sample(steps * train.tasks_per_batch, shape, rng)
+            episodes = sample_tasks(self._tasks, steps * train.tasks_per_batch, shape, rng)
             for step in range(steps):
                 rows = slice(step * train.tasks_per_batch, (step + 1) * train.tasks_per_batch)
-                indices = np.concatenate([episodes.support[rows], episodes.query[rows]], axis=2)
-                images = self._ready(indices, draws)
-                yield EpisodeBatch(images[:, :, : train.shot], images[:, :, train.shot :])
+                yield ready(episodes[rows], draws)
+
+    def _rectangular(self, episodes: Episodes, draws: torch.Generator) -> EpisodeBatch:
+        shot = episodes.support.shape[2]
+        indices = np.concatenate([episodes.support, episodes.query], axis=2)
+        images = self._ready(indices, draws)
+        return EpisodeBatch(images[:, :, :shot], images[:, :, shot:])
+
+    def _ragged(self, episodes: Episodes, draws: torch.Generator) -> RaggedEpisodes:
+        indices: list[np.ndarray] = []
+        groups: list[EpisodeGroup] = []
+        for group in grouped(episodes):
+            support = self._rows(group.support, indices)
+            query = self._rows(group.query, indices)
+            groups.append(EpisodeGroup(support, query, self._on_device(group.target)))
+        return RaggedEpisodes(self._ready(np.concatenate(indices), draws), tuple(groups))
+
+    def _rows(self, part: np.ndarray, indices: list[np.ndarray]) -> Tensor:
+        """The rows that the part's images get behind those of ``indices``, which it joins."""
+        done = sum(map(len, indices))
+        indices.append(part.reshape(-1))
+        return self._on_device(np.arange(done, done + part.size).reshape(part.shape))
+
+    def _on_device(self, numbers: np.ndarray) -> Tensor:
+        return torch.from_numpy(numbers).to(self.device)
 
     def _labelled(
         self, train: BatchTraining, rng: np.random.Generator, draws: torch.Generator
@@ -114,7 +141,7 @@ class Training:
         # Whole passes over the examples, one after the other, cut where the epoch ends.
         order = np.concatenate([rng.permutation(len(examples)) for _ in range(rounds)])[:needed]
         for rows in order.reshape(self.spec.batches, train.batch_size):
-            target = torch.from_numpy(labels[rows]).to(self.device)
+            target = self._on_device(labels[rows])
             yield LabelledBatch(self._ready(examples[rows], draws), target)
 
     def _labels(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Reading files out of a folder or a zip, without ever extracting one.
+"""Reading files out of a folder, a zip or a tar, without ever extracting one.
 
 An archive comes from a stranger: members that are absolute, climb out with ``..``, are links or
 devices, are encrypted, appear twice or would expand past a bound are refused before anything is
@@ -9,91 +9,70 @@ import os
 import stat
 import zipfile
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
+from fsl_sweep.datasets.file_tree import (
+    Bounds,
+    FileTree,
+    Member,
+    checked_path,
+    folders_above,
+    refused,
+    strewn,
+)
 from fsl_sweep.datasets.pool import canonical_digest
+from fsl_sweep.datasets.tar_archive import gzip_trailer, is_tar, tar_tree
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
-_IGNORED = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
 _DEEPEST = 8
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """How much an archive may expand to.
-
-    Attributes:
-        members: files.
-        member_bytes: in one file.
-        total_bytes: in all files together.
-    """
-
-    members: int = 5_000_000
-    member_bytes: int = 64 * 2**20
-    total_bytes: int = 256 * 2**30
-
-
-@dataclass(frozen=True)
-class Member:
-    """A file of a tree: its relative path with slashes, size in bytes, CRC-32 where recorded."""
-
-    path: str
-    size: int
-    crc: int | None = None
-
-
-class FileTree(ABC):
-    """Files by relative path, in a folder or in an archive.
-
-    Attributes:
-        where: the folder or archive, for messages.
-        members: every file but those that operating systems strew about, sorted by path.
-        folders: every folder, empty ones too, sorted.
-    """
-
-    where: Path
-    members: tuple[Member, ...]
-    folders: tuple[str, ...]
-
-    @abstractmethod
-    def read(self, member: Member) -> bytes:
-        """The content of a file.
-
-        Raises:
-            BadData: it cannot be read, or is not what the directory says; names the file.
-        """
-
-    def signature(self) -> str:
-        """Hex digest of relative names, sizes and recorded CRCs; not of dates or places."""
-        return canonical_digest([[m.path, m.size, m.crc] for m in self.members])
 
 
 @contextmanager
 def open_tree(path: Path, bounds: Bounds | None = None) -> Iterator[FileTree]:
-    """The files under a folder, or in a zip.
+    """The files under a folder, or in a zip, a tar or a tar that gzip compressed.
 
     Raises:
         MissingData: nothing is there.
-        BadData: it is neither a folder nor a zip, or is damaged or hostile.
+        BadData: it is none of these, or is damaged or hostile.
     """
     if path.is_dir():
         yield _Folder(path)
         return
     if not path.exists():
         raise MissingData(f"There is nothing at {path}.")
+    if is_tar(path):
+        with tar_tree(path, bounds or Bounds()) as tree:
+            yield tree
+        return
     try:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as failure:
         raise BadData(
-            f"{path} is neither a folder nor a readable zip ({failure}); download it again."
+            f"{path} is neither a folder nor a readable zip, tar or tar.gz ({failure}); "
+            "download it again."
         ) from failure
     with archive:
         yield _Zip(path, archive, bounds or Bounds())
+
+
+def tree_signature(path: Path) -> str:
+    """Hex digest of what is at a path: relative names, sizes and recorded CRCs, never dates.
+
+    Of a tar.gz, its size and gzip's own checksum stand for them: its names can only be had by
+    decompressing it all, and a signature is wanted whenever a benchmark is opened.
+
+    Raises:
+        MissingData: nothing is there.
+        BadData: it is no folder, zip, tar or tar.gz, or is damaged or hostile.
+    """
+    trailer = gzip_trailer(path) if path.is_file() else None
+    if trailer is not None:
+        return canonical_digest(["gzip", path.stat().st_size, trailer])
+    with open_tree(path) as tree:
+        return tree.signature()
 
 
 @final
@@ -136,7 +115,7 @@ class _Folder(FileTree):
         with os.scandir(folder) as entries:
             for entry in entries:
                 path = f"{relative}{entry.name}"
-                if _ignored(path):
+                if strewn(path):
                     continue
                 if entry.is_dir():
                     folders.append(path)
@@ -144,7 +123,10 @@ class _Folder(FileTree):
                 elif entry.is_file():
                     members.append(Member(path, entry.stat().st_size))
                 else:
-                    raise BadData(f"{folder / entry.name} is a broken link or not a file.")
+                    raise BadData(
+                        f"{folder / entry.name} is a broken link or not a file; remove it, or is "
+                        f"{self.where} the wrong folder?"
+                    )
 
 
 @final
@@ -156,18 +138,16 @@ class _Zip(FileTree):
         folders: set[str] = set()
         for info in archive.infolist():
             path = self._checked_path(info)
-            if _ignored(path):
+            if strewn(path):
                 continue
             if info.is_dir():
                 folders.add(path)
             elif path in self._infos:
-                raise self._refused(info.filename, "appears twice")
+                raise refused(where, info.filename, "appears twice")
             else:
                 self._infos[path] = info
-                folder = path.rpartition("/")[0]
-                while folder and folder not in folders:
-                    folders.add(folder)
-                    folder = folder.rpartition("/")[0]
+                if path.rpartition("/")[0] not in folders:
+                    folders.update(folders_above(path))
         self._check_total()
         members = [Member(path, info.file_size, info.CRC) for path, info in self._infos.items()]
         self.members = tuple(sorted(members, key=lambda member: member.path))
@@ -198,21 +178,15 @@ class _Zip(FileTree):
 
     def _checked_path(self, info: zipfile.ZipInfo) -> str:
         name = info.filename
-        if name.startswith("/") or name[1:2] == ":" or "\\" in name:
-            raise self._refused(name, "is an absolute path or holds a backslash")
-        parts = name.rstrip("/").split("/")
-        if ".." in parts:
-            raise self._refused(name, "climbs out of the archive with '..'")
-        if "" in parts or "." in parts:
-            raise self._refused(name, "is not a plain relative path")
+        path = checked_path(self.where, name)
         kind = stat.S_IFMT(info.external_attr >> 16)
         if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-            raise self._refused(name, "is a link or a device")
+            raise refused(self.where, name, "is a link or a device")
         if info.flag_bits & 0x1:
-            raise self._refused(name, "is encrypted")
+            raise refused(self.where, name, "is encrypted")
         if info.file_size > self._bounds.member_bytes:
-            raise self._refused(name, f"would expand to {info.file_size} bytes")
-        return "/".join(parts)
+            raise refused(self.where, name, f"would expand to {info.file_size} bytes")
+        return path
 
     def _check_total(self) -> None:
         if len(self._infos) > self._bounds.members:
@@ -220,11 +194,3 @@ class _Zip(FileTree):
         total = sum(info.file_size for info in self._infos.values())
         if total > self._bounds.total_bytes:
             raise BadData(f"{self.where} would expand to {total} bytes and is refused.")
-
-    def _refused(self, name: str, problem: str) -> BadData:
-        return BadData(f"{self.where} is refused: its member {name!r} {problem}.")
-
-
-def _ignored(path: str) -> bool:
-    parts = path.split("/")
-    return not _IGNORED.isdisjoint(parts) or parts[-1].startswith("._")

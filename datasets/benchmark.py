@@ -14,14 +14,19 @@ SplitName = Literal["train", "base", "val", "novel"]
 SPLITS: tuple[SplitName, ...] = ("train", "base", "val", "novel")
 
 _STATISTICS_IMAGES = 2000
+_IMAGES_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
 class SplitCounts:
-    """How many classes and images a split may draw."""
+    """How many classes and images a split may draw.
+
+    ``unit`` says what is counted as ``classes`` where tasks are made of something else.
+    """
 
     classes: int
     images: int
+    unit: str = "classes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +42,8 @@ class Benchmark:
         fingerprint: hex digest of the pools' content and of the split.
 
     Raises:
-        BadData: an example of ``train`` is in ``base``, or the pools' image shapes differ.
+        BadData: an example of ``train`` is in ``base``, the pools' image shapes differ, or some
+            hold images and others features.
     """
 
     name: str
@@ -48,9 +54,12 @@ class Benchmark:
     fingerprint: str
 
     def __post_init__(self) -> None:
-        shapes = {self.distribution(split).pool.image_shape for split in SPLITS}
+        pools = [self.distribution(split).pool for split in SPLITS]
+        shapes = {pool.image_shape for pool in pools}
         if len(shapes) > 1:
             raise BadData(f"The splits of '{self.name}' have images of several shapes: {shapes}.")
+        if len({pool.holds_features for pool in pools}) > 1:
+            raise BadData(f"Some splits of '{self.name}' hold images and others features.")
         same_pool = self.train.pool.fingerprint == self.base.pool.fingerprint
         if same_pool and np.intersect1d(self.train.examples, self.base.examples).size:
             raise BadData(f"'{self.name}' measures BaseGen on examples that it trains on.")
@@ -88,29 +97,45 @@ class Benchmark:
     def counts(self) -> dict[SplitName, SplitCounts]:
         """Classes and images of each split."""
         return {
-            split: SplitCounts(
-                len(self.distribution(split).classes), len(self.distribution(split).examples)
-            )
+            split: SplitCounts(drawn.size, len(drawn.examples), drawn.unit)
             for split in SPLITS
+            for drawn in (self.distribution(split),)
         }
 
     @property
     def pixel_mean(self) -> tuple[float, ...]:
-        """Mean of each channel, in units where white is 1."""
+        """Mean of each channel, in units where white is 1; 0 for features."""
         return self._pixel_statistics[0]
 
     @property
     def pixel_std(self) -> tuple[float, ...]:
-        """Standard deviation of each channel, in units where white is 1; never 0."""
+        """Deviation of each channel, in units where white is 1, never 0; 1 for features."""
         return self._pixel_statistics[1]
 
     @cached_property
     def _pixel_statistics(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        if self.train.pool.holds_features:
+            # What an extractor gives is used as it is: its scales carry meaning.
+            channels = self.image_shape[0]
+            return (0.0,) * channels, (1.0,) * channels
         # Training images alone: normalisation must not look at validation or novel classes.
         examples = self.train.examples
         size = min(_STATISTICS_IMAGES, len(examples))
         chosen = examples[np.linspace(0, len(examples) - 1, size).astype(np.int64)]
-        images = self.train.pool.images[chosen].astype(np.float64) / 255
-        std = images.std(axis=(0, 2, 3))
+        values = np.arange(256) / 255
+        counts = _value_counts(self.train.pool.images, chosen)
+        share = counts / counts.sum(axis=1, keepdims=True)  # (C, 256)
+        mean = share @ values
+        std = np.sqrt((share * (values - mean[:, None]) ** 2).sum(axis=1))
         std[std < 1e-6] = 1.0  # a constant channel is left as it is
-        return tuple(images.mean(axis=(0, 2, 3)).tolist()), tuple(std.tolist())
+        return tuple(mean.tolist()), tuple(std.tolist())
+
+
+def _value_counts(images: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """How often each value 0-255 occurs in each channel, int64 ``[C, 256]``; a few at a time."""
+    counts = np.zeros((images.shape[1], 256), dtype=np.int64)
+    for start in range(0, len(chosen), _IMAGES_AT_ONCE):
+        part = images[chosen[start : start + _IMAGES_AT_ONCE]]
+        for channel, count in enumerate(counts):
+            count += np.bincount(part[:, channel].ravel(), minlength=256)
+    return counts

@@ -1,4 +1,4 @@
-"""The shape of an episode, and a batch of episodes as index arrays."""
+"""The shape of episodes, and a batch of episodes as index arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,9 +22,7 @@ class EpisodeShape:
 
     def __post_init__(self) -> None:
         for name in ("way", "shot", "query"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ConfigError("", f"episode.{name}", f"{value!r} is not an integer from 1 up")
+            _check_number(name, getattr(self, name))
 
     @property
     def per_class(self) -> int:
@@ -32,14 +30,44 @@ class EpisodeShape:
         return self.shot + self.query
 
 
+@dataclass(frozen=True)
+class VaryingShape:
+    """Episodes that take whatever their task has, of classes, of queries or of both.
+
+    Attributes:
+        way: classes of every task, or None for all that the task has.
+        shot: support examples of every class.
+        query: queries of every class, or None for all that the support leaves of it.
+
+    Raises:
+        ConfigError: a number is not an integer of at least 1.
+    """
+
+    way: int | None
+    shot: int
+    query: int | None
+
+    def __post_init__(self) -> None:
+        for name in ("way", "shot", "query"):
+            if name == "shot" or getattr(self, name) is not None:
+                _check_number(name, getattr(self, name))
+
+
+def _check_number(name: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ConfigError("", f"episode.{name}", f"{value!r} is not an integer from 1 up")
+
+
 @dataclass(frozen=True, eq=False)
 class Episodes:
     """T episodes. Images are never copied: all arrays index a pool.
 
     Attributes:
-        support: int64 ``[T, n, k]``, pool indices; -1 pads ragged ways and shots.
-        query: int64 ``[T, n, q]``, pool indices, disjoint from the episode's support.
-        classes: int64 ``[T, n]``, the pool's class labels, -1 where padded.
+        support: int64 ``[T, n, k]``, pool indices; -1 where a task has no further class.
+        query: int64 ``[T, n, q]``, pool indices, disjoint from the episode's support; -1 where
+            there is no further class, or the class has no further query.
+        classes: int64 ``[T, n]``, the pool's class labels, -1 where padded; of attribute pairs the
+            two attributes.
 
     Raises:
         BadData: the shapes disagree.

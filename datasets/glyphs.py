@@ -4,11 +4,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
+from fsl_sweep.datasets.attribute_benchmark import (
+    AttributeOptions,
+    attribute_benchmark,
+    pair_remarks,
+)
+from fsl_sweep.datasets.attribute_partition import attribute_sets
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.glyph_render import Jitter, Writers, draw_writers, render_character
 from fsl_sweep.datasets.glyph_strokes import ATTRIBUTES, Character, draw_characters
@@ -16,6 +28,7 @@ from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
 from fsl_sweep.datasets.splits import class_benchmark, named_generator
 from fsl_sweep.datasets.store_writer import StoreWriter
+from fsl_sweep.datasets.writer_splits import writer_benchmark
 
 
 @final
@@ -118,6 +131,9 @@ class GlyphWorld:
         return f"alphabet-{label // self.classes_per_alphabet:02d}"
 
 
+Tasks = Literal["classes", "writers", "attributes", "attributes-ood"]
+
+
 class GlyphOptions(BaseModel):
     """Options of ``glyphs``."""
 
@@ -137,9 +153,34 @@ class GlyphOptions(BaseModel):
     drift: float = Field(0.15, ge=0, le=0.5, description="shift of strokes against each other")
     turn: float = Field(1.0, ge=0, le=2, description="rotation, slant, scale, shift of a character")
     speckle: float = Field(0.0, ge=0, le=1, description="pixel noise, a share of the grey range")
+    tasks: Tasks = Field(
+        "classes", description="what a task is: characters, a writer, or a pair of attributes"
+    )
+    training_tasks: int = Field(
+        1000, ge=1, description="of attribute pairs, each with one support and query draw"
+    )
+    min_images: int = Field(
+        20, ge=2, description="images that an attribute pair needs in each split"
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_off(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Kinds of tasks came later: a trial on class tasks keeps the id that it always had.
+        off = {"tasks"} if self.tasks == "classes" else set()
+        if self.tasks in ("classes", "writers"):
+            off |= _ATTRIBUTE_OPTIONS
+        return {key: value for key, value in plain(self).items() if key not in off}
 
 
-_SPLIT_OPTIONS = {"base_alphabets", "val_alphabets", "novel_alphabets", "held_out"}
+_ATTRIBUTE_OPTIONS = {"training_tasks", "min_images"}
+_SPLIT_OPTIONS = {
+    "base_alphabets",
+    "val_alphabets",
+    "novel_alphabets",
+    "held_out",
+    "tasks",
+    *_ATTRIBUTE_OPTIONS,
+}
 
 
 @final
@@ -177,8 +218,15 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
         pool.describe(names, world.superclasses, world.attributes, ATTRIBUTES)
 
     def assemble(self, options: GlyphOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
-        """The first alphabets are base, the next validation, the rest novel."""
+        """The first alphabets are base, the next validation, the rest novel.
+
+        Attribute pairs are drawn from the characters of all alphabets, and writers write them all.
+        """
         pool = pools["main"]
+        if options.tasks == "writers":
+            return writer_benchmark(self.name, pool, options.held_out, options.seed)
+        if options.tasks != "classes":
+            return _of_attributes(self.name, pool, options)
         alphabet = np.arange(len(pool.class_names)) // options.classes_per_alphabet
         first_val = options.base_alphabets
         first_novel = first_val + options.val_alphabets
@@ -190,13 +238,19 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
         return class_benchmark(self.name, pool, partition, options.held_out, options.seed)
 
     def expected(self, options: GlyphOptions) -> Mapping[str, int]:
-        """Classes of each split."""
+        """Classes of each split; how many writers and attributes can be used is up to the draw."""
+        if options.tasks != "classes":
+            return {}
         size = options.classes_per_alphabet
         return {
             "base": options.base_alphabets * size,
             "val": options.val_alphabets * size,
             "novel": options.novel_alphabets * size,
         }
+
+    def remarks(self, benchmark: Benchmark) -> tuple[str, ...]:
+        """Of attribute pairs, how many are new to a learner."""
+        return pair_remarks(benchmark)
 
 
 def glyph_world(options: GlyphOptions) -> GlyphWorld:
@@ -215,6 +269,20 @@ def glyph_world(options: GlyphOptions) -> GlyphWorld:
             speckle=options.speckle,
         ),
     )
+
+
+def _of_attributes(name: str, pool: ImagePool, options: GlyphOptions) -> Benchmark:
+    """In distribution every attribute may be paired; else A trains and A' is novel."""
+    chosen = AttributeOptions(
+        training_tasks=options.training_tasks,
+        min_images=options.min_images,
+        held_out=options.held_out,
+        seed=options.seed,
+    )
+    attributes = novel = np.arange(len(ATTRIBUTES))
+    if options.tasks == "attributes-ood":
+        attributes, novel = attribute_sets(pool, attributes, options.min_images)
+    return attribute_benchmark(name, pool, attributes, novel, chosen)
 
 
 def _alphabets(options: GlyphOptions) -> int:

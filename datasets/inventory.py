@@ -7,9 +7,16 @@ from typing import Any
 
 from fsl_sweep.datasets.benchmark import SPLITS, SplitCounts, SplitName
 from fsl_sweep.datasets.catalogue import BENCHMARKS
-from fsl_sweep.datasets.opening import find_store, prepare_store, prepared_stores, resolve
+from fsl_sweep.datasets.download import fetch
+from fsl_sweep.datasets.opening import (
+    find_store,
+    prepare_store,
+    prepared_stores,
+    resolve,
+    unfinished_stores,
+)
 from fsl_sweep.datasets.source import Progress
-from fsl_sweep.datasets.store import Store, open_store
+from fsl_sweep.datasets.store import Store, datasets_folder, open_store
 from fsl_sweep.orchestrator.errors import BadData, FslSweepError, MissingData, PluginError
 
 
@@ -47,6 +54,7 @@ class Availability:
         embedded: whether it needs no files.
         download: where the official files are; empty where it is embedded.
         stores: what is prepared on this machine.
+        unfinished: folders of preparations that were interrupted; the same command goes on.
         problem: why a plug-in does not load, or None.
     """
 
@@ -56,6 +64,7 @@ class Availability:
     embedded: bool
     download: str
     stores: tuple[StoredPools, ...]
+    unfinished: tuple[Path, ...] = ()
     problem: str | None = None
 
 
@@ -68,18 +77,22 @@ class Checked:
         path: the store that was read.
         fingerprint: the benchmark's.
         image_shape: channels, height, width.
+        features: whether it holds features, so many as there are channels, not images.
         counts: classes and images of each split.
         expected: classes that the official splits have; empty where any number is right.
         problems: full sentences; empty when all is well.
+        remarks: what else is to be known of its tasks.
     """
 
     name: str
     path: Path
     fingerprint: str
     image_shape: tuple[int, int, int]
+    features: bool
     counts: Mapping[SplitName, SplitCounts]
     expected: Mapping[str, int]
     problems: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,7 +113,10 @@ def available(home: Path | None = None) -> list[Availability]:
     stores: dict[str, list[StoredPools]] = {}
     for path in prepared_stores(home):
         stores.setdefault(path.name.rpartition("-")[0], []).append(_stored(path))
-    return [_availability(name, tuple(stores.get(name, ()))) for name in BENCHMARKS.names()]
+    return [
+        _availability(name, tuple(stores.get(name, ())), tuple(unfinished_stores(name, home)))
+        for name in BENCHMARKS.names()
+    ]
 
 
 def check(
@@ -137,9 +153,11 @@ def check(
         path=store.path,
         fingerprint=benchmark.fingerprint,
         image_shape=benchmark.image_shape,
+        features=source.holds_features,
         counts=counts,
         expected=expected,
         problems=_unexpected(counts, expected),
+        remarks=source.remarks(benchmark),
     )
 
 
@@ -184,24 +202,79 @@ def prepare(
     return Prepared(_described(store), already=False)
 
 
+@dataclass(frozen=True)
+class Downloaded:
+    """The result of downloading a benchmark's official files.
+
+    Attributes:
+        folder: where they are, for ``prepare``.
+        files: each file, and whether it had been there before.
+    """
+
+    folder: Path
+    files: tuple[tuple[Path, bool], ...]
+
+
+def download(
+    name: str,
+    folder: Path | None = None,
+    home: Path | None = None,
+    progress: Progress | None = None,
+) -> Downloaded:
+    """Fetch a benchmark's official files, with their checksums; nothing is prepared.
+
+    Args:
+        name: the benchmark.
+        folder: where to; by default ``downloads/NAME`` beside the prepared data sets.
+        home: where prepared data is kept.
+        progress: called with the bytes of a file done and their total.
+
+    Raises:
+        UnknownName: no benchmark has that name.
+        MissingData: they cannot be fetched from here; says where to get them.
+        BadData: what came is truncated or not the official file.
+        RunFolderError: the folder cannot be written.
+    """
+    source = BENCHMARKS.find(name).cls()
+    if source.download is None:
+        return Downloaded(folder or Path(), ())
+    if not source.files:
+        raise MissingData(
+            f"'{name}' is not for fsl-sweep to download. Get {source.download}, then run "
+            f"`fsl-sweep data prepare {name} --from PATH`."
+        )
+    place = (folder or datasets_folder(home).parent / "downloads" / name).expanduser()
+    try:
+        files = tuple(fetch(file, place, progress or _silent) for file in source.files)
+    except MissingData as failure:
+        raise MissingData(
+            f"{failure} On a machine with a network get {source.download}; put them into {place} "
+            f"and run `fsl-sweep data prepare {name} --from {place}`."
+        ) from failure
+    return Downloaded(place, files)
+
+
 def _unexpected(
     counts: Mapping[SplitName, SplitCounts], expected: Mapping[str, int]
 ) -> tuple[str, ...]:
     return tuple(
-        f"The {split} split has {counts[split].classes} classes; {expected[split]} are expected."
+        f"The {split} split has {counts[split].classes} {counts[split].unit}; "
+        f"{expected[split]} are expected."
         for split in SPLITS
         if split in expected and counts[split].classes != expected[split]
     )
 
 
-def _availability(name: str, stores: tuple[StoredPools, ...]) -> Availability:
+def _availability(
+    name: str, stores: tuple[StoredPools, ...], unfinished: tuple[Path, ...]
+) -> Availability:
     try:
         info = BENCHMARKS.find(name)
     except PluginError as failure:
-        return Availability(name, "", "", False, "", stores, str(failure))
+        return Availability(name, "", "", False, "", stores, unfinished, str(failure))
     download = info.cls.download
     return Availability(
-        name, info.description, info.paper, download is None, download or "", stores
+        name, info.description, info.paper, download is None, download or "", stores, unfinished
     )
 
 

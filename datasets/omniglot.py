@@ -4,9 +4,10 @@
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -16,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fsl_sweep.datasets.archives import FileTree, Member, open_tree
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.decoding import decode, squared
+from fsl_sweep.datasets.download import RemoteFile
 from fsl_sweep.datasets.omniglot_splits import DRAWERS, PARTS, SplitRule, partition, rotated_name
 from fsl_sweep.datasets.pool import ImagePool, canonical_digest
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
@@ -23,6 +25,7 @@ from fsl_sweep.datasets.splits import class_benchmark
 from fsl_sweep.datasets.store_writer import PoolWriter, StoreWriter
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
+_OFFICIAL = "https://raw.githubusercontent.com/brendenlake/omniglot/master/python"
 _FILE = re.compile(r"(?P<character>[^/]+/character\d\d)/\d{4}_(?P<drawer>\d\d)\.png")
 
 
@@ -62,6 +65,10 @@ class Omniglot(AbstractBenchmark[OmniglotOptions]):
         "images_background.zip and images_evaluation.zip from "
         "https://github.com/brendenlake/omniglot (folder python/)"
     )
+    files = (
+        RemoteFile(f"{_OFFICIAL}/images_background.zip", "md5:68d2efa1b9178cc56df9314c21c6e718"),
+        RemoteFile(f"{_OFFICIAL}/images_evaluation.zip", "md5:6b91aef0f799c5bb55b94e3f2daec811"),
+    )
 
     def pool_options(self, options: OmniglotOptions) -> dict[str, Any]:
         """The images' size, and whether there are rotations."""
@@ -80,18 +87,17 @@ class Omniglot(AbstractBenchmark[OmniglotOptions]):
         with ExitStack() as stack:
             characters = _characters(_open_parts(root, stack))
             pool = writer.pool((1, options.image_size, options.image_size))
-            turns = range(4) if options.rotations else range(1)
-            total = DRAWERS * len(characters) * len(turns)
+            turns = 4 if options.rotations else 1
+            total = DRAWERS * len(characters) * turns
             names: list[str] = []
             parts: list[str] = []
             for name, drawings in characters.items():
-                images = np.stack([_pixels(drawing, options.image_size) for drawing in drawings])
-                drawers = np.array([drawing.drawer for drawing in drawings])
-                for turn in turns:
-                    turned = np.ascontiguousarray(np.rot90(images, turn, axes=(2, 3)))
-                    pool.append(turned, len(names), drawers)
-                    names.append(rotated_name(name, turn))
-                    parts.append(drawings[0].part)
+                labels = np.repeat(len(names) + np.arange(turns), DRAWERS)
+                drawers = np.tile([drawing.drawer for drawing in drawings], turns)
+                make = partial(_turned, drawings, turns, options.image_size)
+                pool.append_made(len(labels), make, labels, drawers)
+                names += [rotated_name(name, turn) for turn in range(turns)]
+                parts += [drawings[0].part] * turns
                 progress(DRAWERS * len(names), total)
         _describe(pool, names, parts)
 
@@ -183,6 +189,12 @@ def _drawings(part: str, tree: FileTree) -> Iterator[_Drawing]:
                 "IIII_DD.png. Take the official images, without other files."
             )
         yield _Drawing(match["character"], part, int(match["drawer"]), tree, member)
+
+
+def _turned(drawings: Sequence[_Drawing], turns: int, image_size: int) -> np.ndarray:
+    """The drawings of a character, upright, then turned by 90 degrees and so on."""
+    upright = np.stack([_pixels(drawing, image_size) for drawing in drawings])
+    return np.concatenate([np.rot90(upright, turn, axes=(2, 3)) for turn in range(turns)])
 
 
 def _pixels(drawing: _Drawing, image_size: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
 from fsl_sweep.datasets.store import SHEET, Store, datasets_folder, open_store, store_path
-from fsl_sweep.datasets.store_writer import writing_store
+from fsl_sweep.datasets.store_writer import TEMPORARY, writing_store
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, MissingData, RunFolderError
 
 
@@ -92,7 +92,8 @@ def prepare_store(
 ) -> Store:
     """Prepare the store for these options and source, unless another process just has.
 
-    Concurrent callers wait for the first one. A damaged store is replaced.
+    Concurrent callers wait for the first one. A damaged store is replaced, and an interrupted
+    preparation is gone on with.
 
     Raises:
         MissingData: the source is not under ``root``.
@@ -115,7 +116,12 @@ def prepare_store(
             },
         }
         with writing_store(path, head) as writer:
-            source.prepare(options, root, writer, progress)
+
+            def told(done: int, total: int | None) -> None:
+                writer.checkpoint()
+                progress(done, total)
+
+            source.prepare(options, root, writer, told)
         return open_store(path)
 
 
@@ -124,6 +130,11 @@ def prepared_stores(home: Path | None) -> Iterator[Path]:
     for path in sorted(datasets_folder(home).glob("*-*")):
         if not path.name.startswith(".") and path.is_dir():
             yield path
+
+
+def unfinished_stores(name: str, home: Path | None) -> list[Path]:
+    """The hidden folders of preparations of a benchmark that were interrupted, sorted."""
+    return sorted(datasets_folder(home).glob(f"{TEMPORARY}{name}-{'[0-9a-f]' * 16}-*"))
 
 
 def _fitting_stores(
@@ -166,18 +177,20 @@ def _missing(source: AbstractBenchmark[Any], options: BaseModel, home: Path | No
         if others
         else ""
     )
-    wanted = ", ".join(f"{key}={value}" for key, value in source.pool_options(options).items())
+    wanted = [f"{key}={value}" for key, value in source.pool_options(options).items()]
+    prepared = f"prepared with {', '.join(wanted)}" if wanted else "prepared of it"
     return MissingData(
         f"The files of benchmark '{source.name}' are not on this machine: benchmark.root is not "
-        f"set, and {datasets_folder(home)} holds nothing prepared with {wanted}{elsewhere}. "
+        f"set, and {datasets_folder(home)} holds nothing {prepared}{elsewhere}. "
         f"{_advice(source)}"
     )
 
 
 def _advice(source: AbstractBenchmark[Any]) -> str:
+    fetched = f" (`fsl-sweep data download {source.name}` fetches them)" if source.files else ""
     return (
-        f"Get {source.download}, then run `fsl-sweep data prepare {source.name} --from PATH` or "
-        "set benchmark.root to PATH."
+        f"Get {source.download}{fetched}, then run `fsl-sweep data prepare {source.name} --from "
+        "PATH` or set benchmark.root to PATH."
     )
 
 

@@ -10,13 +10,16 @@ import numpy as np
 
 from fsl_sweep.orchestrator.errors import BadData
 
+_DIGEST_BYTES = 2**22
+
 
 @dataclass(frozen=True, eq=False)
 class ImagePool:
-    """Labelled images of one size, read-only.
+    """Labelled images of one size, read-only; or feature vectors in their place.
 
     Attributes:
-        images: uint8 ``[N, C, H, W]`` with values 0-255, usually a read-only memory map.
+        images: uint8 ``[N, C, H, W]`` with values 0-255, or float32 ``[N, d, 1, 1]``: features,
+            which are used as they are. Usually a read-only memory map.
         labels: int64 ``[N]``, an index into ``class_names``.
         class_names: one for each class, all different.
         fingerprint: hex digest of the content, never of the place where it is stored.
@@ -39,10 +42,12 @@ class ImagePool:
     attribute_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.images.ndim != 4 or self.images.dtype != np.uint8:
+        shape, kind = self.images.shape, self.images.dtype
+        features = kind == np.float32 and shape[2:] == (1, 1)
+        if len(shape) != 4 or not (kind == np.uint8 or features):
             raise BadData(
-                "The images of a pool must be uint8 [N, C, H, W]; "
-                f"these are {self.images.dtype} {list(self.images.shape)}."
+                "The images of a pool must be uint8 [N, C, H, W], or its features float32 "
+                f"[N, d, 1, 1]; these are {kind} {list(shape)}."
             )
         self._check_labels()
         classes = len(self.class_names)
@@ -67,6 +72,11 @@ class ImagePool:
         """Channels, height and width."""
         channels, height, width = self.images.shape[1:]
         return int(channels), int(height), int(width)
+
+    @property
+    def holds_features(self) -> bool:
+        """Whether these are features of a frozen extractor, not images."""
+        return self.images.dtype == np.float32
 
     @classmethod
     def in_memory(
@@ -127,8 +137,10 @@ def array_digest(array: np.ndarray) -> str:
     """SHA-256 of an array's bytes in C order, little-endian, hex."""
     little = array.dtype.newbyteorder("<")
     digest = hashlib.sha256()
-    for start in range(0, len(array), 4096):  # in parts: the array may be a large memory map
-        digest.update(np.ascontiguousarray(array[start : start + 4096], dtype=little).tobytes())
+    row_bytes = max(1, array.nbytes // max(1, len(array)))
+    rows = max(1, _DIGEST_BYTES // row_bytes)
+    for start in range(0, len(array), rows):  # in parts: the array may be a large memory map
+        digest.update(np.ascontiguousarray(array[start : start + rows], dtype=little).tobytes())
     return digest.hexdigest()
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import BaseModel
 
 from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.download import RemoteFile
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.store_writer import StoreWriter
 
@@ -31,6 +32,9 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
         download: where the official files are, in words for a person; None for an embedded
             benchmark, which needs no source.
         in_distribution: whether val and novel are further examples of the base classes.
+        files: official files that may be fetched, together all that ``prepare`` needs; empty where
+            a licence or the owner wants people to get them for themselves.
+        holds_features: whether its pools hold features of a frozen extractor, not images.
     """
 
     name: ClassVar[str]
@@ -38,6 +42,8 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
     version: ClassVar[int]
     download: ClassVar[str | None]
     in_distribution: ClassVar[bool] = False
+    files: ClassVar[tuple[RemoteFile, ...]] = ()
+    holds_features: ClassVar[bool] = False
 
     @abstractmethod
     def pool_options(self, options: OptionsT) -> dict[str, Any]:
@@ -62,6 +68,10 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
     ) -> None:
         """Stream every image of the source into the writer's pools, in bounded memory.
 
+        The same images in the same order each time, with ``progress`` told every few hundred, so
+        that an interrupted preparation can be gone on with; ``PoolWriter.append_made`` spares the
+        work that was done.
+
         Raises:
             MissingData: as ``signature``.
             BadData: the source is damaged, hostile or incomplete; the message names the file.
@@ -78,3 +88,7 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
     @abstractmethod
     def expected(self, options: OptionsT) -> Mapping[str, int]:
         """How many classes the official ``base``, ``val`` and ``novel`` have; empty if any may."""
+
+    def remarks(self, benchmark: Benchmark) -> tuple[str, ...]:  # noqa: ARG002 (an interface)
+        """What a person should know of the tasks beside counts; lines for ``data check``."""
+        return ()

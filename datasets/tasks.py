@@ -1,13 +1,13 @@
 """Task distributions, and the common tasks on which every snapshot is measured."""
 
 import hashlib
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Literal, final
+from typing import TYPE_CHECKING, Literal, final
 
 import numpy as np
 
 from fsl_sweep.datasets.distinct import distinct
-from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
+from fsl_sweep.datasets.distribution import TaskDistribution, sample_tasks
+from fsl_sweep.datasets.episodes import Episodes, EpisodeShape, VaryingShape
 from fsl_sweep.datasets.pool import ImagePool, array_digest, canonical_digest
 from fsl_sweep.orchestrator.errors import BadData
 
@@ -16,47 +16,7 @@ if TYPE_CHECKING:
 
 TaskSet = Literal["selection", "report"]
 
-_INDICES_AT_ONCE = 1_000_000  # bounds the working memory of a draw to some tens of megabytes
-
-
-class TaskDistribution(ABC):
-    """What tasks are drawn from: class tuples, writers, attribute pairs.
-
-    Attributes:
-        pool: the images that its episodes index.
-        examples: int64, sorted, each once: every pool index that it may draw.
-        varying_ways: whether tasks differ in their number of classes.
-    """
-
-    varying_ways: ClassVar[bool] = False
-    pool: ImagePool
-    examples: np.ndarray
-
-    @property
-    @abstractmethod
-    def classes(self) -> np.ndarray:
-        """The pool's class labels that it may draw, int64, sorted, each once."""
-
-    @abstractmethod
-    def check(self, shape: EpisodeShape, tasks: int | None = None) -> None:
-        """Whether episodes of ``shape`` can be drawn.
-
-        Raises:
-            BadData: too few classes, or a class with too few examples, with the numbers; or
-                fewer than one task is asked for.
-        """
-
-    @abstractmethod
-    def sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
-        """``tasks`` independent episodes; examples may return from one task to the next.
-
-        Raises:
-            BadData: as ``check``.
-        """
-
-    @abstractmethod
-    def digest(self) -> str:
-        """Hex digest of everything that its draws depend on, the pool's content included."""
+INDICES_AT_ONCE = 1_000_000  # bounds the working memory of a draw to some tens of megabytes
 
 
 @final
@@ -130,7 +90,7 @@ class ClassTasks(TaskDistribution):
     def sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
         """``tasks`` independent episodes, every one with the same probability."""
         self.check(shape, tasks)
-        chunk = max(1, _INDICES_AT_ONCE // (shape.way * shape.per_class))
+        chunk = max(1, INDICES_AT_ONCE // (shape.way * shape.per_class))
         parts = [
             self._sample_chunk(min(chunk, tasks - done), shape, rng)
             for done in range(0, tasks, chunk)
@@ -189,10 +149,25 @@ class ClassTasks(TaskDistribution):
             ``[T, way, per_class]``.
         """
         which = distinct(rng, np.full(tasks, len(self._classes)), way)  # (T, n)
+        return which, self.draw_examples(which, per_class, rng)
+
+    def draw_examples(
+        self, which: np.ndarray, per_class: int, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Distinct examples of given classes, every choice with the same probability.
+
+        Args:
+            which: int64 ``[T, way]``, positions in ``classes``.
+            per_class: examples of each class, at most as many as it has.
+            rng: the source of randomness.
+
+        Returns:
+            Pool indices, int64 ``[T, way, per_class]``.
+        """
         flat = which.reshape(-1)
         places = distinct(rng, self._counts[flat], per_class)  # (T n, k + q)
         examples = self._by_class[self._starts[flat, None] + places]
-        return which, examples.reshape(*which.shape, per_class)
+        return examples.reshape(*which.shape, per_class)
 
     def _sample_chunk(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
         return self._episodes(*self.draw(tasks, shape.way, shape.per_class, rng), shape)
@@ -225,7 +200,7 @@ def common_tasks(
     split: str,
     task_set: TaskSet,
     tasks: int,
-    shape: EpisodeShape,
+    shape: EpisodeShape | VaryingShape,
     seed: int,
 ) -> Episodes:
     """The episodes on which every snapshot is measured.
@@ -239,7 +214,7 @@ def common_tasks(
         split: ``base``, ``val`` or ``novel`` (``train`` for a study of memorisation).
         task_set: ``selection`` or ``report``.
         tasks: how many.
-        shape: way, shot and query.
+        shape: way, shot and query, or all that a task has.
         seed: the evaluation's seed.
 
     Raises:
@@ -253,4 +228,4 @@ def common_tasks(
     digest = hashlib.sha256("/".join(map(str, (*words, seed))).encode()).digest()
     entropy = np.frombuffer(digest, dtype="<u4").tolist()
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))
-    return distribution.sample(tasks, shape, rng)
+    return sample_tasks(distribution, tasks, shape, rng)

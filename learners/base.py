@@ -50,10 +50,12 @@ class Learner(nn.Module, ABC, Generic[BatchT]):
             ``batches, then episodes`` for the last epochs.
             It is not called ``training``, because that is how torch tells training from
             evaluation mode.
+        takes_ragged: whether it trains on `RaggedEpisodes` too, whose tasks differ in shape.
     """
 
     Options: ClassVar[type[Options]]
     trains_on: ClassVar[TrainsOn]
+    takes_ragged: ClassVar[bool] = False
 
     @abstractmethod
     def __init__(self, backbone: Backbone, options: Any, n_base_classes: int) -> None:

@@ -1,4 +1,4 @@
-"""What a learner trains on: episodes, or labelled images."""
+"""What a learner trains on: episodes, of one shape or of several, or labelled images."""
 
 from dataclasses import dataclass
 
@@ -76,3 +76,31 @@ def check_support(support: Float[Tensor, "task way shot ..."]) -> None:
             "A support set needs at least 2 classes with at least 1 example each; "
             f"this one has {way} classes with {shot} examples."
         )
+
+
+@dataclass(frozen=True)
+class EpisodeGroup:
+    """Tasks of a `RaggedEpisodes` with equally many classes, and equally many queries in all.
+
+    Attributes:
+        support: int64 ``[task, way, shot]``, rows of the images.
+        query: int64 ``[task, m]``, rows of the images.
+        target: int64 ``[task, m]``, the class of each query within its task, 0 .. way - 1.
+    """
+
+    support: Int[Tensor, "task way shot"]
+    query: Int[Tensor, "task m"]
+    target: Int[Tensor, "task m"]
+
+
+@dataclass(frozen=True)
+class RaggedEpisodes:
+    """Several tasks that differ in their numbers of classes and queries.
+
+    Attributes:
+        images: normalised and augmented images of all tasks, ``[n, c, h, w]``.
+        groups: the tasks, those of equal shape together.
+    """
+
+    images: Float[Tensor, "n c h w"]
+    groups: tuple[EpisodeGroup, ...]

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from fsl_sweep.learners.base import EmbeddingLearner, TrainsOn
-from fsl_sweep.learners.batches import EpisodeBatch
+from fsl_sweep.learners.batches import EpisodeBatch, RaggedEpisodes
 
 
 class EpisodicLearner(EmbeddingLearner[EpisodeBatch]):
@@ -19,17 +19,20 @@ class EpisodicLearner(EmbeddingLearner[EpisodeBatch]):
     """
 
     trains_on: ClassVar[TrainsOn] = "episodes"
+    takes_ragged: ClassVar[bool] = True
     label_smoothing: float = 0.0
 
-    def training_loss(self, batch: EpisodeBatch) -> Float[Tensor, ""]:
-        """Mean cross-entropy over the queries of all tasks; see `episode_loss`."""
+    def training_loss(self, batch: EpisodeBatch | RaggedEpisodes) -> Float[Tensor, ""]:
+        """Mean cross-entropy over the tasks; see `episode_loss`."""
         return episode_loss(self, batch, self.label_smoothing)
 
 
 def episode_loss(
-    learner: EmbeddingLearner[Any], batch: EpisodeBatch, label_smoothing: float = 0.0
+    learner: EmbeddingLearner[Any],
+    batch: EpisodeBatch | RaggedEpisodes,
+    label_smoothing: float = 0.0,
 ) -> Float[Tensor, ""]:
-    """Mean cross-entropy (nats) of a learner's head over the queries of all tasks.
+    """Mean over tasks of the mean cross-entropy (nats) of a learner's head over their queries.
 
     Support and query of all tasks go through the backbone together, in one pass: a batch norm then
     normalises both by the same statistics, and the device is used best.
@@ -41,6 +44,8 @@ def episode_loss(
             others, in [0, 0.5), as MetaOptNet's released code does. (torch's own option shares it
             among all classes, the query's included.)
     """
+    if isinstance(batch, RaggedEpisodes):
+        return _ragged_loss(learner, batch, label_smoothing)
     tasks, way, shot = batch.support.shape[:3]
     queries = batch.query.shape[2]
     images = torch.cat([batch.support.flatten(0, 2), batch.query.flatten(0, 2)])
@@ -52,6 +57,23 @@ def episode_loss(
     labels = query_labels(batch.query)
     spread = label_smoothing * way / (way - 1)
     return cross_entropy(logits.flatten(0, 1), labels, label_smoothing=spread)
+
+
+def _ragged_loss(
+    learner: EmbeddingLearner[Any], batch: RaggedEpisodes, label_smoothing: float
+) -> Float[Tensor, ""]:
+    """Each task counts alike, whatever its number of queries."""
+    features = learner.embed(batch.images)
+    losses: list[Tensor] = []
+    for group in batch.groups:
+        logits = learner.head(features[group.support], features[group.query])  # [task, m, way]
+        way = logits.shape[-1]
+        spread = label_smoothing * way / (way - 1)
+        each = cross_entropy(
+            logits.flatten(0, 1), group.target.flatten(), label_smoothing=spread, reduction="none"
+        )
+        losses.append(each.view(group.target.shape).mean(dim=1))
+    return torch.cat(losses).mean()
 
 
 def query_labels(query: Float[Tensor, "task way query c h w"]) -> Int[Tensor, " n"]:

@@ -16,7 +16,12 @@ from torch import Tensor, nn
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.base import EmbeddingLearner, TrainsOn
-from fsl_sweep.learners.batches import EpisodeBatch, LabelledBatch, check_support
+from fsl_sweep.learners.batches import (
+    EpisodeBatch,
+    LabelledBatch,
+    RaggedEpisodes,
+    check_support,
+)
 from fsl_sweep.learners.episodic import episode_loss
 from fsl_sweep.learners.heads.prototype import cosine_similarities, prototypes
 from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
@@ -44,6 +49,7 @@ class MetaBaseline(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
 
     Options = MetaBaselineOptions
     trains_on: ClassVar[TrainsOn] = "batches, then episodes"
+    takes_ragged: ClassVar[bool] = True
 
     def __init__(
         self, backbone: Backbone, options: MetaBaselineOptions, n_base_classes: int
@@ -66,8 +72,10 @@ class MetaBaseline(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
         check_support(support)
         return self.temperature * cosine_similarities(query, prototypes(support))
 
-    def training_loss(self, batch: EpisodeBatch | LabelledBatch) -> Float[Tensor, ""]:
+    def training_loss(
+        self, batch: EpisodeBatch | RaggedEpisodes | LabelledBatch
+    ) -> Float[Tensor, ""]:
         """Mean cross-entropy: among all base classes, or within each episode."""
-        if isinstance(batch, EpisodeBatch):
+        if isinstance(batch, EpisodeBatch | RaggedEpisodes):
             return episode_loss(self, batch)
         return super().training_loss(batch)

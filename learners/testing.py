@@ -26,6 +26,7 @@ from fsl_sweep.learners.base import (
     LabelledBatch,
     TrainsOn,
 )
+from fsl_sweep.learners.batches import EpisodeGroup, RaggedEpisodes
 from fsl_sweep.learners.options import Options
 
 IMAGE_SHAPE = (1, 16, 16)
@@ -251,13 +252,22 @@ class LearnerContract:
                 query = centres + random_images(TASKS, way, QUERIES, seed=4)
                 yield support.to(dtype), query.flatten(1, 2).to(dtype)
 
-    def _training_batches(self) -> Iterator[EpisodeBatch | LabelledBatch]:
+    def _training_batches(self) -> Iterator[EpisodeBatch | RaggedEpisodes | LabelledBatch]:
         """One of each kind that the learner trains on."""
         if "batches" in self.learner.trains_on:
             yield LabelledBatch(random_images(12, seed=1), torch.arange(12) % BASE_CLASSES)
         if "episodes" in self.learner.trains_on:
             way = self._ways()[-1]
             yield EpisodeBatch(random_images(2, way, 2, seed=1), random_images(2, way, 3, seed=2))
+        if self.learner.takes_ragged:
+            yield RaggedEpisodes(random_images(13, seed=3), (_group(2, 2, 3), _group(1, 3, 2)))
+
+
+def _group(tasks: int, way: int, queries: int) -> EpisodeGroup:
+    """One-shot tasks whose images may come again in other tasks."""
+    support = torch.arange(tasks * way).view(tasks, way, 1)
+    query = (torch.arange(tasks * queries) + tasks * way).view(tasks, queries)
+    return EpisodeGroup(support, query, torch.arange(queries).expand(tasks, -1) % way)
 
 
 def random_images(*shape: int, seed: int) -> Tensor:

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from fsl_sweep.datasets.episodes import Episodes
+from fsl_sweep.datasets.ragged import grouped
 from fsl_sweep.learners.base import AdaptationLearner
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.records import Measure, TaskScores, TaskSet
@@ -35,17 +36,16 @@ def measure_by_adaptation(
 
 
 def _score(learner: AdaptationLearner[Any], images: PoolImages, episodes: Episodes) -> TaskScores:
-    check_scorable(learner, episodes)
-    tasks, way, shot = episodes.support.shape
-    queries = episodes.query.shape[2]
-    step = max(1, _IMAGES_AT_ONCE // (way * (shot + queries)))
-    target = torch.arange(way, device=images.device).repeat_interleave(queries)
-    correct: list[np.ndarray] = []
-    for start in range(0, tasks, step):
-        chosen = slice(start, start + step)
-        support = images.normalised(images.unit(episodes.support[chosen]))
-        query = images.normalised(images.unit(episodes.query[chosen])).flatten(1, 2)
-        correct.append(correct_counts(learner.predict(support, query), target))
-    return TaskScores(
-        np.concatenate(correct).astype(np.int64), np.full(tasks, way * queries, np.int64)
-    )
+    check_scorable(episodes)
+    correct = np.zeros(len(episodes), np.int64)
+    queries = np.zeros(len(episodes), np.int64)
+    for group in grouped(episodes):
+        step = max(1, _IMAGES_AT_ONCE // (group.support[0].size + group.query.shape[1]))
+        for start in range(0, len(group), step):
+            some = group[start : start + step]
+            support = images.normalised(images.unit(some.support))
+            asked = images.normalised(images.unit(some.query))
+            target = torch.from_numpy(some.target).to(images.device)
+            correct[some.tasks] = correct_counts(learner.predict(support, asked), target)
+        queries[group.tasks] = group.query.shape[1]
+    return TaskScores(correct, queries)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from fsl_sweep.datasets.episodes import Episodes
+from fsl_sweep.datasets.ragged import grouped
 from fsl_sweep.learners.base import EmbeddingLearner
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.records import Measure, TaskScores, TaskSet
@@ -33,7 +34,7 @@ def measure_by_embedding(
         BadData: as `check_scorable`.
     """
     for episodes in group.values():
-        check_scorable(learner, episodes)
+        check_scorable(episodes)
     with torch.inference_mode():
         features, row_of = _embed(learner, images, group.values())
         return {key: _score(learner, features, row_of, e) for key, e in group.items()}
@@ -45,6 +46,7 @@ def _embed(
     """Features ``[M, d]`` of every image that the tasks touch, and each pool index's row."""
     touched = [np.unique(part) for e in episodes for part in (e.support, e.query)]
     indices = np.unique(np.concatenate(touched))
+    indices = indices[indices >= 0]  # absent classes and queries are padded with -1
     parts = [
         learner.embed(images.normalised(images.unit(indices[start : start + IMAGES_AT_ONCE])))
         for start in range(0, len(indices), IMAGES_AT_ONCE)
@@ -57,20 +59,19 @@ def _embed(
 def _score(
     learner: EmbeddingLearner[Any], features: Tensor, row_of: np.ndarray, episodes: Episodes
 ) -> TaskScores:
-    tasks, way, shot = episodes.support.shape
-    query = episodes.query.shape[2]
-    per_task = way * (shot + query) * features.shape[1]
-    step = max(1, _FLOATS_AT_ONCE // per_task)
-    target = torch.arange(way, device=features.device).repeat_interleave(query)
-    correct: list[np.ndarray] = []
-    for start in range(0, tasks, step):
-        chosen = slice(start, start + step)
-        support = _gather(features, row_of[episodes.support[chosen]])
-        queries = _gather(features, row_of[episodes.query[chosen]]).flatten(1, 2)
-        correct.append(correct_counts(learner.head(support, queries), target))
-    return TaskScores(
-        np.concatenate(correct).astype(np.int64), np.full(tasks, way * query, np.int64)
-    )
+    correct = np.zeros(len(episodes), np.int64)
+    queries = np.zeros(len(episodes), np.int64)
+    for group in grouped(episodes):
+        images = group.support[0].size + group.query.shape[1]
+        step = max(1, _FLOATS_AT_ONCE // (images * features.shape[1]))
+        for start in range(0, len(group), step):
+            some = group[start : start + step]
+            support = _gather(features, row_of[some.support])
+            asked = _gather(features, row_of[some.query])
+            target = torch.from_numpy(some.target).to(features.device)
+            correct[some.tasks] = correct_counts(learner.head(support, asked), target)
+        queries[group.tasks] = group.query.shape[1]
+    return TaskScores(correct, queries)
 
 
 def _gather(features: Tensor, rows: np.ndarray) -> Tensor:

@@ -9,7 +9,7 @@ from fsl_sweep.learners.base import ProgramLearner
 from fsl_sweep.learners.meta_dataset import ProgramTask, QuerySet, SupportSet, challenge_images
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.records import Measure, TaskScores, TaskSet
-from fsl_sweep.orchestrator.scoring import check_scorable
+from fsl_sweep.orchestrator.scoring import check_one_shape, check_scorable
 
 
 def measure_by_program(
@@ -21,13 +21,14 @@ def measure_by_program(
 
     Raises:
         TrialFailure: the program failed, or its answers are not answers.
-        BadData: as `check_scorable`.
+        BadData: as `check_scorable` and `check_one_shape`.
     """
     return {key: _score(learner, images, episodes) for key, episodes in group.items()}
 
 
 def _score(learner: ProgramLearner, images: PoolImages, episodes: Episodes) -> TaskScores:
-    check_scorable(learner, episodes)
+    check_scorable(episodes)
+    check_one_shape(learner, episodes)
     tasks, way, _ = episodes.support.shape
     queries = way * episodes.query.shape[2]
     labels = np.arange(way).repeat(episodes.query.shape[2])

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
@@ -24,6 +25,22 @@ Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+def _number_or(word: str, least: int) -> BeforeValidator:
+    """One message for a value that may be a number or a word, instead of one for each."""
+
+    def check(value: Any) -> Any:
+        number = isinstance(value, int) and not isinstance(value, bool) and value >= least
+        if value != word and not number:
+            raise ValueError(f"must be an integer from {least} up, or {word}, not {value!r}")
+        return value
+
+    return BeforeValidator(check)
+
+
+Ways = Annotated[int | Literal["all"], _number_or("all", 2)]
+Queries = Annotated[int | Literal["rest"], _number_or("rest", 1)]
 
 
 class Model(BaseModel):
@@ -45,11 +62,15 @@ class Named(Model):
 
 
 class Episode(Model):
-    """How snapshots are measured: ``way`` classes, ``shot`` support and ``query`` queries each."""
+    """How snapshots are measured: ``way`` classes, ``shot`` support and ``query`` queries each.
 
-    way: Annotated[int, Field(ge=2)] = 5
+    Where tasks bring classes and examples of their own, as writers do, ``way: all`` takes all
+    classes of each task, and ``query: rest`` all examples that the support leaves.
+    """
+
+    way: Ways = 5
     shot: Count = 1
-    query: Count = 15
+    query: Queries = 15
 
 
 class Evaluation(Model):
@@ -90,9 +111,9 @@ class Optimizer(Model):
 class EpisodicTraining(Model):
     """The training episode, free of the episode that snapshots are measured with."""
 
-    way: Annotated[int, Field(ge=2)] = 5
+    way: Ways = 5
     shot: Count = 5
-    query: Count = 15
+    query: Queries = 15
     tasks_per_batch: Count = 4
     fixed_support: bool = False
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
+from fsl_sweep.datasets.episodes import Episodes
 from fsl_sweep.datasets.tasks import common_tasks
 from fsl_sweep.learners.base import (
     AdaptationLearner,
@@ -23,6 +23,7 @@ from fsl_sweep.orchestrator.by_program import measure_by_program
 from fsl_sweep.orchestrator.config import Episode, Evaluation
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, Measure, TaskScores, TaskSet
+from fsl_sweep.orchestrator.ways import episode_shape
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class CommonTasks:
     @classmethod
     def draw(cls, benchmark: Benchmark, episode: Episode, evaluation: Evaluation) -> "CommonTasks":
         """Draw them: a function of the benchmark's content and these settings alone."""
-        shape = EpisodeShape(episode.way, episode.shot, episode.query)
+        shape = episode_shape(episode)
         count = {"selection": evaluation.selection_tasks, "report": evaluation.report_tasks}
         return cls(
             {

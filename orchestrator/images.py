@@ -1,4 +1,4 @@
-"""From pool indices to normalised images on the learner's device."""
+"""From pool indices to normalised images, or features as they are, on the learner's device."""
 
 import numpy as np
 import torch
@@ -9,9 +9,9 @@ from fsl_sweep.datasets.pool import ImagePool
 
 
 class PoolImages:
-    """Images of one pool as float tensors.
+    """Images of one pool as float tensors; of a pool of features, these as they are.
 
-    On a GPU the whole uint8 pool is kept on the device where a quarter of its free memory holds
+    On a GPU the whole pool is kept on the device where a quarter of its free memory holds
     it, so that no step waits for a copy; elsewhere images are gathered from the memory map.
     """
 
@@ -29,15 +29,19 @@ class PoolImages:
             self._resident = torch.from_numpy(np.array(pool.images)).to(device)
 
     def unit(self, indices: np.ndarray) -> Tensor:
-        """Images with values in [0, 1], float32 ``[*indices.shape, C, H, W]``."""
+        """Images with values in [0, 1], or features, float32 ``[*indices.shape, C, H, W]``."""
         flat = indices.reshape(-1)
         if self._resident is not None:
             raw = self._resident[torch.from_numpy(flat).to(self.device)]
         else:
             raw = torch.from_numpy(self.pool.images[flat]).to(self.device)
-        return raw.float().div_(255).view(*indices.shape, *raw.shape[1:])
+        unit = raw if self.pool.holds_features else raw.float().div_(255)
+        return unit.view(*indices.shape, *raw.shape[1:])
 
     def normalised(self, images: Tensor) -> Tensor:
-        """Zero mean and unit variance a channel, by the training images' statistics."""
+        """Zero mean and unit variance a channel, by the training images' statistics.
+
+        Features stay as they are: theirs are 0 and 1 (`Benchmark.pixel_mean`).
+        """
         flat = images.view(-1, *images.shape[-3:])
         return ((flat - self._mean) / self._std).view(images.shape)

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
+from fsl_sweep.datasets.distribution import sample_tasks
+from fsl_sweep.datasets.episodes import Episodes, EpisodeShape, VaryingShape
 from fsl_sweep.learners.augmentation import augmentation
 from fsl_sweep.learners.base import ProgramLearner
 from fsl_sweep.learners.meta_dataset import (
@@ -24,6 +25,7 @@ from fsl_sweep.orchestrator.errors import TrialFailure
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.randomness import generator, torch_seed
 from fsl_sweep.orchestrator.training_draws import TrainingDraws
+from fsl_sweep.orchestrator.ways import episode_shape
 
 Check = Callable[[int], None]
 
@@ -88,8 +90,7 @@ class ProgramTraining:
 
     def _data(self, epoch: int, check: Check) -> MetaDataset:
         channels, height, width = self.benchmark.image_shape
-        shape = self.spec.episode
-        valid = EpisodeShape(shape.way, shape.shot, shape.query)
+        valid = episode_shape(self.spec.episode)
         rng = generator(self.spec.id, "program validation", epoch)
         return MetaDataset(
             meta_train_pipeline=OnePass(self._training(epoch, check)),
@@ -111,11 +112,11 @@ class ProgramTraining:
                 yield Batch(self._ready(drawn.examples, draws), drawn.labels), 0
 
     def _validation(
-        self, shape: EpisodeShape, rng: np.random.Generator
+        self, shape: EpisodeShape | VaryingShape, rng: np.random.Generator
     ) -> Iterator[tuple[Episode, int]]:
         """As many episodes as an epoch has steps, without augmentation."""
         for _ in range(self.spec.batches):
-            yield self._episode(self.benchmark.train.sample(1, shape, rng), None), 0
+            yield self._episode(sample_tasks(self.benchmark.train, 1, shape, rng), None), 0
 
     def _episode(self, drawn: Episodes, draws: torch.Generator | None) -> Episode:
         _, way, shot = drawn.support.shape

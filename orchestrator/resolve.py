@@ -7,7 +7,8 @@ from pydantic import BaseModel, ValidationError
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.catalogue import BENCHMARKS
-from fsl_sweep.datasets.episodes import EpisodeShape
+from fsl_sweep.datasets.distribution import TaskDistribution, check_tasks
+from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.learners.augmentation import AUGMENTATIONS
 from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
 from fsl_sweep.learners.submissions import SUBMISSIONS
@@ -30,7 +31,8 @@ from fsl_sweep.orchestrator.merging import merged_settings
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.programs import begins_again, for_programs, is_program, submissions
 from fsl_sweep.orchestrator.sweepfile import SweepFile, config_error, validated
-from fsl_sweep.orchestrator.ways import check_fixed_ways, wrong_way
+from fsl_sweep.orchestrator.trainable import check_labels
+from fsl_sweep.orchestrator.ways import cannot_vary, episode_shape, wrong_way
 
 _TRAINING = {
     "episodes": EpisodicTraining,
@@ -67,25 +69,35 @@ def check_feasible(plan: Plan, benchmark: Benchmark) -> None:
     """Whether the benchmark can fill every episode that the plan asks for.
 
     Raises:
-        BadData: too few classes or examples; the message names the method, split and numbers.
+        BadData: too few classes or examples; the message names the method, split and numbers. Or
+            the training tasks are of another kind than the method can train on.
     """
     seen: set[tuple[Any, ...]] = set()
     for trial in plan.trials:
         spec = trial.spec
-        shape = EpisodeShape(spec.episode.way, spec.episode.shot, spec.episode.query)
-        wanted = [(split, shape) for split in ("base", "val", "novel")]
+        check_labels(trial, benchmark)
+        wanted = [(split, episode_shape(spec.episode)) for split in ("base", "val", "novel")]
         if spec.episodic is not None:
-            train = EpisodeShape(spec.episodic.way, spec.episodic.shot, spec.episodic.query)
-            wanted.append(("train", train))
-        check_fixed_ways(trial, benchmark, [split for split, _ in wanted])
+            wanted.append(("train", episode_shape(spec.episodic)))
+            _check_fixed_support(trial, spec.episodic, benchmark.train)
         for split, episode in wanted:
             if (split, episode) in seen:
                 continue
             seen.add((split, episode))
             try:
-                benchmark.distribution(split).check(episode)
+                check_tasks(benchmark.distribution(split), episode)
             except BadData as failure:
                 raise BadData(f"{trial.method}, {split} tasks: {failure}") from failure
+
+
+def _check_fixed_support(
+    trial: PlannedTrial, train: EpisodicTraining, tasks: TaskDistribution
+) -> None:
+    if train.fixed_support and not isinstance(tasks, ClassTasks):
+        raise BadData(
+            f"{trial.method}, train tasks: fixed_support keeps a support for every base class, but "
+            f"the tasks of this benchmark are made of {tasks.unit}. Leave out train.fixed_support."
+        )
 
 
 class _Resolver:
@@ -130,6 +142,7 @@ class _Resolver:
         if caution := begins_again(learner, settings.epochs):
             cautions.append(f"{self.method}: {caution}")
         own = settings if isinstance(settings, MethodConfig) else None
+        self._check_features(settings, own)
         return TrialSpec(
             benchmark=self.benchmark,
             episode=self.config.episode,
@@ -158,6 +171,21 @@ class _Resolver:
         backbone = Named(name="identity") if settings is None else settings.backbone
         return self._resolved(BACKBONES, backbone, "backbone")
 
+    def _check_features(self, settings: ProgramConfig, own: MethodConfig | None) -> None:
+        """Whether backbone and augmentation can take features, where the benchmark holds such."""
+        if not BENCHMARKS.find(self.benchmark.name).cls.holds_features:
+            return
+        holds = f"benchmark '{self.benchmark.name}' holds features of a frozen extractor"
+        if own is None:
+            raise self._error("learner.name", f"'{settings.learner.name}' takes images, but {holds}")
+        backbone = self._resolved(BACKBONES, own.backbone, "backbone")
+        if not BACKBONES.find(backbone.name).cls.takes_features:
+            problem = f"'{backbone.name}' takes images, but {holds}; use 'identity'"
+            raise self._error("backbone.name", problem)
+        if settings.augment != "none":
+            problem = f"'{settings.augment}' changes images, but {holds}; write 'augment: none'"
+            raise self._error("augment", problem)
+
     def _train(
         self, settings: ProgramConfig, learner: Named
     ) -> EpisodicTraining | BatchTraining | StagedTraining:
@@ -179,6 +207,8 @@ class _Resolver:
             )
         if problem := wrong_way(learner, train):
             raise self._error("train.way", problem)
+        if problem := cannot_vary(learner, train):
+            raise self._error("train", problem)
         if problem := wrong_way(learner, self.config.episode):
             raise ConfigError(self.where, "episode.way", f"{self.method}: {problem}")
         return train

@@ -9,12 +9,12 @@ from fsl_sweep.datasets.episodes import Episodes
 from fsl_sweep.orchestrator.errors import BadData, TrialFailure
 
 
-def check_scorable(learner: object, episodes: Episodes) -> None:
-    """Whether a learner can be scored on episodes as one block of images.
+def check_scorable(episodes: Episodes) -> None:
+    """Whether answers to the episodes mean anything.
 
     Raises:
-        BadData: the tasks differ in their number of classes or examples, have one class alone,
-            which any answer would hit, or classes without an example or a query.
+        BadData: there are tasks of one class alone, which any answer would hit, of classes without
+            a support example, or without a query.
     """
     support, query = episodes.support, episodes.query
     if support.shape[1] < 2 or 0 in (*support.shape, *query.shape):
@@ -22,7 +22,23 @@ def check_scorable(learner: object, episodes: Episodes) -> None:
             "A task needs at least 2 classes with a support example and a query each; these have "
             f"support {list(support.shape)} and query {list(query.shape)} (tasks, classes, each)."
         )
-    if min(support.min(), query.min()) < 0:
+    real = (support >= 0).all(axis=2)  # absent classes are padded with -1
+    halved = ((support >= 0).any(axis=2) & ~real).any(axis=1)
+    broken = halved | (real.sum(axis=1) < 2) | ~(query >= 0).any(axis=(1, 2))
+    if broken.any():
+        raise BadData(
+            f"Task {int(np.argmax(broken))} lacks a second class, a support example or a query "
+            f"({int(broken.sum())} of {len(broken)} tasks do)."
+        )
+
+
+def check_one_shape(learner: object, episodes: Episodes) -> None:
+    """Whether the episodes are one block of images, for learners that need such.
+
+    Raises:
+        BadData: the tasks differ in their number of classes or examples.
+    """
+    if min(episodes.support.min(), episodes.query.min()) < 0:
         raise BadData(
             f"A {type(learner).__name__} is measured on tasks of one shape; these tasks have "
             "different numbers of classes or examples."
@@ -30,7 +46,7 @@ def check_scorable(learner: object, episodes: Episodes) -> None:
 
 
 def correct_counts(
-    logits: Float[Tensor, "task m way"], target: Int[Tensor, " m"]
+    logits: Float[Tensor, "task m way"], target: Int[Tensor, "task m"]
 ) -> Int[np.ndarray, " task"]:
     """Correctly answered queries of each task.
 

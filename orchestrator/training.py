@@ -11,13 +11,16 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.episodes import Episodes
+from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
+from fsl_sweep.datasets.ragged import grouped
 from fsl_sweep.learners.augmentation import augmentation
 from fsl_sweep.learners.base import EpisodeBatch, GradientLearner, LabelledBatch
+from fsl_sweep.learners.batches import EpisodeGroup, RaggedEpisodes
 from fsl_sweep.orchestrator.config import Optimizer, TrialSpec
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.randomness import torch_seed
 from fsl_sweep.orchestrator.training_draws import TrainingDraws
+from fsl_sweep.orchestrator.ways import episode_shape
 
 
 class Training:
@@ -91,15 +94,44 @@ class Training:
 
     def _batches(
         self, epoch: int, draws: torch.Generator
-    ) -> Iterator[EpisodeBatch | LabelledBatch]:
+    ) -> Iterator[EpisodeBatch | RaggedEpisodes | LabelledBatch]:
         for drawn in self._draws.epoch(epoch):
-            if isinstance(drawn, Episodes):
-                shot = drawn.support.shape[2]
-                images = self._ready(np.concatenate([drawn.support, drawn.query], axis=2), draws)
-                yield EpisodeBatch(images[:, :, :shot], images[:, :, shot:])
+            if not isinstance(drawn, Episodes):
+                yield LabelledBatch(
+                    self._ready(drawn.examples, draws), self._on_device(drawn.labels)
+                )
+            elif self._one_shape():
+                yield self._rectangular(drawn, draws)
             else:
-                target = torch.from_numpy(drawn.labels).to(self.device)
-                yield LabelledBatch(self._ready(drawn.examples, draws), target)
+                yield self._ragged(drawn, draws)
+
+    def _one_shape(self) -> bool:
+        train = self.spec.episodic
+        return train is not None and isinstance(episode_shape(train), EpisodeShape)
+
+    def _rectangular(self, episodes: Episodes, draws: torch.Generator) -> EpisodeBatch:
+        shot = episodes.support.shape[2]
+        indices = np.concatenate([episodes.support, episodes.query], axis=2)
+        images = self._ready(indices, draws)
+        return EpisodeBatch(images[:, :, :shot], images[:, :, shot:])
+
+    def _ragged(self, episodes: Episodes, draws: torch.Generator) -> RaggedEpisodes:
+        indices: list[np.ndarray] = []
+        groups: list[EpisodeGroup] = []
+        for group in grouped(episodes):
+            support = self._rows(group.support, indices)
+            query = self._rows(group.query, indices)
+            groups.append(EpisodeGroup(support, query, self._on_device(group.target)))
+        return RaggedEpisodes(self._ready(np.concatenate(indices), draws), tuple(groups))
+
+    def _rows(self, part: np.ndarray, indices: list[np.ndarray]) -> Tensor:
+        """The rows that the part's images get behind those of ``indices``, which it joins."""
+        done = sum(map(len, indices))
+        indices.append(part.reshape(-1))
+        return self._on_device(np.arange(done, done + part.size).reshape(part.shape))
+
+    def _on_device(self, numbers: np.ndarray) -> Tensor:
+        return torch.from_numpy(numbers).to(self.device)
 
     def _ready(self, indices: np.ndarray, draws: torch.Generator) -> Tensor:
         images = self._images.unit(indices)

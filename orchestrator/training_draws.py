@@ -7,11 +7,13 @@ import numpy as np
 from jaxtyping import Int
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
+from fsl_sweep.datasets.distribution import TaskDistribution, sample_tasks
+from fsl_sweep.datasets.episodes import Episodes
 from fsl_sweep.datasets.fixed_support import FixedSupportTasks
-from fsl_sweep.datasets.tasks import ClassTasks, TaskDistribution
+from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.orchestrator.config import BatchTraining, EpisodicTraining, TrialSpec
 from fsl_sweep.orchestrator.randomness import generator
+from fsl_sweep.orchestrator.ways import episode_shape
 
 
 class Labelled(NamedTuple):
@@ -37,11 +39,11 @@ class TrainingDraws:
         return self._episodes(stage, rng)
 
     def _episodes(self, train: EpisodicTraining, rng: np.random.Generator) -> Iterator[Episodes]:
-        shape = EpisodeShape(train.way, train.shot, train.query)
+        shape = episode_shape(train)
         # Drawn for a hundred steps at a time: vectorised, yet bounded in memory.
         for first in range(0, self.spec.batches, 100):
             steps = min(100, self.spec.batches - first)
-            episodes = self._tasks.sample(steps * train.tasks_per_batch, shape, rng)
+            episodes = sample_tasks(self._tasks, steps * train.tasks_per_batch, shape, rng)
             for step in range(steps):
                 yield episodes[step * train.tasks_per_batch : (step + 1) * train.tasks_per_batch]
 

@@ -1,8 +1,6 @@
-"""Learners whose classifier answers one number of ways, and the tasks that they are given."""
+"""The shapes of tasks that a sweep file asks for, and which learners can be given them."""
 
-from collections.abc import Iterable
-
-from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.episodes import EpisodeShape, VaryingShape
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.config import (
     BatchTraining,
@@ -11,8 +9,6 @@ from fsl_sweep.orchestrator.config import (
     Named,
     StagedTraining,
 )
-from fsl_sweep.orchestrator.errors import BadData
-from fsl_sweep.orchestrator.plan import PlannedTrial
 
 
 def wrong_way(
@@ -23,27 +19,40 @@ def wrong_way(
     way = tasks.meta.way if isinstance(tasks, StagedTraining) else getattr(tasks, "way", only)
     if only is None or way == only:
         return None
+    if way == "all":
+        return (
+            f"{learner.name} is built for {only}-way tasks, and the tasks of 'way: all' differ in "
+            "their number of classes; make the learner's way, train.way and episode.way one "
+            "number, leave the method out, or choose a learner that answers any number of ways"
+        )
     return (
         f"{learner.name} is built for {only}-way tasks, which these {way}-way tasks are not; "
         "make the learner's way, train.way and episode.way equal"
     )
 
 
-def check_fixed_ways(trial: PlannedTrial, benchmark: Benchmark, splits: Iterable[str]) -> None:
-    """Whether the splits' tasks all have the number of ways that the trial's learner answers.
+def cannot_vary(
+    learner: Named, train: EpisodicTraining | BatchTraining | StagedTraining
+) -> str | None:
+    """What is wrong with training the learner on episodes that differ in shape, or None."""
+    episodes = train.meta if isinstance(train, StagedTraining) else train
+    if isinstance(episodes, BatchTraining) or isinstance(episode_shape(episodes), EpisodeShape):
+        return None
+    if LEARNERS.find(learner.name).cls.takes_ragged:
+        return None
+    return (
+        f"{learner.name} trains on episodes of one shape, and 'way: all' and 'query: rest' make "
+        "episodes that differ; give numbers"
+    )
 
-    Raises:
-        BadData: the tasks of a split differ in their ways, and the learner answers only one.
-    """
-    learner = trial.spec.learner
-    only = _only_way(learner)
-    varying = [split for split in splits if benchmark.distribution(split).varying_ways]
-    if only is not None and varying:
-        raise BadData(
-            f"{trial.method}, {varying[0]} tasks: their number of classes differs from task to "
-            f"task, but {learner.name} is built for {only}-way tasks alone. "
-            "Leave the method out, or choose a learner that answers any number of ways."
-        )
+
+def episode_shape(episode: Episode | EpisodicTraining) -> EpisodeShape | VaryingShape:
+    """The shape that a sweep file asks for."""
+    way = None if episode.way == "all" else episode.way
+    query = None if episode.query == "rest" else episode.query
+    if way is None or query is None:
+        return VaryingShape(way, episode.shot, query)
+    return EpisodeShape(way, episode.shot, query)
 
 
 def _only_way(learner: Named) -> int | None:

@@ -19,6 +19,7 @@ class Identity(Backbone):
     """Flattens its input; a pool of features is a pool of images ``[n, d, 1, 1]``."""
 
     Options = IdentityOptions
+    takes_features = True
 
     def __init__(self, options: IdentityOptions, image_shape: ImageShape) -> None:
         super(Backbone, self).__init__()

@@ -103,5 +103,6 @@ for _name, _action in (
     ("list", data.list_benchmarks),
     ("check", data.check),
     ("prepare", data.prepare),
+    ("download", data.download),
 ):
     _command(datasets, _name, _action)

@@ -1,5 +1,7 @@
-"""``fsl-sweep data list | check | prepare``: benchmarks, and what of them is on this machine."""
+"""``fsl-sweep data ...``: benchmarks, and what of them is on this machine."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,11 +38,13 @@ def check(
 
     checked = _with_options(name, options, lambda given: inventory.check(name, given, root))
     print(f"{name}: {checked.path}")
-    print(f"images: {'x'.join(map(str, checked.image_shape))}, fingerprint {checked.fingerprint}")
+    print(f"{_content(checked)}, fingerprint {checked.fingerprint}")
     for split, counts in checked.counts.items():
         expected = checked.expected.get(split)
         beside = f" (expected {expected})" if expected is not None else ""
-        print(f"  {split:6} {counts.classes:5} classes{beside}, {counts.images:7,} images")
+        print(f"  {split:6} {counts.classes:5} {counts.unit}{beside}, {counts.images:7,} images")
+    for remark in checked.remarks:
+        print(f"  {remark}")
     for problem in checked.problems:
         print(f"problem: {problem}")
     print("checksums: all right")
@@ -54,22 +58,10 @@ def prepare(
     ] = None,
     options: Options = None,
 ) -> int:
-    """Prepare a benchmark from its official files."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
+    """Prepare a benchmark from its official files; after an interruption, go on."""
     from fsl_sweep.datasets import inventory
 
-    columns = (TextColumn(f"preparing {name}"), BarColumn(), MofNCompleteColumn())
-    console = Console(stderr=True)
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task(name, total=None)
-
-        def advance(done: int, total: int | None) -> None:
-            bar.update(task, completed=done, total=total)
-
+    with _progress(f"preparing {name}") as advance:
         done = _with_options(
             name, options, lambda given: inventory.prepare(name, source, given, None, advance)
         )
@@ -77,6 +69,46 @@ def prepare(
     print(f"{name}: {state}, {done.store.classes:,} classes, {done.store.images:,} images")
     print(f"{done.store.path} ({done.store.bytes / 2**20:.1f} MB)")
     return 0
+
+
+def download(
+    name: Name,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--to", metavar="FOLDER", help="Default: downloads/NAME in FSL_SWEEP_HOME."),
+    ] = None,
+) -> int:
+    """Fetch a benchmark's official files, where its licence allows."""
+    from fsl_sweep.datasets import inventory
+
+    with _progress(f"downloading {name}") as advance:
+        done = inventory.download(name, folder, None, advance)
+    for path, already in done.files:
+        print(f"{path}: {'already there' if already else 'downloaded'}, checksum right")
+    if done.files:
+        print(f"next: fsl-sweep data prepare {name} --from {done.folder}")
+    else:
+        print(f"{name}: embedded, there is nothing to download")
+    return 0
+
+
+@contextmanager
+def _progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
+    """A bar on a terminal, nothing elsewhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn(title), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task(title, total=None)
+
+        def advance(done: int, total: int | None) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield advance
 
 
 def _with_options(name: str, overrides: list[str] | None, action: Any) -> Any:
@@ -92,10 +124,19 @@ def _with_options(name: str, overrides: list[str] | None, action: Any) -> Any:
         raise config_error(failure, BENCHMARKS.find(name).cls.Options, "--set") from None
 
 
+def _content(checked: Any) -> str:
+    if checked.features:
+        return f"features: {checked.image_shape[0]}"
+    return f"images: {'x'.join(map(str, checked.image_shape))}"
+
+
 def _whereabouts(row: Any) -> str:
     if row.embedded:
         return "embedded"
     whole = [store for store in row.stores if store.problem is None]
-    if whole:
-        return ", ".join(f"{s.classes:,} classes, {s.images:,} images" for s in whole)
-    return "damaged: prepare it again" if row.stores else "not prepared"
+    found = [f"{s.classes:,} classes, {s.images:,} images" for s in whole]
+    if row.stores and not whole:
+        found.append("damaged: prepare it again")
+    if row.unfinished:
+        found.append("interrupted: prepare it again to go on")
+    return "; ".join(found) or "not prepared"

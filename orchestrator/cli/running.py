@@ -11,10 +11,12 @@ from pathlib import Path
 from rich.console import Console
 
 from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.episodes import VaryingShape
 from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.orchestrator.config import EpisodicTraining, TrialSpec
 from fsl_sweep.orchestrator.environment import environment
 from fsl_sweep.orchestrator.errors import (
+    BadData,
     ConfigError,
     MissingData,
     RunFolderError,
@@ -34,6 +36,7 @@ from fsl_sweep.orchestrator.run import load_run
 from fsl_sweep.orchestrator.selectors import HYPERPARAMETER_SELECTORS, SNAPSHOT_SELECTORS
 from fsl_sweep.orchestrator.sweepfile import SweepFile, load_sweep
 from fsl_sweep.orchestrator.tensorboard import LiveView, rebuild
+from fsl_sweep.orchestrator.ways import episode_shape
 
 
 @dataclass(frozen=True)
@@ -82,17 +85,16 @@ def prepare(
 
 
 def show_plan(prepared: Prepared) -> int:
-    """Print trials, cost and what is done already; then what data is missing, if any.
+    """Print trials, cost and what is done already; then what stands in the way of running them.
 
     Returns:
-        The exit code: 2 where data is missing, else 0.
+        The exit code: 2 where data is missing or an episode cannot be filled, else 0.
     """
     console = Console(highlight=False, soft_wrap=True)
     plan = prepared.plan
     prepared.ledger.check_plan(plan)
     pending = prepared.ledger.pending(plan)
     steps = sum(spec.epochs * spec.batches for spec in pending.values())
-    images = sum(spec.epochs * spec.batches * images_a_step(spec) for spec in pending.values())
     console.print(f"{plan.name}: {len(plan.specs)} trials of {len(plan.methods)} methods")
     console.print(f"run folder: {prepared.ledger.path}")
     for number, trial in enumerate(plan.trials):
@@ -101,7 +103,7 @@ def show_plan(prepared: Prepared) -> int:
         console.print(f"  {number:4d}  {trial.id}  {state:6}  {label}")
     done = len(plan.specs) - len(pending)
     console.print(f"done already: {done}; to run: {len(pending)}")
-    console.print(f"to train: {steps:,} gradient steps over {images:,} images")
+    console.print(f"to train: {steps:,} gradient steps{_over_images(pending)}")
     seconds = _expected_seconds(prepared, pending)
     if seconds is not None:
         expected = wording.duration(seconds)
@@ -112,18 +114,35 @@ def show_plan(prepared: Prepared) -> int:
         console.print(f"no longer planned, left out of the report: {name}")
     try:
         check_feasible(plan, _open(prepared))
-    except MissingData as missing:
-        print(f"fsl-sweep: {missing}", file=sys.stderr)
+    except (MissingData, BadData) as obstacle:
+        sys.stdout.flush()  # the plan comes first, in a file too
+        print(f"fsl-sweep: this plan cannot run: {obstacle}", file=sys.stderr)
         return 2
     return 0
 
 
-def images_a_step(spec: TrialSpec) -> int:
-    """Images that one gradient step of the first epoch passes through the backbone."""
+def images_a_step(spec: TrialSpec) -> int | None:
+    """Images that one gradient step of the first epoch passes through the backbone.
+
+    None where its tasks take all that they have, which differs from task to task.
+    """
     train = spec.stage(1)
-    if isinstance(train, EpisodicTraining):
-        return train.tasks_per_batch * train.way * (train.shot + train.query)
-    return train.batch_size
+    if not isinstance(train, EpisodicTraining):
+        return train.batch_size
+    shape = episode_shape(train)
+    if isinstance(shape, VaryingShape):
+        return None
+    return train.tasks_per_batch * shape.way * shape.per_class
+
+
+def _over_images(pending: dict[str, TrialSpec]) -> str:
+    images = 0
+    for spec in pending.values():
+        each = images_a_step(spec)
+        if each is None:
+            return ""
+        images += spec.epochs * spec.batches * each
+    return f" over {images:,} images"
 
 
 def execute(prepared: Prepared, address: str | None, progress: bool) -> int:
@@ -271,16 +290,21 @@ def _progress(plan: Plan, pending: list[str]) -> LiveProgress | PlainProgress:
 
 
 def _expected_seconds(prepared: Prepared, pending: dict[str, TrialSpec]) -> float | None:
-    """Trial-seconds left, from the pace per image of the trials that are done; None without any."""
-    seconds, images = 0.0, 0
+    """Trial-seconds left, from the pace of the trials that are done; None without any.
+
+    The pace is per image, or per step where the images of some steps cannot be counted.
+    """
+    counted = all(images_a_step(trial.spec) is not None for trial in prepared.plan.trials)
+
+    def work(spec: TrialSpec) -> int:
+        return spec.epochs * spec.batches * ((images_a_step(spec) or 1) if counted else 1)
+
+    seconds, done = 0.0, 0
     for trial, history in zip(
         prepared.plan.trials, prepared.ledger.histories(prepared.plan), strict=True
     ):
         if history.complete:
             curves = history.curves
             seconds += float(curves["train_seconds"].sum() + curves["evaluation_seconds"].sum())
-            images += trial.spec.epochs * trial.spec.batches * images_a_step(trial.spec)
-    if not images:
-        return None
-    left = sum(s.epochs * s.batches * images_a_step(s) for s in pending.values())
-    return left * seconds / images
+            done += work(trial.spec)
+    return sum(map(work, pending.values())) * seconds / done if done else None

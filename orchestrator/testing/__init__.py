@@ -1,13 +1,16 @@
 """Conformance suites for third parties' parts.
 
-Subclass a contract in a test module and say which selector it is about; pytest collects the
-tests that it inherits::
+Subclass a contract in a test module and say which selector or benchmark it is about; pytest
+collects the tests that it inherits::
 
     class TestMine(SnapshotSelectorContract):
         selector = MySelector()
+
+Learners have theirs in ``fsl_sweep.learners.testing``, for it imports torch.
 """
 
+from fsl_sweep.datasets.testing import BenchmarkContract
 from fsl_sweep.orchestrator.testing.hyperparameter import HyperparameterSelectorContract
 from fsl_sweep.orchestrator.testing.snapshot import SnapshotSelectorContract
 
-__all__ = ["HyperparameterSelectorContract", "SnapshotSelectorContract"]
+__all__ = ["BenchmarkContract", "HyperparameterSelectorContract", "SnapshotSelectorContract"]

@@ -6,6 +6,8 @@ from pydantic import ValidationError
 from scipy.interpolate import BSpline
 from scipy.stats import kstest
 
+from fsl_sweep.datasets.benchmark import SplitCounts
+from fsl_sweep.datasets.episodes import EpisodeShape, VaryingShape
 from fsl_sweep.datasets.glyph_render import (
     Jitter,
     _bell,
@@ -15,8 +17,10 @@ from fsl_sweep.datasets.glyph_render import (
     render_character,
 )
 from fsl_sweep.datasets.glyph_strokes import ATTRIBUTES, CONTROLS, draw_characters
-from fsl_sweep.datasets.glyphs import GlyphOptions, glyph_world
+from fsl_sweep.datasets.glyphs import GlyphOptions, Glyphs, glyph_world
 from fsl_sweep.datasets.opening import open_benchmark
+from fsl_sweep.datasets.pool import canonical_digest
+from fsl_sweep.datasets.tasks import common_tasks
 
 SMALL = {
     "base_alphabets": 2,
@@ -187,3 +191,73 @@ def test_options_are_checked(wrong, tmp_path):
     with pytest.raises(ValidationError):
         open_benchmark("glyphs", wrong, None, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("tasks", ["attributes", "attributes-ood"])
+def test_tasks_may_be_pairs_of_attributes(tmp_path, tasks):
+    options = {"image_size": 12, "examples": 30, "held_out": 0.6, "tasks": tasks}
+    benchmark = open_benchmark("glyphs", options, None, tmp_path)
+    val, novel = (set(benchmark.distribution(s).attributes) for s in ("val", "novel"))  # type: ignore[attr-defined]
+    if tasks == "attributes":
+        assert val == novel == set(range(10))
+    else:
+        assert not val & novel
+        assert len(val) >= len(novel) >= 2
+    pool = benchmark.novel.pool
+    assert pool.attributes is not None
+    drawn = common_tasks(benchmark, "novel", "report", 100, EpisodeShape(2, 2, 3), 0)
+    carried = pool.attributes[pool.labels[drawn.query]]  # (T, 2, q, A)
+    for task, pair in zip(carried, drawn.classes, strict=True):
+        assert task[0][:, pair].all()
+        assert not task[1][:, pair].all(axis=-1).any()
+    assert Glyphs().expected(GlyphOptions.model_validate(options)) == {}
+
+
+def test_tasks_may_be_writers(tmp_path):
+    options = {**SMALL, "examples": 60, "image_size": 12, "tasks": "writers"}
+    benchmark = open_benchmark("glyphs", options, None, tmp_path)
+    counts = {split: (count.classes, count.unit) for split, count in benchmark.counts.items()}
+    people = {"train": 10, "base": 4, "val": 3, "novel": 3}
+    assert counts == {split: (count, "writers") for split, count in people.items()}
+    assert len(benchmark.novel.classes) == 24  # everybody writes all alphabets
+    drawn = common_tasks(benchmark, "novel", "report", 50, VaryingShape(None, 1, None), 0)
+    writers = benchmark.novel.pool.writers
+    assert writers is not None
+    for support, query in zip(drawn.support, drawn.query, strict=True):
+        used = np.concatenate([support[support >= 0], query[query >= 0]])
+        assert len(set(writers[used])) == 1
+    plain = GlyphOptions.model_validate({**options, "min_images": 7}).model_dump(mode="json")
+    assert plain["tasks"] == "writers"
+    assert not {"training_tasks", "min_images"} & set(plain)
+    assert len(list((tmp_path / "datasets").glob("glyphs-*"))) == 1
+
+
+def test_kinds_of_tasks_share_one_store_and_leave_old_ids_alone(tmp_path):
+    open_benchmark("glyphs", SMALL, None, tmp_path)
+    ways = [{"tasks": "attributes", "min_images": 2}, {"training_tasks": 50, "min_images": 4}]
+    prints = [open_benchmark("glyphs", {**SMALL, **w}, None, tmp_path).fingerprint for w in ways]
+    assert prints[0] != prints[1] == open_benchmark("glyphs", SMALL, None, tmp_path).fingerprint
+    assert len(list((tmp_path / "datasets").glob("glyphs-*"))) == 1
+    plain = GlyphOptions.model_validate(SMALL).model_dump(mode="json")
+    assert not {"tasks", "training_tasks", "min_images"} & set(plain)
+    chosen = GlyphOptions.model_validate({**SMALL, "tasks": "attributes", "training_tasks": 50})
+    assert chosen.model_dump(mode="json")["training_tasks"] == 50
+    assert GlyphOptions.model_validate_json(chosen.model_dump_json()) == chosen
+
+
+def test_the_default_options_keep_their_digest():
+    # Trial ids and prepared stores follow from these; an option that is off must not change them.
+    plain = GlyphOptions().model_dump(mode="json")  # pyright: ignore[reportCallIssue]
+    pooled = Glyphs().pool_options(GlyphOptions())  # pyright: ignore[reportCallIssue]
+    assert canonical_digest(plain)[:16] == "9a0b0a53ab6d2cdc"
+    assert canonical_digest(pooled)[:16] == "cd6a1d751edd07c8"
+
+
+def test_a_large_class_set_is_drawn_from(tmp_path):
+    options = {**SMALL, "novel_alphabets": 138, "examples": 4, "image_size": 8}
+    benchmark = open_benchmark("glyphs", options, None, tmp_path)
+    assert benchmark.counts["novel"] == SplitCounts(552, 552 * 4)
+    drawn = common_tasks(benchmark, "novel", "report", 3000, EpisodeShape(5, 1, 1), 0)
+    assert len(np.unique(drawn.classes)) == 552
+    superclasses = np.array(benchmark.novel.pool.superclasses)
+    assert len(set(superclasses[benchmark.novel.classes])) == 138

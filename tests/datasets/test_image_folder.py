@@ -1,4 +1,5 @@
 import json
+import tarfile
 
 import numpy as np
 import pytest
@@ -36,6 +37,16 @@ def test_a_zip_and_its_folder_have_one_fingerprint(write_tree, images, tmp_path)
     assert folder.fingerprint == archive.fingerprint
     # Two stores of one content are no ambiguity.
     assert open_benchmark("image-folder", SMALL, None, tmp_path).fingerprint == folder.fingerprint
+
+
+@pytest.mark.parametrize("compression", ["", ".gz"])
+def test_a_tar_is_as_good_as_its_folder(write_tree, images, tmp_path, compression):
+    root = write_tree(images)
+    path = tmp_path / f"made.tar{compression}"
+    with tarfile.open(path, f"w:{compression[1:]}") as archive:
+        archive.add(root, "made")
+    folder = open_benchmark("image-folder", SMALL, root, tmp_path)
+    assert open_benchmark("image-folder", SMALL, path, tmp_path).fingerprint == folder.fingerprint
 
 
 def test_grey_images_have_one_channel(write_tree, images, tmp_path):

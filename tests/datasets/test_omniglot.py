@@ -160,3 +160,7 @@ def test_the_real_omniglot_with_rotations(real_omniglot, tmp_path):
     np.testing.assert_array_equal(pool.images[23, 0], np.rot90(pool.images[3, 0]))
     metadl = open_benchmark("omniglot", {"split": "metadl", "rotations": True}, None, tmp_path)
     assert metadl.counts["novel"].classes == 4 * 659
+    assert metadl.counts["base"].classes + metadl.counts["val"].classes == 4 * 964
+    background = {pool.class_names[c] for c in np.flatnonzero(pool.attributes[:, 0])}
+    novel = {pool.class_names[c] for c in metadl.novel.classes}
+    assert not novel & background

@@ -5,6 +5,7 @@ import numpy as np
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.tasks import ClassTasks
+from fsl_sweep.datasets.writer_tasks import WriterTasks
 from fsl_sweep.orchestrator.config import (
     Episode,
     EpisodicTraining,
@@ -80,6 +81,25 @@ def benchmark(classes: int = 24, examples: int = 12, image_size: int = 16) -> Be
         val=ClassTasks(pool, val),
         novel=ClassTasks(pool, novel),
     )
+
+
+def writer_benchmark(image_size: int = 16) -> Benchmark:
+    """Twelve writers, three a split, who wrote 1 to 5 examples of some of five characters."""
+    rng = np.random.default_rng(0)
+    table = rng.integers(0, 6, (12, 5))
+    table[:, :3] += 1
+    writer, label = np.indices(table.shape)
+    writers, labels = (np.repeat(part.ravel(), table.ravel()) for part in (writer, label))
+    prototypes = rng.random((5, 1, image_size, image_size))
+    noise = 0.3 * rng.standard_normal((len(labels), 1, image_size, image_size))
+    pool = ImagePool.in_memory(
+        (np.clip(prototypes[labels] + noise, 0, 1) * 255).astype(np.uint8),
+        labels,
+        [f"character {i}" for i in range(5)],
+        writers=writers,
+    )
+    tasks = [WriterTasks(pool, np.arange(first, first + 3)) for first in (0, 3, 6, 9)]
+    return Benchmark.of("made", *tasks)
 
 
 def trainable(**changes: object) -> TrialSpec:

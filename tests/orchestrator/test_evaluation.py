@@ -1,15 +1,17 @@
 import copy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from made import benchmark
+from made import benchmark, writer_benchmark
 
 from fsl_sweep.datasets.episodes import Episodes
+from fsl_sweep.learners.base import EmbeddingLearner
 from fsl_sweep.learners.building import build_learner
+from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator import by_adaptation, by_embedding
 from fsl_sweep.orchestrator.config import Episode, Evaluation
-from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
 
 CPU = torch.device("cpu")
@@ -81,7 +83,7 @@ def adapting(name, data, **options):
     return build_learner(options, {"name": "conv4", "width": 8}, data.image_shape, 12, 0)
 
 
-def by_explicit_descent(made, data, measure, episodes):
+def by_explicit_descent(made, data, measure, episodes, target=None):
     """Correct counts by plain SGD on a copy of the network for each task."""
     pool = data.distribution(measure).pool
     mean, std = data.pixel_mean[0], data.pixel_std[0]
@@ -99,7 +101,7 @@ def by_explicit_descent(made, data, measure, episodes):
             labels = torch.arange(3).repeat_interleave(support.shape[1])
             torch.nn.functional.cross_entropy(network(images(support)), labels).backward()
             sgd.step()
-        expected = np.repeat(np.arange(3), query.shape[1])
+        expected = np.repeat(np.arange(3), query.shape[1]) if target is None else target
         answers = network(images(query)).argmax(1).numpy()
         counts.append(int((answers == expected).sum()))
     return counts
@@ -155,13 +157,66 @@ def test_small_chunks_of_adapted_tasks_give_the_same(data, monkeypatch):
         assert scores.correct.tolist() == parts[key].correct.tolist()
 
 
-def test_tasks_of_differing_ways_are_not_adapted_to(data, tasks):
-    padded = {key: copy.copy(episodes) for key, episodes in tasks.episodes.items()}
-    for episodes in padded.values():
-        support = np.where(episodes.support % 5 == 0, -1, episodes.support)
-        object.__setattr__(episodes, "support", support)
-    with pytest.raises(BadData, match="different numbers of classes"):
-        Evaluator(data, CommonTasks(padded), CPU).measure(adapting("fomaml", data))
+@pytest.fixture(scope="module")
+def writers():
+    return writer_benchmark()
+
+
+def ragged_tasks(writers, way, query):
+    settings = Evaluation(selection_tasks=5, report_tasks=3)
+    return CommonTasks.draw(writers, Episode(way=way, shot=1, query=query), settings)
+
+
+def alone(episodes, task):
+    """One task without its padding, and the class of each of its queries."""
+    there = episodes.classes[task] >= 0
+    queries = [q[q >= 0] for q in episodes.query[task][there]]
+    target = np.repeat(np.arange(len(queries)), [len(q) for q in queries])
+    return episodes.support[task][there], np.concatenate(queries), target
+
+
+EMBEDDING = [n for n in LEARNERS.names() if issubclass(LEARNERS.find(n).cls, EmbeddingLearner)]
+
+
+@pytest.mark.parametrize("name", EMBEDDING)
+def test_writers_are_measured_as_each_task_alone(writers, name):
+    """Absent classes never win and absent queries never count, whatever the head."""
+    made, tasks = learner(name, writers), ragged_tasks(writers, "all", "rest")
+    scores = Evaluator(writers, tasks, CPU).measure(made)
+    mean, std = writers.pixel_mean[0], writers.pixel_std[0]
+    shapes = set()
+    for key, episodes in tasks.episodes.items():
+        pool = writers.distribution(key[0]).pool
+        for task in range(len(episodes)):
+            support, query, target = alone(episodes, task)
+            shapes.add((len(support), len(query)))
+            unit = [pool.images[index] / np.float32(255) for index in (support.ravel(), query)]
+            with torch.no_grad():
+                examples, asked = (made.embed(torch.tensor((u - mean) / std).float()) for u in unit)
+                answers = made.head(examples.view(1, len(support), 1, -1), asked[None])[0].argmax(1)
+            assert scores[key].correct[task] == (answers.numpy() == target).sum()
+            assert scores[key].queries[task] == len(query)
+    assert len({way for way, _ in shapes}) > 1
+    assert len(shapes) > 5
+
+
+def test_a_learner_that_adapts_is_measured_on_as_many_queries_as_there_are(writers):
+    made, tasks = adapting("fomaml", writers), ragged_tasks(writers, 3, "rest")
+    scores = Evaluator(writers, tasks, CPU).measure(made)
+    for key, episodes in tasks.episodes.items():
+        for task in range(len(episodes)):
+            support, query, target = alone(episodes, task)
+            one = SimpleNamespace(support=support[None], query=query[None])
+            (count,) = by_explicit_descent(made, writers, key[0], one, target)
+            assert scores[key].correct[task] == count
+            assert scores[key].queries[task] == len(query)
+
+
+def test_a_learner_of_one_way_is_not_given_others(writers):
+    with pytest.raises(ValueError, match="answers 3-way tasks"):
+        Evaluator(writers, ragged_tasks(writers, "all", "rest"), CPU).measure(
+            adapting("fomaml", writers)
+        )
 
 
 def test_a_module_that_is_no_learner_is_refused(data, tasks):

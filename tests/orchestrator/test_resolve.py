@@ -2,11 +2,11 @@
 
 import pytest
 import submitted
-from made import benchmark
+from made import benchmark, writer_benchmark
 
 from fsl_sweep.datasets.in_distribution import in_distribution
 from fsl_sweep.datasets.tasks import ClassTasks
-from fsl_sweep.orchestrator.config import BatchTraining, MetaStage, StagedTraining
+from fsl_sweep.orchestrator.config import BatchTraining, MetaStage, StagedTraining, TrialSpec
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, PluginError
 from fsl_sweep.orchestrator.resolve import check_feasible, plan_sweep
 from fsl_sweep.orchestrator.sweepfile import load_sweep
@@ -47,15 +47,51 @@ def test_a_fixed_number_of_ways_must_be_that_of_training_and_evaluation(tmp_path
     planned(tmp_path, "protonet", "{way: 20}", way=3)
 
 
-def test_tasks_of_varying_ways_are_refused_before_anything_runs(tmp_path, monkeypatch):
-    train = "{way: 3, shot: 1, query: 2}"
-    fixed = planned(tmp_path, "fomaml, way: 3", train, way=3)
-    free = planned(tmp_path, "protonet", train, way=3)
+def test_tasks_of_varying_ways_need_a_learner_that_answers_any_number(tmp_path):
+    assert mistake(tmp_path, "fomaml", way="all").startswith(
+        "s.yaml: episode.way: M: fomaml is built for 5-way tasks, and the tasks of 'way: all' "
+        "differ in their number of classes; "
+    )
+    assert mistake(tmp_path, "fomaml", "{way: all}").startswith(
+        "s.yaml: methods.M.train.way: fomaml is built for 5-way tasks, and the tasks of 'way: all'"
+    )
+    assert mistake(tmp_path, "fomaml", "{query: rest}") == (
+        "s.yaml: methods.M.train: fomaml trains on episodes of one shape, and 'way: all' and "
+        "'query: rest' make episodes that differ; give numbers"
+    )
+    for name, train in (
+        ("protonet", "{way: all, query: rest}"),
+        ("meta-baseline", "{meta: {way: all, query: rest}}"),
+        ("supervised", "{}"),
+    ):
+        (trial,) = planned(tmp_path, name, train, way="all").trials
+        assert TrialSpec.from_canonical(trial.spec.canonical()) == trial.spec
+        assert trial.spec.episode.way == "all"
+
+
+def test_all_that_a_task_has_can_be_taken_of_writers_alone(tmp_path):
+    train = "{way: all, shot: 1, query: rest}"
+    of_all = planned(tmp_path, "protonet", train, way="all")
+    of_some = planned(tmp_path, "protonet", "{way: 3, shot: 1, query: rest}", way=2)
+    for plan, split, asked in ((of_all, "base", "way: all"), (of_some, "train", "query: rest")):
+        with pytest.raises(BadData, match=f"M, {split} tasks: '{asked}' takes all that a task has"):
+            check_feasible(plan, benchmark())
+        check_feasible(plan, writer_benchmark())
+    many = planned(tmp_path, "protonet", "{way: 6, shot: 1, query: 1}", way=2)
+    with pytest.raises(BadData, match=r"M, train tasks: Tasks of writers .* need 6 classes of 2"):
+        check_feasible(many, writer_benchmark())
+
+
+def test_fixed_support_is_of_classes_alone(tmp_path):
+    train = "{way: 2, shot: 1, query: 1, fixed_support: true}"
+    fixed = planned(tmp_path, "protonet", train, way=2)
     check_feasible(fixed, benchmark())
-    monkeypatch.setattr(ClassTasks, "varying_ways", True)
-    with pytest.raises(BadData, match=r"M, base tasks: .* fomaml is built for 3-way tasks alone"):
-        check_feasible(fixed, benchmark())
-    check_feasible(free, benchmark())
+    with pytest.raises(BadData) as caught:
+        check_feasible(fixed, writer_benchmark())
+    assert str(caught.value) == (
+        "M, train tasks: fixed_support keeps a support for every base class, but the tasks of this "
+        "benchmark are made of writers. Leave out train.fixed_support."
+    )
 
 
 def test_a_staged_training_is_filled_in_and_checked(tmp_path):

@@ -71,7 +71,15 @@ def test_paths_expand_home_and_environment(tmp_path, monkeypatch):
         (MINIMAL + "retries: 1.0\n", "s.yaml: retries: input should be a valid integer, not 1.0"),
         (
             MINIMAL + "episode: {way: 1}\n",
-            "s.yaml: episode.way: input should be greater than or equal to 2, not 1",
+            "s.yaml: episode.way: must be an integer from 2 up, or all, not 1",
+        ),
+        (
+            MINIMAL + "episode: {way: every}\n",
+            "s.yaml: episode.way: must be an integer from 2 up, or all, not 'every'",
+        ),
+        (
+            MINIMAL + "episode: {query: 1.5}\n",
+            "s.yaml: episode.query: must be an integer from 1 up, or rest, not 1.5",
         ),
         (
             MINIMAL + "resources: {gpu: some}\n",

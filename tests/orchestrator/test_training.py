@@ -1,9 +1,14 @@
 import numpy as np
 import pytest
 import torch
-from made import benchmark, trainable
+from made import benchmark, trainable, writer_benchmark
 
-from fsl_sweep.learners.batches import EpisodeBatch, LabelledBatch
+from fsl_sweep.learners.batches import (
+    EpisodeBatch,
+    EpisodeGroup,
+    LabelledBatch,
+    RaggedEpisodes,
+)
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.config import BatchTraining, MetaStage, Optimizer, TrialSpec
 from fsl_sweep.orchestrator.training import Training, learning_rate, make_optimizer
@@ -197,3 +202,98 @@ def test_sgd_is_what_was_asked_for(nesterov):
 def test_adam_is_adam():
     optimizer = make_optimizer(torch.nn.Linear(2, 1), Optimizer(name="adam", lr=0.3))
     assert isinstance(optimizer, torch.optim.Adam)
+
+
+RAGGED = {"way": "all", "shot": 1, "query": "rest", "tasks_per_batch": 4}
+
+
+def loss_alone(learner, batch, group, task):
+    """The loss of one task as an episode batch of its own, query by query."""
+    support = batch.images[group.support[task]]
+    total = 0.0
+    for row, target in zip(group.query[task], group.target[task], strict=True):
+        logits = learner.head(
+            learner.embed(support.flatten(0, 1)).view(1, *support.shape[:2], -1),
+            learner.embed(batch.images[row, None])[None],
+        )
+        total += torch.nn.functional.cross_entropy(logits[0], target[None]).item()
+    return total / len(group.query[task])
+
+
+@pytest.mark.parametrize("name", ["protonet", "ridge", "svm"])
+def test_the_loss_of_ragged_episodes_is_the_mean_over_tasks(name):
+    data = writer_benchmark()
+    run = training(data, learner={"name": name}, train=RAGGED, batches=3)
+    run.learner.eval()  # in training the batch norm would tell tasks about each other
+    shapes = set()
+    for batch in batches(run, 1):
+        assert isinstance(batch, RaggedEpisodes)
+        with torch.no_grad():
+            each = [
+                loss_alone(run.learner, batch, group, task)
+                for group in batch.groups
+                for task in range(len(group.support))
+            ]
+            assert len(each) == 4
+            assert run.learner.training_loss(batch).item() == pytest.approx(np.mean(each), rel=1e-4)
+        shapes |= {(*group.support.shape[1:], group.query.shape[1]) for group in batch.groups}
+    assert len(shapes) > 1
+
+
+def test_ragged_episodes_are_of_training_writers_with_disjoint_support_and_query():
+    data = writer_benchmark()
+    run = training(data, train=RAGGED, batches=4)
+    labels, writers = data.train.pool.labels, data.train.pool.writers
+    for batch in batches(run, 1):
+        found = original(run, batch.images, data)
+        assert set(found) <= set(data.train.examples)
+        for group in batch.groups:
+            for task in range(len(group.support)):
+                support, query = found[group.support[task]], found[group.query[task]]
+                assert not set(support.ravel()) & set(query)
+                (writer,) = set(writers[support.ravel()]) | set(writers[query])
+                assert (labels[support][group.target[task], 0] == labels[query]).all()
+                (its,) = np.nonzero(writers == writer)
+                often = np.bincount(labels[its])
+                assert len(support) == np.sum(often > 1)
+                assert len(query) == np.sum(often[often > 1] - 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "train"),
+    [
+        ("protonet", RAGGED),
+        ("ridge", RAGGED),
+        ("svm", RAGGED),
+        ("supervised", {"batch_size": 16}),
+        ("meta-baseline", {"batch_size": 16, "meta": {"epochs": 1, **RAGGED}}),
+    ],
+)
+def test_every_kind_of_learner_trains_on_writers(name, train):
+    data = writer_benchmark()
+    run = training(data, learner={"name": name}, train=train, batches=12, epochs=3)
+    before = {name: p.detach().clone() for name, p in run.learner.named_parameters()}
+    losses = [torch.stack(list(run.epoch(epoch))).mean().item() for epoch in (1, 2, 3)]
+    assert np.isfinite(losses).all()
+    assert losses[1] < losses[0]
+    changed = [n for n, p in run.learner.named_parameters() if not torch.equal(p, before[n])]
+    assert any(n.startswith("backbone") for n in changed)
+    # The same epoch again from the same state gives the same steps.
+    again = training(data, learner={"name": name}, train=train, batches=12, epochs=3)
+    first = torch.stack(list(again.epoch(1))).mean().item()
+    assert first == losses[0]
+
+
+def test_label_smoothing_of_ragged_episodes_is_that_of_episodes_of_one_shape():
+    """On tasks of one shape both batches hold the same images and give the same loss."""
+    data = writer_benchmark()
+    exact = {"way": 3, "shot": 1, "query": 1, "tasks_per_batch": 2}
+    learner = {"name": "ridge", "label_smoothing": 0.1}
+    run = training(data, learner=learner, train=exact, batches=1)
+    (batch,) = batches(run, 1)
+    assert isinstance(batch, EpisodeBatch)
+    images = torch.cat([batch.support.flatten(0, 2), batch.query.flatten(0, 2)])
+    rows = torch.arange(12).view(2, 2, 3)
+    group = EpisodeGroup(rows[0, :, :, None], rows[1], torch.arange(3).expand(2, 3))
+    ragged = run.learner.training_loss(RaggedEpisodes(images, (group,)))
+    assert ragged.item() == pytest.approx(run.learner.training_loss(batch).item(), rel=1e-5)

@@ -182,6 +182,17 @@ def test_missing_data_says_where_it_looked_and_what_mends_it(run, tmp_path):
     assert "fsl-sweep data prepare omniglot" in err
 
 
+def test_an_episode_that_cannot_be_filled_is_told_after_the_plan(run):
+    code, out, err = run(("episode.way", 5000), arguments=("run", "s.yaml", "--dry-run"))
+    assert code == 2
+    assert "tiny: 1 trials" in out
+    assert err == (
+        "fsl-sweep: this plan cannot run: PN, base tasks: 5000-way tasks need 5000 classes, but "
+        "only 10 are there.\n"
+    )
+    assert not Path("runs").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

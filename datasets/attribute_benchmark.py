@@ -1,0 +1,121 @@
+"""A benchmark of attribute pairs over one pool: in distribution, or with other attributes."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from fsl_sweep.datasets.attribute_tasks import AttributeTasks, feasible_pairs
+from fsl_sweep.datasets.benchmark import SPLITS, Benchmark
+from fsl_sweep.datasets.fixed_tasks import FixedTasks
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.splits import named_generator
+from fsl_sweep.orchestrator.errors import BadData
+
+
+class AttributeOptions(BaseModel):
+    """Options that every benchmark of attribute pairs has."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    training_tasks: int = Field(
+        1000, ge=1, description="training tasks, each with one support and query draw"
+    )
+    min_images: int = Field(
+        20, ge=2, description="images that a pair needs in each split that draws it"
+    )
+    held_out: float = Field(
+        0.6, gt=0, lt=1, description="share of the images that is not trained on"
+    )
+    seed: int = Field(0, ge=0, description="of the images' split and of the training tasks")
+
+
+def attribute_benchmark(
+    name: str,
+    pool: ImagePool,
+    attributes: np.ndarray,
+    novel_attributes: np.ndarray,
+    options: AttributeOptions,
+) -> Benchmark:
+    """Training on fixed attribute tasks; base, val and novel on images that are held out.
+
+    "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution", section 4 and appendix
+    D.1: training and validation tasks are uniform over the feasible pairs of A; novel ones are so
+    too (in distribution), or over the pairs of a set A' that is disjoint from A. In the paper all
+    of them share one set of images. Here no image is in two splits: the share ``held_out`` is
+    dealt out evenly to base, val and novel, and a pair is feasible where every split that draws
+    it has enough images. BaseGen is measured on the pairs of the training tasks.
+
+    Args:
+        name: as in the catalogue.
+        pool: images whose classes carry attributes.
+        attributes: A, columns of ``pool.attributes``.
+        novel_attributes: A again, or A'.
+        options: how many tasks and images.
+
+    Raises:
+        BadData: no pair of a set is feasible.
+    """
+    parts = _parts(len(pool), options.held_out, options.seed)
+    same = np.array_equal(np.unique(attributes), np.unique(novel_attributes))
+    sharing = [parts[split] for split in SPLITS if same or split != "novel"]
+    pairs = feasible_pairs(pool, attributes, sharing, options.min_images)
+    novel_pairs = pairs
+    if not same:
+        novel_pairs = feasible_pairs(pool, novel_attributes, [parts["novel"]], options.min_images)
+    for kind, found in (("training", pairs), ("novel", novel_pairs)):
+        if len(found) == 0:
+            raise BadData(
+                f"No pair of the {kind} attributes of '{name}' has {options.min_images} images in "
+                "each split. Set min_images lower, or give more images."
+            )
+    train = FixedTasks(
+        AttributeTasks(pool, pairs, parts["train"]), options.training_tasks, options.seed
+    )
+    return Benchmark.of(
+        name,
+        train=train,
+        base=AttributeTasks(pool, train.pairs, parts["base"]),
+        val=AttributeTasks(pool, pairs, parts["val"]),
+        novel=AttributeTasks(pool, novel_pairs, parts["novel"]),
+    )
+
+
+def unseen_pairs(benchmark: Benchmark, split: str = "novel") -> int:
+    """How many attribute pairs of a split are in no training task.
+
+    In distribution that number falls as training tasks are added ("Two Sides", appendix E.2:
+    16, 153 and 269 pairs at 1000, 250 and 50 tasks).
+
+    Raises:
+        BadData: the benchmark's tasks are not attribute pairs.
+    """
+    train, measured = benchmark.train, benchmark.distribution(split)
+    if not isinstance(train, FixedTasks) or not isinstance(measured, AttributeTasks):
+        raise BadData(f"The tasks of '{benchmark.name}' are not attribute pairs.")
+    seen = {tuple(pair) for pair in train.pairs.tolist()}
+    return sum(tuple(pair) not in seen for pair in measured.pairs.tolist())
+
+
+def pair_remarks(benchmark: Benchmark) -> tuple[str, ...]:
+    """How many pairs each split draws from, and how many of them no training task has.
+
+    Empty where tasks are not attribute pairs.
+    """
+    return tuple(
+        f"{split}: {len(drawn.pairs)} attribute pairs, "
+        f"{unseen_pairs(benchmark, split)} of them in no training task"
+        for split in ("val", "novel")
+        for drawn in (benchmark.distribution(split),)
+        if isinstance(drawn, AttributeTasks)
+    )
+
+
+def _parts(images: int, held_out: float, seed: int) -> Mapping[str, np.ndarray]:
+    """Every image in one of the splits."""
+    order = named_generator(seed, "attribute splits").permutation(images)
+    measured = round(images * held_out / 3)
+    bounds = np.cumsum([images - 3 * measured, measured, measured])
+    return {
+        split: np.sort(part) for split, part in zip(SPLITS, np.split(order, bounds), strict=True)
+    }

@@ -1,0 +1,237 @@
+"""Precomputed features of a frozen extractor, such as CLIP or DINO, from an ``.npz`` file."""
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.npz import ArrayHeader, NpzFile, open_npz
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.split_options import CLASS_SPLITS, SplitOptions, split_benchmark
+from fsl_sweep.datasets.store_writer import StoreWriter
+from fsl_sweep.orchestrator.errors import BadData, MissingData
+
+_NEEDED = ("features", "labels")
+_KNOWN = (*_NEEDED, "names", "superclasses", "split")
+_MOST_FEATURES = 2**20
+_MOST_NAME_BYTES = 4096
+
+
+class FeatureOptions(SplitOptions):
+    """Options of ``features``."""
+
+
+@final
+class Features(AbstractBenchmark[FeatureOptions]):
+    """Feature vectors in the place of images, used as they are; with the ``identity`` backbone.
+
+    Arrays of the file: ``features`` ``[N, d]`` floats; ``labels`` ``[N]`` integers or strings; and
+    where wanted ``names`` (strings: the class that each integer label stands for), ``superclasses``
+    ``[N]`` (strings) and ``split`` ``[N]`` (``base``, ``val`` or ``novel``), the last two the same
+    for all examples of a class.
+    """
+
+    name = "features"
+    Options = FeatureOptions
+    version = 1
+    download = "an .npz file with arrays features [N, d] and labels [N], of any frozen extractor"
+    holds_features: ClassVar[bool] = True
+
+    def pool_options(self, options: FeatureOptions) -> dict[str, Any]:  # noqa: ARG002 (an interface)
+        """None: the split is an index."""
+        return {}
+
+    def signature(self, options: FeatureOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
+        """Of the arrays' names, sizes and checksums."""
+        with open_npz(_given(root)) as file:
+            return file.signature()
+
+    def prepare(
+        self,
+        options: FeatureOptions,  # noqa: ARG002 (an interface)
+        root: Path | None,
+        writer: StoreWriter,
+        progress: Progress,
+    ) -> None:
+        """Every row in the file's order, as float32."""
+        with open_npz(_given(root)) as file:
+            _check_arrays(file)
+            classes = _read_classes(file)
+            total, width = file.arrays["features"].shape
+            pool = writer.pool((width, 1, 1), values="float32")
+            done = 0
+            for block in file.blocks("features"):
+                rows = slice(done, done + len(block))
+                pool.append(_as_images(block, file.where, done), classes.labels[rows])
+                done += len(block)
+                progress(done, total)
+        split = classes.split
+        member = [[given == known for known in CLASS_SPLITS] for given in split or ()]
+        pool.describe(
+            classes.names,
+            classes.superclasses,
+            np.array(member) if split else None,
+            CLASS_SPLITS if split else None,
+        )
+
+    def assemble(self, options: FeatureOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
+        """Classes by the given lists, by the file's own split, or drawn."""
+        pool = pools["main"]
+        given = None
+        if pool.attributes is not None:
+            columns = zip(CLASS_SPLITS, pool.attributes.T, strict=True)
+            given = {split: np.flatnonzero(column) for split, column in columns}
+        return split_benchmark(self.name, pool, options, given)
+
+    def expected(self, options: FeatureOptions) -> Mapping[str, int]:  # noqa: ARG002 (an interface)
+        """Any counts are right."""
+        return {}
+
+
+@dataclass(frozen=True)
+class _Classes:
+    """The class of each row, and for each class its name, superclass and split where given."""
+
+    labels: np.ndarray
+    names: tuple[str, ...]
+    superclasses: tuple[str, ...] | None
+    split: tuple[str, ...] | None
+
+
+def _given(root: Path | None) -> Path:
+    if root is None:
+        raise MissingData("features are prepared from an .npz file: set benchmark.root.")
+    path = root.expanduser()
+    if path.is_dir():
+        raise BadData(f"{path} is a folder; features are prepared from one .npz file: give that.")
+    return path
+
+
+def _check_arrays(file: NpzFile) -> None:
+    where, arrays = file.where, file.arrays
+    unknown = [name for name in arrays if name not in _KNOWN]
+    if unknown or not all(name in arrays for name in _NEEDED):
+        raise BadData(
+            f"{where} has the arrays {', '.join(arrays) or '(none)'}; needed are features [N, d] "
+            "and labels [N], and allowed besides names, superclasses [N] and split [N]."
+        )
+    features = arrays["features"]
+    if features.dtype.kind != "f" or len(features.shape) != 2 or 0 in features.shape:
+        raise BadData(
+            f"Array 'features' of {where} must be floats [N, d]; "
+            f"it is {features.dtype} {list(features.shape)}."
+        )
+    if features.shape[1] > _MOST_FEATURES:
+        raise BadData(f"{where} has {features.shape[1]} features a row; 2**20 are the most.")
+    for name in ("labels", "superclasses", "split"):
+        if name in arrays and arrays[name].shape != features.shape[:1]:
+            raise BadData(
+                f"Array '{name}' of {where} must have one entry for each of the "
+                f"{features.shape[0]} rows of features; its shape is {list(arrays[name].shape)}."
+            )
+    for name in _KNOWN[1:]:
+        if name in arrays:
+            _check_words(name, arrays[name], where)
+
+
+def _check_words(name: str, header: ArrayHeader, where: Path) -> None:
+    kinds = "USiu" if name == "labels" else "US"
+    if header.dtype.kind not in kinds or len(header.shape) != 1:
+        wanted = "integers or strings" if name == "labels" else "strings"
+        raise BadData(
+            f"Array '{name}' of {where} must be a row of {wanted}; "
+            f"it is {header.dtype} {list(header.shape)}."
+        )
+    if header.dtype.itemsize > _MOST_NAME_BYTES:
+        raise BadData(f"Array '{name}' of {where} holds strings of more than 1024 characters.")
+
+
+def _read_classes(file: NpzFile) -> _Classes:
+    labels, values = _factorised(file.blocks("labels"))
+    names = _names(file, values)
+    seen: dict[str, str] = {}
+    for name in names:
+        # Two spellings of one accented name look the same to a reader.
+        spelling = unicodedata.normalize("NFC", name)
+        if spelling in seen or not name.strip():
+            raise BadData(f"{file.where} has an empty class name, or two classes '{spelling}'.")
+        seen[spelling] = name
+    split = _of_classes(file, "split", labels, names)
+    for given in split or ():
+        if given not in CLASS_SPLITS:
+            raise BadData(
+                f"Array 'split' of {file.where} has '{given}'; it must say base, val or novel."
+            )
+    return _Classes(labels, names, _of_classes(file, "superclasses", labels, names), split)
+
+
+def _names(file: NpzFile, values: list[Any]) -> tuple[str, ...]:
+    """A name for each label that occurs, in the order of the labels."""
+    if "names" not in file.arrays:
+        return tuple(map(str, values))
+    if isinstance(values[0], str):
+        raise BadData(f"{file.where} names classes twice: its labels are strings already.")
+    names = [_text(name) for block in file.blocks("names") for name in block.tolist()]
+    if values != list(range(len(names))):
+        lacking = sorted(set(range(len(names))) - set(values))
+        problem = (
+            f"class '{names[lacking[0]]}' has no rows"
+            if lacking
+            else f"labels run from {values[0]} to {values[-1]}"
+        )
+        raise BadData(f"{file.where} names {len(names)} classes, but {problem}.")
+    return tuple(names)
+
+
+def _of_classes(
+    file: NpzFile, array: str, labels: np.ndarray, names: tuple[str, ...]
+) -> tuple[str, ...] | None:
+    """The word of each class, from an array that has one for each row."""
+    if array not in file.arrays:
+        return None
+    codes, words = _factorised(file.blocks(array))
+    pairs = np.unique(labels * len(words) + codes)
+    owners, times = np.unique(pairs // len(words), return_counts=True)
+    if np.any(times > 1):
+        raise BadData(
+            f"Array '{array}' of {file.where} says different things of the rows of class "
+            f"'{names[owners[np.argmax(times)]]}'."
+        )
+    return tuple(words[code] for code in pairs % len(words))
+
+
+def _factorised(blocks: Iterable[np.ndarray]) -> tuple[np.ndarray, list[Any]]:
+    """Numbers 0, 1, ... for values, int64 ``[N]``, and the values in ascending order."""
+    seen: dict[Any, int] = {}
+    parts: list[np.ndarray] = []
+    for block in blocks:
+        values, places = np.unique(block, return_inverse=True)
+        numbers = [seen.setdefault(_text(value), len(seen)) for value in values.tolist()]
+        parts.append(np.array(numbers, dtype=np.int64)[places])
+    values = sorted(seen)
+    rank = np.empty(len(values), dtype=np.int64)
+    rank[[seen[value] for value in values]] = np.arange(len(values))
+    return rank[np.concatenate(parts)], values
+
+
+def _text(value: Any) -> Any:
+    """Bytes as text; anything else as it is."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _as_images(block: np.ndarray, where: Path, first: int) -> np.ndarray:
+    """Rows as float32 ``[M, d, 1, 1]``; all finite."""
+    with np.errstate(over="ignore"):
+        rows = block.astype(np.float32)
+    finite = np.isfinite(rows).all(axis=1)
+    if not finite.all():
+        bad = first + int(np.argmin(finite))
+        raise BadData(
+            f"Row {bad} of the features of {where} holds NaN, infinity or what float32 cannot."
+        )
+    return rows[:, :, None, None]

@@ -1,0 +1,98 @@
+"""FEMNIST: handwritten characters, grouped by the person who wrote them.
+
+"LEAF: A Benchmark for Federated Settings" (Caldas et al., arXiv 1812.01097), as "Two Sides of
+Meta-Learning Evaluation: In vs. Out of Distribution", section 4, makes tasks of it.
+"""
+
+import string
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.leaf_json import SIDE, open_leaf
+from fsl_sweep.datasets.pool import ImagePool, canonical_digest
+from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.store_writer import StoreWriter
+from fsl_sweep.datasets.writer_splits import writer_benchmark
+from fsl_sweep.orchestrator.errors import BadData, MissingData
+
+_CHARACTERS = {
+    "digits": string.digits,
+    "capitals": string.ascii_uppercase,
+    "small letters": string.ascii_lowercase,
+}
+
+
+class FemnistOptions(BaseModel):
+    """Options of ``femnist``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    held_out: float = Field(
+        0.2, gt=0, lt=1, description="share of the training writers for BaseGen"
+    )
+    seed: int = Field(0, ge=0, description="of the split of the writers")
+
+
+@final
+class Femnist(AbstractBenchmark[FemnistOptions]):
+    """LEAF's JSON files; tasks are writers. Paper stays white (255) and ink black, as in LEAF."""
+
+    name = "femnist"
+    Options = FemnistOptions
+    version = 1
+    download = (
+        "FEMNIST's JSON files: run `./preprocess.sh -s niid --sf 1.0 -k 0` in data/femnist of "
+        "https://github.com/TalwalkarLab/leaf, and take its folder data/all_data"
+    )
+
+    def pool_options(self, options: FemnistOptions) -> dict[str, Any]:  # noqa: ARG002 (an interface)
+        """None: the options are of the split."""
+        return {}
+
+    def signature(self, options: FemnistOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
+        """Of the JSON files."""
+        with open_leaf(_given(root)) as files:
+            return canonical_digest([[m.path, m.size, m.crc] for m in files.members])
+
+    def prepare(
+        self,
+        options: FemnistOptions,  # noqa: ARG002 (an interface)
+        root: Path | None,
+        writer: StoreWriter,
+        progress: Progress,
+    ) -> None:
+        """Writer by writer, numbered in the order of the files."""
+        pool = writer.pool((1, SIDE, SIDE))
+        numbers: dict[str, int] = {}
+        done = 0
+        with open_leaf(_given(root)) as files:
+            for user in files.users():
+                number = numbers.setdefault(user.name, len(numbers))
+                pool.append(user.images, user.labels, np.full(len(user.labels), number))
+                done += len(user.labels)
+                progress(done, None)
+            if not done:
+                raise BadData(f"{files.tree.where} holds no images.")
+        pool.describe(
+            [character for kind in _CHARACTERS.values() for character in kind],
+            superclasses=[name for name, kind in _CHARACTERS.items() for _ in kind],
+        )
+
+    def assemble(self, options: FemnistOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
+        """Writers drawn into training, BaseGen, validation and novel ones."""
+        return writer_benchmark(self.name, pools["main"], options.held_out, options.seed)
+
+    def expected(self, options: FemnistOptions) -> Mapping[str, int]:  # noqa: ARG002 (an interface)
+        """Nothing: people take LEAF's samples of FEMNIST, and the split follows their size."""
+        return {}
+
+
+def _given(root: Path | None) -> Path:
+    if root is None:
+        raise MissingData("FEMNIST is prepared from its files: set benchmark.root.")
+    return root.expanduser()

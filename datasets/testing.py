@@ -1,0 +1,345 @@
+"""What every benchmark must do: a conformance suite for third parties' benchmarks, and for ours.
+
+Subclass it in a test module, say which benchmark it is about and make a small source for it; pytest
+collects the tests::
+
+    class TestMine(BenchmarkContract):
+        benchmark = MyBenchmark
+        options = {"image_size": 16}
+
+        def root(self, tmp_path):
+            ...write the files in their official layout under tmp_path...
+            return tmp_path
+"""
+
+import json
+from collections.abc import Hashable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+from unittest.mock import patch
+
+import numpy as np
+from pydantic import BaseModel, ValidationError
+
+from fsl_sweep.datasets import store_writer
+from fsl_sweep.datasets.benchmark import SPLITS, Benchmark
+from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
+from fsl_sweep.datasets.opening import find_store, prepare_store
+from fsl_sweep.datasets.pool import array_digest
+from fsl_sweep.datasets.source import AbstractBenchmark
+from fsl_sweep.datasets.store import Store, datasets_folder
+from fsl_sweep.datasets.tasks import ClassTasks, TaskDistribution, common_tasks
+from fsl_sweep.orchestrator.errors import MissingData, UserError
+
+_MEASURED = ("base", "val", "novel")
+_TASKS = 40
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A source, where it was prepared to, and what came of it.
+
+    Attributes:
+        root: the source.
+        home: where it was prepared to.
+        store: what was prepared.
+        benchmark: over the store.
+        source: the source's files before.
+        told: progress.
+        after_interruption: what counted as prepared after an attempt that died; None: none did.
+    """
+
+    root: Path | None
+    home: Path
+    store: Store
+    benchmark: Benchmark
+    source: list[tuple[str, int, int]]
+    told: list[tuple[int, int | None]]
+    after_interruption: list[Path] | None
+
+
+class BenchmarkContract:
+    """Subclass it, set ``benchmark`` and write ``root``; pytest runs the rest.
+
+    The source is prepared once for most tests together, and a few times more for those that look
+    at preparation itself; a few images a class keep that quick.
+
+    Attributes:
+        benchmark: what is tried.
+        options: its options; what is left out has its default.
+        episode: the shape of the episodes that every split must fill.
+        official: whether the source has the official classes, so that the counts of ``expected``
+            must be met. One too small for that sets it to False.
+    """
+
+    benchmark: ClassVar[type[AbstractBenchmark[Any]]]
+    options: ClassVar[Mapping[str, Any]] = {}
+    episode: ClassVar[EpisodeShape] = EpisodeShape(2, 1, 1)
+    official: ClassVar[bool] = True
+    _shared: ClassVar[_Prepared | None] = None
+
+    def root(self, tmp_path: Path) -> Path | None:  # noqa: ARG002 (an interface)
+        """The source: files written under ``tmp_path``, or real ones; None if embedded.
+
+        The same files each time, at whatever place. Skip the test where real ones are absent.
+        """
+        if self.benchmark.download is None:
+            return None
+        raise NotImplementedError("write a small source under tmp_path and return its place")
+
+    def kinds(self, distribution: TaskDistribution) -> set[Hashable]:
+        """What base, val and novel may not share: their classes' names.
+
+        A benchmark whose splits share classes but not writers, say, gives the writers.
+        """
+        return {distribution.pool.class_names[label] for label in distribution.classes}
+
+    def test_is_declared_in_full(self) -> None:
+        """It has a name, a version, words on how to get it, and needs no arguments."""
+        source = self.benchmark()
+        assert source.name == source.name.strip().lower() != ""
+        assert source.version >= 1
+        assert source.download is None or source.download.strip()
+        assert issubclass(source.Options, BaseModel)
+
+    def test_options_are_frozen_described_and_read_back(self) -> None:
+        """Each has a description; together they survive JSON, as a trial's specification does."""
+        model = self.benchmark.Options
+        assert model.model_config.get("frozen")
+        for name, field in model.model_fields.items():
+            assert field.description, f"option '{name}' has no description"
+            assert not field.is_required(), f"option '{name}' has no default"
+        chosen = self._options()
+        assert model.model_validate_json(chosen.model_dump_json()) == chosen
+        prepared_by = self.benchmark().pool_options(chosen)
+        assert json.loads(json.dumps(prepared_by)) == prepared_by
+
+    def test_an_unknown_option_is_refused(self) -> None:
+        """A misspelt key is never passed over."""
+        try:
+            self.benchmark.Options.model_validate({**self.options, "no_such_option": 1})
+        except ValidationError:
+            return
+        raise AssertionError(f"'{self.benchmark.name}' accepts an option that it does not have.")
+
+    def test_base_val_and_novel_share_nothing(self, tmp_path_factory: Any) -> None:
+        """No class (or whatever ``kinds`` gives) is in two of them."""
+        benchmark = self._prepared(tmp_path_factory).benchmark
+        kinds = {split: self.kinds(benchmark.distribution(split)) for split in _MEASURED}
+        for split in _MEASURED:
+            assert kinds[split], f"{split} is empty"
+        for one, other in (("base", "val"), ("base", "novel"), ("val", "novel")):
+            both = kinds[one] & kinds[other]
+            assert not both, f"{one} and {other} share {sorted(map(str, both))[:5]}"
+
+    def test_no_training_example_is_in_base(self, tmp_path_factory: Any) -> None:
+        """BaseGen is measured on fresh examples; in pools of their own, on other images."""
+        benchmark = self._prepared(tmp_path_factory).benchmark
+        train, base = benchmark.train, benchmark.base
+        if train.pool.fingerprint == base.pool.fingerprint:
+            assert not np.intersect1d(train.examples, base.examples).size
+        else:
+            assert not _contents(train) & _contents(base)
+
+    def test_counts_are_the_expected_ones(self, tmp_path_factory: Any) -> None:
+        """The official numbers of classes, where there are such."""
+        expected = self.benchmark().expected(self._options())
+        assert set(expected) <= set(_MEASURED)
+        if self.official:
+            counts = self._prepared(tmp_path_factory).benchmark.counts
+            assert {split: counts[split].classes for split in _MEASURED if split in expected} == (
+                dict(expected)
+            )
+
+    def test_every_class_has_examples_and_fills_an_episode(self, tmp_path_factory: Any) -> None:
+        """In every split; training examples count for themselves."""
+        benchmark = self._prepared(tmp_path_factory).benchmark
+        for split in SPLITS:
+            distribution = benchmark.distribution(split)
+            distribution.check(self.episode)
+            labels = np.unique(distribution.pool.labels[distribution.examples])
+            assert np.isin(distribution.classes, labels).all()
+
+    def test_episodes_are_well_formed(self, tmp_path_factory: Any) -> None:
+        """Distinct examples of the split; support and query disjoint; classes as they say."""
+        benchmark = self._prepared(tmp_path_factory).benchmark
+        for split in SPLITS:
+            distribution = benchmark.distribution(split)
+            drawn = distribution.sample(_TASKS, self.episode, np.random.default_rng(0))
+            _check_episodes(distribution, drawn)
+
+    def test_common_tasks_are_the_same_each_time(self, tmp_path_factory: Any) -> None:
+        """A function of the content and the arguments; two sets differ, and two seeds."""
+        prepared = self._prepared(tmp_path_factory)
+        again = self._open(prepared.root, prepared.home)
+        for split in _MEASURED:
+            first, second = (
+                common_tasks(b, split, "selection", _TASKS, self.episode, 0)
+                for b in (prepared.benchmark, again)
+            )
+            assert _equal(first, second)
+            reported = common_tasks(again, split, "report", _TASKS, self.episode, 0)
+            reseeded = common_tasks(again, split, "selection", _TASKS, self.episode, 1)
+            assert not _equal(first, reported)
+            assert not _equal(first, reseeded)
+
+    def test_images_are_mapped_from_disk_and_read_only(self, tmp_path_factory: Any) -> None:
+        """All trials of a node share one copy; nobody can change it."""
+        store = self._prepared(tmp_path_factory).store
+        store.verify()
+        for pool in store.pools().values():
+            assert isinstance(pool.images, np.memmap)
+            assert not pool.images.flags.writeable
+            assert len(pool)
+
+    def test_pixel_statistics_can_be_divided_by(self, tmp_path_factory: Any) -> None:
+        """One finite mean and one positive deviation a channel."""
+        benchmark = self._prepared(tmp_path_factory).benchmark
+        channels = benchmark.image_shape[0]
+        assert np.isfinite(benchmark.pixel_mean).all()
+        assert (np.array(benchmark.pixel_std) > 0).all()
+        assert len(benchmark.pixel_mean) == len(benchmark.pixel_std) == channels
+
+    def test_the_fingerprint_is_of_the_content_alone(self, tmp_path_factory: Any) -> None:
+        """Prepared again, from another place to another and in one go, it is the same."""
+        first = self._prepared(tmp_path_factory)
+        root = self.root(tmp_path_factory.mktemp("elsewhere"))
+        again = self._open(root, tmp_path_factory.mktemp("home"))
+        assert again.fingerprint == first.benchmark.fingerprint
+        for split in SPLITS:
+            one, other = (b.distribution(split) for b in (first.benchmark, again))
+            assert one.digest() == other.digest()
+
+    def test_what_is_prepared_needs_no_source(self, tmp_path_factory: Any) -> None:
+        """It opens without ``root``, and is not prepared a second time."""
+        first = self._prepared(tmp_path_factory)
+        sheet = first.store.path / "sheet.json"
+        before = sheet.stat().st_mtime_ns
+        assert self._open(None, first.home).fingerprint == first.benchmark.fingerprint
+        self._prepare(first.root, first.home)
+        assert sheet.stat().st_mtime_ns == before
+
+    def test_missing_files_name_the_command_that_mends_it(self, tmp_path: Path) -> None:
+        """Where nothing is prepared, and where the path given holds nothing."""
+        source, options = self.benchmark(), self._options()
+        if source.download is None:
+            return
+        command = f"fsl-sweep data prepare {source.name} --from"
+        message = _mistake(MissingData, lambda: find_store(source, options, None, tmp_path))
+        assert command in message
+        assert str(datasets_folder(tmp_path)) in message
+        gone = tmp_path / "gone"
+        message = _mistake(MissingData, lambda: self._prepare(gone, tmp_path))
+        assert command in message
+        assert str(gone) in message
+
+    def test_an_empty_source_is_refused_and_leaves_nothing(self, tmp_path: Path) -> None:
+        """One error that names the folder, whatever it is that is missing from it."""
+        if self.benchmark.download is None:
+            return
+        empty = tmp_path / "empty"
+        empty.mkdir()
+        assert str(empty) in _mistake(UserError, lambda: self._prepare(empty, tmp_path))
+        assert _left(tmp_path) == []
+
+    def test_an_interrupted_preparation_counts_for_nothing(self, tmp_path_factory: Any) -> None:
+        """The shared source was interrupted at the first sign of progress, then gone on with."""
+        left = self._prepared(tmp_path_factory).after_interruption
+        assert left is not None, f"'{self.benchmark.name}' tells no progress"
+        assert left == []
+
+    def test_preparing_tells_its_progress(self, tmp_path_factory: Any) -> None:
+        """Images done, never fewer than before, up to the total."""
+        prepared = self._prepared(tmp_path_factory)
+        done = [images for images, _ in prepared.told]
+        assert done == sorted(done)
+        assert done[-1] == prepared.store.images
+        assert prepared.told[-1][1] in (None, prepared.store.images)
+
+    def test_preparing_leaves_the_source_alone(self, tmp_path_factory: Any) -> None:
+        """No file of it is written, renamed or touched."""
+        prepared = self._prepared(tmp_path_factory)
+        assert _files(prepared.root) == prepared.source
+
+    def _options(self) -> Any:
+        return self.benchmark.Options.model_validate(dict(self.options))
+
+    def _prepare(self, root: Path | None, home: Path, progress: Any = None) -> Store:
+        quiet = progress or (lambda *_: None)
+        return prepare_store(self.benchmark(), self._options(), root, home, quiet)
+
+    def _open(self, root: Path | None, home: Path) -> Benchmark:
+        """As a sweep does it, without the catalogue: a third party's has no entry point yet."""
+        source, options = self.benchmark(), self._options()
+        store = find_store(source, options, root, home) or self._prepare(root, home)
+        return source.assemble(options, store.pools())
+
+    def _prepared(self, tmp_path_factory: Any) -> _Prepared:
+        """The source, prepared once for all tests of a class, after a first attempt that died."""
+        cls = type(self)
+        if cls._shared is None:
+            root = self.root(tmp_path_factory.mktemp("source"))
+            home = tmp_path_factory.mktemp("home")
+            files, told = _files(root), []
+            left = self._interrupted(root, home)
+            store = self._prepare(root, home, lambda *done: told.append(done))
+            benchmark = self.benchmark().assemble(self._options(), store.pools())
+            cls._shared = _Prepared(root, home, store, benchmark, files, told, left)
+        return cls._shared
+
+    def _interrupted(self, root: Path | None, home: Path) -> list[Path] | None:
+        """What a preparation leaves that is interrupted; None where it could not be.
+
+        What it has written is kept in a hidden folder, for the next one to go on with.
+        """
+
+        def interrupt(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        with suppress(KeyboardInterrupt), patch.object(store_writer, "CHECKPOINT_BYTES", 1):
+            self._prepare(root, home, interrupt)
+            return None
+        return _left(home)
+
+
+def _check_episodes(distribution: TaskDistribution, drawn: Episodes) -> None:
+    for number in range(len(drawn.support)):
+        support, query = drawn.support[number], drawn.query[number]
+        used = np.concatenate([support[support >= 0], query[query >= 0]])
+        assert len(np.unique(used)) == len(used), "an example is in a task twice"
+        assert np.isin(used, distribution.examples).all()
+    if isinstance(distribution, ClassTasks):
+        labels = distribution.pool.labels
+        for part in (drawn.support, drawn.query):
+            assert (labels[part] == drawn.classes[:, :, None]).all()
+
+
+def _equal(one: Episodes, other: Episodes) -> bool:
+    return np.array_equal(one.support, other.support) and np.array_equal(one.query, other.query)
+
+
+def _contents(distribution: TaskDistribution) -> set[str]:
+    images = distribution.pool.images
+    return {array_digest(images[example]) for example in distribution.examples}
+
+
+def _mistake(kind: type[UserError], action: Any) -> str:
+    try:
+        action()
+    except kind as failure:
+        return str(failure)
+    raise AssertionError(f"{kind.__name__} is expected, and nothing was raised.")
+
+
+def _left(home: Path) -> list[Path]:
+    """What counts as prepared, or could be mistaken for it."""
+    return [p for p in datasets_folder(home).glob("*") if not p.name.startswith(".")]
+
+
+def _files(root: Path | None) -> list[tuple[str, int, int]]:
+    if root is None:
+        return []
+    paths = [root, *sorted(root.rglob("*"))]
+    return [(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in paths]

@@ -1,0 +1,202 @@
+"""Writer tasks: a person's own handwriting is a task, with the characters that they wrote."""
+
+from typing import ClassVar, final
+
+import numpy as np
+
+from fsl_sweep.datasets.distribution import VaryingTasks
+from fsl_sweep.datasets.episodes import Episodes, EpisodeShape, VaryingShape
+from fsl_sweep.datasets.pool import ImagePool, array_digest, canonical_digest
+from fsl_sweep.datasets.tasks import INDICES_AT_ONCE
+from fsl_sweep.orchestrator.errors import BadData
+
+_LEAST_WAY = 2
+
+
+@final
+class WriterTasks(VaryingTasks):
+    """Writers uniformly, and of each one's examples a support and a query set.
+
+    "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution", section 4, example 1: a
+    task is a writer, who recognises the characters that they have written; ``*w1s`` is one support
+    example of each character, and queries in numbers that differ from character to character.
+
+    A writer's classes are those of which they have k + q examples (k + 1 where queries are what the
+    support leaves). Writers with fewer than ``way`` of them, or than 2 where all are taken, are
+    never drawn. Where ``way`` is a number, that many of the writer's classes are drawn uniformly.
+    Classes and examples of a task stand in random order.
+
+    Args:
+        pool: the images, with their writers.
+        writers: the writers to draw, in any order.
+        examples: pool indices that may be drawn, all of those writers; by default every example
+            of them.
+
+    Raises:
+        BadData: the pool does not say who wrote what, a writer is repeated or has no example, or
+            an example is repeated or is by another writer.
+    """
+
+    unit: ClassVar[str] = "writers"
+
+    def __init__(
+        self, pool: ImagePool, writers: np.ndarray, examples: np.ndarray | None = None
+    ) -> None:
+        if pool.writers is None:
+            raise BadData("Tasks of writers need a pool that says who wrote each image.")
+        self.pool = pool
+        self.writers = np.sort(np.asarray(writers, dtype=np.int64))
+        if examples is None:
+            examples = np.flatnonzero(np.isin(pool.writers, self.writers))
+        self.examples = np.sort(np.asarray(examples, dtype=np.int64))
+        self._check_members(pool.writers)
+        # A cell is what one writer has of one class; cells lie writer by writer.
+        place = np.searchsorted(self.writers, pool.writers[self.examples])
+        labels = pool.labels[self.examples]
+        order = np.lexsort((labels, place))
+        self._by_cell = self.examples[order]
+        cells, self._starts, self._counts = np.unique(
+            np.stack([place[order], labels[order]]), axis=1, return_index=True, return_counts=True
+        )
+        self._cell_writer, self._cell_class = cells
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The class labels that its writers wrote, int64, sorted."""
+        return np.unique(self._cell_class)
+
+    @property
+    def size(self) -> int:
+        """How many writers there are."""
+        return len(self.writers)
+
+    def check(self, shape: EpisodeShape | VaryingShape, tasks: int | None = None) -> None:
+        """Raises BadData where no writer has what ``shape`` asks for; see the base class."""
+        if tasks is not None and tasks < 1:
+            raise BadData(f"{tasks} tasks are asked for; at least 1 is needed.")
+        ways = self._ways(shape)
+        least = shape.way or _LEAST_WAY
+        if ways.max(initial=0) < least:
+            raise BadData(
+                f"Tasks of writers with {shape.shot} support examples and {shape.query or 'some'} "
+                f"queries a class need {least} classes of {_per_class(shape)} examples by one "
+                f"person, but the best of {len(self.writers)} writers has {ways.max(initial=0)}."
+            )
+
+    def sample(
+        self, tasks: int, shape: EpisodeShape | VaryingShape, rng: np.random.Generator
+    ) -> Episodes:
+        """``tasks`` independent episodes: writers uniformly, with replacement."""
+        self.check(shape, tasks)
+        able = self._able(shape)
+        return self._episodes(able[rng.integers(0, len(able), tasks)], shape, rng)
+
+    def sample_without_replacement(
+        self,
+        shape: EpisodeShape | VaryingShape,
+        rng: np.random.Generator,
+        tasks: int | None = None,
+    ) -> Episodes:
+        """Each writer once, in random order, or ``tasks`` of them; no two tasks share an example.
+
+        Raises:
+            BadData: as ``check``.
+        """
+        self.check(shape, tasks)
+        return self._episodes(rng.permutation(self._able(shape))[:tasks], shape, rng)
+
+    def digest(self) -> str:
+        """Hex digest of the pool's content, the writers and the examples."""
+        return canonical_digest(
+            {
+                "kind": "writer-tasks",
+                "pool": self.pool.fingerprint,
+                "writers": array_digest(self.writers),
+                "examples": array_digest(self.examples),
+            }
+        )
+
+    def _ways(self, shape: EpisodeShape | VaryingShape) -> np.ndarray:
+        """How many classes each writer has with enough examples, int64 ``[len(writers)]``."""
+        enough = self._counts >= _per_class(shape)
+        return np.bincount(self._cell_writer[enough], minlength=len(self.writers))
+
+    def _able(self, shape: EpisodeShape | VaryingShape) -> np.ndarray:
+        """Positions in ``writers`` of those who can be drawn, int64."""
+        return np.flatnonzero(self._ways(shape) >= (shape.way or _LEAST_WAY))
+
+    def _episodes(
+        self, people: np.ndarray, shape: EpisodeShape | VaryingShape, rng: np.random.Generator
+    ) -> Episodes:
+        """An episode of each of ``people``, positions in ``writers``."""
+        cells = np.flatnonzero(self._counts >= _per_class(shape))
+        cells = cells[np.isin(self._cell_writer[cells], people)]
+        way = shape.way or int(np.bincount(self._cell_writer[cells]).max())
+        query = shape.query or int(self._counts[cells].max()) - shape.shot
+        padded = EpisodeShape(way, shape.shot, query)
+        step = max(1, INDICES_AT_ONCE // (way * padded.per_class))
+        parts = [
+            self._some_episodes(people[start : start + step], cells, padded, rng)
+            for start in range(0, len(people), step)
+        ]
+        return Episodes.concatenate(parts)
+
+    def _some_episodes(
+        self, people: np.ndarray, cells: np.ndarray, padded: EpisodeShape, rng: np.random.Generator
+    ) -> Episodes:
+        """Episodes with at most ``padded.way`` of ``cells`` and ``padded.per_class`` examples."""
+        support = np.full((len(people), padded.way, padded.shot), -1, dtype=np.int64)
+        query = np.full((len(people), padded.way, padded.query), -1, dtype=np.int64)
+        classes = np.full((len(people), padded.way), -1, dtype=np.int64)
+        owners = self._cell_writer[cells]
+        first, last = np.searchsorted(owners, people), np.searchsorted(owners, people, "right")
+        task, chosen = _shuffled(first, last - first, padded.way, rng)
+        slot = _ranks(task)
+        chosen = cells[chosen]
+        classes[task, slot] = self._cell_class[chosen]
+        row, drawn = _shuffled(self._starts[chosen], self._counts[chosen], padded.per_class, rng)
+        rank, drawn = _ranks(row), self._by_cell[drawn]
+        inside = rank < padded.shot
+        support[task[row[inside]], slot[row[inside]], rank[inside]] = drawn[inside]
+        row, rank = row[~inside], rank[~inside] - padded.shot
+        query[task[row], slot[row], rank] = drawn[~inside]
+        return Episodes(support, query, classes)
+
+    def _check_members(self, pool_writers: np.ndarray) -> None:
+        writers, examples = self.writers, self.examples
+        if len(writers) == 0:
+            raise BadData("Tasks of writers need at least one writer.")
+        if np.any(np.diff(writers) == 0):
+            raise BadData("The writers of a task distribution must be distinct.")
+        if np.any(np.diff(examples) == 0) or np.any((examples < 0) | (examples >= len(self.pool))):
+            raise BadData(f"Examples must be distinct and from 0 to {len(self.pool) - 1}.")
+        if not np.isin(pool_writers[examples], writers).all():
+            raise BadData("Some examples are by a writer that the task distribution does not have.")
+        empty = np.setdiff1d(writers, pool_writers[examples])
+        if len(empty):
+            raise BadData(f"Writer {empty[0]} has no examples.")
+
+
+def _per_class(shape: EpisodeShape | VaryingShape) -> int:
+    """Examples that a class needs."""
+    return shape.shot + (shape.query or 1)
+
+
+def _shuffled(
+    starts: np.ndarray, counts: np.ndarray, most: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """At most ``most`` of each range ``starts[r] .. starts[r] + counts[r] - 1``, in random order.
+
+    Returns:
+        The range of each drawn number, ascending, and the number; int64.
+    """
+    row = np.repeat(np.arange(len(starts)), counts)
+    number = np.arange(len(row)) + np.repeat(starts - np.cumsum(counts) + counts, counts)
+    order = np.lexsort((rng.random(len(row)), row))
+    kept = _ranks(row) < most
+    return row[kept], number[order][kept]
+
+
+def _ranks(rows: np.ndarray) -> np.ndarray:
+    """0, 1, 2, ... within each run of equal, ascending ``rows``."""
+    return np.arange(len(rows)) - np.searchsorted(rows, rows)

@@ -1,0 +1,94 @@
+"""UT Zappos50K: 50,025 shoes with attributes; what its two benchmarks share.
+
+Yu and Grauman, "Fine-Grained Visual Comparisons with Local Learning" (CVPR 2014). Tasks as in "Two
+Sides of Meta-Learning Evaluation: In vs. Out of Distribution", section 4 and appendix D.1.
+"""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from fsl_sweep.datasets.attribute_benchmark import AttributeOptions, pair_remarks
+from fsl_sweep.datasets.attribute_partition import attribute_sets
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.store_writer import StoreWriter
+from fsl_sweep.datasets.zappos_files import DOWNLOAD, open_zappos
+from fsl_sweep.datasets.zappos_table import published_sets
+from fsl_sweep.orchestrator.errors import BadData
+
+_BATCH = 256
+
+
+class ZapposOptions(AttributeOptions):
+    """Options of ``zappos-id`` and ``zappos-ood``."""
+
+    image_size: int = Field(84, ge=8, le=136, description="side of the images in pixels")
+    partition: Literal["published", "spectral"] = Field(
+        "published", description="A and A' of the paper's Table 3, or cut anew from these images"
+    )
+
+
+class AbstractZappos(AbstractBenchmark[ZapposOptions]):
+    """The official zips, or the folders that they extract to; see ``zappos_files``.
+
+    A class of the pool is a combination of attributes; shoes with the same ones are of one class.
+    """
+
+    Options = ZapposOptions
+    version = 1
+    download = DOWNLOAD
+
+    def pool_options(self, options: ZapposOptions) -> dict[str, Any]:
+        """The images' size."""
+        return {"image_size": options.image_size}
+
+    def signature(self, options: ZapposOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
+        """Of the table and the images."""
+        with ExitStack() as stack:
+            return open_zappos(root, stack).signature()
+
+    def prepare(
+        self, options: ZapposOptions, root: Path | None, writer: StoreWriter, progress: Progress
+    ) -> None:
+        """Shoes on white squares, scaled with antialiasing, in the order of their names."""
+        with ExitStack() as stack:
+            files = open_zappos(root, stack)
+            table = files.read_shoes()
+            rows, kind = table.kinds
+            pool = writer.pool((3, options.image_size, options.image_size))
+            for start in range(0, len(table.shoes), _BATCH):
+                names = table.shoes[start : start + _BATCH]
+                make = partial(files.pixels, names, options.image_size)
+                pool.append_made(len(names), make, kind[start : start + _BATCH])
+                progress(start + len(names), len(table.shoes))
+            kinds = [f"combination-{number:05d}" for number in range(len(rows))]
+            pool.describe(kinds, attributes=rows, attribute_names=table.names)
+
+    def remarks(self, benchmark: Benchmark) -> tuple[str, ...]:
+        """How many pairs are new to a learner."""
+        return pair_remarks(benchmark)
+
+
+def zappos_sets(pool: ImagePool, options: ZapposOptions) -> tuple[np.ndarray, np.ndarray]:
+    """A and A', as columns of the pool's attributes, by the chosen partition.
+
+    Raises:
+        BadData: the store does not have these attributes, or too few of them can be paired.
+    """
+    names = pool.attribute_names or ()
+    if options.partition == "spectral":
+        return attribute_sets(pool, np.arange(len(names)), options.min_images)
+    column: Mapping[str, int] = {name: place for place, name in enumerate(names)}
+    if any(name not in column for group in published_sets() for name in group):
+        raise BadData(
+            "The prepared shoes do not have the attributes of Table 3; prepare them anew."
+        )
+    first, second = (np.array([column[name] for name in group]) for group in published_sets())
+    return first, second

@@ -1,0 +1,124 @@
+"""``data list | check | prepare`` from empty to prepared, with an interruption on the way."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from fsl_sweep.datasets import image_folder
+from fsl_sweep.orchestrator.cli import invoke
+
+SMALL = ("--set", "image_size=8")
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Ten classes of six images."""
+    rng = np.random.default_rng(0)
+    for number in range(60):
+        stream = io.BytesIO()
+        Image.fromarray(rng.integers(0, 256, (9, 9, 3), dtype=np.uint8)).save(stream, "PNG")
+        path = tmp_path / "source" / f"c{number // 6}" / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(stream.getvalue())
+    return tmp_path / "source"
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "300")
+
+    def data(*arguments):
+        code = invoke(["data", *map(str, arguments)])
+        return (code, *capsys.readouterr())
+
+    return data
+
+
+def row(data, name):
+    code, out, _ = data("list")
+    assert code == 0
+    return next(line for line in out.splitlines() if line.startswith(name))
+
+
+def test_prepared_once_listed_and_checked(data, source):
+    assert "not prepared" in row(data, "image-folder")
+    code, _, err = data("check", "image-folder", "--root", source, *SMALL)
+    assert (code, "has not been prepared from" in err) == (2, True)
+    code, out, err = data("prepare", "image-folder", "--from", source, *SMALL)
+    assert (code, err) == (0, "")
+    assert out.startswith("image-folder: prepared, 10 classes, 60 images\n")
+    again = data("prepare", "image-folder", "--from", source, *SMALL, "--set", "seed=3")
+    assert again[:2] == (0, out.replace("prepared", "already prepared", 1))
+    assert "10 classes, 60 images" in row(data, "image-folder")
+    code, out, _ = data("check", "image-folder", *SMALL)
+    assert code == 0
+    shown = [" ".join(line.split()) for line in out.splitlines()]
+    assert shown[1].startswith("images: 3x8x8, fingerprint ")
+    assert shown[2:] == [
+        "train 6 classes, 30 images",
+        "base 6 classes, 6 images",
+        "val 2 classes, 12 images",
+        "novel 2 classes, 12 images",
+        "checksums: all right",
+    ]
+
+
+def test_an_interrupted_preparation_is_told_and_gone_on_with(data, source, tmp_path, monkeypatch):
+    monkeypatch.setattr("fsl_sweep.datasets.store_writer.CHECKPOINT_BYTES", 1)
+    decode, decoded = image_folder.decode, []
+
+    def stopped(content, where, colour):
+        decoded.append(where)
+        if len(decoded) == 20:
+            raise KeyboardInterrupt
+        return decode(content, where, colour)
+
+    monkeypatch.setattr(image_folder, "decode", stopped)
+    code, out, err = data("prepare", "image-folder", "--from", source, *SMALL)
+    assert (code, out) == (130, "")
+    assert "the same command goes on" in err
+    assert "interrupted: prepare it again to go on" in row(data, "image-folder")
+    code, _, err = data("check", "image-folder", *SMALL)
+    assert (code, "are not on this machine" in err) == (2, True)
+    decoded.clear()
+    decoded += ["x"] * 20  # past the interruption
+    assert data("prepare", "image-folder", "--from", source, *SMALL)[0] == 0
+    assert len(decoded) - 20 == 60 - 18  # three classes of six had been written
+    assert "interrupted" not in row(data, "image-folder")
+    whole = data("check", "image-folder", *SMALL)[1].splitlines()[1:]
+    monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "other"))
+    data("prepare", "image-folder", "--from", source, *SMALL)
+    assert data("check", "image-folder", *SMALL)[1].splitlines()[1:] == whole
+
+
+def test_every_benchmark_is_listed_in_a_line(data):
+    assert "embedded" in row(data, "glyphs")
+    assert "not prepared" in row(data, "omniglot")
+    assert "not prepared" in row(data, "features")
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "message"),
+    [
+        ("image-folder", "/etc/passwd", "/etc/passwd is neither a folder nor a readable zip"),
+        ("omniglot", "/etc", "are in none of /etc, /etc/omniglot, "),
+        ("features", "/etc", "/etc is a folder; features are prepared from one .npz file"),
+        ("features", "/etc/passwd", "/etc/passwd is not a readable .npz file"),
+    ],
+)
+def test_a_place_that_is_something_else_is_told(data, name, path, message):
+    code, out, err = data("prepare", name, "--from", path)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_folder_of_something_else_is_told(data, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "link").symlink_to(tmp_path / "gone")
+    code, _, err = data("prepare", "image-folder", "--from", tmp_path / "mine")
+    assert code == 2
+    assert f"remove it, or is {tmp_path / 'mine'} the wrong folder?" in err

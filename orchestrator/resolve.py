@@ -177,7 +177,9 @@ class _Resolver:
             return
         holds = f"benchmark '{self.benchmark.name}' holds features of a frozen extractor"
         if own is None:
-            raise self._error("learner.name", f"'{settings.learner.name}' takes images, but {holds}")
+            raise self._error(
+                "learner.name", f"'{settings.learner.name}' takes images, but {holds}"
+            )
         backbone = self._resolved(BACKBONES, own.backbone, "backbone")
         if not BACKBONES.find(backbone.name).cls.takes_features:
             problem = f"'{backbone.name}' takes images, but {holds}; use 'identity'"

@@ -22,9 +22,9 @@ def check_scorable(episodes: Episodes) -> None:
             "A task needs at least 2 classes with a support example and a query each; these have "
             f"support {list(support.shape)} and query {list(query.shape)} (tasks, classes, each)."
         )
-    real = (support >= 0).all(axis=2)  # absent classes are padded with -1
-    halved = ((support >= 0).any(axis=2) & ~real).any(axis=1)
-    broken = halved | (real.sum(axis=1) < 2) | ~(query >= 0).any(axis=(1, 2))
+    real = np.all(support >= 0, axis=2)  # absent classes are padded with -1
+    halved = np.any(np.any(support >= 0, axis=2) & ~real, axis=1)
+    broken = halved | (np.sum(real, axis=1) < 2) | ~np.any(query >= 0, axis=(1, 2))
     if broken.any():
         raise BadData(
             f"Task {int(np.argmax(broken))} lacks a second class, a support example or a query "

@@ -12,6 +12,7 @@ from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator import by_adaptation, by_embedding
 from fsl_sweep.orchestrator.config import Episode, Evaluation
+from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
 
 CPU = torch.device("cpu")
@@ -240,7 +241,8 @@ def test_the_tasks_are_the_same_for_every_draw_and_differ_between_sets(data, tas
         ("one class", r"support \[20, 1, 1\] and query \[20, 1, 2\]"),
         ("no example", r"support \[20, 3, 0\]"),
         ("no query", r"query \[20, 3, 0\]"),
-        ("padded", "different numbers of classes"),
+        ("one class in a task", "Task 3 lacks a second class"),
+        ("no query in a task", "Task 3 lacks .* or a query"),
     ],
 )
 def test_tasks_that_any_or_no_answer_would_fit_are_refused(data, tasks, name, harm, problem):
@@ -252,8 +254,12 @@ def test_tasks_that_any_or_no_answer_would_fit_are_refused(data, tasks, name, ha
         support = support[:, :, :0]
     if harm == "no query":
         query = query[:, :, :0]
-    if harm == "padded":
-        query = np.where(query == query[3, 2, 1], -1, query)
+    if harm == "one class in a task":
+        support = support.copy()
+        support[3, 1:] = -1
+    if harm == "no query in a task":
+        query = query.copy()
+        query[3] = -1
     made = adapting(name, data) if name == "fomaml" else learner(name, data)
     broken = CommonTasks({("novel", "report"): Episodes(support, query, classes)})
     with pytest.raises(BadData, match=problem):

@@ -5,7 +5,6 @@ import submitted
 from made import benchmark, writer_benchmark
 
 from fsl_sweep.datasets.in_distribution import in_distribution
-from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.orchestrator.config import BatchTraining, MetaStage, StagedTraining, TrialSpec
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, PluginError
 from fsl_sweep.orchestrator.resolve import check_feasible, plan_sweep

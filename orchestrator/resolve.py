@@ -12,11 +12,14 @@ from fsl_sweep.learners.augmentation import AUGMENTATIONS
 from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
 from fsl_sweep.orchestrator.axes import axis_kind, expand
 from fsl_sweep.orchestrator.catalogue import Catalogue
+from fsl_sweep.orchestrator.class_fold import benchmark_of
 from fsl_sweep.orchestrator.config import (
     BatchTraining,
     EpisodicTraining,
+    Fold,
     MethodConfig,
     Named,
+    Selectors,
     StagedTraining,
     SweepConfig,
     TrialSpec,
@@ -40,6 +43,8 @@ _TRAINING = {
 def plan_sweep(sweep: SweepFile) -> Plan:
     """Every trial of a sweep: methods x configurations x seeds, in the order of the file.
 
+    Where the file asks for cross-validation, each full trial is followed by those of its folds.
+
     Raises:
         ConfigError: an unknown name, a bad option, or two equal configurations in a method; the
             message names file, key path and value.
@@ -55,7 +60,7 @@ def plan_sweep(sweep: SweepFile) -> Plan:
         sweep=_sweep_digest(config),
         fingerprint=None,
         trials=tuple(trials),
-        selectors=config.selectors,
+        selectors=_selectors(config),
         parts=_parts(trials),
         cautions=tuple(dict.fromkeys(cautions)),
     )
@@ -65,25 +70,31 @@ def check_feasible(plan: Plan, benchmark: Benchmark) -> None:
     """Whether the benchmark can fill every episode that the plan asks for.
 
     Raises:
-        BadData: too few classes or examples; the message names the method, split and numbers.
+        BadData: too few classes or examples; the message names the method, fold, split and
+            numbers.
     """
     seen: set[tuple[Any, ...]] = set()
+    folds = {fold: benchmark_of(fold, benchmark) for fold in plan.folds}
     for trial in plan.trials:
         spec = trial.spec
+        ours = benchmark if spec.fold is None else folds[spec.fold]
+        place = "" if spec.fold is None else f"fold {spec.fold.index} of {spec.fold.folds}, "
         shape = EpisodeShape(spec.episode.way, spec.episode.shot, spec.episode.query)
         wanted = [(split, shape) for split in ("base", "val", "novel")]
         if spec.episodic is not None:
             train = EpisodeShape(spec.episodic.way, spec.episodic.shot, spec.episodic.query)
             wanted.append(("train", train))
-        check_fixed_ways(trial, benchmark, [split for split, _ in wanted])
+        check_fixed_ways(trial, ours, [split for split, _ in wanted])
         for split, episode in wanted:
-            if (split, episode) in seen:
+            if (spec.fold, split, episode) in seen:
                 continue
-            seen.add((split, episode))
+            seen.add((spec.fold, split, episode))
             try:
-                benchmark.distribution(split).check(episode)
+                ours.distribution(split).check(episode)
             except BadData as failure:
-                raise BadData(f"{trial.method}, {split} tasks: {failure}") from failure
+                advice = f" Use {'fewer' if split == 'val' else 'more'} folds." if place else ""
+                problem = f"{trial.method}, {place}{split} tasks: {failure}{advice}"
+                raise BadData(problem) from failure
 
 
 class _Resolver:
@@ -113,8 +124,19 @@ class _Resolver:
                 raise ConfigError(self.where, here, problem)
             seen[configuration] = axes
             shown = {path: _at(specs[0], path, value) for path, value in axes.items()}
-            trials += [PlannedTrial(s.id, self.method, configuration, shown, s) for s in specs]
+            trials += [
+                PlannedTrial(one.id, self.method, configuration, shown, one)
+                for full in specs
+                for one in (full, *self._folds(full))
+            ]
         return trials
+
+    def _folds(self, full: TrialSpec) -> list[TrialSpec]:
+        plan = self.config.cross_validation
+        if plan is None:
+            return []
+        folds = [Fold(index=index, **plan.model_dump()) for index in range(plan.folds)]
+        return [full.model_copy(update={"fold": fold}) for fold in folds]
 
     def _spec(self, tree: Mapping[str, Any], seed: int, cautions: list[str]) -> TrialSpec:
         settings = self._checked(MethodConfig, tree, "")
@@ -272,9 +294,25 @@ def _at(spec: TrialSpec, path: str, fallback: Any) -> Any:
     return fallback if path == "schedule" else place
 
 
+def _selectors(config: SweepConfig) -> Selectors:
+    """Those of the file, and where it names none, with the ones that its class folds are for."""
+    chosen = config.selectors
+    if config.cross_validation is None:
+        return chosen
+    more = {
+        kind: [*(one for one in getattr(chosen, kind) if one != "oracle"), name, "oracle"]
+        for kind, name in (("snapshot", "cv-epoch"), ("hyperparameter", "cv"))
+        if kind not in chosen.model_fields_set
+    }
+    return chosen.model_copy(update=more)
+
+
 def _sweep_digest(config: SweepConfig) -> str:
     """Digest of what a sweep measures: not where its data lies or how many cores it gets."""
-    plain = config.model_dump(mode="json", exclude={"resources", "retries"})
+    without = {"resources", "retries"}
+    if config.cross_validation is None:
+        without.add("cross_validation")
+    plain = config.model_dump(mode="json", exclude=without)
     plain["benchmark"].pop("root", None)
     return digest(plain)
 

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.opening import open_benchmark
+from fsl_sweep.orchestrator.class_fold import benchmark_of
 from fsl_sweep.orchestrator.config import EpisodicTraining, TrialSpec
 from fsl_sweep.orchestrator.environment import environment
 from fsl_sweep.orchestrator.errors import (
@@ -29,9 +30,11 @@ from fsl_sweep.orchestrator.plan import Plan
 from fsl_sweep.orchestrator.progress import LiveProgress, PlainProgress, trial_label
 from fsl_sweep.orchestrator.records import TrialEnd
 from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.reported_metric import base_weight
 from fsl_sweep.orchestrator.resolve import check_feasible, plan_sweep
 from fsl_sweep.orchestrator.run import load_run
-from fsl_sweep.orchestrator.selectors import HYPERPARAMETER_SELECTORS, SNAPSHOT_SELECTORS
+from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
+from fsl_sweep.orchestrator.selectors.base import is_cross_validated
 from fsl_sweep.orchestrator.sweepfile import SweepFile, load_sweep
 from fsl_sweep.orchestrator.tensorboard import LiveView, rebuild
 
@@ -67,18 +70,31 @@ def prepare(
         if method not in config.methods:
             problem = f"unknown method '{method}'; {did_you_mean(method, config.methods)}"
             raise ConfigError(sweep.where, "--only", problem)
-    for kind, catalogue, names in (
-        ("snapshot", SNAPSHOT_SELECTORS, config.selectors.snapshot),
-        ("hyperparameter", HYPERPARAMETER_SELECTORS, config.selectors.hyperparameter),
-    ):
-        for number, name in enumerate(names):
-            try:
-                catalogue.find(name)
-            except UnknownName as failure:
-                path = f"selectors.{kind}.{number}"
-                raise ConfigError(sweep.where, path, str(failure)) from None
+    _check_selectors(sweep)
     ledger = Ledger(output or Path("runs") / config.name)
     return Prepared(sweep, plan, ledger, tuple(only))
+
+
+def _check_selectors(sweep: SweepFile) -> None:
+    """Whether every selector of the file can be had, and has what it reads."""
+    config = sweep.config
+    for kind, build, names in (
+        ("snapshot", snapshot_selector, config.selectors.snapshot),
+        ("hyperparameter", hyperparameter_selector, config.selectors.hyperparameter),
+    ):
+        for number, name in enumerate(names):
+            path = f"selectors.{kind}.{number}"
+            try:
+                selector = build(name)
+            except (UnknownName, ConfigError) as failure:
+                raise ConfigError(sweep.where, path, str(failure)) from None
+            if is_cross_validated(selector) and config.cross_validation is None:
+                problem = f"'{name}' needs class folds; add `cross_validation: {{folds: 4}}`"
+                raise ConfigError(sweep.where, path, problem)
+    try:
+        base_weight(config.selectors.metric)
+    except (UnknownName, ConfigError) as failure:
+        raise ConfigError(sweep.where, "selectors.metric", str(failure)) from None
 
 
 def show_plan(prepared: Prepared) -> int:
@@ -92,16 +108,18 @@ def show_plan(prepared: Prepared) -> int:
     prepared.ledger.check_plan(plan)
     pending = prepared.ledger.pending(plan)
     steps = sum(spec.epochs * spec.batches for spec in pending.values())
-    images = sum(spec.epochs * spec.batches * images_a_step(spec) for spec in pending.values())
-    console.print(f"{plan.name}: {len(plan.specs)} trials of {len(plan.methods)} methods")
+    images = sum(_images(spec) for spec in pending.values())
+    in_folds = sum(_images(spec) for spec in pending.values() if spec.fold is not None)
+    console.print(f"{plan.name}: {plan.counted} of {len(plan.methods)} methods")
     console.print(f"run folder: {prepared.ledger.path}")
     for number, trial in enumerate(plan.trials):
-        label = trial_label(trial.method, trial.hyperparameters, trial.spec.seed)
+        label = trial_label(trial.method, trial.hyperparameters, trial.spec.seed, trial.fold)
         state = "to run" if trial.id in pending else "done"
         console.print(f"  {number:4d}  {trial.id}  {state:6}  {label}")
     done = len(plan.specs) - len(pending)
     console.print(f"done already: {done}; to run: {len(pending)}")
-    console.print(f"to train: {steps:,} gradient steps over {images:,} images")
+    share = f", {100 * in_folds / images:.0f} % of them in class folds" if in_folds else ""
+    console.print(f"to train: {steps:,} gradient steps over {images:,} images{share}")
     seconds = _expected_seconds(prepared, pending)
     if seconds is not None:
         expected = wording.duration(seconds)
@@ -124,6 +142,10 @@ def images_a_step(spec: TrialSpec) -> int:
     if isinstance(train, EpisodicTraining):
         return train.tasks_per_batch * train.way * (train.shot + train.query)
     return train.batch_size
+
+
+def _images(spec: TrialSpec) -> int:
+    return spec.epochs * spec.batches * images_a_step(spec)
 
 
 def execute(prepared: Prepared, address: str | None, progress: bool) -> int:
@@ -201,7 +223,9 @@ def execute_one(prepared: Prepared, index: int) -> TrialEnd:
                 for record in Trial(planned.spec, storage, benchmark).run():
                     lines.measured(planned.id, record)
         end = storage.history(planned).end or TrialEnd("failed", "its records are damaged")
-        label = trial_label(planned.method, planned.hyperparameters, planned.spec.seed)
+        label = trial_label(
+            planned.method, planned.hyperparameters, planned.spec.seed, planned.fold
+        )
         print(f"{label}: {end.status}{': ' + end.reason if end.reason else ''}")
         return end
 
@@ -218,7 +242,9 @@ def _recording(prepared: Prepared, benchmark: Benchmark, keep_plan: bool = False
             ledger.check_plan(plan)
         else:
             ledger.write_plan(plan, prepared.sweep.text)
-            _write_tasks(prepared, benchmark)
+            _write_tasks(prepared, benchmark, "")
+            for fold in plan.folds:
+                _write_tasks(prepared, benchmark_of(fold, benchmark), f"fold-{fold.index}-")
         yield plan
 
 
@@ -231,7 +257,7 @@ def _trials_of(plan: Plan, methods: tuple[str, ...]) -> set[str]:
     return {trial.id for trial in plan.trials if trial.method in methods}
 
 
-def _write_tasks(prepared: Prepared, benchmark: Benchmark) -> None:
+def _write_tasks(prepared: Prepared, benchmark: Benchmark, prefix: str) -> None:
     config = prepared.sweep.config
     drawn = CommonTasks.draw(benchmark, config.episode, config.evaluation)
     for (measure, task_set), episodes in drawn.episodes.items():
@@ -241,7 +267,7 @@ def _write_tasks(prepared: Prepared, benchmark: Benchmark) -> None:
             "episode": config.episode.model_dump(mode="json"),
             "classes": episodes.classes.tolist(),
         }
-        name = f"tasks/{measure}-{task_set}.json"
+        name = f"tasks/{prefix}{measure}-{task_set}.json"
         if _read_json(prepared.ledger, name) != content:
             prepared.ledger.write_note(name, content)
 
@@ -279,8 +305,7 @@ def _expected_seconds(prepared: Prepared, pending: dict[str, TrialSpec]) -> floa
         if history.complete:
             curves = history.curves
             seconds += float(curves["train_seconds"].sum() + curves["evaluation_seconds"].sum())
-            images += trial.spec.epochs * trial.spec.batches * images_a_step(trial.spec)
+            images += _images(trial.spec)
     if not images:
         return None
-    left = sum(s.epochs * s.batches * images_a_step(s) for s in pending.values())
-    return left * seconds / images
+    return sum(_images(spec) for spec in pending.values()) * seconds / images

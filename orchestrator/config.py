@@ -158,8 +158,36 @@ class Resources(Model):
         return value
 
 
+class CrossValidation(Model):
+    """Class folds: for each one a trial that never sees its classes, and is measured on them.
+
+    ``over`` says which classes are dealt into folds, ``by`` whether one by one or by superclass.
+    """
+
+    folds: Annotated[int, Field(ge=2)]
+    over: Literal["base", "base+val"] = "base"
+    by: Literal["class", "superclass"] = "class"
+    seed: Seed = 0
+
+
+class Fold(CrossValidation):
+    """One fold of a cross-validation, counted from 0: all that its trials' ids need to say."""
+
+    index: Annotated[int, Field(ge=0)]
+
+    @model_validator(mode="after")
+    def _one_of_the_folds(self) -> "Fold":
+        if self.index >= self.folds:
+            raise ValueError(f"fold {self.index} of {self.folds}: folds are counted from 0")
+        return self
+
+
 class Selectors(Model):
-    """The strategies to compare: every snapshot selector with every hyperparameter selector."""
+    """The strategies to compare: every snapshot selector with every hyperparameter selector.
+
+    ``metric`` is what methods are compared by beside NovelGen: ``mixture(w)`` of BaseGen, with
+    the weight w, and NovelGen.
+    """
 
     snapshot: Annotated[list[str], Field(min_length=1)] = [
         "last",
@@ -169,6 +197,12 @@ class Selectors(Model):
         "oracle",
     ]
     hyperparameter: Annotated[list[str], Field(min_length=1)] = ["base", "val", "oracle"]
+    metric: str = "novel"
+
+    @model_serializer(mode="wrap")
+    def _without_the_usual(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # A plan without it is the one that it was before there was a choice.
+        return {k: v for k, v in plain(self).items() if k != "metric" or v != "novel"}
 
 
 class SweepConfig(Model):
@@ -183,6 +217,7 @@ class SweepConfig(Model):
     seeds: Annotated[list[Seed], Field(min_length=1)] = [0]
     samples: Count | None = None
     seed: Seed = 0
+    cross_validation: CrossValidation | None = None
     selectors: Selectors = Selectors()
     resources: Resources = Resources()
     retries: Annotated[int, Field(ge=0)] = 2
@@ -236,7 +271,8 @@ class TrialSpec(Model):
     Attributes:
         optimizer: None for a program, whose backbone is ``identity`` and whose schedule is empty.
         schedule: (first epoch, learning rate) pairs, ascending, beginning at epoch 0.
-        fold: class fold, or None for a trial on all base classes.
+        fold: class fold that is left out of training, or None for the full trial, which trains on
+            all base classes.
     """
 
     benchmark: Named
@@ -253,7 +289,7 @@ class TrialSpec(Model):
     train: EpisodicTraining | BatchTraining | StagedTraining
     budget: Budget | None
     seed: Seed
-    fold: int | None = None
+    fold: Fold | None = None
 
     def canonical(self) -> dict[str, Any]:
         """Plain data with every default filled in."""

@@ -9,6 +9,7 @@
     |   |-- RunFolderError         the run folder is locked, another sweep's, or cannot be written
     |   `-- PluginError            a plug-in that was asked for does not load or clashes
     |-- SealedMeasurement          a selector read a measure that it did not declare
+    |   `-- BudgetSpent            a selector asked for more novel evaluations than its budget
     |-- SelectionError             a selector had nothing to choose from, or chose what is not there
     `-- TrialFailure               a trial cannot go on, for a reason that repeating would not mend
 
@@ -83,6 +84,21 @@ class SealedMeasurement(FslSweepError):
 
     def __reduce__(self) -> tuple[type["SealedMeasurement"], tuple[str, str]]:
         return SealedMeasurement, (self.selector, self.measure)
+
+
+class BudgetSpent(SealedMeasurement):
+    """A selector asked for more novel evaluations than its budget allows."""
+
+    def __init__(self, selector: str, budget: int) -> None:
+        super().__init__(selector, "novel")
+        self.budget = budget
+        self.args = (
+            f"Selector '{selector}' asked for more than the {budget} novel evaluations of its "
+            "budget. Raise the budget, or ask for fewer.",
+        )
+
+    def __reduce__(self) -> tuple[type["BudgetSpent"], tuple[str, int]]:  # type: ignore[override]
+        return BudgetSpent, (self.selector, self.budget)
 
 
 class SelectionError(FslSweepError):

@@ -4,90 +4,28 @@ A sealed view *holds* only what its selector declared. Novel scores are not hidd
 are not there, so neither attributes nor pickling nor a look into the object finds them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, final
-from weakref import WeakKeyDictionary
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fsl_sweep.orchestrator.errors import SealedMeasurement, SelectionError, did_you_mean
+from fsl_sweep.orchestrator.meter import Account, Meter
 from fsl_sweep.orchestrator.records import MEASURES, TrialHistory
+from fsl_sweep.orchestrator.sealing import (
+    SCORES,
+    Deferred,
+    Measurements,
+    copied,
+    handed_out,
+    owned,
+    row_of,
+)
 
-SCORES = ("train_loss", *MEASURES)
-"""Everything that a selector may declare in its ``needs``."""
-
-V = TypeVar("V")
-
-
-@final
-class Measurements(Mapping[str, V], Generic[V]):
-    """Values by measure; in a sealed view, of the declared measures alone.
-
-    Iteration, length and membership tell of what is held. Arrays are handed out as read-only
-    copies. A measure can also be read as an attribute (``scores.val``).
-
-    Raises:
-        SealedMeasurement: on reading a measure that the selector did not declare.
-        KeyError: on reading what was not recorded, or is no measure.
-    """
-
-    __slots__ = ("_held", "_known", "_sealed_for")
-
-    def __init__(
-        self, held: Mapping[str, Any], known: Iterable[str], sealed_for: tuple[str, frozenset[str]]
-    ) -> None:
-        self._held, self._known, self._sealed_for = dict(held), tuple(known), sealed_for
-
-    def __getitem__(self, key: str) -> V:
-        if key in self._held:
-            return _handed_out(self._held[key])
-        selector, declared = self._sealed_for
-        if key in self._known and key not in declared:
-            raise SealedMeasurement(selector, key)
-        here = ", ".join(self._held) or "nothing"
-        raise KeyError(f"'{key}' was not recorded; there is {here}.")
-
-    def __getattr__(self, name: str) -> V:
-        # Called for what is no ordinary attribute alone; the guard keeps copying and pickling,
-        # which probe for special methods on half-built objects, from looping.
-        if name in SCORES:
-            return self[name]
-        raise AttributeError(f"Measurements have no attribute '{name}'.")
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._held
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._held)
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-    def __repr__(self) -> str:
-        return f"Measurements({', '.join(self._held)})"
-
-
-@final
-class _Deferred:
-    """A promise of an array that is read on demand, without a reference to what reads it.
-
-    The reader of one measure could be followed to the reader of another, so it is kept outside
-    of the object graph that a selector is given. Pickling delivers the array itself.
-    """
-
-    __slots__ = ("__weakref__",)
-
-    def __init__(self, load: Callable[[], np.ndarray]) -> None:
-        _READERS[self] = load
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _owned, (_READERS[self](),)
-
-
-_READERS: "WeakKeyDictionary[_Deferred, Callable[[], np.ndarray]]" = WeakKeyDictionary()
+__all__ = ["SCORES", "Candidate", "History", "Measurements", "require"]
 
 
 @final
@@ -96,13 +34,13 @@ class History:
 
     Attributes:
         epochs: recorded epochs, strictly ascending, int64 ``[E]``; there may be gaps.
-        scores: by measure (``train_loss``, ``base``, ``val``, ``novel``), float64 ``[E]``;
-            accuracies in [0, 1].
+        scores: by measure (``train_loss``, ``base``, ``val``, ``novel``, ``cv``), float64 ``[E]``;
+            accuracies in [0, 1]. ``cv`` is NaN at epochs that not every fold recorded.
         tasks: by measure (``base``, ``val``, ``novel``), accuracy of each selection task,
             float64 ``[E, T]``.
     """
 
-    __slots__ = ("_epochs", "scores", "tasks")
+    __slots__ = ("_epochs", "_folds", "scores", "tasks")
 
     scores: Measurements[np.ndarray]
     tasks: Measurements[np.ndarray]
@@ -113,9 +51,11 @@ class History:
         scores: Mapping[str, Any],
         tasks: Mapping[str, Any],
         sealed_for: tuple[str, frozenset[str]] = ("", frozenset(SCORES)),
+        folds: Sequence["History"] = (),
     ) -> None:
-        self._epochs = _owned(epochs)
-        self.scores = Measurements(scores, SCORES, sealed_for)
+        self._epochs, self._folds = owned(epochs), tuple(folds)
+        averaged = {"cv": _over_folds(epochs, folds)} if folds else {}
+        self.scores = Measurements({**scores, **averaged}, SCORES, sealed_for)
         self.tasks = Measurements(tasks, MEASURES, sealed_for)
 
     @classmethod
@@ -128,11 +68,15 @@ class History:
         val: ArrayLike | None = None,
         novel: ArrayLike | None = None,
         tasks: Mapping[str, ArrayLike] | None = None,
+        folds: Sequence["History"] = (),
     ) -> "History":
         """A history written by hand: scores ``[E]`` and per-task accuracies ``[E, T]``.
 
+        Each of ``folds`` is the history of the same configuration trained without one class fold;
+        its ``val`` is the accuracy on that fold's classes. Its epochs may be others.
+
         Raises:
-            ValueError: epochs do not ascend, or shapes do not fit.
+            ValueError: epochs do not ascend, shapes do not fit, or a fold has no ``val``.
         """
         order = np.array(epochs, dtype=np.int64)
         if order.ndim != 1 or (np.diff(order) <= 0).any():
@@ -149,21 +93,45 @@ class History:
                     f"tasks['{measure}'] is {table.shape}; it must be of one of {MEASURES} and "
                     f"[{len(order)}, tasks]."
                 )
-        return cls(order, scores, tables)
+        for number, fold in enumerate(folds):
+            if "val" not in fold.scores:
+                raise ValueError(f"folds[{number}] has no 'val': accuracy on the fold's classes.")
+        return cls(order, scores, tables, folds=folds)
 
     @classmethod
-    def from_trial(cls, trial: TrialHistory) -> "History":
-        """The history of a recorded trial on its selection tasks; tasks are read on demand."""
+    def from_trial(cls, trial: TrialHistory, folds: Iterable[TrialHistory] = ()) -> "History":
+        """The history of a recorded trial on its selection tasks; tasks are read on demand.
+
+        Args:
+            trial: a full trial.
+            folds: the whole trials of its class folds, every one of them or none.
+        """
         tables = {m: t for (m, task_set), t in trial.scores.items() if task_set == "selection"}
         scores = {m: np.array(table.means, np.float64) for m, table in tables.items()}
         if "train_loss" in trial.curves:
             scores["train_loss"] = np.array(trial.curves["train_loss"], np.float64)
-        return cls(trial.epochs, scores, {m: _Deferred(t.load) for m, t in tables.items()})
+        tasks = {m: Deferred(t.load) for m, t in tables.items()}
+        return cls(trial.epochs, scores, tasks, folds=[cls.from_trial(fold) for fold in folds])
 
     @property
     def epochs(self) -> np.ndarray:
         """Recorded epochs, ascending, int64 ``[E]``; a read-only copy."""
-        return _handed_out(self._epochs)
+        return handed_out(self._epochs)
+
+    @property
+    def folds(self) -> tuple["History", ...]:
+        """The same configuration trained without each class fold; empty without cross-validation.
+
+        In a sealed view they hold ``val`` alone, the accuracy on the fold's classes, whatever the
+        selector declared beside ``cv``.
+
+        Raises:
+            SealedMeasurement: the selector did not declare ``cv``.
+        """
+        selector, declared = self.scores._sealed_for
+        if "cv" not in declared:
+            raise SealedMeasurement(selector, "cv")
+        return self._folds
 
     def index(self, epoch: int) -> int:
         """Position of an epoch in the arrays. Raises KeyError if it was not recorded."""
@@ -176,7 +144,7 @@ class History:
         """A history that holds the declared measures alone.
 
         Args:
-            needs: measures, of {"train_loss", "base", "val", "novel"}.
+            needs: measures, of {"train_loss", "base", "val", "novel", "cv"}.
             selector: who declared them, for the message of SealedMeasurement.
 
         Raises:
@@ -189,8 +157,9 @@ class History:
         for need in sorted(declared - self.scores._sealed_for[1]):
             raise SealedMeasurement(selector, need)
         scores = {m: v.copy() for m, v in self.scores._held.items() if m in declared}
-        tasks = {m: _again(v) for m, v in self.tasks._held.items() if m in declared}
-        return History(self._epochs, scores, tasks, (selector, declared))
+        tasks = {m: copied(v) for m, v in self.tasks._held.items() if m in declared}
+        folds = [f.view({"val"}, selector) for f in self._folds] if "cv" in declared else []
+        return History(self._epochs, scores, tasks, (selector, declared), folds)
 
     def __getattr__(self, name: str) -> np.ndarray:
         if name in SCORES:
@@ -211,31 +180,56 @@ class Candidate:
         hyperparameters: axis values that set this configuration apart.
         epoch: the epoch that the snapshot selector chose.
         history: the whole trial.
+        fold_epochs: the epoch that it chose in each of ``history.folds``; None for ``epoch`` in
+            them all.
+        novel: measures the selected snapshot on novel tasks, where the selector has a budget.
+
+    Raises:
+        ValueError: there is not one of ``fold_epochs`` for each fold.
     """
 
     trial: str
     hyperparameters: Mapping[str, Any]
     epoch: int
     history: History
+    fold_epochs: tuple[int, ...] | None = None
+    novel: Meter | None = None
+
+    def __post_init__(self) -> None:
+        given, folds = self.fold_epochs, self.history._folds
+        if given is not None and len(given) != len(folds):
+            raise ValueError(f"{len(given)} epochs are given for {len(folds)} folds.")
 
     @property
     def scores(self) -> Measurements[float]:
-        """Scores of the selected snapshot by measure."""
+        """Scores of the selected snapshot by measure; ``cv`` of the snapshots of the folds."""
         i, held = self.history.index(self.epoch), self.history.scores
         at_epoch = {measure: float(values[i]) for measure, values in held._held.items()}
+        if self.fold_epochs is not None and "cv" in at_epoch:
+            chosen = zip(self.history._folds, self.fold_epochs, strict=True)
+            at_epoch["cv"] = float(np.mean([f.scores["val"][f.index(e)] for f, e in chosen]))
         return Measurements(at_epoch, SCORES, held._sealed_for)
 
     @property
     def tasks(self) -> Measurements[np.ndarray]:
         """Per-task accuracies ``[T]`` of the selected snapshot by measure."""
         i, held = self.history.index(self.epoch), self.history.tasks
-        at_epoch = {measure: _row(table, i) for measure, table in held._held.items()}
+        at_epoch = {measure: row_of(table, i) for measure, table in held._held.items()}
         return Measurements(at_epoch, MEASURES, held._sealed_for)
 
     def view(self, needs: Iterable[str], selector: str = "selector") -> "Candidate":
         """The same candidate with a sealed history. Raises as ``History.view``."""
         history = self.history.view(needs, selector)
-        return Candidate(self.trial, deepcopy(dict(self.hyperparameters)), self.epoch, history)
+        fold_epochs = self.fold_epochs if history._folds else None
+        hyperparameters = deepcopy(dict(self.hyperparameters))
+        return Candidate(self.trial, hyperparameters, self.epoch, history, fold_epochs)
+
+    def metered(self, account: Account) -> Meter:
+        """A meter of the selected snapshot's novel tasks, on ``account``."""
+        i, tasks = self.history.index(self.epoch), self.history.tasks._held.get("novel")
+        mean = float(self.history.scores["novel"][i])
+        load = None if tasks is None else (lambda: handed_out(row_of(tasks, i)))
+        return Meter(account, mean, load)
 
 
 def require(history: History, needs: Iterable[str], selector: str) -> None:
@@ -247,32 +241,21 @@ def require(history: History, needs: Iterable[str], selector: str) -> None:
     if len(history.epochs) == 0:
         raise SelectionError(f"Selector '{selector}' has no snapshot to choose from.")
     missing = sorted(set(needs) - set(history.scores))
+    if missing == ["cv"]:
+        raise SelectionError(
+            f"Selector '{selector}' needs cv, but there are no trials of class folds; "
+            "`cross_validation` in the sweep file plans them."
+        )
     if missing:
         raise SelectionError(
             f"Selector '{selector}' needs {', '.join(missing)}, which was not recorded."
         )
 
 
-def _owned(values: np.ndarray) -> np.ndarray:
-    # A copy that owns its memory: a slice would carry the whole table along in `.base`.
-    return np.array(values, copy=True)
-
-
-def _handed_out(value: Any) -> Any:
-    if isinstance(value, _Deferred):
-        value = _READERS[value]()
-    if isinstance(value, np.ndarray):
-        value = _owned(value)
-        value.setflags(write=False)
-    return value
-
-
-def _again(value: Any) -> Any:
-    return _Deferred(_READERS[value]) if isinstance(value, _Deferred) else _owned(value)
-
-
-def _row(table: Any, i: int) -> Any:
-    if not isinstance(table, _Deferred):
-        return _owned(table[i])
-    load = _READERS[table]
-    return _Deferred(lambda: load()[i])
+def _over_folds(epochs: np.ndarray, folds: Sequence[History]) -> np.ndarray:
+    """Mean over folds of ``val`` at each epoch ``[E]``; NaN unless every fold has the epoch."""
+    table = np.full((len(folds), len(epochs)), np.nan)
+    for row, fold in zip(table, folds, strict=True):
+        curve = dict(zip(fold.epochs.tolist(), fold.scores["val"].tolist(), strict=True))
+        row[:] = [curve.get(epoch, np.nan) for epoch in epochs.tolist()]
+    return table.mean(axis=0)

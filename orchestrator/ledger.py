@@ -211,7 +211,7 @@ class TrialLedger:
             configuration=planned.configuration,
             hyperparameters=planned.hyperparameters,
             seed=planned.spec.seed,
-            fold=planned.spec.fold,
+            fold=planned.fold,
             epochs=epochs,
             curves=curves,
             scores=columns.score_tables(table, load),

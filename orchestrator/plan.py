@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fsl_sweep.orchestrator.config import Selectors, TrialSpec
+from fsl_sweep.orchestrator.config import Fold, Selectors, TrialSpec
 
 FORMAT = 1
 
@@ -29,6 +29,11 @@ class PlannedTrial:
     hyperparameters: Mapping[str, Any]
     spec: TrialSpec
 
+    @property
+    def fold(self) -> int | None:
+        """Number of the class fold, or None for the full trial."""
+        return None if self.spec.fold is None else self.spec.fold.index
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -38,7 +43,8 @@ class Plan:
         name: the sweep's name.
         sweep: SHA-256 of the sweep's content, 16 hexadecimal digits.
         fingerprint: of the benchmark's content, once it was opened.
-        trials: in the order of the file: method, configuration, seed.
+        trials: in the order of the file: method, configuration, seed; the full trial, then those
+            of its class folds.
         selectors: the strategies that the file asks for.
         parts: name, source and version of every learner, backbone, benchmark in use.
         cautions: what a person should know before trusting the plan.
@@ -61,6 +67,19 @@ class Plan:
     def methods(self) -> list[str]:
         """Method names in plan order."""
         return list(dict.fromkeys(trial.method for trial in self.trials))
+
+    @property
+    def folds(self) -> list[Fold]:
+        """The class folds of cross-validation, in order; none without it."""
+        return list(dict.fromkeys(t.spec.fold for t in self.trials if t.spec.fold is not None))
+
+    @property
+    def counted(self) -> str:
+        """``6 trials``, or ``18 trials (12 of them in 2 class folds)``, for a person."""
+        specs = self.specs.values()
+        in_folds = sum(spec.fold is not None for spec in specs)
+        folds = f" ({in_folds} of them in {len(self.folds)} class folds)" if in_folds else ""
+        return f"{len(specs)} trials{folds}"
 
     def to_plain(self) -> dict[str, Any]:
         """Plain data for ``plan.json``."""

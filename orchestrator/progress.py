@@ -31,7 +31,7 @@ class _Counts:
 
     def __init__(self, plan: Plan, pending: list[str]) -> None:
         self.labels = {
-            t.id: trial_label(t.method, t.hyperparameters, t.spec.seed) for t in plan.trials
+            t.id: trial_label(t.method, t.hyperparameters, t.spec.seed, t.fold) for t in plan.trials
         }
         self.epochs = {trial: len(plan.specs[trial].recorded_epochs) for trial in pending}
         self.total, self.ended, self.failed = len(pending), 0, 0
@@ -174,10 +174,13 @@ class LiveProgress:
         return Group(*parts)
 
 
-def trial_label(method: str, hyperparameters: Mapping[str, Any], seed: int) -> str:
-    """``PN way=20 seed=1``: how a trial is called on screen."""
+def trial_label(
+    method: str, hyperparameters: Mapping[str, Any], seed: int, fold: int | None = None
+) -> str:
+    """``PN way=20 seed=1 fold=0``: how a trial is called on screen."""
     axes = wording.values(hyperparameters)
-    return " ".join(part for part in (method, axes, f"seed={seed}") if part)
+    number = "" if fold is None else f"fold={fold}"
+    return " ".join(part for part in (method, axes, f"seed={seed}", number) if part)
 
 
 def _cells(row: _Running) -> list[str]:

@@ -5,10 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.catalogue import BENCHMARKS
-from fsl_sweep.datasets.distribution import TaskDistribution, check_tasks
-from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.learners.augmentation import AUGMENTATIONS
 from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
 from fsl_sweep.learners.submissions import SUBMISSIONS
@@ -17,22 +14,23 @@ from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.config import (
     BatchTraining,
     EpisodicTraining,
+    Fold,
     MethodConfig,
     Named,
     ProgramConfig,
+    Selectors,
     StagedTraining,
     SweepConfig,
     TrialSpec,
     digest,
 )
-from fsl_sweep.orchestrator.errors import BadData, ConfigError, UnknownName
+from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.in_distribution_plan import in_distribution_cautions, misplaced
 from fsl_sweep.orchestrator.merging import merged_settings
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.programs import begins_again, for_programs, is_program, submissions
 from fsl_sweep.orchestrator.sweepfile import SweepFile, config_error, validated
-from fsl_sweep.orchestrator.trainable import check_labels
-from fsl_sweep.orchestrator.ways import cannot_vary, episode_shape, wrong_way
+from fsl_sweep.orchestrator.ways import cannot_vary, wrong_way
 
 _TRAINING = {
     "episodes": EpisodicTraining,
@@ -44,12 +42,17 @@ _TRAINING = {
 def plan_sweep(sweep: SweepFile) -> Plan:
     """Every trial of a sweep: methods x configurations x seeds, in the order of the file.
 
+    Where the file asks for cross-validation, each full trial is followed by those of its folds.
+
     Raises:
         ConfigError: an unknown name, a bad option, or two equal configurations in a method; the
             message names file, key path and value.
     """
     config, where = sweep.config, sweep.where
     benchmark = _named(BENCHMARKS, config.benchmark, where, "benchmark", without=("root",))
+    if config.cross_validation and BENCHMARKS.find(benchmark.name).cls.in_distribution:
+        problem = f"'{benchmark.name}' tests on the classes that it trains on: there are no others"
+        raise ConfigError(where, "cross_validation", f"{problem} to hold out; leave it out")
     trials: list[PlannedTrial] = []
     cautions: list[str] = []
     for method, tree in config.methods.items():
@@ -59,45 +62,10 @@ def plan_sweep(sweep: SweepFile) -> Plan:
         sweep=_sweep_digest(config),
         fingerprint=None,
         trials=tuple(trials),
-        selectors=config.selectors,
+        selectors=_selectors(config),
         parts=_parts(trials),
         cautions=(*in_distribution_cautions(benchmark, trials), *dict.fromkeys(cautions)),
     )
-
-
-def check_feasible(plan: Plan, benchmark: Benchmark) -> None:
-    """Whether the benchmark can fill every episode that the plan asks for.
-
-    Raises:
-        BadData: too few classes or examples; the message names the method, split and numbers. Or
-            the training tasks are of another kind than the method can train on.
-    """
-    seen: set[tuple[Any, ...]] = set()
-    for trial in plan.trials:
-        spec = trial.spec
-        check_labels(trial, benchmark)
-        wanted = [(split, episode_shape(spec.episode)) for split in ("base", "val", "novel")]
-        if spec.episodic is not None:
-            wanted.append(("train", episode_shape(spec.episodic)))
-            _check_fixed_support(trial, spec.episodic, benchmark.train)
-        for split, episode in wanted:
-            if (split, episode) in seen:
-                continue
-            seen.add((split, episode))
-            try:
-                check_tasks(benchmark.distribution(split), episode)
-            except BadData as failure:
-                raise BadData(f"{trial.method}, {split} tasks: {failure}") from failure
-
-
-def _check_fixed_support(
-    trial: PlannedTrial, train: EpisodicTraining, tasks: TaskDistribution
-) -> None:
-    if train.fixed_support and not isinstance(tasks, ClassTasks):
-        raise BadData(
-            f"{trial.method}, train tasks: fixed_support keeps a support for every base class, but "
-            f"the tasks of this benchmark are made of {tasks.unit}. Leave out train.fixed_support."
-        )
 
 
 class _Resolver:
@@ -129,8 +97,19 @@ class _Resolver:
                 raise ConfigError(self.where, here, problem)
             seen[configuration] = axes
             shown = {path: _at(specs[0], path, value) for path, value in axes.items()}
-            trials += [PlannedTrial(s.id, self.method, configuration, shown, s) for s in specs]
+            trials += [
+                PlannedTrial(one.id, self.method, configuration, shown, one)
+                for full in specs
+                for one in (full, *self._folds(full))
+            ]
         return trials
+
+    def _folds(self, full: TrialSpec) -> list[TrialSpec]:
+        plan = self.config.cross_validation
+        if plan is None:
+            return []
+        folds = [Fold(index=index, **plan.model_dump()) for index in range(plan.folds)]
+        return [full.model_copy(update={"fold": fold}) for fold in folds]
 
     def _spec(self, tree: Mapping[str, Any], seed: int, cautions: list[str]) -> TrialSpec:
         model = ProgramConfig if is_program(tree.get("learner")) else MethodConfig
@@ -301,9 +280,25 @@ def _at(spec: TrialSpec, path: str, fallback: Any) -> Any:
     return fallback if path == "schedule" else place
 
 
+def _selectors(config: SweepConfig) -> Selectors:
+    """Those of the file, and where it names none, with the ones that its class folds are for."""
+    chosen = config.selectors
+    if config.cross_validation is None:
+        return chosen
+    more = {
+        kind: [*(one for one in getattr(chosen, kind) if one != "oracle"), name, "oracle"]
+        for kind, name in (("snapshot", "cv-epoch"), ("hyperparameter", "cv"))
+        if kind not in chosen.model_fields_set
+    }
+    return chosen.model_copy(update=more)
+
+
 def _sweep_digest(config: SweepConfig) -> str:
     """Digest of what a sweep measures: not where its data lies or how many cores it gets."""
-    plain = config.model_dump(mode="json", exclude={"resources", "retries"})
+    without = {"resources", "retries"}
+    if config.cross_validation is None:
+        without.add("cross_validation")
+    plain = config.model_dump(mode="json", exclude=without)
     plain["benchmark"].pop("root", None)
     return digest(plain)
 

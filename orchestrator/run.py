@@ -10,12 +10,20 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.plan import Plan
-from fsl_sweep.orchestrator.records import CURVES, TrialHistory
+from fsl_sweep.orchestrator.records import (
+    CURVES,
+    MEASURES,
+    TASK_SETS,
+    Measure,
+    TaskSet,
+    TrialHistory,
+)
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
     from fsl_sweep.orchestrator.report import Report, RunInfo
@@ -70,13 +78,17 @@ class Run:
         return all(trial.complete and not trial.damaged for trial in self.histories)
 
     def info(
-        self, snapshot: Sequence[str] | None = None, hyperparameter: Sequence[str] | None = None
+        self,
+        snapshot: Sequence[str] | None = None,
+        hyperparameter: Sequence[str] | None = None,
+        metric: str | None = None,
     ) -> "RunInfo":
         """What a report needs to know beside the records.
 
         Args:
             snapshot: names of snapshot selectors to compare; those of the sweep file by default.
             hyperparameter: names of hyperparameter selectors, likewise.
+            metric: what methods are compared by, ``novel`` or ``mixture(w)``, likewise.
         """
         from fsl_sweep.orchestrator.report import RunInfo
 
@@ -90,6 +102,7 @@ class Run:
             parts=self.plan.parts,
             versions=self._versions(),
             cautions=self.plan.cautions,
+            metric=metric or planned.metric,
         )
 
     def report(
@@ -99,11 +112,56 @@ class Run:
         *,
         last: int | None = None,
         rope: float = 0.0,
+        metric: str | None = None,
+        bootstrap: int | None = None,
+        classes: bool = False,
     ) -> "Report":
-        """The selector comparison. Arguments and exceptions as ``info`` and ``report.build``."""
+        """The selector comparison. Arguments and exceptions as ``info`` and ``report.build``.
+
+        With ``classes``, resampling draws classes in place of tasks.
+
+        Raises:
+            ConfigError: so many resamples cannot be made.
+            RunFolderError: classes are to be resampled, but the run recorded no class tuples, or
+                tuples that cannot be resampled.
+        """
         from fsl_sweep.orchestrator.report import build
 
-        return build(self.info(snapshot, hyperparameter), self.histories, last=last, rope=rope)
+        if bootstrap is not None and bootstrap not in range(2, 10**6) and bootstrap != 0:
+            problem = f"{bootstrap} resamples cannot be made: give 0 for none, or 2 to 1,000,000"
+            raise ConfigError("", "--bootstrap", problem)
+        info = self.info(snapshot, hyperparameter, metric)
+        tuples = self.class_tuples() if classes else None
+        try:
+            return build(
+                info, self.histories, last=last, rope=rope, bootstrap=bootstrap, classes=tuples
+            )
+        except ValueError as failure:
+            if tuples is None:
+                raise
+            raise RunFolderError(f"{self.path} cannot be resampled: {failure}") from None
+
+    def class_tuples(self) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
+        """Classes of the common tasks by measure and task set, int64 ``[tasks, ways]``.
+
+        Raises:
+            RunFolderError: they were not recorded, or tasks differ in their ways.
+        """
+        import numpy as np
+
+        found: dict[tuple[Measure, TaskSet], np.ndarray] = {}
+        for measure in MEASURES:
+            for task_set in TASK_SETS:
+                name = f"tasks/{measure}-{task_set}.json"
+                try:
+                    plain = json.loads(self._ledger.folder.read(name) or b"{}")
+                    found[measure, task_set] = np.array(plain["classes"], dtype=np.int64)
+                except (ValueError, KeyError, TypeError):
+                    raise RunFolderError(
+                        f"{self.path / name} holds no class tuples of equal ways, so classes "
+                        "cannot be resampled; leave out --classes to resample tasks."
+                    ) from None
+        return found
 
     def records(self) -> "pd.DataFrame":
         """One row for each recorded epoch of each planned trial.

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
+from fsl_sweep.orchestrator.records import Measure, TrialHistory
 from fsl_sweep.orchestrator.statistics import Interval
 
 
@@ -16,11 +18,13 @@ class Strategy:
     Attributes:
         snapshot, hyperparameter: names of the selectors.
         oracle: whether either reads novel scores.
+        cross_validated: whether either reads what class folds measured.
     """
 
     snapshot: str
     hyperparameter: str
     oracle: bool
+    cross_validated: bool = False
 
     def __str__(self) -> str:
         return f"{self.snapshot} / {self.hyperparameter}"
@@ -39,9 +43,11 @@ class Selection:
             on the others like every strategy, so that the regret may be slightly negative. NaN
             where the oracle has nothing to choose by.
         novel_evaluations: snapshots whose novel scores the strategy looked at: all snapshots of
-            all configurations for an oracle snapshot selector, one a configuration for an oracle
-            hyperparameter selector after another snapshot selector, else none.
+            all configurations for an oracle snapshot selector (and of their class folds before
+            ``cv``), one a configuration for an oracle hyperparameter selector after another
+            snapshot selector, what its meter counted for one with a budget, else none.
         novel_tasks: accuracy of each report task of the novel classes, float64 ``[T]``.
+        base_tasks: the same of the base classes.
     """
 
     method: str
@@ -57,6 +63,49 @@ class Selection:
     regret: float
     novel_evaluations: int
     novel_tasks: np.ndarray = field(repr=False, compare=False)
+    base_tasks: np.ndarray = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class FrontPoint:
+    """One configuration's selected snapshot, on the front or not.
+
+    Attributes:
+        trial, configuration, hyperparameters, epoch: which snapshot.
+        kept: whether it is on the front, as chosen on the selection tasks.
+        report: mean accuracy on the report tasks by measure, in [0, 1].
+    """
+
+    trial: str
+    configuration: str
+    hyperparameters: Mapping[str, Any]
+    epoch: int
+    kept: bool
+    report: Mapping[Measure, float]
+
+
+@dataclass(frozen=True)
+class Front:
+    """What a front selector kept of one method and seed, after a snapshot selector.
+
+    Attributes:
+        method, seed: which replicate.
+        snapshot, selector: names of the snapshot selector and of the front selector.
+        oracle: whether either reads novel scores.
+        points: all candidates, in plan order.
+    """
+
+    method: str
+    seed: int
+    snapshot: str
+    selector: str
+    oracle: bool
+    points: tuple[FrontPoint, ...]
+
+    @property
+    def kept(self) -> tuple[FrontPoint, ...]:
+        """The front itself."""
+        return tuple(point for point in self.points if point.kept)
 
 
 @dataclass(frozen=True)
@@ -68,6 +117,7 @@ class LeftOut:
         reason: for a person.
         trial, hyperparameters: the unusable trial; None where a selector is at fault.
         snapshot_selector, hyperparameter_selector: the strategies that it concerns; None for all.
+        fold: class fold of the unusable trial. It concerns cross-validated strategies alone.
     """
 
     method: str
@@ -77,6 +127,7 @@ class LeftOut:
     hyperparameters: Mapping[str, Any] | None = None
     snapshot_selector: str | None = None
     hyperparameter_selector: str | None = None
+    fold: int | None = None
 
     def concerns(self, method: str, strategy: Strategy) -> bool:
         """Whether a cell of (method, strategy) lacks this."""
@@ -84,6 +135,7 @@ class LeftOut:
             self.method == method
             and self.snapshot_selector in (None, strategy.snapshot)
             and self.hyperparameter_selector in (None, strategy.hyperparameter)
+            and (self.fold is None or strategy.cross_validated)
         )
 
 
@@ -96,12 +148,14 @@ class Selected:
         strategies: in the order that was asked for.
         selections: by method, seed and strategy, in that order.
         left_out: what takes no part.
+        fronts: what front selectors kept, by method, seed and pair of selectors.
     """
 
     methods: tuple[str, ...]
     strategies: tuple[Strategy, ...]
     selections: tuple[Selection, ...]
     left_out: tuple[LeftOut, ...]
+    fronts: tuple[Front, ...] = ()
 
     def cell(self, method: str, strategy: Strategy) -> tuple[Selection, ...]:
         """The replicates of a cell; none at all where any planned part of it is left out."""
@@ -110,3 +164,19 @@ class Selected:
         return tuple(
             one for one in self.selections if (one.method, one.strategy) == (method, strategy)
         )
+
+
+def why_unusable(trial: TrialHistory) -> str | None:
+    """Why a trial takes no part in any selection, or None if it does."""
+    if trial.damaged:
+        # Names alone: the place of a run folder must not change its report.
+        names = ", ".join(PurePath(name).name for name in trial.damaged)
+        return f"damaged records: {names}"
+    if trial.end is None:
+        count = len(trial.epochs)
+        return f"unfinished: {count} snapshots recorded" if count else "not run"
+    if trial.end.status == "failed":
+        return f"failed: {trial.end.reason or 'no reason recorded'}"
+    if len(trial.epochs) == 0:
+        return "ended before its first snapshot was measured"
+    return None if trial.complete else f"ended as '{trial.end.status}'"

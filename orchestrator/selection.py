@@ -3,35 +3,49 @@
 A strategy is a snapshot selector with a hyperparameter selector. Selectors choose on the
 *selection* tasks; every number that is reported comes from the *report* tasks. Only whole
 replicates take part: a trial that is missing, failed or damaged is named, and what depends on it
-is left out. An unfinished trial's early peak can therefore never win.
+is left out. An unfinished trial's early peak can therefore never win. Trials of class folds serve
+cross-validated strategies alone: where one of them is missing, those are left out and the others
+stay. What is reported is always the full trial, at the epoch that the snapshot selector chose.
 
 Source: "Two Sides of Meta-Learning Evaluation", section 5.1 and appendix F.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
+from typing import TypeVar
 
 import numpy as np
 
+from fsl_sweep.orchestrator.cross_validation import FoldTrials
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.history import Candidate, History
+from fsl_sweep.orchestrator.fronts import fronts_of
+from fsl_sweep.orchestrator.history import History
 from fsl_sweep.orchestrator.records import MEASURES, Measure, TrialHistory
-from fsl_sweep.orchestrator.selected import LeftOut, Selected, Selection, Strategy
+from fsl_sweep.orchestrator.replicates import candidates_of, replicates_of, with_folds
+from fsl_sweep.orchestrator.selected import (
+    Front,
+    LeftOut,
+    Selected,
+    Selection,
+    Strategy,
+    why_unusable,
+)
 from fsl_sweep.orchestrator.selectors import (
+    FrontSelector,
     HyperparameterSelector,
     SnapshotSelector,
-    apply,
     hyperparameter_selector,
     snapshot_selector,
 )
-from fsl_sweep.orchestrator.selectors.base import is_oracle
+from fsl_sweep.orchestrator.selectors.base import apply_counted, is_cross_validated, is_oracle
 from fsl_sweep.orchestrator.selectors.hyperparameter.oracle import OracleConfiguration
 from fsl_sweep.orchestrator.selectors.snapshot.oracle import OracleSnapshot
 from fsl_sweep.orchestrator.statistics import mean_interval
 
 __all__ = ["LeftOut", "Selected", "Selection", "Strategy", "select", "why_unusable"]
+
+
+S = TypeVar("S", SnapshotSelector, HyperparameterSelector)
 
 
 @dataclass(frozen=True)
@@ -50,8 +64,7 @@ def select(
     """Run every pair of selectors on every method and seed.
 
     Args:
-        histories: one for each planned trial, in plan order, recorded or not. Trials of a class
-            fold serve cross-validation alone and are passed over.
+        histories: one for each planned trial, in plan order, recorded or not.
         snapshot: names of snapshot selectors, such as ``val`` or ``mixture(0.5)``.
         hyperparameter: names of hyperparameter selectors.
 
@@ -60,48 +73,31 @@ def select(
         SealedMeasurement: a selector read what it did not declare.
     """
     first = [(name, snapshot_selector(name)) for name in snapshot]
-    second = [(name, hyperparameter_selector(name)) for name in hyperparameter]
-    strategies = tuple(
-        Strategy(s, h, is_oracle(one) or is_oracle(two)) for s, one in first for h, two in second
-    )
-    replicates = _replicates(histories)
+    named = [(name, hyperparameter_selector(name)) for name in hyperparameter]
+    second = [(name, one) for name, one in named if isinstance(one, HyperparameterSelector)]
+    keepers = [(name, one) for name, one in named if isinstance(one, FrontSelector)]
+    strategies = tuple(_strategy(one, two) for one in first for two in second)
+    planned = list(histories)
+    replicates, folds = replicates_of(planned), FoldTrials(planned)
+    cross_validated = any(is_cross_validated(one) for _, one in [*first, *named])
     selections: list[Selection] = []
+    fronts: list[Front] = []
     left_out: list[LeftOut] = []
     for trials in replicates.values():
         missing = [gap for trial in trials if (gap := _gap(trial)) is not None]
-        left_out += missing
+        torn = [gap for trial in trials for gap in folds.gaps(trial)] if cross_validated else []
+        left_out += missing + torn
         if not missing:
-            picks, failed = _choose(trials, first, second)
+            whole = [folds.of(trial) if cross_validated else () for trial in trials]
+            usable = _usable(first, bool(torn)), _usable(second, bool(torn))
+            picks, failed = _choose(trials, whole, *usable)
             measured, unmeasured = _measure(picks, _reference(trials))
-            left_out += failed + unmeasured
+            kept, not_kept = fronts_of(trials, whole, usable[0], keepers)
+            left_out += failed + unmeasured + not_kept
             selections += measured
+            fronts += kept
     methods = tuple(dict.fromkeys(method for method, _ in replicates))
-    return Selected(methods, strategies, tuple(selections), tuple(left_out))
-
-
-def why_unusable(trial: TrialHistory) -> str | None:
-    """Why a trial takes no part in any selection, or None if it does."""
-    if trial.damaged:
-        # Names alone: the place of a run folder must not change its report.
-        names = ", ".join(PurePath(name).name for name in trial.damaged)
-        return f"damaged records: {names}"
-    if trial.end is None:
-        count = len(trial.epochs)
-        return f"unfinished: {count} snapshots recorded" if count else "not run"
-    if trial.end.status == "failed":
-        return f"failed: {trial.end.reason or 'no reason recorded'}"
-    if len(trial.epochs) == 0:
-        return "ended before its first snapshot was measured"
-    return None if trial.complete else f"ended as '{trial.end.status}'"
-
-
-def _replicates(histories: Iterable[TrialHistory]) -> dict[tuple[str, int], list[TrialHistory]]:
-    groups: dict[tuple[str, int], list[TrialHistory]] = defaultdict(list)
-    for trial in histories:
-        if trial.fold is None:
-            groups[trial.method, trial.seed].append(trial)
-    order = list(dict.fromkeys(method for method, _ in groups))
-    return dict(sorted(groups.items(), key=lambda item: (order.index(item[0][0]), item[0][1])))
+    return Selected(methods, strategies, tuple(selections), tuple(left_out), tuple(fronts))
 
 
 def _gap(trial: TrialHistory) -> LeftOut | None:
@@ -111,54 +107,69 @@ def _gap(trial: TrialHistory) -> LeftOut | None:
     return LeftOut(trial.method, trial.seed, reason, trial.trial, trial.hyperparameters)
 
 
+def _usable(selectors: Sequence[tuple[str, S]], torn: bool) -> Sequence[tuple[str, S]]:
+    """The selectors that can be asked where folds are missing (``torn``) or not."""
+    return [(name, one) for name, one in selectors if not torn or not is_cross_validated(one)]
+
+
+def _strategy(
+    first: tuple[str, SnapshotSelector], second: tuple[str, HyperparameterSelector]
+) -> Strategy:
+    (name, one), (other_name, other) = first, second
+    oracle = is_oracle(one) or is_oracle(other)
+    return Strategy(name, other_name, oracle, is_cross_validated(one) or is_cross_validated(other))
+
+
 def _choose(
     trials: Sequence[TrialHistory],
+    folds: Sequence[Sequence[TrialHistory]],
     first: Sequence[tuple[str, SnapshotSelector]],
     second: Sequence[tuple[str, HyperparameterSelector]],
 ) -> tuple[list[_Pick], list[LeftOut]]:
     method, seed = trials[0].method, trials[0].seed
-    histories = [History.from_trial(trial) for trial in trials]
+    histories = [History.from_trial(t, f) for t, f in zip(trials, folds, strict=True)]
     picks: list[_Pick] = []
     failed: list[LeftOut] = []
     for name, selector in first:
         try:
-            candidates = _candidates(trials, histories, selector)
+            candidates = candidates_of(trials, histories, selector)
         except SelectionError as failure:
             failed.append(LeftOut(method, seed, str(failure), snapshot_selector=name))
             continue
         for other_name, other in second:
             try:
-                chosen = apply(other, candidates)
+                given = (
+                    with_folds(candidates, selector) if is_cross_validated(other) else candidates
+                )
+                chosen, seen = apply_counted(other, given)
             except SelectionError as failure:
                 failed.append(LeftOut(method, seed, str(failure), None, None, name, other_name))
                 continue
-            trial = trials[next(i for i, c in enumerate(candidates) if c is chosen)]
-            strategy = Strategy(name, other_name, is_oracle(selector) or is_oracle(other))
-            spent = _novel_evaluations(selector, other, trials)
+            trial = trials[next(i for i, c in enumerate(given) if c is chosen)]
+            strategy = _strategy((name, selector), (other_name, other))
+            spent = _novel_evaluations(selector, other, seen, trials, folds)
             picks.append(_Pick(trial, chosen.epoch, strategy, spent))
     return picks, failed
 
 
-def _candidates(
-    trials: Sequence[TrialHistory], histories: Sequence[History], selector: SnapshotSelector
-) -> list[Candidate]:
-    return [
-        Candidate(trial.trial, trial.hyperparameters, apply(selector, history), history)
-        for trial, history in zip(trials, histories, strict=True)
-    ]
-
-
 def _novel_evaluations(
-    selector: SnapshotSelector, other: HyperparameterSelector, trials: Sequence[TrialHistory]
+    selector: SnapshotSelector,
+    other: HyperparameterSelector,
+    seen: int,
+    trials: Sequence[TrialHistory],
+    folds: Sequence[Sequence[TrialHistory]],
 ) -> int:
+    """``seen`` by the hyperparameter selector, unless the other has looked at them all before."""
     if is_oracle(selector):
-        return sum(len(trial.epochs) for trial in trials)
-    return len(trials) if is_oracle(other) else 0
+        looked_at = [*trials, *(f for some in folds for f in some if is_cross_validated(other))]
+        return sum(len(trial.epochs) for trial in looked_at)
+    return seen
 
 
 def _reference(trials: Sequence[TrialHistory]) -> float:
     """NovelGen on the report tasks of what oracle / oracle chooses; NaN where it cannot."""
-    picks, _ = _choose(trials, [("", OracleSnapshot())], [("", OracleConfiguration())])
+    oracles = [("", OracleSnapshot())], [("", OracleConfiguration())]
+    picks, _ = _choose(trials, [()] * len(trials), *oracles)
     if not picks:
         return float("nan")
     (pick,) = picks
@@ -217,4 +228,5 @@ def _selection(
         regret=reference - intervals["novel"].mean,
         novel_evaluations=pick.novel_evaluations,
         novel_tasks=tasks[trial.trial, pick.epoch, "novel"],
+        base_tasks=tasks[trial.trial, pick.epoch, "base"],
     )

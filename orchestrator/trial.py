@@ -12,6 +12,7 @@ import torch
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.learners.base import GradientLearner, ProgramLearner
 from fsl_sweep.learners.building import build_learner
+from fsl_sweep.orchestrator.class_fold import benchmark_of
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.errors import TrialFailure
 from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
@@ -28,8 +29,11 @@ class Trial:
     Args:
         spec: what to train and how to measure it.
         storage: where records, snapshots and the state to resume from go.
-        benchmark: the opened benchmark that ``spec`` names.
+        benchmark: the opened benchmark that ``spec`` names; a fold trial takes its part of it.
         device: where to compute; a GPU where there is one.
+
+    Raises:
+        BadData: the benchmark cannot be divided into the class folds of ``spec``.
     """
 
     def __init__(
@@ -39,7 +43,8 @@ class Trial:
         benchmark: Benchmark,
         device: torch.device | None = None,
     ) -> None:
-        self.spec, self.storage, self.benchmark = spec, storage, benchmark
+        self.spec, self.storage = spec, storage
+        self.benchmark = benchmark_of(spec.fold, benchmark)
         self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
     def run(self) -> Iterator[EpochRecord]:

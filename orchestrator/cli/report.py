@@ -3,7 +3,7 @@
 import enum
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -32,12 +32,23 @@ def report(
     last: Annotated[
         int | None, typer.Option(min=2, help="Rank-correlate the last K snapshots as well.")
     ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Compare methods by mixture(w) of BaseGen and NovelGen too.")
+    ] = None,
+    bootstrap: Annotated[
+        int | None,
+        typer.Option(min=0, help="Resamples that repeat the selection; 0 for none. [small runs]"),
+    ] = None,
+    classes: Annotated[
+        bool, typer.Option("--classes", help="Resample classes in place of tasks.")
+    ] = False,
 ) -> int:
     """Compare methods and selection strategies.
 
     From the records alone: torch and Ray are not needed.
     """
-    complete = show(run, form, output, snapshot, hyperparameter, last)
+    resampling = {"metric": metric, "bootstrap": bootstrap, "classes": classes}
+    complete = show(run, form, output, snapshot, hyperparameter, last, **resampling)
     return 0 if complete else 1
 
 
@@ -48,14 +59,18 @@ def show(
     snapshot: list[str] | None = None,
     hyperparameter: list[str] | None = None,
     last: int | None = None,
+    **options: Any,
 ) -> bool:
-    """Print or write a run's report; give whether every planned trial is done."""
+    """Print or write a run's report; give whether every planned trial is done.
+
+    ``options`` are further arguments of ``Run.report``.
+    """
     from fsl_sweep.orchestrator.errors import RunFolderError
     from fsl_sweep.orchestrator.report import to_json, to_text
     from fsl_sweep.orchestrator.report.terminal import show as show_on_terminal
     from fsl_sweep.orchestrator.run import load_run
 
-    content = load_run(folder).report(snapshot, hyperparameter, last=last)
+    content = load_run(folder).report(snapshot, hyperparameter, last=last, **options)
     if output is not None:
         text = to_json(content) if form is Format.JSON else to_text(content)
         try:

@@ -13,6 +13,7 @@ from rich.console import Console
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.episodes import VaryingShape
 from fsl_sweep.datasets.opening import open_benchmark
+from fsl_sweep.orchestrator.class_fold import benchmark_of
 from fsl_sweep.orchestrator.config import EpisodicTraining, TrialSpec
 from fsl_sweep.orchestrator.environment import environment
 from fsl_sweep.orchestrator.errors import (
@@ -25,15 +26,18 @@ from fsl_sweep.orchestrator.errors import (
 )
 from fsl_sweep.orchestrator.evaluation import CommonTasks
 from fsl_sweep.orchestrator.events import SweepListener
+from fsl_sweep.orchestrator.feasibility import check_feasible
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.lock import run_lock
 from fsl_sweep.orchestrator.plan import Plan
 from fsl_sweep.orchestrator.progress import LiveProgress, PlainProgress, trial_label
 from fsl_sweep.orchestrator.records import TrialEnd
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.resolve import check_feasible, plan_sweep
+from fsl_sweep.orchestrator.reported_metric import base_weight
+from fsl_sweep.orchestrator.resolve import plan_sweep
 from fsl_sweep.orchestrator.run import load_run
-from fsl_sweep.orchestrator.selectors import HYPERPARAMETER_SELECTORS, SNAPSHOT_SELECTORS
+from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
+from fsl_sweep.orchestrator.selectors.base import is_cross_validated
 from fsl_sweep.orchestrator.sweepfile import SweepFile, load_sweep
 from fsl_sweep.orchestrator.tensorboard import LiveView, rebuild
 from fsl_sweep.orchestrator.ways import episode_shape
@@ -70,18 +74,31 @@ def prepare(
         if method not in config.methods:
             problem = f"unknown method '{method}'; {did_you_mean(method, config.methods)}"
             raise ConfigError(sweep.where, "--only", problem)
-    for kind, catalogue, names in (
-        ("snapshot", SNAPSHOT_SELECTORS, config.selectors.snapshot),
-        ("hyperparameter", HYPERPARAMETER_SELECTORS, config.selectors.hyperparameter),
-    ):
-        for number, name in enumerate(names):
-            try:
-                catalogue.find(name)
-            except UnknownName as failure:
-                path = f"selectors.{kind}.{number}"
-                raise ConfigError(sweep.where, path, str(failure)) from None
+    _check_selectors(sweep)
     ledger = Ledger(output or Path("runs") / config.name)
     return Prepared(sweep, plan, ledger, tuple(only))
+
+
+def _check_selectors(sweep: SweepFile) -> None:
+    """Whether every selector of the file can be had, and has what it reads."""
+    config = sweep.config
+    for kind, build, names in (
+        ("snapshot", snapshot_selector, config.selectors.snapshot),
+        ("hyperparameter", hyperparameter_selector, config.selectors.hyperparameter),
+    ):
+        for number, name in enumerate(names):
+            path = f"selectors.{kind}.{number}"
+            try:
+                selector = build(name)
+            except (UnknownName, ConfigError) as failure:
+                raise ConfigError(sweep.where, path, str(failure)) from None
+            if is_cross_validated(selector) and config.cross_validation is None:
+                problem = f"'{name}' needs class folds; add `cross_validation: {{folds: 4}}`"
+                raise ConfigError(sweep.where, path, problem)
+    try:
+        base_weight(config.selectors.metric)
+    except (UnknownName, ConfigError) as failure:
+        raise ConfigError(sweep.where, "selectors.metric", str(failure)) from None
 
 
 def show_plan(prepared: Prepared) -> int:
@@ -95,15 +112,17 @@ def show_plan(prepared: Prepared) -> int:
     prepared.ledger.check_plan(plan)
     pending = prepared.ledger.pending(plan)
     steps = sum(spec.epochs * spec.batches for spec in pending.values())
-    console.print(f"{plan.name}: {len(plan.specs)} trials of {len(plan.methods)} methods")
+    in_folds = {key: spec for key, spec in pending.items() if spec.fold is not None}
+    console.print(f"{plan.name}: {plan.counted} of {len(plan.methods)} methods")
     console.print(f"run folder: {prepared.ledger.path}")
     for number, trial in enumerate(plan.trials):
-        label = trial_label(trial.method, trial.hyperparameters, trial.spec.seed)
+        label = trial_label(trial.method, trial.hyperparameters, trial.spec.seed, trial.fold)
         state = "to run" if trial.id in pending else "done"
         console.print(f"  {number:4d}  {trial.id}  {state:6}  {label}")
     done = len(plan.specs) - len(pending)
     console.print(f"done already: {done}; to run: {len(pending)}")
-    console.print(f"to train: {steps:,} gradient steps{_over_images(pending)}")
+    share = f", {_share(in_folds, pending):.0%} of them in class folds" if in_folds else ""
+    console.print(f"to train: {steps:,} gradient steps{_over_images(pending)}{share}")
     seconds = _expected_seconds(prepared, pending)
     if seconds is not None:
         expected = wording.duration(seconds)
@@ -143,6 +162,12 @@ def _over_images(pending: dict[str, TrialSpec]) -> str:
             return ""
         images += spec.epochs * spec.batches * each
     return f" over {images:,} images"
+
+
+def _share(some: dict[str, TrialSpec], pending: dict[str, TrialSpec]) -> float:
+    """The part of the gradient steps that some of the trials take."""
+    steps = [sum(spec.epochs * spec.batches for spec in part.values()) for part in (some, pending)]
+    return steps[0] / steps[1]
 
 
 def execute(prepared: Prepared, address: str | None, progress: bool) -> int:
@@ -220,7 +245,9 @@ def execute_one(prepared: Prepared, index: int) -> TrialEnd:
                 for record in Trial(planned.spec, storage, benchmark).run():
                     lines.measured(planned.id, record)
         end = storage.history(planned).end or TrialEnd("failed", "its records are damaged")
-        label = trial_label(planned.method, planned.hyperparameters, planned.spec.seed)
+        label = trial_label(
+            planned.method, planned.hyperparameters, planned.spec.seed, planned.fold
+        )
         print(f"{label}: {end.status}{': ' + end.reason if end.reason else ''}")
         return end
 
@@ -237,7 +264,9 @@ def _recording(prepared: Prepared, benchmark: Benchmark, keep_plan: bool = False
             ledger.check_plan(plan)
         else:
             ledger.write_plan(plan, prepared.sweep.text)
-            _write_tasks(prepared, benchmark)
+            _write_tasks(prepared, benchmark, "")
+            for fold in plan.folds:
+                _write_tasks(prepared, benchmark_of(fold, benchmark), f"fold-{fold.index}-")
         yield plan
 
 
@@ -250,7 +279,7 @@ def _trials_of(plan: Plan, methods: tuple[str, ...]) -> set[str]:
     return {trial.id for trial in plan.trials if trial.method in methods}
 
 
-def _write_tasks(prepared: Prepared, benchmark: Benchmark) -> None:
+def _write_tasks(prepared: Prepared, benchmark: Benchmark, prefix: str) -> None:
     config = prepared.sweep.config
     drawn = CommonTasks.draw(benchmark, config.episode, config.evaluation)
     for (measure, task_set), episodes in drawn.episodes.items():
@@ -260,7 +289,7 @@ def _write_tasks(prepared: Prepared, benchmark: Benchmark) -> None:
             "episode": config.episode.model_dump(mode="json"),
             "classes": episodes.classes.tolist(),
         }
-        name = f"tasks/{measure}-{task_set}.json"
+        name = f"tasks/{prefix}{measure}-{task_set}.json"
         if _read_json(prepared.ledger, name) != content:
             prepared.ledger.write_note(name, content)
 

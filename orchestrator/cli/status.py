@@ -23,7 +23,7 @@ def status(run: RunFolder) -> int:
     counts: Counter[str] = Counter()
     lines: list[str] = []
     for history in {h.trial: h for h in ledger.histories(plan)}.values():
-        label = trial_label(history.method, history.hyperparameters, history.seed)
+        label = trial_label(history.method, history.hyperparameters, history.seed, history.fold)
         begun = len(history.epochs) > 0
         state = history.end.status if history.end else "begun" if begun else "not begun"
         counts[state] += 1
@@ -33,7 +33,7 @@ def status(run: RunFolder) -> int:
             lines.append(f"  {history.trial}  {label}: {history.epochs[-1]} epochs recorded")
         lines += [f"  {history.trial}  {label}: damaged, {name}" for name in history.damaged]
     holder = holder_of(run)
-    print(f"{plan.name}: {len(plan.specs)} trials planned")
+    print(f"{plan.name}: {plan.counted} planned")
     print(", ".join(f"{number} {state}" for state, number in sorted(counts.items())))
     print(f"running now: {holder}" if holder else "no run is active")
     print("\n".join(lines), end="\n" if lines else "")

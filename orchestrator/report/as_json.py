@@ -4,12 +4,23 @@ Wall-clock times, hosts and dates are left out on purpose.
 """
 
 import json
-import math
+from collections.abc import Mapping
 from typing import Any
 
 from fsl_sweep.orchestrator.report.content import Problem, Report
+from fsl_sweep.orchestrator.report.uncertainty_json import (
+    bootstrap,
+    budget,
+    by_cell,
+    front,
+    interval,
+    mixed,
+    number,
+    stability,
+    strategy_names,
+)
+from fsl_sweep.orchestrator.resampled import ResampledCell
 from fsl_sweep.orchestrator.selection import LeftOut, Selection, Strategy
-from fsl_sweep.orchestrator.statistics import Interval
 from fsl_sweep.orchestrator.summary import MethodComparison, Summary, TrialRankCorrelation
 
 
@@ -24,13 +35,18 @@ def to_json(report: Report) -> str:
 
 def to_plain(report: Report) -> dict[str, Any]:
     """The same as plain data."""
+    resampled = by_cell(report.resampled)
     return {
         "run": _run(report),
         "selections": [_selection(one) for one in report.selected.selections],
-        "summary": [_summary(one) for one in report.summaries],
+        "summary": [_summary(one, resampled) for one in report.summaries],
         "rank_correlation": [_rank_correlation(one) for one in report.rank_correlations],
         "comparisons": [_comparison(one) for one in report.comparisons],
         "cautions": list(report.cautions),
+        "stability": [stability(one) for one in report.stability],
+        "fronts": [front(one) for one in report.selected.fronts],
+        "budget_curve": [budget(one) for one in report.budget_curve],
+        "mixture": mixed(report.mixed),
     }
 
 
@@ -52,7 +68,8 @@ def _run(report: Report) -> dict[str, Any]:
         "selectors": {kind: list(map(dict, one)) for kind, one in report.selectors.items()},
         "parts": dict(info.parts),
         "rankings": [
-            {**_strategy(one.strategy), "methods": list(one.methods)} for one in report.rankings
+            {**strategy_names(one.strategy), "methods": list(one.methods)}
+            for one in report.rankings
         ],
         "ranking_survives": report.ranking_survives,
     }
@@ -73,6 +90,7 @@ def _left_out(one: LeftOut) -> dict[str, Any]:
     return {
         "method": one.method,
         "seed": one.seed,
+        "fold": one.fold,
         "trial": one.trial,
         "hyperparameters": None if one.hyperparameters is None else dict(one.hyperparameters),
         "snapshot_selector": one.snapshot_selector,
@@ -85,29 +103,32 @@ def _selection(one: Selection) -> dict[str, Any]:
     return {
         "method": one.method,
         "seed": one.seed,
-        **_strategy(one.strategy),
+        **strategy_names(one.strategy),
         "trial": one.trial,
         "configuration": one.configuration,
         "hyperparameters": dict(one.hyperparameters),
         "epoch": one.epoch,
-        "base": _interval(one.base),
-        "val": _interval(one.val),
-        "novel": _interval(one.novel),
-        "regret": _number(one.regret),
+        "base": interval(one.base),
+        "val": interval(one.val),
+        "novel": interval(one.novel),
+        "regret": number(one.regret),
         "novel_evaluations": one.novel_evaluations,
     }
 
 
-def _summary(one: Summary) -> dict[str, Any]:
+def _summary(
+    one: Summary, resampled: Mapping[tuple[str, Strategy], ResampledCell]
+) -> dict[str, Any]:
     return {
         "method": one.method,
-        **_strategy(one.strategy),
+        **strategy_names(one.strategy),
         "oracle": one.strategy.oracle,
-        "base": _interval(one.base),
-        "val": _interval(one.val),
-        "novel": _interval(one.novel),
-        "novel_tasks": _interval(one.novel_tasks),
-        "regret": _interval(one.regret),
+        "base": interval(one.base),
+        "val": interval(one.val),
+        "novel": interval(one.novel),
+        "novel_tasks": interval(one.novel_tasks),
+        "novel_selection": bootstrap(resampled.get((one.method, one.strategy))),
+        "regret": interval(one.regret),
         "novel_evaluations": one.novel_evaluations,
         "caution": one.novel.caution,
     }
@@ -119,7 +140,7 @@ def _rank_correlation(one: TrialRankCorrelation) -> dict[str, Any]:
         "trial": one.trial,
         "seed": one.seed,
         "measure": one.measure,
-        "tau": _number(one.result.tau),
+        "tau": number(one.result.tau),
         "n": one.result.n,
         "last": one.result.last,
         "caution": one.result.caution,
@@ -128,36 +149,14 @@ def _rank_correlation(one: TrialRankCorrelation) -> dict[str, Any]:
 
 def _comparison(one: MethodComparison) -> dict[str, Any]:
     return {
-        **_strategy(one.strategy),
+        **strategy_names(one.strategy),
         "a": one.a,
         "b": one.b,
         "verdict": one.result.verdict,
-        "effect": _interval(one.result.effect),
-        "p_value": _number(one.result.p_value),
-        "p_adjusted": _number(one.result.p_adjusted),
+        "effect": interval(one.result.effect),
+        "p_value": number(one.result.p_value),
+        "p_adjusted": number(one.result.p_adjusted),
         "rope": one.result.rope,
         "order_survives": one.survives,
         "caution": one.result.caution,
     }
-
-
-def _strategy(strategy: Strategy) -> dict[str, str]:
-    return {
-        "snapshot_selector": strategy.snapshot,
-        "hyperparameter_selector": strategy.hyperparameter,
-    }
-
-
-def _interval(one: Interval | None) -> dict[str, Any] | None:
-    if one is None:
-        return None
-    return {
-        "mean": _number(one.mean),
-        "low": _number(one.low),
-        "high": _number(one.high),
-        "n": one.n,
-    }
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None

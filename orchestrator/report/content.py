@@ -4,12 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fsl_sweep.orchestrator.budget_curve import BudgetPoint, regret_by_budget
 from fsl_sweep.orchestrator.records import TrialHistory
 from fsl_sweep.orchestrator.report.cautions import cautions_of
 from fsl_sweep.orchestrator.report.curves import Curve, curves_of
+from fsl_sweep.orchestrator.reported_metric import MixedTable, base_weight, mix
+from fsl_sweep.orchestrator.resampled import ClassLists, ResampledCell, resample
 from fsl_sweep.orchestrator.selection import LeftOut, Selected, select, why_unusable
-from fsl_sweep.orchestrator.selectors import HYPERPARAMETER_SELECTORS, SNAPSHOT_SELECTORS
+from fsl_sweep.orchestrator.selectors import (
+    HYPERPARAMETER_SELECTORS,
+    SNAPSHOT_SELECTORS,
+    hyperparameter_selector,
+)
 from fsl_sweep.orchestrator.selectors.catalogue import parse
+from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import BudgetedOracle
+from fsl_sweep.orchestrator.stability import Stability, stability_of
 from fsl_sweep.orchestrator.summary import (
     MethodComparison,
     Ranking,
@@ -20,6 +29,10 @@ from fsl_sweep.orchestrator.summary import (
     rank_methods,
     summarise,
 )
+
+RESAMPLES = 1000
+QUICKLY_RESAMPLED = 3000
+"""Snapshots of all trials together whose tasks are resampled without being asked."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,7 @@ class RunInfo:
         parts: name, source and version of each learner, backbone and benchmark in use.
         versions: versions of packages that the run was made with.
         cautions: what the plan warns of.
+        metric: what methods are compared by beside NovelGen: ``novel``, or ``mixture(w)``.
     """
 
     name: str
@@ -44,6 +58,7 @@ class RunInfo:
     parts: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str | None] = field(default_factory=dict)
     cautions: tuple[str, ...] = ()
+    metric: str = "novel"
 
 
 @dataclass(frozen=True)
@@ -103,6 +118,11 @@ class Report:
         cautions: what to know before believing the numbers.
         cost: what the run took.
         selectors: name, source and version of each selector in use.
+        resampled: the cells of the table with the selection repeated on resampled tasks and
+            seeds; empty where that was not done.
+        stability: what each strategy's ranking of methods survives.
+        budget_curve: regret against novel evaluations, where a strategy has a budget.
+        mixed: the table by a mixture of BaseGen and NovelGen, where that was asked for.
     """
 
     info: RunInfo
@@ -117,6 +137,10 @@ class Report:
     cautions: tuple[str, ...]
     cost: Cost
     selectors: Mapping[str, Sequence[Mapping[str, str]]]
+    resampled: tuple[ResampledCell, ...] = ()
+    stability: tuple[Stability, ...] = ()
+    budget_curve: tuple[BudgetPoint, ...] = ()
+    mixed: MixedTable | None = None
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
@@ -136,6 +160,8 @@ def build(
     last: int | None = None,
     rope: float = 0.0,
     curves: int = 12,
+    bootstrap: int | None = None,
+    classes: ClassLists | None = None,
 ) -> Report:
     """The report of a run.
 
@@ -145,16 +171,24 @@ def build(
         last: add rank correlations over this many last snapshots.
         rope: difference in accuracy up to which two methods count as equivalent.
         curves: at most so many learning curves.
+        bootstrap: resamples for intervals that include the selection, which read every task of
+            every trial; 0 for none. By default 1,000 where the trials have up to 3,000 snapshots
+            together, which takes a few seconds, and none beyond.
+        classes: class tuples of the common tasks, to resample classes in place of tasks.
 
     Raises:
         UnknownName, PluginError, ConfigError: a selector cannot be had.
         SealedMeasurement: a selector read what it did not declare.
+        ValueError: there are too few resamples, or class tuples cannot be resampled.
     """
+    weight = base_weight(info.metric)
     selected = select(histories, info.snapshot, info.hyperparameter)
     summaries = summarise(selected)
     comparisons, rankings = compare_methods(summaries, rope), rank_methods(summaries)
     completeness = completeness_of(histories)
     shown, total = curves_of(histories, info.snapshot, curves)
+    count = _resamples(histories) if bootstrap is None else bootstrap
+    resampled = resample(histories, selected, resamples=count, classes=classes) if count else ()
     return Report(
         info=info,
         completeness=completeness,
@@ -170,6 +204,10 @@ def build(
         ),
         cost=_cost(histories),
         selectors=_provenance(info),
+        resampled=resampled,
+        stability=stability_of(summaries, resampled),
+        budget_curve=_budget_curve(info, histories, selected),
+        mixed=None if weight is None else mix(summaries, weight),
     )
 
 
@@ -193,6 +231,21 @@ def completeness_of(histories: Sequence[TrialHistory]) -> Completeness:
         budget=ended.count("budget"),
         problems=problems,
     )
+
+
+def _resamples(histories: Sequence[TrialHistory]) -> int:
+    """How many resamples a report makes by itself."""
+    snapshots = sum(len(trial.epochs) for trial in histories if why_unusable(trial) is None)
+    return RESAMPLES if snapshots <= QUICKLY_RESAMPLED else 0
+
+
+def _budget_curve(
+    info: RunInfo, histories: Sequence[TrialHistory], selected: Selected
+) -> tuple[BudgetPoint, ...]:
+    """The curve of each allocation that a strategy uses."""
+    found = [hyperparameter_selector(name) for name in info.hyperparameter]
+    used = {one.allocation: None for one in found if isinstance(one, BudgetedOracle)}
+    return regret_by_budget(histories, selected, info.snapshot, tuple(used)) if used else ()
 
 
 def _cost(histories: Sequence[TrialHistory]) -> Cost:

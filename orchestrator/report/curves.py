@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fsl_sweep.orchestrator.cross_validation import FoldTrials
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.history import History
 from fsl_sweep.orchestrator.records import MEASURES, TrialHistory
@@ -49,11 +50,16 @@ def curves_of(
     kept = {id(trial) for trial in in_turn[:limit]}
     ordered = [trial for queue in queues for trial in queue if id(trial) in kept]
     built = {name: snapshot_selector(name) for name in selectors}
-    return tuple(_curve(trial, built) for trial in ordered), len(whole)
+    folds = FoldTrials(histories)
+    return tuple(_curve(trial, folds.of(trial), built) for trial in ordered), len(whole)
 
 
-def _curve(trial: TrialHistory, selectors: Mapping[str, SnapshotSelector]) -> Curve:
-    history = History.from_trial(trial)
+def _curve(
+    trial: TrialHistory,
+    folds: Sequence[TrialHistory],
+    selectors: Mapping[str, SnapshotSelector],
+) -> Curve:
+    history = History.from_trial(trial, folds)
     picks: dict[str, int] = {}
     for name, selector in selectors.items():
         try:

@@ -8,60 +8,98 @@ from rich.text import Text
 
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.groups import ORACLE, names, one_line, same_choices
 from fsl_sweep.orchestrator.statistics import Comparison
 from fsl_sweep.orchestrator.summary import MethodComparison, Summary
 
 WIDE = 110
 """From this many columns on, the table of strategies has room for what was chosen."""
 
-ORACLE = "*"
+GIVE_WAY = ("ValGen", "BaseGen", "select", "tasks", "evals", "regret")
 COLOURS = {"better": "green", "worse": "red", "equivalent": "cyan", "undecided": "dim"}
 
 
-def strategies(summaries: Sequence[Summary], wide: bool) -> Table:
-    """One method under every strategy; oracle rows are dim and starred."""
+def strategies(report: Report, method: str, width: int) -> Table:
+    """One method under every strategy; oracle rows are dim and starred.
+
+    Strategies that chose alike share a row.
+    """
+    own = [one for one in report.summaries if one.method == method]
+    best = max((s.novel.mean for s in own if not s.strategy.oracle), default=None)
+    groups = same_choices(own)
+    longest = max(len(one.strategy.hyperparameter) for one in own) + len(ORACLE)
+    lines = [names(group, max(longest, 16 if width >= WIDE else 10)) for group in groups]
+    columns = [_numbers(report, group[0]) for group in groups]
+    shown = _that_fit(lines, columns, width)
     table = plain_table()
-    best = max((s.novel.mean for s in summaries if not s.strategy.oracle), default=None)
     table.add_column("snapshot", no_wrap=True)
     table.add_column("config", no_wrap=True)
-    for name in ("NovelGen", "seeds", "tasks", "BaseGen", "ValGen", "regret", "evals"):
+    for name in shown:
         table.add_column(name, justify="right", no_wrap=True)
-    if wide:
+    if width >= WIDE:
         table.add_column("chosen (epoch of each seed)", overflow="fold")
-    for summary in summaries:
-        row = [
-            summary.strategy.snapshot,
-            summary.strategy.hyperparameter + (ORACLE if summary.strategy.oracle else ""),
-            wording.percent(summary.novel.mean),
-            wording.half_width(summary.novel),
-            wording.half_width(summary.novel_tasks),
-            wording.percent(summary.base.mean),
-            wording.percent(summary.val.mean),
-            "-" if summary.regret is None else wording.percent(summary.regret.mean),
-            str(summary.novel_evaluations),
-        ]
-        row += [wording.choices(summary.choices)] if wide else []
-        style = "dim" if summary.strategy.oracle else ""
-        table.add_row(*row, style="bold" if summary.novel.mean == best and not style else style)
+    for group, (first, second), numbers in zip(groups, lines, columns, strict=True):
+        row = ["\n".join(first), "\n".join(second), *(numbers[name] for name in shown)]
+        row += [wording.choices(group[0].choices)] if width >= WIDE else []
+        style = "dim" if group[0].strategy.oracle else ""
+        bold = group[0].novel.mean == best and not style
+        table.add_row(*row, style="bold" if bold else style)
     return table
+
+
+def _that_fit(
+    lines: Sequence[tuple[list[str], list[str]]], columns: Sequence[dict[str, str]], width: int
+) -> list[str]:
+    """The columns that there is room for: the least needed give way."""
+    gap = 2
+    names_take = [max(len(text) for line in lines for text in line[i]) + gap for i in (0, 1)]
+    room = width + gap - max(names_take[0], 10) - names_take[1]
+    shown = list(columns[0])
+    for name in GIVE_WAY:
+        if sum(max([len(n), *(len(c[n]) for c in columns)]) + gap for n in shown) <= room:
+            break
+        shown = [other for other in shown if other != name]
+    return shown
+
+
+def _numbers(report: Report, summary: Summary) -> dict[str, str]:
+    """The cells of a row by the title of their column."""
+    of = (summary.method, summary.strategy)
+    resampled = {(one.method, one.strategy): one.result for one in report.resampled}
+    row = {
+        "NovelGen": wording.percent(summary.novel.mean),
+        "seeds": wording.half_width(summary.novel),
+        "tasks": wording.half_width(summary.novel_tasks),
+    }
+    if resampled:
+        row["select"] = wording.half_width(resampled.get(of))
+    if report.mixed is not None:
+        found = {(one.method, one.strategy): one.seeds for one in report.mixed.cells}
+        row[wording.mixture(report.mixed.base_weight)] = wording.percent(found[of].mean)
+    return row | {
+        "BaseGen": wording.percent(summary.base.mean),
+        "ValGen": wording.percent(summary.val.mean),
+        "regret": "-" if summary.regret is None else wording.percent(summary.regret.mean),
+        "evals": str(summary.novel_evaluations),
+    }
 
 
 def chosen(summaries: Sequence[Summary]) -> Table:
     """What each strategy chose, where the table of strategies has no room for it."""
     table = plain_table()
     table.add_column("method", no_wrap=True)
-    table.add_column("snapshot / config", no_wrap=True)
+    table.add_column("snapshot / config", overflow="fold")
     table.add_column("chosen (epoch of each seed)", overflow="fold")
     before = ""
-    for summary in summaries:
-        mark = ORACLE if summary.strategy.oracle else ""
+    for group in same_choices(summaries):
+        method = group[0].method
         table.add_row(
-            summary.method if summary.method != before else "",
-            f"{summary.strategy}{mark}",
-            wording.choices(summary.choices),
-            style="dim" if summary.strategy.oracle else "",
+            method if method != before else "",
+            "\n".join(one_line(group)),
+            wording.choices(group[0].choices),
+            style="dim" if group[0].strategy.oracle else "",
         )
-        before = summary.method
+        before = method
     return table
 
 

@@ -9,7 +9,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS
-from fsl_sweep.orchestrator.report import sparkline, tables, wording
+from fsl_sweep.orchestrator.report import sparkline, tables, uncertainty, wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.curves import Curve
 
@@ -43,6 +43,9 @@ def _parts(report: Report, width: int, ascii_only: bool) -> Iterable[RenderableT
         ("Learning curves", _curves(report, width, ascii_only)),
         ("Rank correlation with NovelGen (Kendall's tau-b)", _rank_correlation(report)),
         ("Comparisons of methods", _comparisons(report, width)),
+        ("Stability of conclusions", uncertainty.stability(report)),
+        ("Regret against novel evaluations", uncertainty.budgets(report)),
+        ("Fronts of BaseGen and NovelGen", uncertainty.fronts(report)),
         ("Cautions", _cautions(report)),
         ("Cost", _cost(report)),
         ("Provenance", _provenance(report)),
@@ -82,14 +85,13 @@ def _banner(report: Report) -> Iterable[RenderableType]:
 
 
 def _strategies(report: Report, width: int) -> Iterable[RenderableType]:
-    if not report.summaries:
+    if not report.summaries and report.selected.strategies:
         yield Text("No method has all of its planned trials yet, so there is nothing to compare.")
     wide = width >= tables.WIDE
     for method in report.selected.methods:
-        own = [summary for summary in report.summaries if summary.method == method]
-        if own:
+        if any(summary.method == method for summary in report.summaries):
             yield Text(f"\n{method}", "bold cyan")
-            yield tables.strategies(own, wide)
+            yield tables.strategies(report, method, width)
         elif report.summaries:
             yield Text(f"\n{method} is left out: its replicates are not all usable.", "red")
     yield from _selectors_left_out(report)
@@ -98,7 +100,9 @@ def _strategies(report: Report, width: int) -> Iterable[RenderableType]:
     seeds = max(summary.novel.n for summary in report.summaries)
     yield Text(
         f"\nPercent on the report tasks, mean over {seeds} seed{'s' if seeds > 1 else ''}. "
-        "seeds, tasks: half-widths of 95 % intervals. regret: NovelGen of oracle / oracle minus "
+        "seeds, tasks: half-widths of 95 % intervals. "
+        + (uncertainty.SELECT if report.resampled else "")
+        + "regret: NovelGen of oracle / oracle minus "
         "this. evals: snapshots whose novel scores the strategy looked at. "
         "* oracle: reads novel scores. Each seed's configuration and epoch are chosen apart.",
         "dim",
@@ -110,8 +114,10 @@ def _strategies(report: Report, width: int) -> Iterable[RenderableType]:
 
 def _selectors_left_out(report: Report) -> Iterable[RenderableType]:
     for one in report.left_out:
-        if one.snapshot_selector is not None:
-            strategy = f"{one.snapshot_selector} / {one.hyperparameter_selector or 'any'}"
+        unplanned = one.fold is not None and one.trial is None  # others stand in the banner
+        if unplanned or one.snapshot_selector is not None:
+            some = one.snapshot_selector or "cross-validated"
+            strategy = f"{some} / {one.hyperparameter_selector or 'any'}"
             yield Text(f"Left out: {one.method}, {strategy}, seed {one.seed}: {one.reason}", "red")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fsl_sweep.orchestrator.selection import Selection
-from fsl_sweep.orchestrator.statistics import Interval
+from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
 
 
 def percent(value: float) -> str:
@@ -14,11 +14,16 @@ def percent(value: float) -> str:
     return "-" if math.isnan(value) else f"{100 * value:.2f}"
 
 
-def half_width(interval: Interval | None) -> str:
+def half_width(interval: Interval | SelectionBootstrap | None) -> str:
     """Half of an interval's width in percentage points; a dash where there is none."""
     if interval is None or math.isnan(interval.low):
         return "-"
     return f"{50 * (interval.high - interval.low):.2f}"
+
+
+def mixture(base_weight: float) -> str:
+    """``0.3 B + 0.7 N``: what of BaseGen and of NovelGen."""
+    return f"{base_weight:g} B + {round(1 - base_weight, 10):g} N"
 
 
 def duration(seconds: float) -> str:

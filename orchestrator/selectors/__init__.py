@@ -2,6 +2,7 @@
 
 from fsl_sweep.orchestrator.history import Candidate, History
 from fsl_sweep.orchestrator.selectors.base import (
+    FrontSelector,
     HyperparameterSelector,
     SnapshotSelector,
     apply,
@@ -17,6 +18,7 @@ __all__ = [
     "HYPERPARAMETER_SELECTORS",
     "SNAPSHOT_SELECTORS",
     "Candidate",
+    "FrontSelector",
     "History",
     "HyperparameterSelector",
     "SnapshotSelector",

@@ -5,12 +5,14 @@ Source: "Two Sides of Meta-Learning Evaluation", section 5.1 and appendix F.1.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar, overload
 
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.history import Candidate, History, require
+from fsl_sweep.orchestrator.meter import Account
 
 
 class SnapshotSelector(ABC):
@@ -21,8 +23,8 @@ class SnapshotSelector(ABC):
 
     Attributes:
         name: how a sweep file names it.
-        needs: the measures that it reads, of {"train_loss", "base", "val", "novel"}. One that
-            needs ``novel`` is an oracle, and shown as such.
+        needs: the measures that it reads, of {"train_loss", "base", "val", "novel", "cv"}. One
+            that needs ``novel`` is an oracle, and shown as such.
     """
 
     name: ClassVar[str]
@@ -44,11 +46,15 @@ class HyperparameterSelector(ABC):
 
     Attributes:
         name: how a sweep file names it.
-        needs: the measures that it reads, of {"train_loss", "base", "val", "novel"}.
+        needs: the measures that it reads, of {"train_loss", "base", "val", "novel", "cv"}.
+        novel_budget: how many novel evaluations it may spend; None where it does not count them.
+            With a budget, novel scores are not in what it is given: each candidate has a meter in
+            their place (``candidate.novel``), which measures and counts.
     """
 
     name: ClassVar[str]
     needs: ClassVar[frozenset[str]]
+    novel_budget: int | None = None
 
     @abstractmethod
     def select(self, candidates: Sequence[Candidate]) -> Candidate:
@@ -59,38 +65,96 @@ class HyperparameterSelector(ABC):
         """
 
 
+class FrontSelector(ABC):
+    """Keeps those configurations that are worth looking at, instead of choosing one.
+
+    A front is a picture, not a strategy: no single snapshot follows from it. It is named among
+    the hyperparameter selectors, and shown apart from the strategies.
+
+    Attributes:
+        name, needs: as in ``HyperparameterSelector``.
+    """
+
+    name: ClassVar[str]
+    needs: ClassVar[frozenset[str]]
+
+    @abstractmethod
+    def select(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """Some of ``candidates``, in their order.
+
+        Raises:
+            SelectionError: there is nothing to choose from.
+        """
+
+
+AnySelector = SnapshotSelector | HyperparameterSelector | FrontSelector
+
+
 @overload
 def apply(selector: SnapshotSelector, choices: History) -> int: ...
 @overload
 def apply(selector: HyperparameterSelector, choices: Sequence[Candidate]) -> Candidate: ...
+@overload
+def apply(selector: FrontSelector, choices: Sequence[Candidate]) -> tuple[Candidate, ...]: ...
 def apply(
-    selector: SnapshotSelector | HyperparameterSelector, choices: History | Sequence[Candidate]
-) -> int | Candidate:
+    selector: AnySelector, choices: History | Sequence[Candidate]
+) -> int | Candidate | tuple[Candidate, ...]:
     """Run a selector on a sealed view of what it declares, and check its answer.
 
     Returns:
         An epoch for a snapshot selector; one of the given candidates (not its view) for a
-        hyperparameter selector.
+        hyperparameter selector; several of them for a front selector.
 
     Raises:
         SelectionError: there is nothing to choose from, a declared measure was not recorded, or
             the answer is not among the choices.
         SealedMeasurement: the selector read a measure that it did not declare.
+        BudgetSpent: it asked for more novel evaluations than its budget.
         TypeError: the selector and the choices do not belong together.
     """
     if isinstance(selector, SnapshotSelector) and isinstance(choices, History):
         return _snapshot(selector, choices)
     if isinstance(selector, HyperparameterSelector) and not isinstance(choices, History):
-        return _configuration(selector, choices)
+        return apply_counted(selector, choices)[0]
+    if isinstance(selector, FrontSelector) and not isinstance(choices, History):
+        views = _views(selector, choices, selector.needs)
+        kept = {id(one) for one in _given(selector, choices, views, selector.select(views))}
+        return tuple(one for one in choices if id(one) in kept)
     raise TypeError(
         f"{type(selector).__name__} cannot choose from {type(choices).__name__}: a snapshot "
         "selector takes a History, a hyperparameter selector a sequence of Candidates."
     )
 
 
-def is_oracle(selector: SnapshotSelector | HyperparameterSelector) -> bool:
+def apply_counted(
+    selector: HyperparameterSelector, given: Sequence[Candidate]
+) -> tuple[Candidate, int]:
+    """As ``apply``, and how many of the candidates' novel scores were looked at.
+
+    With a budget that is what its meter counted, rounded up to whole evaluations; a selector that
+    declares ``novel`` without one looks at all candidates; any other at none.
+    """
+    if selector.novel_budget is None:
+        views = _views(selector, given, selector.needs)
+        seen = len(given) if is_oracle(selector) else 0
+        return _given(selector, given, views, (selector.select(views),))[0], seen
+    account = Account(selector.name, selector.novel_budget)
+    views = _views(selector, given, selector.needs - {"novel"})
+    metered = tuple(
+        replace(view, novel=one.metered(account)) for view, one in zip(views, given, strict=True)
+    )
+    chosen = _given(selector, given, metered, (selector.select(metered),))[0]
+    return chosen, account.evaluations
+
+
+def is_oracle(selector: AnySelector) -> bool:
     """Whether the selector reads novel scores."""
     return "novel" in selector.needs
+
+
+def is_cross_validated(selector: AnySelector) -> bool:
+    """Whether the selector reads what class folds measured."""
+    return "cv" in selector.needs
 
 
 def _snapshot(selector: SnapshotSelector, history: History) -> int:
@@ -105,17 +169,32 @@ def _snapshot(selector: SnapshotSelector, history: History) -> int:
     return int(epoch)
 
 
-def _configuration(selector: HyperparameterSelector, given: Sequence[Candidate]) -> Candidate:
+def _views(
+    selector: HyperparameterSelector | FrontSelector,
+    given: Sequence[Candidate],
+    needs: frozenset[str],
+) -> tuple[Candidate, ...]:
     if not given:
         raise SelectionError(f"Selector '{selector.name}' has no candidate to choose from.")
     for candidate in given:
         require(candidate.history, selector.needs, selector.name)
-    views = [candidate.view(selector.needs, selector.name) for candidate in given]
-    chosen = selector.select(tuple(views))
-    for original, view in zip(given, views, strict=True):
-        if view is chosen:
-            return original
-    raise SelectionError(
-        f"Selector '{selector.name}' chose {chosen!r}, which is not one of the candidates. "
-        "It must return one of the objects that it was given."
-    )
+    return tuple(candidate.view(needs, selector.name) for candidate in given)
+
+
+def _given(
+    selector: HyperparameterSelector | FrontSelector,
+    given: Sequence[Candidate],
+    views: Sequence[Candidate],
+    chosen: Sequence[Candidate],
+) -> list[Candidate]:
+    """The given candidates whose views were chosen."""
+    originals = {id(view): one for one, view in zip(given, views, strict=True)}
+    for one in chosen:
+        if id(one) not in originals:
+            raise SelectionError(
+                f"Selector '{selector.name}' chose {one!r}, which is not one of the candidates. "
+                "It must return one of the objects that it was given."
+            )
+    if not chosen:
+        raise SelectionError(f"Selector '{selector.name}' chose no candidate at all.")
+    return [originals[id(one)] for one in chosen]

@@ -1,11 +1,41 @@
 """The rule that score-based selectors share: the best score, and the first among equals."""
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.history import Candidate, History
+from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector, SnapshotSelector
+
+
+class BestSnapshot(SnapshotSelector):
+    """The snapshot with the highest score: what its subclasses say is how the score is made."""
+
+    @abstractmethod
+    def score(self, scores: Mapping[str, Any]) -> Any:
+        """The score, from measures that are numbers or arrays of any one shape; higher is better.
+
+        It must be elementwise, because resampling asks for all resamples at once.
+        """
+
+    def select(self, history: History) -> int:
+        """The epoch of the highest score. Raises SelectionError if all scores are NaN."""
+        return int(history.epochs[first_best(self.score(history.scores))])
+
+
+class BestConfiguration(HyperparameterSelector):
+    """The candidate with the highest score: what its subclasses say is how the score is made."""
+
+    @abstractmethod
+    def score(self, scores: Mapping[str, Any]) -> Any:
+        """As ``BestSnapshot.score``."""
+
+    def select(self, candidates: Sequence[Candidate]) -> Candidate:
+        """The candidate of the highest score. Raises SelectionError if all scores are NaN."""
+        return candidates[first_best(np.array([self.score(c.scores) for c in candidates]))]
 
 
 def first_best(scores: np.ndarray) -> int:

@@ -5,12 +5,22 @@ from typing import Any, TypeVar
 
 from fsl_sweep.orchestrator.catalogue import Catalogue, Info
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector, SnapshotSelector
+from fsl_sweep.orchestrator.selectors.base import (
+    FrontSelector,
+    HyperparameterSelector,
+    SnapshotSelector,
+)
 from fsl_sweep.orchestrator.selectors.hyperparameter.base import BaseConfiguration
+from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import BudgetedOracle
+from fsl_sweep.orchestrator.selectors.hyperparameter.cv import CrossValidated
+from fsl_sweep.orchestrator.selectors.hyperparameter.mixture import MixtureConfiguration
 from fsl_sweep.orchestrator.selectors.hyperparameter.oracle import OracleConfiguration
+from fsl_sweep.orchestrator.selectors.hyperparameter.pareto import Pareto
 from fsl_sweep.orchestrator.selectors.hyperparameter.val import ValConfiguration
 from fsl_sweep.orchestrator.selectors.snapshot.base import BaseSnapshot
+from fsl_sweep.orchestrator.selectors.snapshot.cv_epoch import CrossValidatedEpoch
 from fsl_sweep.orchestrator.selectors.snapshot.last import Last
+from fsl_sweep.orchestrator.selectors.snapshot.mixture import MixtureSnapshot
 from fsl_sweep.orchestrator.selectors.snapshot.oracle import OracleSnapshot
 from fsl_sweep.orchestrator.selectors.snapshot.train_loss import TrainLoss
 from fsl_sweep.orchestrator.selectors.snapshot.val import ValSnapshot
@@ -27,17 +37,54 @@ SNAPSHOT_SELECTORS: Catalogue[SnapshotSelector] = Catalogue(
         Info("train_loss", TrainLoss, _PAPER + "appendix F.1", "the lowest training loss"),
         Info("base", BaseSnapshot, _PAPER + "section 5.1.2", "the best BaseGen"),
         Info("val", ValSnapshot, _PAPER + "section 5.1.1", "the best ValGen"),
+        Info(
+            "cv-epoch",
+            CrossValidatedEpoch,
+            _PAPER + "appendix F.5",
+            "the epoch that is best on held-out class folds",
+        ),
+        Info(
+            "mixture",
+            MixtureSnapshot,
+            _PAPER + "appendix F.4",
+            "mixture(w): the best w BaseGen + (1 - w) ValGen",
+        ),
         Info("oracle", OracleSnapshot, _PAPER + "appendix F.3", "the best NovelGen (oracle)"),
     ),
 )
 
-HYPERPARAMETER_SELECTORS: Catalogue[HyperparameterSelector] = Catalogue(
+HYPERPARAMETER_SELECTORS: Catalogue[HyperparameterSelector | FrontSelector] = Catalogue(
     "hyperparameter selector",
     "fsl_sweep.hyperparameter_selectors",
     (
         Info("base", BaseConfiguration, _PAPER + "appendix F.1", "the best BaseGen"),
         Info("val", ValConfiguration, _PAPER + "appendix F.1", "the best ValGen"),
+        Info(
+            "cv",
+            CrossValidated,
+            _PAPER + "appendix F.5",
+            "the best on held-out class folds; cv(aligned): at the same epoch",
+        ),
+        Info(
+            "mixture",
+            MixtureConfiguration,
+            _PAPER + "appendix F.4",
+            "mixture(w): the best w BaseGen + (1 - w) ValGen",
+        ),
         Info("oracle", OracleConfiguration, _PAPER + "appendix F.5", "the best NovelGen (oracle)"),
+        Info(
+            "budgeted-oracle",
+            BudgetedOracle,
+            _PAPER + "appendix F.5",
+            "budgeted-oracle(b, top|per-configuration|halving): the best NovelGen that b "
+            "evaluations find (oracle)",
+        ),
+        Info(
+            "pareto",
+            Pareto,
+            _PAPER + "appendix F.4",
+            "all that are not dominated in BaseGen and NovelGen, shown apart (oracle)",
+        ),
     ),
 )
 
@@ -49,7 +96,7 @@ def snapshot_selector(text: str) -> SnapshotSelector:
     return _built(SNAPSHOT_SELECTORS, text)
 
 
-def hyperparameter_selector(text: str) -> HyperparameterSelector:
+def hyperparameter_selector(text: str) -> HyperparameterSelector | FrontSelector:
     """The selector that ``name`` or ``name(1, 0.5)`` stands for. Raises as ``parse``."""
     return _built(HYPERPARAMETER_SELECTORS, text)
 

@@ -1,5 +1,6 @@
 """Pure functions on arrays of accuracies; every result says whether to trust it."""
 
+from fsl_sweep.orchestrator.statistics.bootstrap import SelectionBootstrap, selection_bootstrap
 from fsl_sweep.orchestrator.statistics.comparison import (
     Comparison,
     Verdict,
@@ -7,18 +8,26 @@ from fsl_sweep.orchestrator.statistics.comparison import (
     correct_family,
     holm,
 )
-from fsl_sweep.orchestrator.statistics.intervals import Interval, mean_interval, paired_interval
+from fsl_sweep.orchestrator.statistics.intervals import (
+    Interval,
+    mean_interval,
+    mixture_interval,
+    paired_interval,
+)
 from fsl_sweep.orchestrator.statistics.rank import RankCorrelation, kendall_tau
 
 __all__ = [
     "Comparison",
     "Interval",
     "RankCorrelation",
+    "SelectionBootstrap",
     "Verdict",
     "compare",
     "correct_family",
     "holm",
     "kendall_tau",
     "mean_interval",
+    "mixture_interval",
     "paired_interval",
+    "selection_bootstrap",
 ]

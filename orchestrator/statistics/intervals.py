@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-Kind = Literal["closed", "open", "paired", "seeds"]
+Kind = Literal["closed", "open", "paired", "seeds", "mixture"]
 
 NORMAL_FROM = 100
 FEW_TASKS = 30
@@ -28,7 +28,8 @@ class Interval:
         confidence: coverage that the interval aims at, in (0, 1).
         kind: what it is an interval over. ``closed``: tasks sampled with replacement from one set
             of examples, so that it says nothing about other examples; ``open``: tasks without a
-            common example; ``paired``: differences on common tasks; ``seeds``: replicates.
+            common example; ``paired``: differences on common tasks; ``seeds``: replicates;
+            ``mixture``: tasks of two distributions.
         caution: why not to trust it, or None.
     """
 
@@ -78,6 +79,40 @@ def paired_interval(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Int
             f"Paired values need common tasks, but there are {len(first)} and {len(second)}."
         )
     return mean_interval(first - second, confidence, kind="paired")
+
+
+def mixture_interval(
+    first: ArrayLike, second: ArrayLike, weight: float, confidence: float = 0.95
+) -> Interval:
+    """The interval of ``weight * mean(first) + (1 - weight) * mean(second)``.
+
+    The two are accuracies on independent tasks of two distributions; the result is the expected
+    accuracy on tasks that come from the first with probability ``weight``. Degrees of freedom are
+    Welch's; ``n`` is the number of all tasks.
+
+    Source: "Two Sides of Meta-Learning Evaluation", appendix F.4 (i).
+
+    Raises:
+        ValueError: as ``mean_interval``, or the weight is not in [0, 1].
+    """
+    if not 0 <= weight <= 1:
+        raise ValueError(f"The weight of a mixture lies between 0 and 1, not {weight}.")
+    parts = [(w, checked(x)) for w, x in ((weight, first), (1 - weight, second)) if w > 0]
+    mean = sum(w * float(np.mean(x)) for w, x in parts)
+    variances = [(w * standard_error(x)) ** 2 for w, x in parts]
+    n, total = sum(len(x) for _, x in parts), sum(variances)
+    half = sqrt(total) * _welch_quantile(variances, [len(x) for _, x in parts], confidence)
+    caution = next((c for _, x in parts if (c := _caution(x, "mixture"))), None)
+    return Interval(mean, mean - half, mean + half, n, confidence, "mixture", caution)
+
+
+def _welch_quantile(variances: list[float], counts: list[int], confidence: float) -> float:
+    if min(counts) >= NORMAL_FROM or not sum(variances) > 0:
+        return quantile(max(NORMAL_FROM, *counts), confidence)
+    freedom = sum(variances) ** 2 / sum(
+        v**2 / (n - 1) for v, n in zip(variances, counts, strict=True)
+    )
+    return float(special.stdtrit(freedom, (1 + confidence) / 2))
 
 
 def checked(values: ArrayLike) -> np.ndarray:

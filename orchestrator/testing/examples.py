@@ -8,46 +8,72 @@ from fsl_sweep.orchestrator.history import SCORES, Candidate, History
 from fsl_sweep.orchestrator.records import MEASURES
 
 TASKS = 12
+FOLDS = 3
 
 
 def random_history(seed: int, epochs: Sequence[int] = (1, 2, 3, 4, 5, 6)) -> History:
-    """Scores without ties, and per-task accuracies whose means they are."""
+    """Scores without ties, per-task accuracies whose means they are, and class folds."""
     generator = np.random.default_rng(seed)
-    tasks = {measure: generator.random((len(epochs), TASKS)) for measure in MEASURES}
-    scores = {measure: table.mean(axis=1) for measure, table in tasks.items()}
-    return _history(epochs, generator.random(len(epochs)) + 0.1, scores, tasks)
+    return _random(generator, epochs, [_random(generator, epochs) for _ in range(FOLDS)])
 
 
 def constant_history(value: float, epochs: Sequence[int] = (1, 2, 3, 4)) -> History:
     """Every measure has one value at every epoch; NaN is allowed."""
     column = np.full(len(epochs), value)
-    tasks = {measure: np.full((len(epochs), TASKS), value) for measure in MEASURES}
-    return _history(epochs, column, dict.fromkeys(MEASURES, column), tasks)
+    return _same(epochs, column, [_same(epochs, column)] * FOLDS)
 
 
 def nan_history(good: int, epochs: Sequence[int] = (1, 2, 3, 4)) -> History:
     """Every measure is NaN but at the epoch ``good``."""
     column = np.where(np.array(epochs) == good, 0.5, np.nan)
-    tasks = {measure: np.repeat(column[:, None], TASKS, axis=1) for measure in MEASURES}
-    return _history(epochs, column, dict.fromkeys(MEASURES, column), tasks)
+    return _same(epochs, column, [_same(epochs, column)] * FOLDS)
 
 
 def candidate(history: History, number: int, epoch: int | None = None) -> Candidate:
-    """A candidate at ``epoch`` (the last by default)."""
+    """A candidate at ``epoch`` (the last by default), and at the first epoch of each fold."""
     at = int(history.epochs[-1]) if epoch is None else epoch
-    return Candidate(f"trial-{number}", {"optimizer.lr": 10.0**-number}, at, history)
+    first = tuple(int(fold.epochs[0]) for fold in history.folds)
+    return Candidate(f"trial-{number}", {"optimizer.lr": 10.0**-number}, at, history, first)
 
 
 def with_noise_in(history: History, measures: frozenset[str], seed: int) -> History:
-    """The same history with other values in ``measures``."""
+    """The same history with other values in ``measures``.
+
+    Of the class folds nothing but ``val`` stays, and where ``cv`` is among the measures neither
+    does that.
+    """
     generator = np.random.default_rng(seed)
+    hidden = frozenset(SCORES) if "cv" in measures else frozenset(SCORES) - {"val"}
+    folds = [_noisy(fold, hidden, generator) for fold in history.folds]
+    return _noisy(history, measures, generator, folds)
+
+
+def _noisy(
+    history: History,
+    measures: frozenset[str],
+    generator: np.random.Generator,
+    folds: Sequence[History] = (),
+) -> History:
     noise = {m: generator.random(len(history.epochs)) for m in measures}
-    scores = {m: noise.get(m, history.scores[m]) for m in SCORES}
+    scores = {m: noise.get(m, history.scores[m]) for m in ("train_loss", *MEASURES)}
     tasks = {
         m: generator.random((len(history.epochs), TASKS)) if m in measures else history.tasks[m]
         for m in MEASURES
     }
-    return _history(history.epochs.tolist(), scores.pop("train_loss"), scores, tasks)
+    return _history(history.epochs.tolist(), scores.pop("train_loss"), scores, tasks, folds)
+
+
+def _random(
+    generator: np.random.Generator, epochs: Sequence[int], folds: Sequence[History] = ()
+) -> History:
+    tasks = {measure: generator.random((len(epochs), TASKS)) for measure in MEASURES}
+    scores = {measure: table.mean(axis=1) for measure, table in tasks.items()}
+    return _history(epochs, generator.random(len(epochs)) + 0.1, scores, tasks, folds)
+
+
+def _same(epochs: Sequence[int], column: np.ndarray, folds: Sequence[History] = ()) -> History:
+    tasks = {measure: np.repeat(column[:, None], TASKS, axis=1) for measure in MEASURES}
+    return _history(epochs, column, dict.fromkeys(MEASURES, column), tasks, folds)
 
 
 def _history(
@@ -55,6 +81,7 @@ def _history(
     train_loss: np.ndarray,
     scores: dict[str, np.ndarray],
     tasks: dict[str, np.ndarray],
+    folds: Sequence[History],
 ) -> History:
     return History.from_arrays(
         epochs=list(epochs),
@@ -63,4 +90,5 @@ def _history(
         val=scores["val"],
         novel=scores["novel"],
         tasks=tasks,
+        folds=folds,
     )

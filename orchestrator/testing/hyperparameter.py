@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.history import SCORES, Candidate
-from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector, apply
+from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector, apply, apply_counted
 from fsl_sweep.orchestrator.testing import examples
 
 
@@ -30,6 +30,12 @@ class HyperparameterSelectorContract:
             first = apply(self.selector, given)
             assert any(first is one for one in given)
             assert apply(self.selector, given) is first
+
+    def test_keeps_to_its_budget(self) -> None:
+        """No more novel evaluations than its budget, where it has one."""
+        for seed in range(10):
+            _, seen = apply_counted(self.selector, _candidates(seed))
+            assert self.selector.novel_budget is None or seen <= self.selector.novel_budget
 
     def test_gaps_between_epochs(self) -> None:
         """Candidates may come from different epochs with gaps between."""

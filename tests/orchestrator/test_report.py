@@ -8,7 +8,17 @@ from rich.console import Console
 from trials import trial
 
 from fsl_sweep.orchestrator.records import TrialEnd, TrialHistory
-from fsl_sweep.orchestrator.report import RunInfo, build, show, sparkline, to_json, to_text, wording
+from fsl_sweep.orchestrator.report import (
+    Report,
+    RunInfo,
+    build,
+    content,
+    show,
+    sparkline,
+    to_json,
+    to_text,
+    wording,
+)
 from fsl_sweep.orchestrator.statistics import mean_interval
 
 INFO = RunInfo(
@@ -19,6 +29,11 @@ INFO = RunInfo(
     hyperparameter=("base", "val", "oracle"),
     versions={"torch": "2.13.0"},
 )
+
+
+@pytest.fixture(autouse=True)
+def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content, "RESAMPLES", 30)
 
 
 def runs(methods: tuple[str, ...] = ("PN", "FIX-PN", "MetaOptNet-RR")) -> list[TrialHistory]:
@@ -38,7 +53,7 @@ def runs(methods: tuple[str, ...] = ("PN", "FIX-PN", "MetaOptNet-RR")) -> list[T
 
 def test_json_follows_the_schema() -> None:
     plain = json.loads(to_json(build(INFO, runs(), last=20)))
-    assert set(plain) == {
+    assert set(plain) >= {
         "run",
         "selections",
         "summary",
@@ -143,11 +158,13 @@ def test_text_keeps_to_its_width_and_is_plain(width: int) -> None:
 def test_columns_are_aligned() -> None:
     lines = to_text(build(INFO, runs()), 100).splitlines()
     start = lines.index("PN")
-    header, rows = lines[start + 1], lines[start + 2 : start + 17]
-    for title in ("NovelGen", "tasks", "BaseGen", "ValGen", "regret"):
+    header, rows = lines[start + 1], lines[start + 2 : lines.index("", start)]
+    first = [row for row in rows if len(row) > 40]  # others are further names of a row
+    assert len(rows) > len(first) > 5
+    for title in ("NovelGen", "tasks", "select", "BaseGen", "ValGen", "regret"):
         end = header.index(title) + len(title)
-        assert all(row[end - 1].isdigit() for row in rows), title
-    assert sum("*" in row for row in rows) == 7
+        assert all(row[end - 1].isdigit() for row in first), title
+    assert sum(row.count("*") for row in rows) == 7
 
 
 def test_colours_on_a_terminal_alone() -> None:
@@ -221,3 +238,117 @@ def test_ranking_flips_are_told() -> None:
     assert "B > A: val / val" in text
     plain = json.loads(to_json(report))
     assert [c["order_survives"] for c in plain["comparisons"]] == [False, False]
+
+
+ALL = replace(
+    INFO,
+    hyperparameter=("base", "val", "oracle", "budgeted-oracle(1)", "pareto"),
+    metric="mixture(0.25)",
+)
+
+
+@pytest.fixture(scope="module")
+def everything() -> Report:
+    return build(ALL, runs(), bootstrap=20)
+
+
+def test_uncertainty_in_json(everything: Report) -> None:
+    first, again = to_json(everything), to_json(build(ALL, runs(), bootstrap=20))
+    assert first == again
+    plain = json.loads(first)
+    assert len(plain["summary"]) == 3 * 5 * 4
+    interval = plain["summary"][0]["novel_selection"]
+    assert {"mean", "low", "high", "n", "resamples", "changed", "over", "caution"} <= set(interval)
+    assert interval["mean"] == pytest.approx(plain["summary"][0]["novel"]["mean"], abs=1e-9)
+    assert interval["low"] < interval["mean"] < interval["high"]
+    assert (interval["n"], interval["resamples"], interval["over"]) == (3, 20, "tasks")
+    assert len(plain["stability"]) == 5 * 4
+    one = plain["stability"][0]
+    assert {m["method"] for m in one["methods"]} == {"PN", "FIX-PN", "MetaOptNet-RR"}
+    assert sum(m["probability_best"] for m in one["methods"]) == pytest.approx(1)
+    assert all(m["worst"] <= m["novel"] for m in one["methods"])
+    assert one["seeds"]["of"] == 3
+    assert one["tasks"]["of"] == 20
+    assert len(plain["fronts"]) == 3 * 3 * 5
+    assert any(point["on_front"] for point in plain["fronts"][0]["points"])
+    assert {p["budget"] for p in plain["budget_curve"]} == {1, 2}
+    assert {p["snapshot_selector"] for p in plain["budget_curve"]} == set(INFO.snapshot) - {
+        "oracle"
+    }
+    mixture = plain["mixture"]
+    assert mixture["base_weight"] == 0.25
+    cell, summary = mixture["summary"][0], plain["summary"][0]
+    assert cell["seeds"]["mean"] == pytest.approx(
+        0.25 * summary["base"]["mean"] + 0.75 * summary["novel"]["mean"]
+    )
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_uncertainty_in_text(everything: Report, width: int) -> None:
+    text = to_text(everything, width)
+    assert max(map(len, text.splitlines())) <= width
+    for title in ("Stability of conclusions", "Regret against novel", "Fronts of BaseGen"):
+        assert title in text
+    assert "0.25 B + 0.75 N" in text
+    assert "worst seed" in text
+    assert "best, %" in text
+    assert "…" not in text
+
+
+def test_what_was_not_asked_for_is_not_there() -> None:
+    report = build(INFO, runs(), bootstrap=0)
+    plain = json.loads(to_json(report))
+    assert plain["summary"][0]["novel_selection"] is None
+    assert plain["stability"][0]["tasks"] is None
+    assert (plain["fronts"], plain["budget_curve"], plain["mixture"]) == ([], [], None)
+    text = to_text(report)
+    assert "--bootstrap 1000" in text
+    assert "select:" not in text
+    assert "Fronts of" not in text
+
+
+def test_large_runs_are_resampled_when_asked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content, "QUICKLY_RESAMPLED", 100)
+    monkeypatch.setattr(content, "RESAMPLES", 10)
+    given = runs(("PN",))
+    assert build(INFO, given).resampled == ()
+    assert build(INFO, given[:2]).resampled != ()
+    assert build(INFO, given, bootstrap=5).resampled[0].result.resamples == 5
+
+
+def test_equal_rows_stand_once() -> None:
+    """Where every snapshot selector takes the same epoch, only the cost tells strategies apart."""
+    given = [
+        trial("PN", "1", seed, base=[0.6, 0.7], val=[0.5, 0.6], novel=[0.4, 0.5 + seed / 100])
+        for seed in (0, 1)
+    ]
+    text = to_text(build(INFO, given))
+    rows = text.splitlines()[text.splitlines().index("PN") + 1 :]
+    table = rows[: rows.index("")]
+    numbers = [row for row in table[1:] if "50.50" in row]
+    assert len(numbers) == 3
+    assert [row.split()[0] for row in table[1:5]] == ["last", "train_loss", "base", "val"]
+    assert all("base, val" in row for row in table[1:5])
+    assert len(json.loads(to_json(build(INFO, given)))["summary"]) == 15
+
+
+def test_a_front_alone_needs_no_table() -> None:
+    report = build(replace(INFO, snapshot=("val",), hyperparameter=("pareto",)), runs())
+    text = to_text(report)
+    assert "nothing to compare" not in text
+    assert "Fronts of BaseGen and NovelGen" in text
+
+
+def test_names_of_a_group_are_broken_to_fit() -> None:
+    from fsl_sweep.orchestrator.report.groups import names, same_choices
+    from fsl_sweep.orchestrator.selection import select
+    from fsl_sweep.orchestrator.summary import summarise
+
+    given = [trial("PN", "1", base=[0.6], val=[0.5], novel=[0.4])]
+    cells = summarise(select(given, ["last", "val"], ["base", "val", "mixture(0.5)", "oracle"]))
+    plain, oracle = same_choices(cells)
+    assert names(plain, 12) == (
+        ["last", "", "val", ""],
+        ["base, val,", "mixture(0.5)"] * 2,
+    )
+    assert names(oracle, 12) == (["last", "val"], ["oracle*", "oracle*"])

@@ -1,13 +1,24 @@
 """What a sweep file may ask of learners that train in stages or answer one number of ways."""
 
+import json
+
 import pytest
 import submitted
 from made import benchmark, writer_benchmark
 
 from fsl_sweep.datasets.in_distribution import in_distribution
-from fsl_sweep.orchestrator.config import BatchTraining, MetaStage, StagedTraining, TrialSpec
+from fsl_sweep.orchestrator.config import (
+    BatchTraining,
+    Fold,
+    MetaStage,
+    StagedTraining,
+    TrialSpec,
+    digest,
+)
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, PluginError
-from fsl_sweep.orchestrator.resolve import check_feasible, plan_sweep
+from fsl_sweep.orchestrator.feasibility import check_feasible
+from fsl_sweep.orchestrator.plan import Plan
+from fsl_sweep.orchestrator.resolve import plan_sweep
 from fsl_sweep.orchestrator.sweepfile import load_sweep
 
 FILE = """
@@ -170,6 +181,77 @@ def test_relative_schedules_and_steps_that_are_never_reached(tmp_path):
         "M: the schedule's step at epoch 60 is never reached, because training ends after 40 "
         "epochs",
     )
+
+
+def with_folds(tmp_path, **options):
+    """The plan of two rates and two seeds, with ``cross_validation: options`` if any."""
+    text = FILE.replace("LEARNER", "protonet").replace("WAY", "3")
+    text = text.replace("TRAIN", "{way: 3, shot: 1, query: 2}")
+    text = text.replace("lr: 0.1", "lr: {grid: [0.1, 0.2]}") + "seeds: [0, 1]\n"
+    (tmp_path / "s.yaml").write_text(text + (f"cross_validation: {options}\n" if options else ""))
+    return plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
+
+
+def test_folds_follow_their_full_trial_and_leave_its_identity_alone(tmp_path):
+    plain, folded = with_folds(tmp_path), with_folds(tmp_path, folds=2, over="base+val", seed=5)
+    assert [(t.id, t.fold) for t in plain.trials] == [
+        (t.id, t.fold) for t in folded.trials if t.fold is None
+    ]
+    assert plain.trials[0].spec.canonical()["fold"] is None
+    assert [(t.spec.optimizer.lr, t.spec.seed, t.fold) for t in folded.trials] == [
+        (lr, seed, fold) for lr in (0.1, 0.2) for seed in (0, 1) for fold in (None, 0, 1)
+    ]
+    # A configuration is the full trials and the folds of all seeds.
+    assert len({t.id for t in folded.trials}) == 12
+    assert {t.configuration for t in folded.trials} == {t.configuration for t in plain.trials}
+    assert folded.counted == "12 trials (8 of them in 2 class folds)"
+    assert plain.counted == "4 trials"
+    assert Plan.from_plain(json.loads(json.dumps(folded.to_plain()))) == folded
+
+
+def test_a_fold_trials_id_says_everything_about_its_fold(tmp_path):
+    every = [{"folds": 2}, {"folds": 3}, {"folds": 2, "seed": 1}, {"folds": 2, "over": "base+val"}]
+    every.append({"folds": 2, "by": "superclass"})
+    ids = [t.id for options in every for t in with_folds(tmp_path, **options).trials if t.fold == 0]
+    assert len(set(ids)) == len(ids) == 4 * len(every)
+
+
+def test_the_sweep_without_cross_validation_has_the_digest_that_it_had(tmp_path):
+    plain = with_folds(tmp_path)
+    config = load_sweep(str(tmp_path / "s.yaml")).config
+    content = config.model_dump(mode="json")
+    for later in ("cross_validation", "resources", "retries"):
+        del content[later]
+    assert plain.sweep == digest(content)
+    assert with_folds(tmp_path, folds=2).sweep != plain.sweep
+
+
+def test_selectors_that_folds_are_for_are_compared_unless_others_are_named(tmp_path):
+    named = with_folds(tmp_path, folds=2).selectors
+    assert named.snapshot == ["last", "train_loss", "base", "val", "cv-epoch", "oracle"]
+    assert named.hyperparameter == ["base", "val", "cv", "oracle"]
+    text = (tmp_path / "s.yaml").read_text() + "selectors: {snapshot: [val, last]}\n"
+    (tmp_path / "s.yaml").write_text(text)
+    named = plan_sweep(load_sweep(str(tmp_path / "s.yaml"))).selectors
+    assert named.snapshot == ["val", "last"]
+    assert named.hyperparameter == ["base", "val", "cv", "oracle"]
+    assert "cv" not in with_folds(tmp_path).selectors.hyperparameter
+
+
+def test_every_fold_is_checked_before_anything_runs(tmp_path):
+    # 12 base classes: four folds of three, but the third of five has two.
+    check_feasible(with_folds(tmp_path, folds=4), benchmark())
+    with pytest.raises(BadData, match="M, fold 2 of 5, val tasks: 3-way tasks need 3 classes, but"):
+        check_feasible(with_folds(tmp_path, folds=5), benchmark())
+    check_feasible(with_folds(tmp_path, folds=6, over="base+val"), benchmark())
+    with pytest.raises(BadData, match="has no superclasses"):
+        check_feasible(with_folds(tmp_path, folds=2, by="superclass"), benchmark())
+
+
+def test_a_fold_is_one_of_those_that_there_are():
+    assert Fold(folds=2, index=1).by == "class"
+    with pytest.raises(ValueError, match="fold 2 of 2: folds are counted from 0"):
+        Fold(folds=2, index=2)
 
 
 def test_two_methods_with_one_specification_share_the_trial(tmp_path):

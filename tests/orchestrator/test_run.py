@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ import pytest
 
 import fsl_sweep
 from fsl_sweep.orchestrator.config import TrialSpec
-from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial, Selectors
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, EpochRecord, TaskScores, TrialEnd
@@ -126,3 +127,52 @@ def test_reading_a_run_imports_neither_torch_nor_ray(folder: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_report_options(folder: Path) -> None:
+    run = fsl_sweep.load_run(folder)
+    report = run.report(["val"], ["val", "pareto"], metric="mixture(0.5)", bootstrap=7)
+    assert report.mixed is not None
+    assert report.mixed.base_weight == 0.5
+    assert report.resampled[0].result.resamples == 7
+    assert len(report.selected.fronts) == 2
+    assert run.report(bootstrap=0).resampled == ()
+    assert run.report().resampled[0].result.resamples == 1000
+    for wrong in (1, -3):
+        with pytest.raises(ConfigError, match="--bootstrap"):
+            run.report(bootstrap=wrong)
+    with pytest.raises(UnknownName, match="metric"):
+        run.report(metric="accuracy")
+
+
+def test_classes_are_resampled_from_the_recorded_tuples(folder: Path) -> None:
+    run = fsl_sweep.load_run(folder)
+    with pytest.raises(RunFolderError, match=r"base-selection\.json holds no class tuples"):
+        run.report(classes=True)
+    generator = np.random.default_rng(0)
+    ledger = Ledger(folder)
+    for measure in MEASURES:
+        for task_set in TASK_SETS:
+            tuples = [generator.permutation(9)[:5].tolist() for _ in range(20)]
+            ledger.write_note(f"tasks/{measure}-{task_set}.json", {"classes": tuples})
+    report = run.report(["val"], ["val"], bootstrap=20, classes=True)
+    assert {cell.result.over for cell in report.resampled} == {"classes"}
+    assert run.class_tuples()["novel", "report"].shape == (20, 5)
+    lonely = {"classes": [list(range(40 * i, 40 * i + 40)) for i in range(20)]}
+    for task_set in TASK_SETS:
+        ledger.write_note(f"tasks/novel-{task_set}.json", lonely)
+    with pytest.raises(RunFolderError, match="cannot be resampled"):
+        run.report(["val"], ["val"], bootstrap=20, classes=True)
+    ledger.write_note("tasks/novel-report.json", {"classes": [[1, 2], [1, 2, 3]]})
+    with pytest.raises(RunFolderError, match=r"novel-report\.json"):
+        run.report(classes=True)
+
+
+def test_the_metric_of_the_sweep_file_is_used(folder: Path) -> None:
+    plain = json.loads((folder / "plan.json").read_text())
+    assert "metric" not in plain["selectors"]
+    plain["selectors"]["metric"] = "mixture(0.75)"
+    (folder / "plan.json").write_text(json.dumps(plain))
+    mixed = fsl_sweep.load_run(folder).report(bootstrap=0).mixed
+    assert mixed is not None
+    assert mixed.base_weight == 0.75

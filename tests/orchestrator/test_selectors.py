@@ -25,6 +25,11 @@ from fsl_sweep.orchestrator.selectors import (
 )
 from fsl_sweep.orchestrator.selectors.base import is_oracle
 from fsl_sweep.orchestrator.selectors.catalogue import parse
+from fsl_sweep.orchestrator.selectors.hyperparameter.base import BaseConfiguration
+from fsl_sweep.orchestrator.selectors.hyperparameter.cv import CrossValidated
+from fsl_sweep.orchestrator.selectors.hyperparameter.mixture import MixtureConfiguration
+from fsl_sweep.orchestrator.selectors.hyperparameter.oracle import OracleConfiguration
+from fsl_sweep.orchestrator.selectors.hyperparameter.val import ValConfiguration
 
 
 class TestLast(testing.SnapshotSelectorContract):
@@ -44,20 +49,40 @@ class TestVal(testing.SnapshotSelectorContract):
     selector: ClassVar[SnapshotSelector] = snapshot_selector("val")
 
 
+class TestCrossValidatedEpoch(testing.SnapshotSelectorContract):
+    selector: ClassVar[SnapshotSelector] = snapshot_selector("cv-epoch")
+
+
+class TestMixture(testing.SnapshotSelectorContract):
+    selector: ClassVar[SnapshotSelector] = snapshot_selector("mixture(0.3)")
+
+
 class TestOracle(testing.SnapshotSelectorContract):
     selector: ClassVar[SnapshotSelector] = snapshot_selector("oracle")
 
 
 class TestBaseConfiguration(testing.HyperparameterSelectorContract):
-    selector: ClassVar[HyperparameterSelector] = hyperparameter_selector("base")
+    selector: ClassVar[HyperparameterSelector] = BaseConfiguration()
 
 
 class TestValConfiguration(testing.HyperparameterSelectorContract):
-    selector: ClassVar[HyperparameterSelector] = hyperparameter_selector("val")
+    selector: ClassVar[HyperparameterSelector] = ValConfiguration()
+
+
+class TestCrossValidated(testing.HyperparameterSelectorContract):
+    selector: ClassVar[HyperparameterSelector] = CrossValidated()
+
+
+class TestCrossValidatedAligned(testing.HyperparameterSelectorContract):
+    selector: ClassVar[HyperparameterSelector] = CrossValidated("aligned")
+
+
+class TestMixtureConfiguration(testing.HyperparameterSelectorContract):
+    selector: ClassVar[HyperparameterSelector] = MixtureConfiguration(0.3)
 
 
 class TestOracleConfiguration(testing.HyperparameterSelectorContract):
-    selector: ClassVar[HyperparameterSelector] = hyperparameter_selector("oracle")
+    selector: ClassVar[HyperparameterSelector] = OracleConfiguration()
 
 
 def history(**scores: list[float]) -> History:
@@ -87,6 +112,10 @@ CIFAR = history(
         ("train_loss", 0.8045, 0.8049),
         ("base", 0.8045, 0.8049),
         ("val", 0.8005, 0.8265),
+        ("mixture(0)", 0.8005, 0.8265),
+        ("mixture(0.25)", 0.8045, 0.8265),
+        ("mixture(0.5)", 0.8045, 0.8049),
+        ("mixture(1)", 0.8045, 0.8049),
         ("oracle", 0.8045, 0.8279),
     ],
 )

@@ -100,6 +100,7 @@ def test_reused_actors_give_what_fresh_processes_give_bit_for_bit(tmp_path, data
     specs = [
         spec(seed=0),
         spec(seed=0, learner={"name": "supervised"}, train={"batch_size": 8}),
+        spec(seed=0, fold={"folds": 2, "index": 1}),
         spec(seed=1),
         spec(seed=0, learner={"name": "ridge"}),
     ]

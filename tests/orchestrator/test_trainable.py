@@ -14,7 +14,8 @@ from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import BadData
-from fsl_sweep.orchestrator.resolve import check_feasible, plan_sweep
+from fsl_sweep.orchestrator.feasibility import check_feasible
+from fsl_sweep.orchestrator.resolve import plan_sweep
 from fsl_sweep.orchestrator.sweepfile import load_sweep
 from fsl_sweep.orchestrator.training import Training, n_base_classes
 

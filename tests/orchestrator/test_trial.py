@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 import torch
 from made import benchmark, planned, trainable
+from safetensors.torch import load
 
+from fsl_sweep.datasets.class_folds import ClassFold, fold_benchmark
+from fsl_sweep.orchestrator.config import Fold
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.trial import Trial, use_threads
 
@@ -40,6 +43,7 @@ VARIANTS = {
             "meta": {"epochs": 2, "way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2},
         },
     },
+    "fold": {"fold": {"folds": 3, "index": 1, "over": "base+val"}},
 }
 
 
@@ -111,6 +115,19 @@ def test_damage_is_mended_by_training_again(tmp_path, data, harm):
         data_before = storage.read_resume()
         storage.write_resume(b"torn" if harm == "state" else data_before[:-100])
     assert content(run(tmp_path / "cut", spec, data)) == whole
+
+
+def test_a_fold_trial_trains_on_the_other_classes_and_is_measured_on_the_folds(tmp_path, data):
+    fold = {"folds": 3, "index": 1, "seed": 4}
+    spec = trainable(fold=fold, learner={"name": "supervised"}, train={"batch_size": 8})
+    trial = Trial(spec, Ledger(tmp_path).trial(spec.id), data)
+    assert trial.benchmark.fingerprint == fold_benchmark(data, ClassFold(1, 3, seed=4)).fingerprint
+    assert len(trial.benchmark.val.classes) == 4
+    snapshots, _, losses = content(run(tmp_path, spec, data))
+    # Its classifier knows 8 of the 12 base classes, and its draws are its own.
+    assert load(snapshots["0003.safetensors"])["classifier.bias"].shape == (8,)
+    other = spec.model_copy(update={"fold": Fold(folds=3, index=2, seed=4)})
+    assert content(run(tmp_path, other, data))[2] != losses
 
 
 def test_seeds_and_epochs_differ(tmp_path, data):
@@ -210,8 +227,6 @@ def test_running_out_of_memory_is_recorded_and_may_be_tried_again(tmp_path, data
 
 
 def test_snapshots_hold_weights_alone_and_load_into_the_learner(tmp_path, data):
-    from safetensors.torch import load
-
     from fsl_sweep.learners.building import build_learner
 
     spec = trainable()

@@ -1,14 +1,12 @@
 """The configuration whose selected snapshot has the best NovelGen, as an upper reference."""
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from fsl_sweep.orchestrator.history import Candidate
-from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector
-from fsl_sweep.orchestrator.selectors.best import best_candidate
+from fsl_sweep.orchestrator.selectors.best import BestConfiguration
 
 
-class OracleConfiguration(HyperparameterSelector):
+class OracleConfiguration(BestConfiguration):
     """Highest accuracy on novel tasks. It reads test scores: a reference, never a result.
 
     Source: "Two Sides of Meta-Learning Evaluation", appendix F.5 (oracle evaluation).
@@ -17,6 +15,6 @@ class OracleConfiguration(HyperparameterSelector):
     name: ClassVar[str] = "oracle"
     needs: ClassVar[frozenset[str]] = frozenset({"novel"})
 
-    def select(self, candidates: Sequence[Candidate]) -> Candidate:
-        """The candidate of the highest score. Raises SelectionError if all scores are NaN."""
-        return best_candidate(candidates, "novel")
+    def score(self, scores: Mapping[str, Any]) -> Any:
+        """NovelGen."""
+        return scores["novel"]

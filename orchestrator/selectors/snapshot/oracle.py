@@ -1,13 +1,12 @@
 """The snapshot with the best NovelGen, as an upper reference."""
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from fsl_sweep.orchestrator.history import History
-from fsl_sweep.orchestrator.selectors.base import SnapshotSelector
-from fsl_sweep.orchestrator.selectors.best import best_epoch
+from fsl_sweep.orchestrator.selectors.best import BestSnapshot
 
 
-class OracleSnapshot(SnapshotSelector):
+class OracleSnapshot(BestSnapshot):
     """Highest accuracy on novel tasks. It reads test scores: a reference, never a result.
 
     Source: "Two Sides of Meta-Learning Evaluation", appendix F.3, table 6 (best NovelGen).
@@ -16,6 +15,6 @@ class OracleSnapshot(SnapshotSelector):
     name: ClassVar[str] = "oracle"
     needs: ClassVar[frozenset[str]] = frozenset({"novel"})
 
-    def select(self, history: History) -> int:
-        """The epoch of the highest score. Raises SelectionError if all scores are NaN."""
-        return best_epoch(history, "novel")
+    def score(self, scores: Mapping[str, Any]) -> Any:
+        """NovelGen."""
+        return scores["novel"]

@@ -1,13 +1,12 @@
 """The snapshot with the best ValGen."""
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from fsl_sweep.orchestrator.history import History
-from fsl_sweep.orchestrator.selectors.base import SnapshotSelector
-from fsl_sweep.orchestrator.selectors.best import best_epoch
+from fsl_sweep.orchestrator.selectors.best import BestSnapshot
 
 
-class ValSnapshot(SnapshotSelector):
+class ValSnapshot(BestSnapshot):
     """Highest accuracy on tasks from the validation classes: the usual practice.
 
     Source: "Two Sides of Meta-Learning Evaluation", section 5.1.1.
@@ -16,6 +15,6 @@ class ValSnapshot(SnapshotSelector):
     name: ClassVar[str] = "val"
     needs: ClassVar[frozenset[str]] = frozenset({"val"})
 
-    def select(self, history: History) -> int:
-        """The epoch of the highest score. Raises SelectionError if all scores are NaN."""
-        return best_epoch(history, "val")
+    def score(self, scores: Mapping[str, Any]) -> Any:
+        """ValGen."""
+        return scores["val"]

@@ -90,6 +90,20 @@ LEARNER = "methods.PN.learner"
             "s.yaml: benchmark.name: unknown benchmark 'omnigloth'; did you mean 'omniglot'?",
         ),
         (
+            [("selectors", {"snapshot": ["mixture(2)"]})],
+            "s.yaml: selectors.snapshot.0: snapshot selector 'mixture(2)' cannot be used: the "
+            "weight of a mixture lies between 0 and 1, not 2",
+        ),
+        (
+            [("selectors", {"hyperparameter": ["budgeted-oracle(3, best)"]})],
+            "s.yaml: selectors.hyperparameter.0: hyperparameter selector 'budgeted-oracle(3, best)'"
+            " cannot be used: the allocation is one of top, per-configuration, halving",
+        ),
+        (
+            [("selectors", {"metric": "mixture"})],
+            "s.yaml: selectors.metric: metric 'mixture' cannot be used: write novel, or mixture(w)",
+        ),
+        (
             [("selectors", {"snapshot": ["vall"]})],
             "s.yaml: selectors.snapshot.0: unknown snapshot selector 'vall'; did you mean 'val'?",
         ),
@@ -158,6 +172,45 @@ LEARNER = "methods.PN.learner"
         (
             [("episode.query", 4)],
             "PN, base tasks: 1-shot tasks with 4 queries need 5 examples a class, but class ",
+        ),
+        (
+            [("cross_validation", {"folds": 1})],
+            "s.yaml: cross_validation.folds: input should be greater than or equal to 2, not 1",
+        ),
+        (
+            [("cross_validation", {"fold": 2})],
+            "s.yaml: cross_validation.folds: this key is missing",
+        ),
+        (
+            [("cross_validation", {"folds": 2, "hold": 1})],
+            "s.yaml: cross_validation.hold: unknown key 'hold'; did you mean 'folds'?",
+        ),
+        (
+            [("cross_validation", {"folds": 2, "over": "val"})],
+            "s.yaml: cross_validation.over: input should be 'base' or 'base+val', not 'val'",
+        ),
+        (
+            [("cross_validation", {"folds": 11})],
+            "11 folds by class need at least 11 classes, but base of 'glyphs' has 10. Use fewer",
+        ),
+        (
+            [("cross_validation", {"folds": 4})],
+            "PN, fold 2 of 4, val tasks: 3-way tasks need 3 classes, but only 2 are there. Use "
+            "fewer folds.",
+        ),
+        (
+            [("cross_validation", {"folds": 2}), ("methods.PN.train.way", 6)],
+            "PN, fold 0 of 2, train tasks: 6-way tasks need 6 classes, but only 5 are there. Use "
+            "more folds.",
+        ),
+        (
+            [("selectors", {"hyperparameter": ["val", "cv(aligned)"]})],
+            "s.yaml: selectors.hyperparameter.1: 'cv(aligned)' needs class folds; add "
+            "`cross_validation: {folds: 4}`",
+        ),
+        (
+            [("cross_validation", {"folds": 2}), ("selectors", {"hyperparameter": ["cv(all)"]})],
+            "s.yaml: selectors.hyperparameter.0: hyperparameter selector 'cv(all)' cannot be used",
         ),
         ([("benchmark", {"name": "omniglot"})], "The files of benchmark 'omniglot' are not on"),
         (

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import time
 import pytest
 
 from fsl_sweep.orchestrator.ledger import Ledger
+from fsl_sweep.orchestrator.report.as_json import to_json, to_plain
+from fsl_sweep.orchestrator.run import load_run
 
 pytestmark = pytest.mark.slow
 
@@ -88,6 +91,41 @@ def test_a_sweep_runs_once_and_a_changed_file_runs_the_new_trials_alone(sweep, t
     dry = command("run", sweep, "-o", folder, "--dry-run")
     assert "done already: 8; to run: 0" in dry.stdout
     assert dry.stdout.count("no longer planned") == 4
+
+
+def test_class_folds_are_trials_like_others_and_a_lost_one_is_named(sweep, tmp_path):
+    text = SWEEP.replace("  RR: {learner: {name: ridge}}\n", "").replace("[0, 1]\nres", "[0]\nres")
+    text = text.replace("epochs: 3", "epochs: 2")
+    sweep.write_text(text + "cross_validation: {folds: 2, over: base+val}\n")
+    folder = tmp_path / "run"
+    first = command("run", sweep, "-o", folder)
+    assert first.returncode == 0, first.stderr
+    assert "seed=0 fold=1  epoch 2/2" in first.stderr
+    whole = to_json(load_run(folder).report())
+    plain = json.loads(whole)
+    assert (plain["run"]["planned"], plain["run"]["complete"]) == (2 * (1 + 2), True)
+    assert len(plain["selections"]) == 6 * 4
+    assert len(list((folder / "tasks").iterdir())) == 6 * 3
+    full = {t["id"] for t in json.loads((folder / "plan.json").read_text())["trials"][::3]}
+    assert {one["trial"] for one in plain["selections"]} <= full
+
+    lost = json.loads((folder / "plan.json").read_text())["trials"][2]
+    assert lost["spec"]["fold"]["index"] == 1
+    shutil.rmtree(folder / "trials" / lost["id"])
+    torn = to_plain(load_run(folder).report())
+    assert (torn["run"]["planned"], torn["run"]["done"]) == (6, 5)
+    assert [(g["fold"], g["trial"], g["reason"]) for g in torn["run"]["left_out"]] == [
+        (1, lost["id"], "fold 1: not run")
+    ]
+    assert torn["summary"] == [one for one in plain["summary"] if not reads_folds(one)]
+    assert len(torn["summary"]) == 5 * 3
+
+    assert command("trial", sweep, "--index", 2, "-o", folder).returncode == 0
+    assert to_json(load_run(folder).report()) == whole
+
+
+def reads_folds(cell):
+    return cell["snapshot_selector"] == "cv-epoch" or cell["hyperparameter_selector"] == "cv"
 
 
 def kill_group(process):

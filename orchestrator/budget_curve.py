@@ -1,0 +1,145 @@
+"""What novel evaluations buy: regret of the budgeted oracle against its budget."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from math import isfinite
+
+import numpy as np
+
+from fsl_sweep.orchestrator.errors import SelectionError
+from fsl_sweep.orchestrator.history import Candidate, History
+from fsl_sweep.orchestrator.records import ScoreTable, TrialHistory
+from fsl_sweep.orchestrator.replicates import candidates_of, replicates_of
+from fsl_sweep.orchestrator.selected import Selected
+from fsl_sweep.orchestrator.selectors import SnapshotSelector, snapshot_selector
+from fsl_sweep.orchestrator.selectors.base import apply_counted, is_cross_validated, is_oracle
+from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import (
+    ALLOCATIONS,
+    BudgetedOracle,
+)
+from fsl_sweep.orchestrator.statistics import Interval, mean_interval
+
+
+@dataclass(frozen=True)
+class BudgetPoint:
+    """A method with a snapshot selector, an allocation and a budget.
+
+    Attributes:
+        method, snapshot, allocation: which curve.
+        budget: novel evaluations allowed for each seed.
+        evaluations: novel evaluations that were spent, over all seeds.
+        regret: mean over seeds of the regret against oracle / oracle on the report tasks, with its
+            interval over seeds, as in the table of strategies.
+    """
+
+    method: str
+    snapshot: str
+    allocation: str
+    budget: int
+    evaluations: int
+    regret: Interval
+
+
+def regret_by_budget(
+    histories: Sequence[TrialHistory],
+    selected: Selected,
+    snapshot: Sequence[str],
+    allocations: Sequence[str] = tuple(ALLOCATIONS),
+    points: int = 16,
+) -> tuple[BudgetPoint, ...]:
+    """The regret at budgets from 1 to one evaluation a configuration, where ``top`` is exact.
+
+    Only methods whose replicates are all whole. A budget that is too small for an allocation to
+    give each configuration a task is passed over.
+
+    Args:
+        histories: as given to ``select``.
+        selected: what was selected from them: it knows what the best choice attains.
+        snapshot: names of snapshot selectors; oracles and those that need class folds are passed
+            over.
+        allocations: names of allocations.
+        points: at most so many budgets, all up to half of them and evenly spread beyond.
+    """
+    built = {name: snapshot_selector(name) for name in snapshot}
+    first = {
+        name: one
+        for name, one in built.items()
+        if not is_oracle(one) and not is_cross_validated(one)
+    }
+    found: list[BudgetPoint] = []
+    for method in selected.methods:
+        references = {
+            one.seed: one.regret + one.novel.mean
+            for one in selected.selections
+            if one.method == method
+        }
+        trials = {
+            seed: [_read_once(trial) for trial in own]
+            for (of, seed), own in replicates_of(histories).items()
+            if of == method
+        }
+        if set(references) != set(trials):
+            continue
+        for name, selector in first.items():
+            left = [_Left.of(own, selector, references[seed]) for seed, own in trials.items()]
+            for allocation in allocations:
+                found += _curve(method, name, allocation, left, points)
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Left:
+    """A replicate: what the snapshot selector left of its trials, and what the oracle attains."""
+
+    trials: Sequence[TrialHistory]
+    candidates: Sequence[Candidate]
+    reference: float
+
+    @classmethod
+    def of(
+        cls, trials: Sequence[TrialHistory], selector: SnapshotSelector, reference: float
+    ) -> "_Left":
+        histories = [History.from_trial(trial) for trial in trials]
+        try:
+            return cls(trials, candidates_of(trials, histories, selector), reference)
+        except SelectionError:
+            return cls(trials, (), reference)
+
+
+def _curve(
+    method: str, name: str, allocation: str, left: Sequence[_Left], points: int
+) -> list[BudgetPoint]:
+    curve: list[BudgetPoint] = []
+    for budget in _budgets(max(len(one.trials) for one in left), points):
+        try:
+            outcomes = [_outcome(BudgetedOracle(budget, allocation), one) for one in left]
+        except SelectionError:
+            continue
+        spent = sum(seen for _, seen in outcomes)
+        regret = mean_interval([regret for regret, _ in outcomes], kind="seeds")
+        curve.append(BudgetPoint(method, name, allocation, budget, spent, regret))
+    return curve
+
+
+def _outcome(selector: BudgetedOracle, left: _Left) -> tuple[float, int]:
+    """Regret on the report tasks, and novel evaluations spent."""
+    chosen, seen = apply_counted(selector, left.candidates)
+    trial = next(one for one in left.trials if one.trial == chosen.trial)
+    attained = float(trial.scores["novel", "report"].means[trial.index(chosen.epoch)])
+    if not isfinite(left.reference - attained):
+        raise SelectionError("The choice has report scores that are not numbers.")
+    return left.reference - attained, seen
+
+
+def _budgets(most: int, points: int) -> list[int]:
+    dense = list(range(1, min(most, points // 2) + 1))
+    spread = np.linspace(len(dense), most, max(0, points - len(dense)) + 1)[1:]
+    return sorted({*dense, *np.rint(spread).astype(int).tolist()})
+
+
+def _read_once(trial: TrialHistory) -> TrialHistory:
+    """The same trial, whose novel selection tasks are read once for all budgets."""
+    table = trial.scores["novel", "selection"]
+    once = ScoreTable(table.means, cache(table.load))
+    return replace(trial, scores={**trial.scores, ("novel", "selection"): once})

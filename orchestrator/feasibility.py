@@ -1,0 +1,63 @@
+"""Whether a benchmark can fill every episode that a plan asks for, before anything runs."""
+
+from typing import Any
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.distribution import TaskDistribution, check_tasks
+from fsl_sweep.datasets.tasks import ClassTasks
+from fsl_sweep.orchestrator.class_fold import benchmark_of
+from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
+from fsl_sweep.orchestrator.trainable import check_labels
+from fsl_sweep.orchestrator.ways import episode_shape
+
+
+def check_feasible(plan: Plan, benchmark: Benchmark) -> None:
+    """Whether the benchmark can fill every episode that the plan asks for.
+
+    Raises:
+        BadData: too few classes or examples; the message names the method, fold, split and
+            numbers. Or the training tasks are of another kind than the method can train on.
+    """
+    seen: set[tuple[Any, ...]] = set()
+    folds = {fold: benchmark_of(fold, benchmark) for fold in plan.folds}
+    for trial in plan.trials:
+        fold = trial.spec.fold
+        ours = benchmark if fold is None else folds[fold]
+        check_labels(trial, ours)
+        _check_fixed_support(trial, ours.train)
+        for split, shape in _wanted(trial):
+            if (fold, split, shape) in seen:
+                continue
+            seen.add((fold, split, shape))
+            try:
+                check_tasks(ours.distribution(split), shape)
+            except BadData as failure:
+                raise BadData(_problem(trial, split, failure)) from failure
+
+
+def _wanted(trial: PlannedTrial) -> list[tuple[str, Any]]:
+    """Splits, and the shapes of the episodes that are drawn from them."""
+    spec = trial.spec
+    wanted = [(split, episode_shape(spec.episode)) for split in ("base", "val", "novel")]
+    if spec.episodic is not None:
+        wanted.append(("train", episode_shape(spec.episodic)))
+    return wanted
+
+
+def _problem(trial: PlannedTrial, split: str, failure: BadData) -> str:
+    fold = trial.spec.fold
+    if fold is None:
+        return f"{trial.method}, {split} tasks: {failure}"
+    advice = f"Use {'fewer' if split == 'val' else 'more'} folds."
+    place = f"fold {fold.index} of {fold.folds}"
+    return f"{trial.method}, {place}, {split} tasks: {failure} {advice}"
+
+
+def _check_fixed_support(trial: PlannedTrial, tasks: TaskDistribution) -> None:
+    train = trial.spec.episodic
+    if train is not None and train.fixed_support and not isinstance(tasks, ClassTasks):
+        raise BadData(
+            f"{trial.method}, train tasks: fixed_support keeps a support for every base class, but "
+            f"the tasks of this benchmark are made of {tasks.unit}. Leave out train.fixed_support."
+        )

@@ -1,0 +1,135 @@
+"""Novel tasks behind a meter: a selector with a budget measures, and cannot measure more.
+
+One *evaluation* is one snapshot on all of its novel selection tasks. It divides: measuring a
+snapshot on k of its T tasks costs k / T, and going on from k to more costs the difference, because
+what was measured once is known. Asking again costs nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import ceil
+from typing import Any, final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from fsl_sweep.orchestrator.errors import BudgetSpent, SelectionError
+
+
+class Account:
+    """What one selection may spend on novel tasks, and has spent.
+
+    Args:
+        selector: who spends, for messages.
+        budget: evaluations, at least 1.
+    """
+
+    def __init__(self, selector: str, budget: int) -> None:
+        self.selector, self.budget, self.spent = selector, budget, Fraction(0)
+
+    @property
+    def evaluations(self) -> int:
+        """What was spent, in whole evaluations, rounded up."""
+        return ceil(self.spent)
+
+    def pay(self, cost: Fraction) -> None:
+        """Raises BudgetSpent, and spends nothing, where that is more than is left."""
+        if self.spent + cost > self.budget:
+            raise BudgetSpent(self.selector, self.budget)
+        self.spent += cost
+
+
+@final
+class Meter:
+    """The novel selection tasks of one selected snapshot, against payment.
+
+    The object is a token: scores, account and what was measured so far are kept outside of it,
+    so that neither its attributes nor a copy of it give more than was paid for.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    def __init__(
+        self, account: Account, mean: float, tasks: Callable[[], np.ndarray] | None
+    ) -> None:
+        _MEASURED[self] = _Measured(account, mean, tasks)
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks there are; 1 where the mean alone was recorded."""
+        return _MEASURED[self].count
+
+    def accuracy(self, tasks: int | None = None) -> float:
+        """Mean accuracy on the first ``tasks`` tasks (all by default), in [0, 1]; may be NaN.
+
+        Tasks are independent draws in a fixed order that is common to all snapshots, so that the
+        first ones are a fair sample, and comparisons are paired.
+
+        Raises:
+            BudgetSpent: the budget does not cover it.
+            ValueError: there are not so many tasks, or none are asked for.
+        """
+        return _MEASURED[self].accuracy(tasks)
+
+    def __copy__(self) -> "Meter":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Meter":
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("A meter cannot be pickled: its budget would be spent twice.")
+
+
+class _Measured:
+    """What stands behind a meter."""
+
+    def __init__(
+        self, account: Account, mean: float, tasks: Callable[[], np.ndarray] | None
+    ) -> None:
+        self._account, self._mean, self._load = account, mean, tasks
+        self._table: np.ndarray | None = None
+        self._seen = Fraction(0)
+
+    @property
+    def count(self) -> int:
+        return 1 if self._load is None else len(self._read())
+
+    def accuracy(self, tasks: int | None) -> float:
+        if tasks is None:
+            self._pay(Fraction(1))
+            return self._mean  # without reading the tasks, which takes long
+        if not 1 <= tasks <= self.count:
+            raise ValueError(f"{tasks} tasks cannot be measured: there are {self.count}.")
+        self._pay(Fraction(tasks, self.count))
+        return self._mean if tasks == self.count else float(np.mean(self._read()[:tasks]))
+
+    def _pay(self, part: Fraction) -> None:
+        self._account.pay(max(part - self._seen, Fraction(0)))
+        self._seen = max(self._seen, part)
+
+    def _read(self) -> np.ndarray:
+        if self._table is None:
+            assert self._load is not None
+            self._table = self._load()
+        return self._table
+
+
+_MEASURED: "WeakKeyDictionary[Meter, _Measured]" = WeakKeyDictionary()
+
+
+def share(budget: Fraction, meters: Sequence[Meter]) -> int:
+    """Tasks that each snapshot gets where ``budget`` evaluations are shared equally among them.
+
+    Raises:
+        SelectionError: not even one task each.
+    """
+    count = meters[0].tasks
+    each = min(count, int(budget * count / len(meters)))
+    if each < 1:
+        raise SelectionError(
+            f"{float(budget):g} novel evaluations of {count} tasks cannot be shared among "
+            f"{len(meters)} configurations: that is less than a task each. Raise the budget, or "
+            "spend it with 'top'."
+        )
+    return each

@@ -1,0 +1,95 @@
+"""The best of a few novel evaluations: an oracle that must spend wisely."""
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from fsl_sweep.orchestrator.errors import SelectionError
+from fsl_sweep.orchestrator.history import Candidate
+from fsl_sweep.orchestrator.meter import Meter, share
+from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector
+from fsl_sweep.orchestrator.selectors.best import first_best
+
+Allocation = Callable[[Sequence[Meter], np.ndarray, int], int]
+
+
+class BudgetedOracle(HyperparameterSelector):
+    """At most ``budget`` evaluations of the selected snapshots on novel tasks, for each seed.
+
+    An evaluation is one snapshot on all novel selection tasks, and may be divided among several
+    snapshots. A meter counts, and refuses what exceeds the budget.
+
+    Source: "Two Sides of Meta-Learning Evaluation", appendix F.5 (restricted oracle evaluation),
+    which leaves the allocation to the designer of a method.
+
+    Args:
+        budget: novel evaluations, at least 1.
+        allocation: ``top``: the candidates with the best ValGen, one evaluation each.
+            ``per-configuration``: every candidate on an equal share of the tasks. ``halving``:
+            in rounds of equal cost, keeping the better half of the candidates each time, so that
+            the last ones are measured on more tasks (sequential halving; Karnin, Koren, Somekh,
+            "Almost Optimal Exploration in Multi-Armed Bandits", algorithm 1).
+
+    Raises:
+        ValueError: the budget is not a whole number from 1, or the allocation is unknown.
+    """
+
+    name: ClassVar[str] = "budgeted-oracle"
+    needs: ClassVar[frozenset[str]] = frozenset({"val", "novel"})
+
+    def __init__(self, budget: int = 1, allocation: str = "top") -> None:
+        if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+            raise ValueError(f"the budget is a number of evaluations from 1, not {budget!r}")
+        if allocation not in ALLOCATIONS:
+            known = ", ".join(ALLOCATIONS)
+            raise ValueError(f"the allocation is one of {known}, not {allocation!r}")
+        self.novel_budget, self.allocation = budget, allocation
+
+    def select(self, candidates: Sequence[Candidate]) -> Candidate:
+        """The best candidate, as far as the budget lets one see.
+
+        Raises:
+            SelectionError: all scores are NaN, or the budget is less than a task each.
+        """
+        meters = [one.novel for one in candidates if one.novel is not None]
+        val = np.array([one.scores["val"] for one in candidates])
+        assert self.novel_budget is not None
+        return candidates[ALLOCATIONS[self.allocation](meters, val, self.novel_budget)]
+
+
+def _top(meters: Sequence[Meter], val: np.ndarray, budget: int) -> int:
+    ranked = [i for i in np.argsort(-val, kind="stable") if not np.isnan(val[i])]
+    seen = np.full(len(meters), np.nan)
+    for i in ranked[:budget]:
+        seen[i] = meters[i].accuracy()
+    return first_best(seen)
+
+
+def _per_configuration(meters: Sequence[Meter], val: np.ndarray, budget: int) -> int:
+    del val
+    each = share(Fraction(budget), meters)
+    return first_best(np.array([meter.accuracy(each) for meter in meters]))
+
+
+def _halving(meters: Sequence[Meter], val: np.ndarray, budget: int) -> int:
+    del val
+    rounds = max(1, (len(meters) - 1).bit_length())
+    left, each = list(range(len(meters))), 0
+    for _ in range(rounds):
+        alive = [meters[i] for i in left]
+        each = min(alive[0].tasks, each + share(Fraction(budget, rounds), alive))
+        seen = np.array([meter.accuracy(each) for meter in alive])
+        if np.isnan(seen).all():
+            raise SelectionError("There is no score to choose by: all are NaN.")
+        order = [i for i in np.argsort(-seen, kind="stable") if not np.isnan(seen[i])]
+        left = sorted(left[i] for i in order[: (len(left) + 1) // 2])
+    return left[0]
+
+
+ALLOCATIONS: Mapping[str, Allocation] = {
+    "top": _top,
+    "per-configuration": _per_configuration,
+    "halving": _halving,
+}

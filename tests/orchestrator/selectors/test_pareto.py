@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fsl_sweep.orchestrator.errors import SealedMeasurement, SelectionError
+from fsl_sweep.orchestrator.selectors import Candidate, History, apply, hyperparameter_selector
+from fsl_sweep.orchestrator.selectors.base import FrontSelector, is_oracle
+from fsl_sweep.orchestrator.selectors.hyperparameter.pareto import front
+
+NAN = float("nan")
+
+
+def candidates(points: list[tuple[float, float]]) -> list[Candidate]:
+    return [
+        Candidate(f"t{i}", {}, 1, History.from_arrays(epochs=[1], base=[b], novel=[n]))
+        for i, (b, n) in enumerate(points)
+    ]
+
+
+def dominated(one: tuple[float, ...], others: list[tuple[float, ...]]) -> bool:
+    """By definition, a point at a time."""
+    return any(
+        all(o >= p for o, p in zip(other, one, strict=True))
+        and any(o > p for o, p in zip(other, one, strict=True))
+        for other in others
+    )
+
+
+# A coarse grid, so that ties in one and in both measures are common.
+GRID = st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.4, NAN])
+
+
+@given(st.lists(st.tuples(GRID, GRID), min_size=1, max_size=12))
+def test_front_by_brute_force(points: list[tuple[float, float]]) -> None:
+    expected = [not np.isnan(p).any() and not dominated(p, points) for p in points]
+    assert front(np.array(points)).tolist() == expected
+    given_ = candidates(points)
+    selector = hyperparameter_selector("pareto")
+    if not any(expected):
+        with pytest.raises(SelectionError, match="no score"):
+            apply(selector, given_)
+        return
+    chosen = apply(selector, given_)
+    assert chosen == tuple(c for c, on in zip(given_, expected, strict=True) if on)
+
+
+@given(st.lists(st.tuples(GRID, GRID, GRID), min_size=1, max_size=8))
+def test_front_of_three_measures(points: list[tuple[float, float, float]]) -> None:
+    expected = [not np.isnan(p).any() and not dominated(p, points) for p in points]
+    assert front(np.array(points)).tolist() == expected
+
+
+def test_worked_example() -> None:
+    # The third is beaten in both, the fourth in one with a tie in the other; equals both stay.
+    points = [(0.9, 0.5), (0.8, 0.6), (0.7, 0.4), (0.9, 0.4), (0.8, 0.6), (0.6, 0.7)]
+    chosen = apply(hyperparameter_selector("pareto"), candidates(points))
+    assert [one.trial for one in chosen] == ["t0", "t1", "t4", "t5"]
+    assert is_oracle(hyperparameter_selector("pareto"))
+
+
+class Backwards(FrontSelector):
+    name = "backwards"
+    needs = frozenset({"base"})
+
+    def select(self, candidates):
+        return candidates[::-1]
+
+
+class Peeks(FrontSelector):
+    name = "peeks"
+    needs = frozenset({"base"})
+
+    def select(self, candidates):
+        return [one for one in candidates if one.scores["novel"] > 0.5]
+
+
+class Nothing(FrontSelector):
+    name = "nothing"
+    needs = frozenset()
+
+    def select(self, candidates):
+        return []
+
+
+class MakesUp(FrontSelector):
+    name = "makes-up"
+    needs = frozenset()
+
+    def select(self, candidates):
+        return [Candidate("t0", {}, 1, candidates[0].history)]
+
+
+def test_fronts_are_sealed_and_checked_like_any_selector() -> None:
+    given_ = candidates([(0.1, 0.9), (0.2, 0.8)])
+    assert apply(Backwards(), given_) == tuple(given_)
+    with pytest.raises(SealedMeasurement, match="'peeks' read 'novel'"):
+        apply(Peeks(), given_)
+    with pytest.raises(SelectionError, match="no candidate at all"):
+        apply(Nothing(), given_)
+    with pytest.raises(SelectionError, match="makes-up"):
+        apply(MakesUp(), given_)
+    with pytest.raises(SelectionError, match="no candidate"):
+        apply(Backwards(), [])

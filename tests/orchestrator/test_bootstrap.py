@@ -1,0 +1,249 @@
+import itertools
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fsl_sweep.orchestrator.statistics import selection_bootstrap
+from fsl_sweep.orchestrator.statistics.resampling import (
+    Resampling,
+    class_tuples,
+    seed_weights,
+    weighted_means,
+)
+
+
+def best_val(_: int, means: Mapping[str, np.ndarray]) -> np.ndarray:
+    return means["val"].argmax(axis=1)
+
+
+def made(seed: int, seeds: int = 3, snapshots: int = 4, tasks: int = 15):
+    generator = np.random.default_rng(seed)
+    level = generator.normal(0.5, 0.05, (seeds, snapshots, 1))
+    val, report = (
+        np.clip(level + generator.normal(0, 0.1, (seeds, snapshots, tasks)), 0, 1) for _ in range(2)
+    )
+    return [{"val": table} for table in val], list(report)
+
+
+def test_weighted_means_are_means_of_repeated_tasks() -> None:
+    generator = np.random.default_rng(0)
+    table = generator.integers(0, 76, (6, 30)) / 75
+    weights = generator.multinomial(30, np.full(30, 1 / 30), 20).astype(float)
+    expected = [np.repeat(table, w.astype(int), axis=1).mean(axis=1) for w in weights]
+    assert weighted_means(table, weights) == pytest.approx(np.array(expected), abs=1e-10)
+
+
+def test_weighted_means_tie_where_the_tasks_tie_and_keep_nan_to_its_row() -> None:
+    # 1/75 + 2/75 + 0 against 3/75: equal, though floating-point sums in this order are not.
+    table = np.array([[1 / 75, 2 / 75, 0.3], [3 / 75, 0.0, 0.3], [np.nan, 0.5, 0.5]])
+    means = weighted_means(table, np.array([[1.0, 1.0, 1.0], [7.0, 7.0, 3.0]]))
+    assert (means[:, 0] == means[:, 1]).all()
+    assert np.isnan(means[:, 2]).all()
+    assert np.isfinite(means[:, :2]).all()
+
+
+@pytest.mark.parametrize("order", [slice(None, None, -1), [4, 0, 3, 1, 2]])
+def test_weighted_means_do_not_depend_on_the_order_of_adding(order) -> None:
+    generator = np.random.default_rng(1)
+    table, weights = generator.random((3, 5)), generator.integers(1, 4, (8, 5)).astype(float)
+    assert (
+        weighted_means(table, weights) == weighted_means(table[:, order], weights[:, order])
+    ).all()
+
+
+def test_a_resample_repeats_the_selection_by_brute_force() -> None:
+    selection, report = made(2)
+    got = selection_bootstrap(best_val, selection, report, resamples=50, seed=4, confidence=0.8)
+    draws = Resampling(50, 4)
+    val = draws.weights(("val", "selection"), 15).astype(int)
+    novel = draws.weights(("novel", "report"), 15).astype(int)
+    shares = seed_weights(50, 3, 4, "")
+    values, changed = [], 0
+    for r in range(1, 51):
+        of_seeds = []
+        for tables, measured in zip(selection, report, strict=True):
+            means = [np.repeat(row, val[r]).mean() for row in tables["val"]]
+            choice = means.index(max(means))
+            changed += choice != int(tables["val"].mean(axis=1).argmax())
+            of_seeds.append(np.repeat(measured[choice], novel[r]).mean())
+        values.append(sum(w * v for w, v in zip(shares[r - 1], of_seeds, strict=True)))
+    low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
+    plain = [
+        m[t["val"].mean(axis=1).argmax()].mean() for t, m in zip(selection, report, strict=True)
+    ]
+    seeds = np.var(plain, ddof=1) / 3
+    freedom = 2 * max(1, np.var(values, ddof=1) / seeds) ** 2
+    wider = stats.t.ppf(0.9, freedom) / stats.norm.ppf(0.9)
+    assert got.low == pytest.approx(middle - wider * (middle - low))
+    assert got.high == pytest.approx(middle + wider * (high - middle))
+    assert wider > 1.01
+    assert got.standard_error == pytest.approx(np.std(values, ddof=1))
+    assert got.changed == pytest.approx(changed / 150)
+    assert 0 < got.changed < 1
+    assert got.mean == pytest.approx(np.mean(plain))
+    assert (got.n, got.resamples, got.over) == (3, 50, "tasks")
+
+
+def test_distribution_against_enumeration() -> None:
+    """One seed, three selection and two report tasks: all 27 x 4 resamples, counted."""
+    val = np.array([[0.2, 0.9, 0.4], [0.5, 0.3, 0.6]])
+    report = np.array([[0.1, 0.3], [0.7, 0.8]])
+    outcomes = []
+    for drawn in itertools.product(range(3), repeat=3):
+        choice = int(val[:, drawn].mean(axis=1).argmax())
+        outcomes += [
+            report[choice, again].mean()
+            for again in map(list, itertools.product(range(2), repeat=2))
+        ]
+    got = selection_bootstrap(best_val, [{"val": val}], [report], resamples=20_000, seed=1)
+    # The standard deviation of a standard deviation of 20,000 resamples is about 0.5 % of it.
+    assert got.standard_error == pytest.approx(np.std(outcomes), rel=0.02)
+    assert (got.low, got.high) == pytest.approx((min(outcomes), max(outcomes)), abs=1e-9)
+
+
+def test_seeds_alone_have_the_variance_of_their_mean() -> None:
+    levels = [0.3, 0.5, 0.6, 0.65]
+    tables = [np.full((1, 6), level) for level in levels]
+    got = selection_bootstrap(
+        lambda _, means: np.zeros(len(means["val"]), dtype=int),
+        [{"val": table} for table in tables],
+        tables,
+        resamples=20_000,
+    )
+    expected = np.std(levels, ddof=1) / math.sqrt(4)
+    assert got.standard_error == pytest.approx(expected, rel=0.02)
+    assert got.changed == 0
+
+
+def test_seed_weights() -> None:
+    weights = seed_weights(500, 3, 0, "PN")
+    assert weights.sum(axis=1) == pytest.approx(np.ones(500))
+    assert set(np.unique(weights)) == {0.0, 0.5, 1.0}
+    assert (seed_weights(500, 3, 0, "PN") == weights).all()
+    assert (seed_weights(500, 3, 0, "RR") != weights).any()
+    assert (seed_weights(5, 1, 0, "") == 1).all()
+
+
+def test_class_weights_are_products_of_multiplicities() -> None:
+    generator = np.random.default_rng(5)
+    first = np.stack([generator.permutation(7)[:3] for _ in range(20)]) + 100
+    second = np.stack([generator.permutation(7)[:3] for _ in range(9)]) + 100
+    draws = Resampling(200, 0)
+    one = draws.weights(("novel", "selection"), 20, class_tuples("novel", first, second))
+    two = draws.weights(("novel", "report"), 9, class_tuples("novel", second, first))
+    assert (one[0] == 1).all()
+    assert (one.any(axis=1) & two.any(axis=1)).all()
+    # A task in both sets has one weight, and a class that was not drawn takes its tasks along.
+    for r in range(1, 201):
+        gone = (
+            set(range(100, 107)) - set(first[one[r] > 0].ravel()) - set(second[two[r] > 0].ravel())
+        )
+        for tuples, weights in ((first, one[r]), (second, two[r])):
+            assert not any(gone & set(task) for task in tuples[weights > 0].tolist())
+    shared = draws.weights(("novel", "again"), 20, class_tuples("novel", first, second))
+    assert (shared == one).all()
+    # Multiplicities are those of 7 draws from 7 classes: a task of the classes a, b, c has the
+    # weight m_a m_b m_c.
+    assert set(np.unique(one)) <= {a * b * c for a, b, c in itertools.product(range(8), repeat=3)}
+
+
+def test_class_resampling_is_wider_where_classes_differ() -> None:
+    generator = np.random.default_rng(6)
+    tuples = np.stack([generator.permutation(12)[:2] for _ in range(300)])
+    level = np.linspace(0.2, 0.8, 12)
+    table = level[tuples].mean(axis=1)[None] + generator.normal(0, 0.01, (1, 300))
+    plain = selection_bootstrap(best_val, [{"val": table}], [table], resamples=2000)
+    by_class = selection_bootstrap(
+        best_val,
+        [{"val": table}],
+        [table],
+        resamples=2000,
+        classes={"val": tuples},
+        report_classes=tuples,
+    )
+    # Between classes, the standard error of the mean over 12 of them; among tasks, over 300.
+    assert by_class.standard_error == pytest.approx(np.std(level) / math.sqrt(12), rel=0.25)
+    assert by_class.standard_error > 3 * plain.standard_error
+    assert by_class.over == "classes"
+
+
+def test_too_few_classes_are_refused() -> None:
+    tuples = np.arange(40)[None]
+    with pytest.raises(ValueError, match="40 classes cannot be resampled"):
+        Resampling(10).weights(("novel", "report"), 1, class_tuples("novel", tuples))
+
+
+def test_seeded_and_deterministic() -> None:
+    selection, report = made(3)
+    one, again = (selection_bootstrap(best_val, selection, report, seed=7) for _ in range(2))
+    assert one == again
+    assert selection_bootstrap(best_val, selection, report, seed=8) != one
+
+
+def test_cautions() -> None:
+    selection, report = made(4, seeds=1)
+    assert "one seed" in (selection_bootstrap(best_val, selection, report).caution or "")
+    selection, report = made(4, seeds=5)
+    assert selection_bootstrap(best_val, selection, report).caution is None
+    report[0][:] = np.nan
+    got = selection_bootstrap(best_val, selection, report)
+    assert got.caution == "in 1000 of 1000 resamples nothing could be chosen"
+    assert math.isnan(got.low)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"resamples": 1}, "2 or more resamples"),
+        ({"confidence": 1.0}, "between 0 and 1"),
+        ({"classes": {"val": np.zeros((15, 2))}}, "selection and the report"),
+        ({"classes": {"val": np.zeros(15)}, "report_classes": np.zeros((15, 2))}, "ways"),
+    ],
+)
+def test_arguments_out_of_range(changes: dict, message: str) -> None:
+    selection, report = made(4)
+    with pytest.raises(ValueError, match=message):
+        selection_bootstrap(best_val, selection, report, **changes)
+    with pytest.raises(ValueError, match="Tables are"):
+        weighted_means(np.zeros((2, 3)), np.ones((4, 5)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seeds", "most"), [(3, 0.995), (8, 0.96)])
+def test_coverage_by_simulation(seeds: int, most: float) -> None:
+    """The interval holds what the strategy gives on new seeds and tasks about as often as it says.
+
+    The truth is the mean over many worlds of what the strategy attains on endless report tasks.
+    """
+    generator = np.random.default_rng(0)
+    snapshots, tasks, worlds = 5, 60, 300
+
+    def world() -> tuple[list, list, float]:
+        level = generator.normal(0.6, 0.03, (seeds, snapshots))
+        # Selection tasks see the snapshots' levels through noise, so that choices differ.
+        hardness = generator.normal(0, 0.1, (2, tasks))
+        val, report = (
+            np.clip(
+                level[:, :, None] + h + generator.normal(0, 0.1, (seeds, snapshots, tasks)), 0, 1
+            )
+            for h in hardness
+        )
+        chosen = val.mean(axis=2).argmax(axis=1)
+        return (
+            [{"val": t} for t in val],
+            list(report),
+            float(level[np.arange(seeds), chosen].mean()),
+        )
+
+    made_ = [world() for _ in range(worlds)]
+    truth = np.mean([attained for _, _, attained in made_])
+    inside = 0
+    for selection, report, _ in made_:
+        got = selection_bootstrap(best_val, selection, report, resamples=300, confidence=0.9)
+        inside += got.low <= truth <= got.high
+    # The binomial's standard deviation is 0.017. Few seeds err on the safe side: their spread
+    # holds some of the selection's noise already, which resampled tasks add again.
+    assert 0.85 <= inside / worlds <= most, inside

@@ -277,6 +277,9 @@ def test_a_classifier_is_measured_in_distribution_alone(tmp_path):
         "on new classes",
     )
     assert plan.trials[0].spec.benchmark.options["share_seed"] == 0
+    (tmp_path / "s.yaml").write_text(text + "cross_validation: {folds: 2}\n")
+    with pytest.raises(ConfigError, match=r"cross_validation: .* there are no others to hold out"):
+        plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
     (tmp_path / "s.yaml").write_text(text + "  PN: {learner: {name: protonet}}\n")
     mixed = plan_sweep(load_sweep(str(tmp_path / "s.yaml"))).cautions
     assert mixed[0] == plan.cautions[0]

@@ -1,6 +1,6 @@
 """Run every benchmark: ``python -m benchmarks``."""
 
-from benchmarks import evaluation, heads, sweep_overhead
+from benchmarks import adaptation, evaluation, heads, sweep_overhead
 
-for benchmark in (evaluation, heads, sweep_overhead):
+for benchmark in (adaptation, evaluation, heads, sweep_overhead):
     benchmark.main()

@@ -9,7 +9,7 @@ import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.history import Candidate, History
-from fsl_sweep.orchestrator.records import ScoreTable, TrialHistory
+from fsl_sweep.orchestrator.records import TrialHistory
 from fsl_sweep.orchestrator.replicates import candidates_of, replicates_of
 from fsl_sweep.orchestrator.selected import Selected
 from fsl_sweep.orchestrator.selectors import SnapshotSelector, snapshot_selector
@@ -141,5 +141,5 @@ def _budgets(most: int, points: int) -> list[int]:
 def _read_once(trial: TrialHistory) -> TrialHistory:
     """The same trial, whose novel selection tasks are read once for all budgets."""
     table = trial.scores["novel", "selection"]
-    once = ScoreTable(table.means, cache(table.load))
+    once = replace(table, load=cache(table.load))
     return replace(trial, scores={**trial.scores, ("novel", "selection"): once})

@@ -110,7 +110,7 @@ class History:
         scores = {m: np.array(table.means, np.float64) for m, table in tables.items()}
         if "train_loss" in trial.curves:
             scores["train_loss"] = np.array(trial.curves["train_loss"], np.float64)
-        tasks = {m: Deferred(t.load) for m, t in tables.items()}
+        tasks = {m: Deferred(t.load) for m, t in tables.items() if t.per_task}
         return cls(trial.epochs, scores, tasks, folds=[cls.from_trial(fold) for fold in folds])
 
     @property

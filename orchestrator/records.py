@@ -92,15 +92,23 @@ class ScoreTable:
         means: mean accuracy of each snapshot, float64 ``[E]``.
         load: reads per-task accuracies, float64 ``[E, T]``. Called on demand: most questions need
             the means alone, and a thousand trials' tasks do not fit in memory at once.
+        per_task: whether these are accuracies of tasks. Where the means alone are known, ``load``
+            gives them as ``[E, 1]``, and nothing can be said over tasks.
     """
 
     means: np.ndarray
     load: Callable[[], np.ndarray]
+    per_task: bool = True
 
     @classmethod
     def from_accuracies(cls, accuracies: np.ndarray) -> "ScoreTable":
         """A table of accuracies ``[E, T]`` that are in memory already."""
         return cls(accuracies.mean(axis=1), lambda: accuracies)
+
+    @classmethod
+    def from_means(cls, means: np.ndarray) -> "ScoreTable":
+        """A table of mean accuracies ``[E]`` whose tasks are not known."""
+        return cls(means, lambda: means[:, None], per_task=False)
 
 
 @dataclass(frozen=True)

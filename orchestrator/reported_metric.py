@@ -17,7 +17,7 @@ from fsl_sweep.orchestrator.selected import Selection, Strategy
 from fsl_sweep.orchestrator.selectors.catalogue import parse
 from fsl_sweep.orchestrator.selectors.mixture import checked_weight, mixed
 from fsl_sweep.orchestrator.statistics import Interval, mean_interval, mixture_interval
-from fsl_sweep.orchestrator.summary import Ranking, Summary
+from fsl_sweep.orchestrator.summary import Ranking, Summary, common_means
 
 METRICS = ("novel", "mixture")
 
@@ -98,5 +98,4 @@ def _cell(summary: Summary, weight: float) -> MixedCell:
 
 
 def _over_seeds(choices: Sequence[Selection], name: str) -> np.ndarray | None:
-    tables = [getattr(one, name) for one in choices]
-    return np.mean(tables, axis=0) if len({len(table) for table in tables}) == 1 else None
+    return common_means([getattr(one, name) for one in choices])

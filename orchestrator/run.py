@@ -3,74 +3,79 @@
 Neither torch nor Ray is imported.
 """
 
-import json
 from collections.abc import Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, final
 
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
-from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.plan import Plan
-from fsl_sweep.orchestrator.records import (
-    CURVES,
-    MEASURES,
-    TASK_SETS,
-    Measure,
-    TaskSet,
-    TrialHistory,
-)
+from fsl_sweep.orchestrator.records import Measure, TaskSet, TrialHistory
+from fsl_sweep.orchestrator.replay import Source
+from fsl_sweep.orchestrator.replay_opening import open_sources
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
     from fsl_sweep.orchestrator.report import Report, RunInfo
-    from fsl_sweep.orchestrator.selection import Selection
 
 
-def load_run(path: str | PathLike[str]) -> "Run":
-    """Open a run folder for reading.
+def load_run(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Run":
+    """Open a run for reading: a run folder, a table of records, or several of them as one.
+
+    Args:
+        path: a run folder; a ``.csv`` or ``.parquet`` file as ``docs/replay.md`` describes it; or
+            several of either, whose trials join where method and configuration are the same.
 
     Raises:
-        RunFolderError: there is no run in that folder, or its plan is damaged.
+        RunFolderError: there is no run there, its plan is damaged, or several were not measured
+            alike.
+        BadData: a table cannot be used; the message names the row.
     """
-    ledger = Ledger(Path(path).expanduser())
-    if not ledger.path.is_dir():
-        raise RunFolderError(f"{ledger.path} is not a folder; give the folder of a run.")
-    plan = ledger.read_plan()
-    if plan is None:
-        raise RunFolderError(
-            f"{ledger.path} holds no plan.json, so it is not a run folder. "
-            "`fsl-sweep run SWEEP -o FOLDER` makes one."
-        )
-    return Run(ledger, plan)
+    one = isinstance(path, str | PathLike)
+    paths = [Path(p).expanduser() for p in ([path] if one else path)]  # type: ignore[list-item]
+    if not paths:
+        raise RunFolderError("No run is given; name one run folder or table, or several.")
+    return Run(open_sources(paths))
 
 
+@final
 class Run:
     """One run's records and what follows from them.
 
     Records are read on first use and kept; open the run again to see what was added since.
     """
 
-    def __init__(self, ledger: Ledger, plan: Plan) -> None:
-        self._ledger, self.plan = ledger, plan
+    def __init__(self, source: Source) -> None:
+        self._source = source
 
     @property
     def path(self) -> Path:
-        """The run folder."""
-        return self._ledger.path
+        """The run folder.
+
+        Raises:
+            RunFolderError: the records come from a table, or from several places.
+        """
+        places = self._source.places
+        if len(places) != 1 or not places[0].is_dir():
+            shown = ", ".join(map(str, places))
+            raise RunFolderError(f"This needs a run folder of its own; there is none for {shown}.")
+        return places[0]
 
     @property
     def name(self) -> str:
         """The sweep's name."""
-        return self.plan.name
+        return self._source.facts.name
 
     @cached_property
     def histories(self) -> list[TrialHistory]:
-        """One history for each planned trial, in plan order, recorded or not."""
-        return self._ledger.histories(self.plan)
+        """One history for each planned trial, in plan order, recorded or not.
+
+        Raises:
+            RunFolderError: two of several runs hold different records of one trial.
+        """
+        return self._source.histories()
 
     @property
     def complete(self) -> bool:
@@ -92,17 +97,17 @@ class Run:
         """
         from fsl_sweep.orchestrator.report import RunInfo
 
-        planned = self.plan.selectors
+        facts = self._source.facts
         return RunInfo(
-            name=self.plan.name,
-            sweep_hash=self.plan.sweep,
-            fingerprint=self.plan.fingerprint,
-            snapshot=tuple(snapshot or planned.snapshot),
-            hyperparameter=tuple(hyperparameter or planned.hyperparameter),
-            parts=self.plan.parts,
-            versions=self._versions(),
-            cautions=self.plan.cautions,
-            metric=metric or planned.metric,
+            name=facts.name,
+            sweep_hash=facts.sweep,
+            fingerprint=facts.fingerprint,
+            snapshot=tuple(snapshot or facts.selectors.snapshot),
+            hyperparameter=tuple(hyperparameter or facts.selectors.hyperparameter),
+            parts=facts.parts,
+            versions=facts.versions,
+            cautions=facts.cautions,
+            metric=metric or facts.selectors.metric,
         )
 
     def report(
@@ -127,19 +132,18 @@ class Run:
         """
         from fsl_sweep.orchestrator.report import build
 
-        if bootstrap is not None and bootstrap not in range(2, 10**6) and bootstrap != 0:
-            problem = f"{bootstrap} resamples cannot be made: give 0 for none, or 2 to 1,000,000"
-            raise ConfigError("", "--bootstrap", problem)
+        count = self._resamples(bootstrap)
         info = self.info(snapshot, hyperparameter, metric)
         tuples = self.class_tuples() if classes else None
         try:
             return build(
-                info, self.histories, last=last, rope=rope, bootstrap=bootstrap, classes=tuples
+                info, self.histories, last=last, rope=rope, bootstrap=count, classes=tuples
             )
         except ValueError as failure:
             if tuples is None:
                 raise
-            raise RunFolderError(f"{self.path} cannot be resampled: {failure}") from None
+            place = self._source.places[0]
+            raise RunFolderError(f"{place} cannot be resampled: {failure}") from None
 
     def class_tuples(self) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
         """Classes of the common tasks by measure and task set, int64 ``[tasks, ways]``.
@@ -147,21 +151,7 @@ class Run:
         Raises:
             RunFolderError: they were not recorded, or tasks differ in their ways.
         """
-        import numpy as np
-
-        found: dict[tuple[Measure, TaskSet], np.ndarray] = {}
-        for measure in MEASURES:
-            for task_set in TASK_SETS:
-                name = f"tasks/{measure}-{task_set}.json"
-                try:
-                    plain = json.loads(self._ledger.folder.read(name) or b"{}")
-                    found[measure, task_set] = np.array(plain["classes"], dtype=np.int64)
-                except (ValueError, KeyError, TypeError):
-                    raise RunFolderError(
-                        f"{self.path / name} holds no class tuples of equal ways, so classes "
-                        "cannot be resampled; leave out --classes to resample tasks."
-                    ) from None
-        return found
+        return self._source.class_tuples()
 
     def records(self) -> "pd.DataFrame":
         """One row for each recorded epoch of each planned trial.
@@ -172,7 +162,9 @@ class Run:
         """
         import pandas as pd
 
-        frames = [_frame(trial) for trial in self.histories if len(trial.epochs)]
+        from fsl_sweep.orchestrator.run_frames import epochs_of
+
+        frames = [epochs_of(trial) for trial in self.histories if len(trial.epochs)]
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
     def selections(
@@ -185,11 +177,12 @@ class Run:
         """
         import pandas as pd
 
+        from fsl_sweep.orchestrator.run_frames import row_of
         from fsl_sweep.orchestrator.selection import select
 
         info = self.info(snapshot, hyperparameter)
         selected = select(self.histories, info.snapshot, info.hyperparameter)
-        return pd.DataFrame([_row(one) for one in selected.selections])
+        return pd.DataFrame([row_of(one) for one in selected.selections])
 
     def snapshot_path(self, trial: str, epoch: int) -> Path:
         """The weights of a snapshot, in safetensors format.
@@ -198,66 +191,22 @@ class Run:
             UnknownName: no planned trial has that id.
             RunFolderError: the snapshot is not there.
         """
-        if trial not in self.plan.specs:
-            raise UnknownName("trial", trial, self.plan.specs)
-        path = self.path / "trials" / trial / "snapshots" / f"{epoch:04d}.safetensors"
+        folders = self._source.trial_folders()
+        if trial not in folders:
+            raise UnknownName("trial", trial, folders)
+        path = folders[trial] / "snapshots" / f"{epoch:04d}.safetensors"
         if not path.is_file():
             raise RunFolderError(f"{path} does not exist: epoch {epoch} has no snapshot.")
         return path
 
-    def _versions(self) -> dict[str, str | None]:
-        """Versions of the packages that the run was made with; several where they changed."""
-        data = self._ledger.folder.read("environment.json")
-        versions: dict[str, list[str]] = {}
-        try:
-            for machine in json.loads(data or b"{}").get("machines", []):
-                for package, version in machine["packages"].items():
-                    if version and version not in versions.setdefault(package, []):
-                        versions[package].append(version)
-        except (ValueError, AttributeError, KeyError, TypeError):
-            return {}  # a damaged note about versions must not stop a report
-        return {package: ", ".join(found) for package, found in versions.items()}
-
-
-def _frame(trial: TrialHistory) -> "pd.DataFrame":
-    import pandas as pd
-
-    columns: dict[str, Any] = {
-        "method": trial.method,
-        "trial": trial.trial,
-        "configuration": trial.configuration,
-        "seed": trial.seed,
-        "fold": trial.fold,
-        "status": trial.end.status if trial.end else "unfinished",
-    }
-    # Lists and mappings would be taken for columns of their own.
-    plain = {k: v if isinstance(v, (str, int, float)) else str(v) for k, v in _axes(trial)}
-    means = {f"{m}_{s}": table.means for (m, s), table in trial.scores.items()}
-    curves = {curve: trial.curves[curve] for curve in CURVES}
-    return pd.DataFrame(columns | plain | {"epoch": trial.epochs} | curves | means)
-
-
-def _axes(trial: TrialHistory) -> list[tuple[str, Any]]:
-    return list(trial.hyperparameters.items())
-
-
-def _row(one: "Selection") -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "method": one.method,
-        "seed": one.seed,
-        "snapshot_selector": one.strategy.snapshot,
-        "hyperparameter_selector": one.strategy.hyperparameter,
-        "oracle": one.strategy.oracle,
-        "trial": one.trial,
-        "configuration": one.configuration,
-        **one.hyperparameters,
-        "epoch": one.epoch,
-    }
-    for measure in ("base", "val", "novel"):
-        interval = getattr(one, measure)
-        row |= {
-            measure: interval.mean,
-            f"{measure}_low": interval.low,
-            f"{measure}_high": interval.high,
-        }
-    return row | {"regret": one.regret, "novel_evaluations": one.novel_evaluations}
+    def _resamples(self, asked: int | None) -> int | None:
+        """How many resamples to make; None leaves it to the report."""
+        if asked is not None and asked not in range(2, 10**6) and asked != 0:
+            problem = f"{asked} resamples cannot be made: give 0 for none, or 2 to 1,000,000"
+            raise ConfigError("", "--bootstrap", problem)
+        if self._source.facts.per_task:
+            return asked
+        if asked:
+            problem = f"{asked} resamples cannot be made: there are no per-task rows to resample"
+            raise ConfigError("", "--bootstrap", problem)
+        return 0

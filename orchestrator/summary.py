@@ -148,10 +148,17 @@ def rank_correlations(
 
 def task_means(choices: Sequence[Selection]) -> np.ndarray | None:
     """Accuracy of each common report task, averaged over seeds, ``[T]``; None if not common."""
-    tables = [choice.novel_tasks for choice in choices]
-    if len({len(table) for table in tables}) != 1:
-        return None
-    return np.mean(tables, axis=0)
+    return common_means([choice.novel_tasks for choice in choices])
+
+
+def common_means(tables: Sequence[np.ndarray]) -> np.ndarray | None:
+    """The mean of tables ``[T]`` on common tasks.
+
+    None where the tasks are not common, or are fewer than two: then the tables may hold a mean
+    alone, and there is nothing to say over tasks.
+    """
+    counts = {len(table) for table in tables}
+    return np.mean(tables, axis=0) if len(counts) == 1 and min(counts) > 1 else None
 
 
 def _summary(method: str, strategy: Strategy, cell: tuple[Selection, ...]) -> Summary:

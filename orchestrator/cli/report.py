@@ -7,7 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from fsl_sweep.orchestrator.cli.status import RunFolder
+Runs = Annotated[
+    list[Path],
+    typer.Argument(metavar="RUN...", help="A run folder or a table (.csv, .parquet), or several."),
+]
 
 
 class Format(enum.StrEnum):
@@ -15,10 +18,13 @@ class Format(enum.StrEnum):
 
     TERMINAL = "terminal"
     JSON = "json"
+    MARKDOWN = "markdown"
+    LATEX = "latex"
+    HTML = "html"
 
 
 def report(
-    run: RunFolder,
+    runs: Runs,
     form: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.TERMINAL,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file.")
@@ -45,15 +51,15 @@ def report(
 ) -> int:
     """Compare methods and selection strategies.
 
-    From the records alone: torch and Ray are not needed.
+    From the records alone: torch and Ray are not needed. Several runs are reported as one.
     """
     resampling = {"metric": metric, "bootstrap": bootstrap, "classes": classes}
-    complete = show(run, form, output, snapshot, hyperparameter, last, **resampling)
+    complete = show(runs, form, output, snapshot, hyperparameter, last, **resampling)
     return 0 if complete else 1
 
 
 def show(
-    folder: Path,
+    folder: Path | list[Path],
     form: Format = Format.TERMINAL,
     output: Path | None = None,
     snapshot: list[str] | None = None,
@@ -66,19 +72,18 @@ def show(
     ``options`` are further arguments of ``Run.report``.
     """
     from fsl_sweep.orchestrator.errors import RunFolderError
-    from fsl_sweep.orchestrator.report import to_json, to_text
+    from fsl_sweep.orchestrator.report import FORMATS
     from fsl_sweep.orchestrator.report.terminal import show as show_on_terminal
     from fsl_sweep.orchestrator.run import load_run
 
     content = load_run(folder).report(snapshot, hyperparameter, last=last, **options)
     if output is not None:
-        text = to_json(content) if form is Format.JSON else to_text(content)
         try:
-            output.write_text(text, encoding="utf-8")
+            output.write_text(FORMATS[form](content), encoding="utf-8", newline="\n")
         except OSError as failure:
             raise RunFolderError(f"{output} cannot be written: {failure.strerror}.") from failure
-    elif form is Format.JSON:
-        sys.stdout.write(to_json(content))
-    else:
+    elif form is Format.TERMINAL:
         show_on_terminal(content)
+    else:
+        sys.stdout.write(FORMATS[form](content))
     return content.completeness.complete

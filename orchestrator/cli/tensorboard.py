@@ -27,7 +27,7 @@ def tensorboard(
 
     opened = load_run(run)
     folder = opened.path / "tensorboard"
-    rebuild(folder, opened.histories, opened.report().selected)
+    rebuild(folder, opened.histories, opened.report(bootstrap=0).selected)
     print(f"TensorBoard view written to {folder}", flush=True)
     if not serve:
         return 0

@@ -2,6 +2,21 @@
 
 from fsl_sweep.orchestrator.report.as_json import to_json
 from fsl_sweep.orchestrator.report.content import Report, RunInfo, build
+from fsl_sweep.orchestrator.report.formats import FORMATS
+from fsl_sweep.orchestrator.report.html import to_html
+from fsl_sweep.orchestrator.report.latex import to_latex
+from fsl_sweep.orchestrator.report.markdown import to_markdown
 from fsl_sweep.orchestrator.report.terminal import show, to_text
 
-__all__ = ["Report", "RunInfo", "build", "show", "to_json", "to_text"]
+__all__ = [
+    "FORMATS",
+    "Report",
+    "RunInfo",
+    "build",
+    "show",
+    "to_html",
+    "to_json",
+    "to_latex",
+    "to_markdown",
+    "to_text",
+]

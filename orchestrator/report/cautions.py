@@ -24,7 +24,7 @@ def cautions_of(
         found.append(
             "Strategies marked as oracle read novel scores: they are references, not results."
         )
-    if summaries:
+    if any(summary.novel_tasks is not None for summary in summaries):
         found.append(
             "Intervals over tasks hold for these examples and classes (closed intervals: tasks "
             "share both); they say nothing about others."
@@ -36,7 +36,7 @@ def _incompleteness(
     complete: bool, selected: Selected, summaries: Sequence[Summary]
 ) -> Iterable[str]:
     if not complete:
-        yield "The run is incomplete: run the sweep again to finish it."
+        yield "The run is incomplete: run the sweep again, or complete the table, to finish it."
     cells = {(summary.method, summary.strategy) for summary in summaries}
     for method in selected.methods:
         lost = [s for s in selected.strategies if (method, s) not in cells]

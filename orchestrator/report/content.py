@@ -8,6 +8,7 @@ from fsl_sweep.orchestrator.budget_curve import BudgetPoint, regret_by_budget
 from fsl_sweep.orchestrator.records import TrialHistory
 from fsl_sweep.orchestrator.report.cautions import cautions_of
 from fsl_sweep.orchestrator.report.curves import Curve, curves_of
+from fsl_sweep.orchestrator.report.tradeoff import TradeOff, tradeoffs_of
 from fsl_sweep.orchestrator.reported_metric import MixedTable, base_weight, mix
 from fsl_sweep.orchestrator.resampled import ClassLists, ResampledCell, resample
 from fsl_sweep.orchestrator.selection import LeftOut, Selected, select, why_unusable
@@ -123,6 +124,7 @@ class Report:
         stability: what each strategy's ranking of methods survives.
         budget_curve: regret against novel evaluations, where a strategy has a budget.
         mixed: the table by a mixture of BaseGen and NovelGen, where that was asked for.
+        tradeoffs: BaseGen and NovelGen of every configuration, by snapshot selector.
     """
 
     info: RunInfo
@@ -141,6 +143,7 @@ class Report:
     stability: tuple[Stability, ...] = ()
     budget_curve: tuple[BudgetPoint, ...] = ()
     mixed: MixedTable | None = None
+    tradeoffs: tuple[TradeOff, ...] = ()
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
@@ -208,6 +211,7 @@ def build(
         stability=stability_of(summaries, resampled),
         budget_curve=_budget_curve(info, histories, selected),
         mixed=None if weight is None else mix(summaries, weight),
+        tradeoffs=tradeoffs_of(histories, info.snapshot),
     )
 
 

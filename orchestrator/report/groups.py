@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fsl_sweep.orchestrator.summary import Summary
+from fsl_sweep.orchestrator.summary import MethodComparison, Summary
 
 ORACLE = "*"
 
@@ -20,7 +20,9 @@ def same_choices(summaries: Sequence[Summary]) -> list[tuple[Summary, ...]]:
     return [tuple(group) for group in groups.values()]
 
 
-def names(group: Sequence[Summary], width: int) -> tuple[list[str], list[str]]:
+def names(
+    group: Sequence[Summary] | Sequence[MethodComparison], width: int
+) -> tuple[list[str], list[str]]:
     """Snapshot and hyperparameter selectors of a group, as lines of two columns.
 
     One snapshot selector a line, with all of its hyperparameter selectors beside it; the second
@@ -37,7 +39,7 @@ def names(group: Sequence[Summary], width: int) -> tuple[list[str], list[str]]:
     return first, second
 
 
-def one_line(group: Sequence[Summary]) -> list[str]:
+def one_line(group: Sequence[Summary] | Sequence[MethodComparison]) -> list[str]:
     """The strategies of a group, a line for each snapshot selector: ``val / base, val``."""
     first, second = names(group, 10**6)
     return [f"{one} / {other}" for one, other in zip(first, second, strict=True)]

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report import rows, wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.groups import ORACLE, names, one_line, same_choices
 from fsl_sweep.orchestrator.statistics import Comparison
@@ -29,7 +28,7 @@ def strategies(report: Report, method: str, width: int) -> Table:
     groups = same_choices(own)
     longest = max(len(one.strategy.hyperparameter) for one in own) + len(ORACLE)
     lines = [names(group, max(longest, 16 if width >= WIDE else 10)) for group in groups]
-    columns = [_numbers(report, group[0]) for group in groups]
+    columns = [rows.of_strategy(report, group[0]) for group in groups]
     shown = _that_fit(lines, columns, width)
     table = plain_table()
     table.add_column("snapshot", no_wrap=True)
@@ -62,28 +61,6 @@ def _that_fit(
     return shown
 
 
-def _numbers(report: Report, summary: Summary) -> dict[str, str]:
-    """The cells of a row by the title of their column."""
-    of = (summary.method, summary.strategy)
-    resampled = {(one.method, one.strategy): one.result for one in report.resampled}
-    row = {
-        "NovelGen": wording.percent(summary.novel.mean),
-        "seeds": wording.half_width(summary.novel),
-        "tasks": wording.half_width(summary.novel_tasks),
-    }
-    if resampled:
-        row["select"] = wording.half_width(resampled.get(of))
-    if report.mixed is not None:
-        found = {(one.method, one.strategy): one.seeds for one in report.mixed.cells}
-        row[wording.mixture(report.mixed.base_weight)] = wording.percent(found[of].mean)
-    return row | {
-        "BaseGen": wording.percent(summary.base.mean),
-        "ValGen": wording.percent(summary.val.mean),
-        "regret": "-" if summary.regret is None else wording.percent(summary.regret.mean),
-        "evals": str(summary.novel_evaluations),
-    }
-
-
 def chosen(summaries: Sequence[Summary]) -> Table:
     """What each strategy chose, where the table of strategies has no room for it."""
     table = plain_table()
@@ -108,26 +85,10 @@ def rank_correlation(report: Report) -> Table:
     table = plain_table()
     table.add_column("method", no_wrap=True)
     table.add_column("epochs", no_wrap=True)
-    for name in ("val mean", "least", "most", "base mean", "least", "most", "trials"):
+    for name in rows.TAUS:
         table.add_column(name, justify="right", no_wrap=True)
-    rows = report.rank_correlations
-    for method, last in dict.fromkeys((row.method, row.result.last) for row in rows):
-        cells: list[str] = []
-        count = 0
-        for measure in ("val", "base"):
-            own = [
-                r.result.tau
-                for r in rows
-                if (r.method, r.measure, r.result.last) == (method, measure, last)
-            ]
-            taus = np.array(own)[np.isfinite(own)]
-            count = max(count, len(own))
-            cells += (
-                [f"{x:+.2f}" for x in (taus.mean(), taus.min(), taus.max())]
-                if len(taus)
-                else ["-"] * 3
-            )
-        table.add_row(method, "all" if last is None else f"last {last}", *cells, str(count))
+    for cells in rows.of_rank_correlations(report):
+        table.add_row(*cells)
     return table
 
 

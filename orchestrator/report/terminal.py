@@ -9,7 +9,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS
-from fsl_sweep.orchestrator.report import sparkline, tables, uncertainty, wording
+from fsl_sweep.orchestrator.report import notes, sparkline, tables, uncertainty, wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.curves import Curve
 
@@ -65,15 +65,12 @@ def _parts(report: Report, width: int, ascii_only: bool) -> Iterable[RenderableT
 
 def _banner(report: Report) -> Iterable[RenderableType]:
     found = report.completeness
-    counts = f"{found.planned} trials planned, {found.done} done, {found.failed} failed"
+    counts = notes.counts(report)
     if found.complete:
-        budget = f" ({found.budget} stopped by their budget)" if found.budget else ""
-        yield Text.assemble(
-            (f"{report.info.name}: complete. ", "bold green"), counts + budget + "."
-        )
+        yield Text.assemble((f"{report.info.name}: complete. ", "bold green"), counts + ".")
         return
     yield Text(f"{report.info.name}: INCOMPLETE", "bold white on red")
-    yield Text(f"{counts}, {found.missing} missing. What depends on them is left out:", "red")
+    yield Text(f"{counts}. What depends on them is left out:", "red")
     for one in found.problems[:PROBLEMS_SHOWN]:
         place = f"seed {one.seed}" + ("" if one.fold is None else f", fold {one.fold}")
         values = wording.values(one.hyperparameters)
@@ -86,7 +83,7 @@ def _banner(report: Report) -> Iterable[RenderableType]:
 
 def _strategies(report: Report, width: int) -> Iterable[RenderableType]:
     if not report.summaries and report.selected.strategies:
-        yield Text("No method has all of its planned trials yet, so there is nothing to compare.")
+        yield Text(notes.NO_METHOD)
     wide = width >= tables.WIDE
     for method in report.selected.methods:
         if any(summary.method == method for summary in report.summaries):
@@ -94,31 +91,13 @@ def _strategies(report: Report, width: int) -> Iterable[RenderableType]:
             yield tables.strategies(report, method, width)
         elif report.summaries:
             yield Text(f"\n{method} is left out: its replicates are not all usable.", "red")
-    yield from _selectors_left_out(report)
+    yield from (Text(line, "red") for line in notes.left_out(report))
     if not report.summaries:
         return
-    seeds = max(summary.novel.n for summary in report.summaries)
-    yield Text(
-        f"\nPercent on the report tasks, mean over {seeds} seed{'s' if seeds > 1 else ''}. "
-        "seeds, tasks: half-widths of 95 % intervals. "
-        + (uncertainty.SELECT if report.resampled else "")
-        + "regret: NovelGen of oracle / oracle minus "
-        "this. evals: snapshots whose novel scores the strategy looked at. "
-        "* oracle: reads novel scores. Each seed's configuration and epoch are chosen apart.",
-        "dim",
-    )
+    yield Text("\n" + notes.strategies(report), "dim")
     if not wide:
         yield Text()
         yield tables.chosen(report.summaries)
-
-
-def _selectors_left_out(report: Report) -> Iterable[RenderableType]:
-    for one in report.left_out:
-        unplanned = one.fold is not None and one.trial is None  # others stand in the banner
-        if unplanned or one.snapshot_selector is not None:
-            some = one.snapshot_selector or "cross-validated"
-            strategy = f"{some} / {one.hyperparameter_selector or 'any'}"
-            yield Text(f"Left out: {one.method}, {strategy}, seed {one.seed}: {one.reason}", "red")
 
 
 def _curves(report: Report, width: int, ascii_only: bool) -> Iterable[RenderableType]:
@@ -169,27 +148,16 @@ def _comparisons(report: Report, width: int) -> Iterable[RenderableType]:
     kept = set(pairs[:PAIRS_SHOWN])
     shown = [c for c in report.comparisons if (c.a, c.b) in kept]
     yield from tables.verdicts(shown, width)
-    yield Text(
-        "\nThe first method against the second, paired on the common report tasks, in percentage "
-        "points; verdicts at 95 % after Holm's correction over the pairs of a strategy. They hold "
-        "for these trained snapshots; `seeds` above says how much training again would change.",
-        "dim",
-    )
+    yield Text("\n" + notes.COMPARISONS, "dim")
     if len(pairs) > PAIRS_SHOWN:
         yield Text(f"{PAIRS_SHOWN} of {len(pairs)} pairs; `--format json` has all.", "dim")
     if report.ranking_survives:
-        order = " > ".join(report.rankings[0].methods)
-        decided = sum(c.result.verdict in ("better", "worse") for c in report.comparisons)
-        yield Text(
-            f"Means rank the methods alike under every strategy, {order}; {decided} of "
-            f"{len(report.comparisons)} comparisons are decided.",
-            "green" if decided == len(report.comparisons) else "yellow",
-        )
+        text, decided = notes.same_ranking(report)
+        yield Text(text, "green" if decided else "yellow")
         return
     yield Text("Means rank the methods differently from strategy to strategy:", "bold yellow")
-    for methods in dict.fromkeys(ranking.methods for ranking in report.rankings):
-        own = [str(r.strategy) for r in report.rankings if r.methods == methods]
-        yield Padding(Text(f"{' > '.join(methods)}: {', '.join(own)}"), (0, 0, 0, 2))
+    for line in notes.other_rankings(report):
+        yield Padding(Text(line), (0, 0, 0, 2))
 
 
 def _cautions(report: Report) -> Iterable[RenderableType]:
@@ -198,24 +166,8 @@ def _cautions(report: Report) -> Iterable[RenderableType]:
 
 
 def _cost(report: Report) -> Iterable[RenderableType]:
-    cost = report.cost
-    train, evaluation = (
-        wording.duration(cost.train_seconds),
-        wording.duration(cost.evaluation_seconds),
-    )
-    yield Text(f"{train} of training and {evaluation} of measuring, over all trials.")
+    yield Text(wording.cost(report.cost.train_seconds, report.cost.evaluation_seconds))
 
 
 def _provenance(report: Report) -> Iterable[RenderableType]:
-    info = report.info
-    yield Text(f"sweep {info.sweep_hash}, data {(info.fingerprint or 'not measured yet')[:16]}")
-    foreign = [
-        f"{one['name']} from {one['source']} {one['version']}".rstrip()
-        for kind in report.selectors.values()
-        for one in kind
-        if one["source"] != "fsl-sweep"
-    ]
-    if foreign:
-        yield Text(f"selectors of third parties: {', '.join(dict.fromkeys(foreign))}")
-    if info.versions:
-        yield Text(", ".join(f"{name} {v}" for name, v in info.versions.items() if v))
+    yield from map(Text, notes.provenance(report))

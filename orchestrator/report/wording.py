@@ -37,6 +37,13 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
+def cost(train: float, evaluation: float) -> str:
+    """What a run took, from seconds of training and of measuring."""
+    return (
+        f"{duration(train)} of training and {duration(evaluation)} of measuring, over all trials."
+    )
+
+
 def short_keys(keys: Iterable[str]) -> dict[str, str]:
     """The last part of each dotted key, or the whole key where two would look alike."""
     distinct = list(dict.fromkeys(keys))

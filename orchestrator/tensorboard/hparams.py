@@ -12,6 +12,7 @@ from tensorboard.plugins.hparams import summary_v2 as hp
 
 from fsl_sweep.orchestrator.records import SHOWN_AS, TrialHistory
 from fsl_sweep.orchestrator.selection import Selected, Strategy
+from fsl_sweep.orchestrator.tensorboard.names import group_name
 
 Plain = bool | float | str
 
@@ -31,9 +32,9 @@ def experiment(histories: Sequence[TrialHistory], selected: Selected | None) -> 
     return hp.hparams_config_pb(parameters, metrics, time_created_secs=0.0)
 
 
-def session(trial: TrialHistory, name: str) -> Summary:
-    """The hyperparameters of one run."""
-    return hp.hparams_pb(values_of(trial), trial_id=name, start_time_secs=0.0)
+def session(trial: TrialHistory) -> Summary:
+    """The hyperparameters of one run, which joins the group of its configuration."""
+    return hp.hparams_pb(values_of(trial), trial_id=group_name(trial), start_time_secs=0.0)
 
 
 def session_end(failed: bool, seconds: float) -> Summary:
@@ -56,10 +57,13 @@ def tag(strategy: Strategy) -> str:
 
 
 def values_of(trial: TrialHistory) -> dict[str, Plain]:
-    """Method, axis values and seed (and fold) of a trial; lists and the like become text."""
+    """Method and axis values (and fold) of a trial; lists and the like become text.
+
+    The seeds of a configuration are sessions of one group, so that seed is no hyperparameter:
+    the tab shows a group's hyperparameters, and the mean of its metrics over the seeds.
+    """
     values: dict[str, Plain] = {"method": trial.method}
     values |= {key: _plain(value) for key, value in trial.hyperparameters.items()}
-    values["seed"] = trial.seed
     return values if trial.fold is None else values | {"fold": trial.fold}
 
 

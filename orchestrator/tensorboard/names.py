@@ -25,6 +25,13 @@ def run_names(histories: Sequence[TrialHistory]) -> list[str]:
     return names
 
 
+def group_name(trial: TrialHistory) -> str:
+    """The group of the HParams tab that all seeds of a configuration (and fold) share."""
+    fold = "" if trial.fold is None else f"fold-{trial.fold}"
+    parts = trial.method, values(trial.hyperparameters)[:LONGEST], trial.configuration, fold
+    return " ".join(part for part in parts if part)
+
+
 def _name(trial: TrialHistory, addition: str) -> str:
     seed = f"seed-{trial.seed}" + ("" if trial.fold is None else f"-fold-{trial.fold}")
     configuration = _safe(values(trial.hyperparameters)[:LONGEST] + addition)

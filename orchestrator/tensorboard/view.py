@@ -101,7 +101,7 @@ class LiveView:
         seconds = self._seconds.get(trial, 0.0) + spent
         event = curves.live_event(record, seconds, first)
         for planned, name in self._runs[trial]:
-            start = [of_summary(hparams.session(planned, name))] if first else []
+            start = [of_summary(hparams.session(planned))] if first else []
             self._append(name, [*start, event])
         self._epochs[trial], self._seconds[trial] = record.epoch, seconds
 
@@ -143,11 +143,11 @@ def _write(folder: Path, histories: Sequence[TrialHistory], selected: Selected |
     )
     for trial, name in zip(histories, run_names(histories), strict=True):
         if len(trial.epochs):
-            append(folder / name, _trial_events(trial, name, selected))
+            append(folder / name, _trial_events(trial, selected))
 
 
-def _trial_events(trial: TrialHistory, name: str, selected: Selected | None) -> Iterator[Event]:
-    yield of_summary(hparams.session(trial, name))
+def _trial_events(trial: TrialHistory, selected: Selected | None) -> Iterator[Event]:
+    yield of_summary(hparams.session(trial))
     yield from curves.recorded_events(trial)
     seconds = curves.elapsed(trial)
     for one in selected.selections if selected else ():

@@ -82,8 +82,11 @@ def test_hparams_through_tensorboards_own_reader(tmp_path: Path) -> None:
     from tensorboard.plugins.hparams import backend_context, list_session_groups
 
     other = trial("PN", "0.01", base=[0.1], val=[0.1], novel=[0.1])
-    selected = select([PN, other, RR], ["last", "val"], ["base"])
-    rebuild(tmp_path / "tb", [PN, other, RR], selected)
+    again = trial("PN", "0.1", 1, base=[0.9], val=[0.5], novel=[0.7])
+    worse = trial("PN", "0.01", 1, base=[0.2], val=[0.2], novel=[0.2])
+    planned = [PN, other, again, worse, RR]
+    selected = select(planned, ["last", "val"], ["base"])
+    rebuild(tmp_path / "tb", planned, selected)
     multiplexer = plugin_event_multiplexer.EventMultiplexer(tensor_size_guidance={"tensors": 0})
     multiplexer.AddRunsFromDirectory(str(tmp_path / "tb")).Reload()
     provider = data_provider.MultiplexerDataProvider(multiplexer, str(tmp_path / "tb"))
@@ -91,7 +94,7 @@ def test_hparams_through_tensorboards_own_reader(tmp_path: Path) -> None:
     ask = RequestContext()
     known = context.hparams_metadata(ask, "")
     experiment = context.experiment_from_metadata(ask, "", True, known, [])
-    assert {info.name for info in experiment.hparam_infos} == {"method", "optimizer.lr", "seed"}
+    assert {info.name for info in experiment.hparam_infos} == {"method", "optimizer.lr"}
     names = [info.name.tag for info in experiment.metric_infos]
     assert names == ["NovelGen", "selected/last/base", "selected/val/base"]
     request = api_pb2.ListSessionGroupsRequest(
@@ -106,6 +109,7 @@ def test_hparams_through_tensorboards_own_reader(tmp_path: Path) -> None:
         ],
         start_index=0,
         slice_size=10,
+        aggregation_type=api_pb2.AGGREGATION_AVG,
     )
     groups = list_session_groups.Handler(ask, context, "", request).run().session_groups
     found = {
@@ -114,9 +118,13 @@ def test_hparams_through_tensorboards_own_reader(tmp_path: Path) -> None:
         }
         for g in groups
     }
+    # Seeds of a configuration are one group, which shows their mean.
+    assert len(groups) == 3
     assert set(found) == {("PN", "0.1"), ("PN", "0.01"), ("RR/2", "0.2")}
-    assert found["PN", "0.1"]["NovelGen"] == (pytest.approx(0.45), 3)
-    assert found["PN", "0.1"]["selected/val/base"] == (pytest.approx(0.5), 2)
+    assert {len(group.sessions) for group in groups} == {1, 2}
+    assert found["PN", "0.1"]["NovelGen"][0] == pytest.approx((0.45 + 0.7) / 2)
+    assert found["PN", "0.1"]["selected/val/base"][0] == pytest.approx((0.5 + 0.7) / 2)
+    assert found["RR/2", "0.2"]["selected/val/base"] == (pytest.approx(0.4), 1)
     assert "selected/val/base" not in found["PN", "0.01"]
 
 

@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.report.as_json import to_json, to_plain
 from fsl_sweep.orchestrator.run import load_run
@@ -234,9 +235,33 @@ def test_trials_run_without_ray_and_reports_without_torch_and_ray(sweep, tmp_pat
     for arguments in (
         ["report", folder],
         ["report", folder, "--format", "json"],
+        ["report", folder, "--format", "html"],
         ["status", folder],
     ):
         shown = blocked_command(["torch", "ray", "torchvision"], *arguments)
         assert shown.returncode == 0, shown.stderr
     assert blocked_command(["torch", "ray"], "report", folder).stdout == done.stdout
+    written_reports_are_files_of_the_records_alone(folder, tmp_path)
     assert "is blocked" in blocked_command(["torch"], "trial", sweep, "--index", 0).stderr
+
+
+def written_reports_are_files_of_the_records_alone(folder, tmp_path):
+    """In every format: the same bytes from a copied folder, filters, and the exit code."""
+    copy = tmp_path / "elsewhere" / "copied"
+    shutil.copytree(folder, copy)
+
+    def written(source, form, code, *options):
+        path = tmp_path / "written"
+        arguments = ["report", source, "--format", form, "-o", path, *options]
+        assert invoke([*map(str, arguments)]) == code
+        return path.read_text()
+
+    formats = ("markdown", "latex", "html")
+    for form in formats:
+        assert written(folder, form, 0) == written(copy, form, 0)
+        narrow = written(copy, form, 0, "--snapshot", "val", "--hyperparameter", "val")
+        assert "val / val" in narrow
+        assert "oracle / val" not in narrow
+    next(copy.glob("trials/*/end.json")).unlink()
+    for form in formats:
+        assert "INCOMPLETE" in written(copy, form, 1).splitlines()[0]

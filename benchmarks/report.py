@@ -1,0 +1,124 @@
+"""What a report costs: made records in real, compacted run folders, reported by a fresh process.
+
+Target at 1,000 trials x 60 epochs x 1,000 tasks: 10 s cold. There is no cache of reports yet, for
+which the target is 2 s: the second time differs by what the operating system kept of the files.
+``python -m benchmarks.report --trials 1000`` is the full size (about 0.3 GB of disk).
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.timing import hardware
+from fsl_sweep.orchestrator.config import TrialSpec
+from fsl_sweep.orchestrator.ledger import Ledger
+from fsl_sweep.orchestrator.plan import Plan, PlannedTrial, Selectors
+from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, EpochRecord, TaskScores, TrialEnd
+
+METHODS, CONFIGURATIONS, EPOCHS, TASKS, QUERIES = 5, 20, 60, 1000, 75
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print seconds of ``fsl-sweep report`` in a process of its own, first and second time."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    parser.add_argument("--tasks", type=int, default=TASKS)
+    parser.add_argument("--folder", type=Path, help="Keep the made run here, or use the one there.")
+    given = parser.parse_args(arguments)
+    print(f"report: {given.trials} trials x {given.epochs} epochs x {given.tasks} tasks")
+    print(f"  {hardware()}")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.folder or Path(temporary) / "run"
+        if not folder.is_dir():
+            make_run(folder, given.trials, given.epochs, given.tasks)
+        size = sum(f.stat().st_size for f in folder.rglob("*.parquet")) / 2**20
+        print(f"  records: {size:.0f} MiB")
+        for name in ("first", "second"):
+            wall, cpu = _seconds(folder)
+            print(f"  {name} time: {wall:.1f} s, of which {cpu:.1f} s on a processor")
+
+
+def make_run(folder: Path, trials: int, epochs: int, tasks: int) -> None:
+    """A finished run of made records: methods x configurations x seeds."""
+    planned = _plan(trials, epochs, tasks)
+    ledger = Ledger(folder)
+    ledger.write_plan(Plan("made", "0" * 16, "f00d", planned, Selectors(), {}), "")
+    for number, one in enumerate(planned):
+        trial, generator = ledger.trial(one.id), np.random.default_rng(number)
+        trial.begin(one.spec)
+        for record in _records(generator, epochs, tasks):
+            trial.write_epoch(record, b"")
+        trial.end(TrialEnd("done"))
+
+
+def _plan(trials: int, epochs: int, tasks: int) -> tuple[PlannedTrial, ...]:
+    rates = [round(0.1 / (1 + i), 6) for i in range(CONFIGURATIONS)]
+    cells = METHODS * CONFIGURATIONS
+    if trials % cells:
+        raise SystemExit(f"--trials must be a multiple of {cells}, not {trials}.")
+    grid = [(m, r, s) for m in range(METHODS) for r in rates for s in range(trials // cells)]
+    specs = [(m, _spec(m, r, s, epochs, tasks)) for m, r, s in grid]
+    return tuple(
+        PlannedTrial(s.id, f"M{m}", s.configuration, {"optimizer.lr": s.optimizer.lr}, s)
+        for m, s in specs
+    )
+
+
+def _spec(method: int, rate: float, seed: int, epochs: int, tasks: int) -> TrialSpec:
+    return TrialSpec.from_canonical(
+        {
+            "benchmark": {"name": "glyphs"},
+            "episode": {},
+            "evaluation": {"selection_tasks": tasks, "report_tasks": tasks},
+            "learner": {"name": "protonet"},
+            "backbone": {"name": "conv4", "width": 16 + method},
+            "optimizer": {"lr": rate},
+            "schedule": [[0, rate]],
+            "epochs": epochs,
+            "batches": 1,
+            "augment": "none",
+            "precision": "fp32",
+            "train": {"way": 5},
+            "budget": None,
+            "seed": seed,
+        }
+    )
+
+
+def _records(generator: np.random.Generator, epochs: int, tasks: int) -> list[EpochRecord]:
+    queries = np.full(tasks, QUERIES)
+    best = generator.uniform(0.5, 0.8, len(MEASURES))
+    records = []
+    for epoch in range(1, epochs + 1):
+        level = best * (1 - np.exp(-epoch / 15))
+        scores = {
+            (m, s): TaskScores(generator.binomial(QUERIES, level[i], tasks), queries)
+            for i, m in enumerate(MEASURES)
+            for s in TASK_SETS
+        }
+        records.append(EpochRecord(epoch, float(1 / epoch), 0.1, scores, 1.0, 0.5))
+    return records
+
+
+def _seconds(folder: Path) -> tuple[float, float]:
+    """Wall-clock and processor seconds of one report."""
+    program = "import sys; from fsl_sweep.orchestrator.cli import main; main()"
+    start, before = time.perf_counter(), os.times()
+    done = subprocess.run(
+        [sys.executable, "-c", program, "report", str(folder)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    after = os.times()
+    cpu = sum(after[2:4]) - sum(before[2:4])  # of child processes, user and system
+    return time.perf_counter() - start, cpu
+
+
+if __name__ == "__main__":
+    main()

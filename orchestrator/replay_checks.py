@@ -1,0 +1,141 @@
+"""What a table of records must be like, and what is said of the first row that is not."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from fsl_sweep.orchestrator.errors import BadData, did_you_mean
+from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+REQUIRED = ("method", "configuration", "seed", "epoch", "measure", "accuracy")
+OPTIONAL = ("fold", "task", "set")
+ROW_MEASURES = ("train_loss", *MEASURES)
+KEY = ("method", "configuration", "seed", "fold", "epoch", "measure", "set", "task")
+
+
+def checked_table(path: Path, given: "pd.DataFrame") -> "pd.DataFrame":
+    """The table with whole numbers as int64, ``fold`` -1 for none, and ``accuracy`` float64.
+
+    ``task`` and ``set`` are there only where they say something.
+
+    Raises:
+        BadData: a column or a row does not fit; the message says which and why.
+    """
+    _check_columns(path, list(given.columns))
+    if len(given) == 0:
+        raise BadData(f"{path} holds no rows.")
+    rows = _Rows(path, given.copy())
+    for column in ("method", "configuration", "measure"):
+        rows.refuse(rows.table[column].to_numpy() == "", column, lambda _: "is empty")
+    rows.whole_numbers("seed")
+    rows.whole_numbers("epoch")
+    rows.whole_numbers("fold", empty=-1)
+    rows.one_of("measure", ROW_MEASURES)
+    rows.accuracies()
+    rows.tasks_and_sets()
+    rows.no_repeats()
+    return rows.table
+
+
+def _check_columns(path: Path, columns: list[str]) -> None:
+    known = (*REQUIRED, *OPTIONAL)
+    for column in columns:
+        if column not in known:
+            raise BadData(f"{path}: unknown column '{column}'; {did_you_mean(column, known)}")
+    for column in REQUIRED:
+        if column not in columns:
+            raise BadData(
+                f"{path}: column '{column}' is missing; a table needs {', '.join(REQUIRED)}."
+            )
+
+
+@final
+class _Rows:
+    """A table on its way to being one that fits."""
+
+    def __init__(self, path: Path, table: "pd.DataFrame") -> None:
+        self.path, self.table = path, table
+        # A CSV's header is its first row, as in a spreadsheet.
+        self._first = 2 if path.suffix.lower() == ".csv" else 1
+
+    def refuse(self, bad: np.ndarray, column: str, why: Callable[[Any], str]) -> None:
+        """Raise for the first of the ``bad`` rows; ``why`` explains its value."""
+        if bad.any():
+            at = int(np.flatnonzero(bad)[0])
+            value = self.table[column].iloc[at]
+            shown = f" '{value}'" if value != "" else ""
+            row = self.number(at)
+            end = "" if why(value).endswith("?") else "."
+            raise BadData(f"{self.path}: row {row}: {column}{shown} {why(value)}{end}")
+
+    def number(self, at: int) -> int:
+        """The number of a row, for a person."""
+        return at + self._first
+
+    def one_of(self, column: str, known: tuple[str, ...]) -> None:
+        values = self.table[column].to_numpy()
+        known_here = np.isin(values.astype(str), known)
+        self.refuse(~known_here, column, lambda v: f"is not known; {did_you_mean(v, known)}")
+
+    def whole_numbers(self, column: str, empty: int | None = None) -> None:
+        if column not in self.table:
+            self.table[column] = empty
+            return
+        texts = self.table[column].astype(str).str.strip()
+        if empty is not None:
+            texts = texts.mask(texts.isin(["", "nan"]), str(empty))
+        whole = texts.str.fullmatch(r"\d{1,18}(\.0+)?").to_numpy(bool, copy=True)
+        if empty is not None:
+            whole |= (texts == str(empty)).to_numpy()
+        self.refuse(~whole, column, lambda _: "must be a whole number, 0 or above")
+        self.table[column] = texts.str.partition(".")[0].astype(np.int64)
+
+    def accuracies(self) -> None:
+        import pandas as pd
+
+        values = pd.to_numeric(self.table["accuracy"], errors="coerce").to_numpy(np.float64)
+        self.refuse(~np.isfinite(values), "accuracy", lambda _: "is not a finite number")
+        if self.table["accuracy"].dtype == object:
+            # Digit for digit: the reader above may be off by the last bit.
+            values = np.array([float(text) for text in self.table["accuracy"]])
+        outside = (self.table["measure"] != "train_loss").to_numpy() & ~(
+            (values >= 0) & (values <= 1)
+        )
+        percent = outside.any() and values[outside].min() >= 0 and values[outside].max() <= 100
+        advice = "; these look like percentages: divide them by 100" if percent else ""
+        self.refuse(outside, "accuracy", lambda _: f"is outside 0 to 1{advice}")
+        self.table["accuracy"] = values
+
+    def tasks_and_sets(self) -> None:
+        """Both columns say something in every row of an accuracy, or in none."""
+        loss = (self.table["measure"] == "train_loss").to_numpy()
+        for column in ("task", "set"):
+            if column not in self.table:
+                continue
+            self.table[column] = self.table[column].astype(str).replace("nan", "")
+            filled = (self.table[column] != "").to_numpy()
+            self.refuse(loss & filled, column, lambda _: "must be empty: it is a row of train_loss")
+            if not filled.any():
+                del self.table[column]
+                continue
+            empty = "is empty, but other rows have one: give it in every row of an accuracy"
+            self.refuse(~loss & ~filled, column, lambda _, empty=empty: empty)
+        if "set" in self.table:
+            self.one_of("set", ("", *TASK_SETS))
+
+    def no_repeats(self) -> None:
+        key = [column for column in KEY if column in self.table]
+        repeats = self.table.duplicated(key).to_numpy()
+        if repeats.any():
+            at = int(np.flatnonzero(repeats)[0])
+            same = (self.table[key] == self.table[key].iloc[at]).all(axis=1).to_numpy()
+            first = int(np.flatnonzero(same)[0])
+            raise BadData(
+                f"{self.path}: row {self.number(at)} repeats row {self.number(first)}: the same "
+                f"{', '.join(key)}. Remove one of them."
+            )

@@ -1,0 +1,94 @@
+"""A run folder as the source of a report."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.ledger import Ledger
+from fsl_sweep.orchestrator.plan import Plan
+from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, Measure, TaskSet, TrialHistory
+from fsl_sweep.orchestrator.replay import Facts, Source
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@final
+class FolderSource(Source):
+    """What a sweep recorded.
+
+    Raises:
+        RunFolderError: there is no run in that folder, or its plan is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._ledger = Ledger(path)
+        if not path.is_dir():
+            raise RunFolderError(
+                f"{path} is not a folder; give the folder of a run, or a .csv or .parquet file."
+            )
+        plan = self._ledger.read_plan()
+        if plan is None:
+            raise RunFolderError(
+                f"{path} holds no plan.json, so it is not a run folder. "
+                "`fsl-sweep run SWEEP -o FOLDER` makes one."
+            )
+        self._plan, self.places = plan, (path,)
+        self.facts = Facts(
+            name=plan.name,
+            sweep=plan.sweep,
+            fingerprint=plan.fingerprint,
+            measured=_measured(plan),
+            selectors=plan.selectors,
+            parts=plan.parts,
+            versions=_versions(self._ledger.folder.read("environment.json")),
+            cautions=plan.cautions,
+        )
+
+    def histories(self) -> list[TrialHistory]:
+        """One history for each planned trial, in plan order; damaged records are skipped."""
+        return self._ledger.histories(self._plan)
+
+    def class_tuples(self) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
+        """The class tuples in ``tasks/``. Raises as ``Source.class_tuples``."""
+        import numpy as np
+
+        found: dict[tuple[Measure, TaskSet], np.ndarray] = {}
+        for measure in MEASURES:
+            for task_set in TASK_SETS:
+                name = f"tasks/{measure}-{task_set}.json"
+                try:
+                    plain = json.loads(self._ledger.folder.read(name) or b"{}")
+                    found[measure, task_set] = np.array(plain["classes"], dtype=np.int64)
+                except (ValueError, KeyError, TypeError):
+                    raise RunFolderError(
+                        f"{self._ledger.path / name} holds no class tuples of equal ways, so "
+                        "classes cannot be resampled; leave out --classes to resample tasks."
+                    ) from None
+        return found
+
+    def trial_folders(self) -> Mapping[str, Path]:
+        """The folder of each planned trial, whether it is there yet or not."""
+        return {trial: self._ledger.path / "trials" / trial for trial in self._plan.specs}
+
+
+def _measured(plan: Plan) -> dict[str, Any] | None:
+    for trial in plan.trials:
+        canonical = trial.spec.canonical()
+        return {key: canonical[key] for key in ("episode", "evaluation")}
+    return None
+
+
+def _versions(data: bytes | None) -> dict[str, str | None]:
+    """Versions of the packages that the run was made with; several where they changed."""
+    versions: dict[str, list[str]] = {}
+    try:
+        for machine in json.loads(data or b"{}").get("machines", []):
+            for package, version in machine["packages"].items():
+                if version and version not in versions.setdefault(package, []):
+                    versions[package].append(version)
+    except (ValueError, AttributeError, KeyError, TypeError):
+        return {}  # a damaged note about versions must not stop a report
+    return {package: ", ".join(found) for package, found in versions.items()}

@@ -1,0 +1,30 @@
+"""From paths to the source of a report."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from fsl_sweep.orchestrator.replay import Source
+from fsl_sweep.orchestrator.replay_folder import FolderSource
+from fsl_sweep.orchestrator.replay_merged import MergedSource
+
+
+def open_source(path: Path) -> Source:
+    """A run folder, or a table of records in a ``.csv`` or ``.parquet`` file.
+
+    Raises:
+        RunFolderError: it is neither, or a run's plan is damaged.
+        BadData: the table cannot be used.
+    """
+    if path.is_file():
+        # Here, because it needs pandas and a run folder does not.
+        from fsl_sweep.orchestrator.replay_table import TableSource
+
+        return TableSource(path)
+    return FolderSource(path)
+
+
+def open_sources(paths: Sequence[Path]) -> Source:
+    """One source of all records under ``paths``. Raises as ``open_source`` and ``MergedSource``."""
+    if len(paths) == 1:
+        return open_source(paths[0])
+    return MergedSource([open_source(path) for path in paths])

@@ -1,0 +1,140 @@
+"""A table of records from elsewhere as the source of a report: one number a row.
+
+    method,configuration,seed,fold,epoch,measure,accuracy
+    PN,lr=0.1,0,,1,train_loss,1.20
+    PN,lr=0.1,0,,1,val,0.55
+
+``docs/replay.md`` describes its columns. Anything that does not fit is refused with its row.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from fsl_sweep.orchestrator.config import Selectors
+from fsl_sweep.orchestrator.errors import BadData, RunFolderError
+from fsl_sweep.orchestrator.records import Measure, TaskSet, TrialHistory
+from fsl_sweep.orchestrator.replay import Facts, Source
+from fsl_sweep.orchestrator.replay_checks import checked_table
+from fsl_sweep.orchestrator.replay_trials import trials_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+@final
+class TableSource(Source):
+    """A ``.csv`` or ``.parquet`` file with one number a row.
+
+    Raises:
+        BadData: it cannot be read, or a row does not fit.
+        RunFolderError: it is neither of the two.
+    """
+
+    def __init__(self, path: Path) -> None:
+        table = checked_table(path, _read(path))
+        self._trials, self.places = trials_of(path, table), (path,)
+        self.facts = Facts(
+            name=path.stem,
+            sweep=hashlib.sha256(path.read_bytes()).hexdigest()[:16],
+            fingerprint=None,
+            measured=None,
+            selectors=_selectors(self._trials),
+            cautions=_cautions(path.name, table, self._trials),
+            per_task="task" in table,
+            tasks=_tasks(table),
+        )
+
+    def histories(self) -> list[TrialHistory]:
+        """The trials of the table, with an empty one for each hole in a method's grid."""
+        return list(self._trials)
+
+    def class_tuples(self) -> dict[tuple[Measure, TaskSet], np.ndarray]:
+        """There are none in a table: raises RunFolderError."""
+        raise RunFolderError(
+            f"{self.places[0]} is a table, which holds no class tuples, so classes cannot be "
+            "resampled; leave out --classes."
+        )
+
+    def trial_folders(self) -> Mapping[str, Path]:
+        """None: a table comes without snapshots."""
+        return {}
+
+
+def _read(path: Path) -> "pd.DataFrame":
+    """The table as text, missing cells empty; numbers of a Parquet file stay numbers."""
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if path.suffix.lower() == ".csv":
+            read = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+            return read.fillna("")  # the cells that a short row lacks
+        if path.suffix.lower() in (".parquet", ".pq"):
+            table = pq.ParquetFile(path).read(use_threads=False)
+            # pandas writes the index of a frame beside its columns.
+            names = [n for n in table.column_names if not n.startswith("__index_level_")]
+            return pd.DataFrame({name: _plain(table[name]) for name in names})
+    except (ValueError, OSError, pa.ArrowException) as failure:
+        reason = str(failure).splitlines()[0]
+        raise BadData(f"{path} cannot be read as a table: {reason}") from None
+    raise RunFolderError(f"{path} is neither a run folder nor a .csv or .parquet file.")
+
+
+def _plain(column: "pa.ChunkedArray") -> np.ndarray:
+    import pyarrow as pa
+
+    if pa.types.is_floating(column.type):
+        return column.to_numpy()
+    return column.cast(pa.string()).fill_null("").to_numpy().astype(object)
+
+
+def _selectors(trials: list[TrialHistory]) -> Selectors:
+    """The usual strategies, those that the table has the measures for."""
+    usual = Selectors()
+    with_loss = all("train_loss" in one.curves for one in trials if len(one.epochs))
+    folds = any(one.fold is not None for one in trials)
+    return Selectors(
+        snapshot=[name for name in usual.snapshot if with_loss or name != "train_loss"],
+        hyperparameter=[*usual.hyperparameter, *(["cv"] if folds else [])],
+    )
+
+
+def _tasks(table: "pd.DataFrame") -> str | None:
+    """What two tables must have in common for their tasks to be the same."""
+    if "task" not in table:
+        return None
+    columns = [column for column in ("measure", "set", "task") if column in table]
+    names = table.loc[table["fold"] < 0, columns].drop_duplicates()
+    text = "\n".join(sorted(map(repr, names.itertuples(index=False, name=None))))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _cautions(name: str, table: "pd.DataFrame", trials: list[TrialHistory]) -> tuple[str, ...]:
+    found = [
+        f"{name} is a table: whether its trials ran to their end, and whether there were others, "
+        "is not known."
+    ]
+    if "set" not in table:
+        found.append(
+            f"{name} does not tell selection from report tasks: selection and reporting share "
+            "tasks, and a maximum over snapshots reads too high on the tasks it was maximised on."
+        )
+    if "task" not in table:
+        found.append(
+            f"{name} has no per-task rows: there are no intervals over tasks, no paired "
+            "comparisons and no resampling."
+        )
+    for method in dict.fromkeys(one.method for one in trials):
+        ran = {tuple(t.epochs.tolist()) for t in trials if t.method == method and len(t.epochs)}
+        if len(ran) > 1:
+            found.append(
+                f"{name}: configurations of {method} have different epochs; check that none of "
+                "them was cut short."
+            )
+    return tuple(found)

@@ -1,0 +1,250 @@
+"""The figures of the HTML report, by the section that they belong to."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+import numpy as np
+
+from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS
+from fsl_sweep.orchestrator.report import sparkline, svg, wording
+from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.curves import Curve
+from fsl_sweep.orchestrator.report.groups import ORACLE
+from fsl_sweep.orchestrator.report.svg import Axis, Panel
+from fsl_sweep.orchestrator.report.tradeoff import TradeOff
+from fsl_sweep.orchestrator.summary import Summary, task_means
+
+PAIRS_SHOWN = 15
+LINES_SHOWN = 6
+STEPS = 200
+
+
+def figures(report: Report) -> dict[str, list[str]]:
+    """Figures as HTML by the key of their section; nothing where there is nothing to draw."""
+    drawn = {
+        "trade-off": [*_tradeoffs(report), *_mixtures(report)],
+        "curves": [*_progressions(report)],
+        "comparisons": [*_differences(report)],
+        "budget": [*_budgets(report)],
+    }
+    return {key: found for key, found in drawn.items() if found}
+
+
+def _tradeoffs(report: Report) -> Iterable[str]:
+    shown = [one for one in report.tradeoffs if one.points]
+    if not shown:
+        return
+    methods = list(report.selected.methods)
+    points = [point for one in shown for point in one.points]
+    x = Axis.around([100 * p.base for p in points], "BaseGen, %")
+    y = Axis.around([100 * p.novel for p in points], "NovelGen, %")
+    panels = [_tradeoff(one, methods, x, y) for one in shown]
+    yield _figure(
+        "Each mark is a configuration with the snapshots that the selector chose, on the report "
+        "tasks, mean over seeds. Outlined and joined: the Pareto front, where no other "
+        "configuration is better in one without being worse in the other.",
+        _legend(methods, shaped=True),
+        panels,
+    )
+
+
+def _tradeoff(one: TradeOff, methods: Sequence[str], x: Axis, y: Axis) -> str:
+    title = ", ".join(one.snapshots) + (ORACLE if one.oracle else "")
+    panel = Panel(title, x, y)
+    front = sorted((100 * p.base, 100 * p.novel) for p in one.points if p.on_front)
+    ends = [base for base, _ in front], [novel for _, novel in front]
+    parts = [svg.line(panel, *ends, "front")] if len(front) > 1 else []
+    for point in sorted(one.points, key=lambda point: point.on_front):
+        number = methods.index(point.method)
+        base, novel = 100 * point.base, 100 * point.novel
+        name = " ".join(filter(None, (point.method, wording.values(point.hyperparameters))))
+        style = f"mark {svg.colour(number)}{' kept' if point.on_front else ''}"
+        text = f"{name}: BaseGen {base:.2f}, NovelGen {novel:.2f}"
+        parts.append(svg.mark(panel, base, novel, number, style, text))
+    return panel.draw(parts)
+
+
+def _mixtures(report: Report) -> Iterable[str]:
+    """The accuracy of a mixture of base and novel tasks is linear in its weight."""
+    methods = list(report.selected.methods)
+    alike: dict[tuple[object, ...], tuple[list[str], list[Summary]]] = {}
+    for strategy in dict.fromkeys(s.strategy for s in report.summaries):
+        own = [s for s in report.summaries if s.strategy == strategy]
+        key = (strategy.oracle, *((s.method, s.base.mean, s.novel.mean) for s in own))
+        mark = ORACLE if strategy.oracle else ""
+        alike.setdefault(key, ([], own))[0].append(f"{strategy}{mark}")
+    several = [(", ".join(names), _ends(own)) for names, own in alike.values() if len(own) > 1]
+    if not several:
+        return
+    values = [v for _, ends in several[:LINES_SHOWN] for pair in ends.values() for v in pair]
+    x, y = Axis(0, 1, "weight of BaseGen"), Axis.around(values, "against the mean, points")
+    panels = []
+    for title, ends in several[:LINES_SHOWN]:
+        panel = Panel(title, x, y)
+        styles = {method: f"line {svg.colour(methods.index(method))}" for method in ends}
+        lines = [svg.line(panel, [0, 1], pair, styles[m]) for m, pair in ends.items()]
+        panels.append(panel.draw([svg.level(panel, 0.0, "zero"), *lines]))
+    more = len(several) - len(panels)
+    yield _figure(
+        "Methods by a mixture of both, in percentage points against the mean of the methods: "
+        "NovelGen alone on the left, BaseGen alone on the right; where lines cross, the ranking "
+        "changes. Strategies that chose alike share a panel."
+        + (f" {more} more are not drawn." if more else ""),
+        _legend(methods),
+        panels,
+    )
+
+
+def _ends(own: Sequence[Summary]) -> dict[str, tuple[float, float]]:
+    """NovelGen and BaseGen of each method, in points against the mean of the methods."""
+    table = 100 * np.array([[s.novel.mean, s.base.mean] for s in own])
+    table = table - table.mean(axis=0)
+    return {s.method: (float(a), float(b)) for s, (a, b) in zip(own, table, strict=True)}
+
+
+def _progressions(report: Report) -> Iterable[str]:
+    if not report.curves:
+        return
+    signs = sparkline.letters(report.info.snapshot)
+    key = "".join(f"<span><b>{escape(s)}</b> {escape(n)}</span>" for n, s in signs.items())
+    legend = (
+        _legend([SHOWN_AS[measure] for measure in MEASURES]) + f'<div class="legend">{key}</div>'
+    )
+    yield _figure(
+        "Accuracy on the selection tasks by epoch. Letters above a dashed line: the selectors that "
+        "pick that epoch.",
+        legend,
+        [_progression(curve, signs) for curve in report.curves],
+    )
+
+
+def _progression(curve: Curve, signs: Mapping[str, str]) -> str:
+    values = wording.values(curve.hyperparameters)
+    title = ", ".join(part for part in (curve.method, values, f"seed {curve.seed}") if part)
+    scores = {measure: 100 * curve.scores[measure] for measure in MEASURES}
+    epochs = curve.epochs.astype(float).tolist()
+    x = Axis.around(epochs, "epoch", 0.03)
+    y = Axis.around(np.concatenate(list(scores.values())).tolist(), "accuracy, %")
+    placed = _stacked(curve, Panel(title, x, y))
+    panel = Panel(title, x, y, 1 + max((row for _, _, row in placed), default=0))
+    parts = [svg.upright(panel, at, "at") for at in sorted({at for _, at, _ in placed})]
+    for number, measure in enumerate(MEASURES):
+        parts.append(
+            svg.line(panel, epochs, scores[measure].tolist(), f"line {svg.colour(number)}")
+        )
+    parts += [svg.sign(panel, at, row, signs[name]) for name, at, row in placed]
+    return panel.draw(parts)
+
+
+def _stacked(curve: Curve, panel: Panel) -> list[tuple[str, int, int]]:
+    """Selector, epoch and row of each pick, so that signs do not cover each other."""
+    rows: list[list[float]] = []
+    placed: list[tuple[str, int, int]] = []
+    for name, epoch in curve.picks.items():
+        at = panel.across(epoch)
+        free = (i for i, taken in enumerate(rows) if all(abs(at - other) >= 9 for other in taken))
+        row = next(free, len(rows))
+        if row == len(rows):
+            rows.append([])
+        rows[row].append(at)
+        placed.append((name, epoch, row))
+    return placed
+
+
+def _differences(report: Report) -> Iterable[str]:
+    pairs = list(dict.fromkeys((c.a, c.b) for c in report.comparisons))
+    if not pairs:
+        return
+    cells = {(s.method, s.strategy): s for s in report.summaries}
+    strategies = list(dict.fromkeys(c.strategy for c in report.comparisons))
+    usual = [s for s in strategies if not s.oracle] or strategies
+    drawn: dict[tuple[str, str], dict[str, np.ndarray]] = {}
+    for a, b in pairs[:PAIRS_SHOWN]:
+        lines: dict[bytes, tuple[str, np.ndarray]] = {}
+        for strategy in usual:
+            both = cells.get((a, strategy)), cells.get((b, strategy))
+            if (difference := _paired(*both)) is not None:
+                lines.setdefault(difference.tobytes(), (str(strategy), difference))
+        drawn[a, b] = dict(list(lines.values())[:LINES_SHOWN])
+    names = list(dict.fromkeys(name for lines in drawn.values() for name in lines))
+    panels = [_difference(f"{a} minus {b}", lines, names) for (a, b), lines in drawn.items()]
+    caption = (
+        "Of the common report tasks, the share on which the difference of the two methods is at "
+        "most so much, each task's accuracy averaged over seeds. A curve to the right of zero "
+        "favours the first. Strategies that chose alike are drawn once, by the first one's name; "
+        f"at most {LINES_SHOWN} a panel."
+    )
+    if len(pairs) > PAIRS_SHOWN:
+        caption += f" {PAIRS_SHOWN} of {len(pairs)} pairs are drawn."
+    yield _figure(caption, _legend(names), panels)
+
+
+def _paired(a: Summary | None, b: Summary | None) -> np.ndarray | None:
+    """Differences of tasks in percentage points, ascending ``[T]``; None if not common."""
+    if a is None or b is None:
+        return None
+    first, second = task_means(a.choices), task_means(b.choices)
+    if first is None or second is None or len(first) != len(second):
+        return None
+    return np.sort(100 * (first - second))
+
+
+def _difference(title: str, lines: Mapping[str, np.ndarray], names: Sequence[str]) -> str:
+    ends = [float(v) for line in lines.values() for v in (line[0], line[-1])]
+    x = Axis.around([*ends, 0.0], "difference, percentage points")
+    panel = Panel(title, x, Axis(0, 1.02, "share of tasks"))
+    parts = [svg.upright(panel, 0.0, "zero"), svg.level(panel, 0.5, "at")]
+    for name, values in lines.items():
+        style = f"line {svg.colour(names.index(name))}"
+        parts.append(svg.line(panel, *_steps(values), style))
+    return panel.draw(parts)
+
+
+def _steps(values: np.ndarray) -> tuple[list[float], list[float]]:
+    """The corners of a distribution function, at most ``STEPS`` of its steps, ``values [T]``."""
+    distinct, counts = np.unique(values, return_counts=True)
+    shares = np.cumsum(counts) / len(values)
+    kept = np.unique(np.linspace(0, len(distinct) - 1, STEPS).round().astype(int))
+    across = np.repeat(distinct[kept], 2)
+    up = np.concatenate([[0.0], np.repeat(shares[kept], 2)[:-1]])
+    return across.tolist(), up.tolist()
+
+
+def _budgets(report: Report) -> Iterable[str]:
+    points = report.budget_curve
+    if not points:
+        return
+    names = list(dict.fromkeys(f"{p.snapshot}, {p.allocation}" for p in points))
+    x = Axis.around([p.budget for p in points], "novel evaluations of each seed")
+    y = Axis.around([0.0, *(100 * p.regret.mean for p in points)], "regret, percentage points")
+    panels = []
+    for method in dict.fromkeys(p.method for p in points):
+        panel = Panel(method, x, y)
+        parts = [svg.level(panel, 0.0, "zero")]
+        for number, name in enumerate(names):
+            own = [
+                p for p in points if (p.method, f"{p.snapshot}, {p.allocation}") == (method, name)
+            ]
+            at = [float(p.budget) for p in own], [100 * p.regret.mean for p in own]
+            parts.append(svg.line(panel, *at, f"line {svg.colour(number)}"))
+            style = f"mark {svg.colour(number)}"
+            parts += [svg.mark(panel, b, r, number, style) for b, r in zip(*at, strict=True)]
+        panels.append(panel.draw(parts))
+    caption = "Regret of the budgeted oracle against oracle / oracle, mean over seeds."
+    yield _figure(caption, _legend(names, shaped=True), panels)
+
+
+def _figure(caption: str, legend: str, panels: Sequence[str]) -> str:
+    drawings = "\n".join(panels)
+    return (
+        f'<figure>{legend}<div class="panels">\n{drawings}\n</div>'
+        f"<figcaption>{escape(caption)}</figcaption></figure>"
+    )
+
+
+def _legend(names: Sequence[str], *, shaped: bool = False) -> str:
+    entries = (
+        f"<span>{svg.swatch(number, shaped=shaped)}{escape(name)}</span>"
+        for number, name in enumerate(names)
+    )
+    return f'<div class="legend">{"".join(entries)}</div>'

@@ -1,0 +1,115 @@
+"""The sentences under the report's tables, whatever the format."""
+
+from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.rows import several_methods
+
+NO_METHOD = "No method has all of its planned trials yet, so there is nothing to compare."
+
+COMPARISONS = (
+    "The first method against the second, paired on the common report tasks, in percentage "
+    "points; verdicts at 95 % after Holm's correction over the pairs of a strategy. They hold "
+    "for these trained snapshots; `seeds` above says how much training again would change."
+)
+
+BUDGETS = (
+    "Regret in percentage points against oracle / oracle, mean over seeds, after at most so "
+    "many novel evaluations of each seed. One evaluation is one snapshot on all novel "
+    "selection tasks."
+)
+
+FRONTS = (
+    "Configurations that no other beats in one of the two without losing in the other, as "
+    "seen on the selection tasks; percent on the report tasks, mean over the seeds that have "
+    "them on their front."
+)
+
+
+def strategies(report: Report) -> str:
+    """What the columns of the table of strategies mean."""
+    seeds = max(summary.novel.n for summary in report.summaries)
+    select = (
+        "select: the same of the interval that resamples tasks and seeds and selects again "
+        "each time. "
+    )
+    return (
+        f"Percent on the report tasks, mean over {seeds} seed{'s' if seeds > 1 else ''}. "
+        "seeds, tasks: half-widths of 95 % intervals. "
+        + (select if report.resampled else "")
+        + "regret: NovelGen of oracle / oracle minus "
+        "this. evals: snapshots whose novel scores the strategy looked at. "
+        "* oracle: reads novel scores. Each seed's configuration and epoch are chosen apart."
+    )
+
+
+def counts(report: Report) -> str:
+    """How much of the plan is there, without a full stop."""
+    found = report.completeness
+    text = f"{found.planned} trials planned, {found.done} done, {found.failed} failed"
+    if not found.complete:
+        return f"{text}, {found.missing} missing"
+    return text + (f" ({found.budget} stopped by their budget)" if found.budget else "")
+
+
+def stability(report: Report) -> str:
+    """What the columns of the table of stability mean."""
+    worst = "worst seed: NovelGen of the worst seed, by which the MetaDL challenge ranks. "
+    if not several_methods(report):
+        return worst.rstrip()
+    counts = (
+        "seeds, tasks, strategies: how many rankings by one seed alone, on resampled tasks with "
+        "the selection repeated, and under the other strategies that are no oracles order the "
+        "methods alike."
+    )
+    if not report.resampled:
+        return f"{worst}{counts} No tasks were resampled; `--bootstrap 1000` does that."
+    chance = "best: chance to be the best method over resampled tasks and seeds. "
+    return worst + chance + counts
+
+
+def left_out(report: Report) -> list[str]:
+    """Strategies that could not choose; unusable trials stand in the banner instead."""
+    found: list[str] = []
+    for one in report.left_out:
+        unplanned = one.fold is not None and one.trial is None
+        if unplanned or one.snapshot_selector is not None:
+            some = one.snapshot_selector or "cross-validated"
+            strategy = f"{some} / {one.hyperparameter_selector or 'any'}"
+            found.append(f"Left out: {one.method}, {strategy}, seed {one.seed}: {one.reason}")
+    return found
+
+
+def same_ranking(report: Report) -> tuple[str, bool]:
+    """That all strategies rank the methods alike, and whether all comparisons are decided."""
+    order = " > ".join(report.rankings[0].methods)
+    decided = sum(c.result.verdict in ("better", "worse") for c in report.comparisons)
+    text = (
+        f"Means rank the methods alike under every strategy, {order}; {decided} of "
+        f"{len(report.comparisons)} comparisons are decided."
+    )
+    return text, decided == len(report.comparisons)
+
+
+def other_rankings(report: Report) -> list[str]:
+    """The orders of methods that there are, and the strategies of each."""
+    return [
+        f"{' > '.join(methods)}: "
+        + ", ".join(str(r.strategy) for r in report.rankings if r.methods == methods)
+        for methods in dict.fromkeys(ranking.methods for ranking in report.rankings)
+    ]
+
+
+def provenance(report: Report) -> list[str]:
+    """The sweep, the data, third parties' selectors, and versions of packages."""
+    info = report.info
+    lines = [f"sweep {info.sweep_hash}, data {(info.fingerprint or 'not measured yet')[:16]}"]
+    foreign = [
+        f"{one['name']} from {one['source']} {one['version']}".rstrip()
+        for kind in report.selectors.values()
+        for one in kind
+        if one["source"] != "fsl-sweep"
+    ]
+    if foreign:
+        lines.append(f"selectors of third parties: {', '.join(dict.fromkeys(foreign))}")
+    if info.versions:
+        lines.append(", ".join(f"{name} {v}" for name, v in info.versions.items() if v))
+    return lines

@@ -1,0 +1,311 @@
+"""Markdown, LaTeX and HTML: the same content as the terminal, escaped and reproducible."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from dataclasses import replace
+from html import escape
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from trials import trial
+
+from fsl_sweep.orchestrator.records import TrialEnd, TrialHistory
+from fsl_sweep.orchestrator.report import (
+    FORMATS,
+    Report,
+    RunInfo,
+    build,
+    figures,
+    latex,
+    markdown,
+    svg,
+    to_html,
+    to_latex,
+    to_markdown,
+    to_text,
+)
+from fsl_sweep.orchestrator.report.document import document
+
+INFO = RunInfo(
+    name="glyphs",
+    sweep_hash="abcdef0123456789",
+    fingerprint="f00d",
+    snapshot=("last", "val", "oracle"),
+    hyperparameter=("val", "oracle", "budgeted-oracle(2)", "pareto"),
+    versions={"torch": "2.13.0"},
+)
+HOSTILE = '<script>alert("1")</script>|`*_[x](http://a.b)$&%#{}~^\\'
+WRITTEN: list[Callable[[Report], str]] = [to_markdown, to_latex, to_html]
+
+
+class Tags(HTMLParser):
+    """Every element of a page, and whether they are all closed again."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.attributes += attrs
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def runs(methods: tuple[str, ...] = ("PN", "RR")) -> list[TrialHistory]:
+    generator = np.random.default_rng(0)
+    given = []
+    for rank, method in enumerate(methods):
+        for rate in ("0.1", "0.01"):
+            for seed in (0, 1):
+                base, val, novel = generator.uniform(0.4, 0.7, (3, 12)) + 0.02 * rank
+                given.append(trial(method, rate, seed, base=base, val=val, novel=novel))
+    return given
+
+
+@pytest.fixture(scope="module")
+def whole() -> Report:
+    return build(INFO, runs(), bootstrap=20)
+
+
+def incomplete() -> Report:
+    given = runs()
+    given[1] = replace(given[1], end=TrialEnd("failed", "loss is NaN at epoch 7"))
+    return build(INFO, given, bootstrap=0)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_equal_records_give_equal_bytes(name: str) -> None:
+    first, second = (FORMATS[name](build(INFO, runs(), bootstrap=20)) for _ in range(2))
+    assert first == second
+    assert first.endswith("\n")
+
+
+@pytest.mark.parametrize(
+    ("write", "escaped"),
+    [(to_markdown, markdown.escaped), (to_latex, latex.escaped), (to_html, escape)],
+)
+def test_every_part_of_the_terminal_is_there(
+    whole: Report, write: Callable[[Report], str], escaped: Callable[[str], str]
+) -> None:
+    text = write(whole)
+    titles = re.findall(r"^(\w.*?) ─+$", to_text(whole), re.MULTILINE)
+    assert len(titles) == 10
+    facts = ["8 trials planned, 8 done", "abcdef0123456789", "torch 2.13.0"]
+    numbers = [f"{100 * summary.novel.mean:.2f}" for summary in whole.summaries]
+    for expected in (*titles, *facts, *numbers, *whole.cautions):
+        assert escaped(expected) in text, expected
+
+
+@pytest.mark.parametrize("write", WRITTEN)
+def test_the_first_line_says_that_a_run_is_incomplete(write: Callable[[Report], str]) -> None:
+    text = write(incomplete())
+    assert "glyphs: INCOMPLETE" in text.splitlines()[0]
+    assert "8 trials planned, 7 done, 1 failed, 0 missing" in text
+    assert "failed: loss is NaN at epoch 7" in text
+    assert "PN is left out" in text
+    assert "glyphs: complete" in write(build(INFO, runs(), bootstrap=0)).splitlines()[0]
+
+
+@pytest.mark.parametrize("write", WRITTEN)
+def test_nothing_recorded_yet_still_reports(write: Callable[[Report], str]) -> None:
+    text = write(build(INFO, [trial("PN", "1", end=None), trial("RR", "1", end=None)]))
+    assert "nothing to compare" in text
+
+
+def test_no_name_opens_a_tag_in_html() -> None:
+    info = replace(INFO, name=HOSTILE)
+    page = Tags(to_html(build(info, runs((HOSTILE, "RR")), bootstrap=0)))
+    assert page.open == []
+    assert set(page.names) <= {
+        *("html", "head", "meta", "title", "style", "body", "main", "header", "nav", "section"),
+        *("h1", "h2", "p", "ul", "li", "a", "b", "br", "div", "span", "figure", "figcaption"),
+        *("table", "thead", "tbody", "tr", "th", "td", "svg", "path", "text"),
+    }
+    assert page.text.count(HOSTILE) > 10
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    # Nothing is loaded from anywhere: links stay on the page.
+    assert {v[0] for name, v in page.attributes if name in ("href", "src") and v} == {"#"}
+
+
+def test_html_is_one_page_for_phones_and_dark_mode(whole: Report) -> None:
+    page = to_html(whole)
+    assert "width=device-width" in page
+    assert "prefers-color-scheme:dark" in page
+    assert "default-src 'none'" in page
+    assert "url(" not in page
+    assert "@import" not in page
+    # Every table scrolls in a container of its own.
+    assert page.count("<table>") == page.count('<div class="wide" tabindex="0"><table>') > 5
+
+
+def test_figures_are_well_formed_and_hold_their_data(whole: Report) -> None:
+    page = to_html(whole)
+    drawings = re.findall(r'<svg viewBox="0 0 340.*?</svg>', page, re.DOTALL)
+    # Trade-offs by 3 selectors, mixtures, 8 curves, one pair, and budgets of two methods.
+    assert len(drawings) == len(whole.tradeoffs) + 6 + 8 + 1 + 2
+    for drawing in drawings:
+        root = ElementTree.fromstring(drawing)
+        coordinates = [float(x) for p in root.iter("path") for x in _numbers(p.get("d") or "")]
+        assert coordinates
+        assert -10 <= min(coordinates) <= max(coordinates) <= svg.WIDTH
+    points = [p for one in whole.tradeoffs for p in one.points]
+    assert all(f"BaseGen {100 * p.base:.2f}, NovelGen {100 * p.novel:.2f}" in page for p in points)
+    assert page.count('class="mark c0 kept"') + page.count('class="mark c1 kept"') == sum(
+        p.on_front for p in points
+    )
+
+
+def test_trade_off_fronts_by_brute_force(whole: Report) -> None:
+    assert [one.snapshots for one in whole.tradeoffs] == [("last",), ("val",), ("oracle",)]
+    assert [one.oracle for one in whole.tradeoffs] == [False, False, True]
+    for one in whole.tradeoffs:
+        assert len(one.points) == 4
+        for point in one.points:
+            beaten = any(
+                other.base >= point.base
+                and other.novel >= point.novel
+                and (other.base, other.novel) != (point.base, point.novel)
+                for other in one.points
+            )
+            assert point.on_front != beaten
+    first = [t for t in runs() if (t.method, t.configuration) == ("PN", "0.1")]
+    expected = np.mean([t.scores["novel", "report"].means[-1] for t in first])
+    assert whole.tradeoffs[0].points[0].novel == pytest.approx(expected)
+
+
+def test_a_configuration_without_a_seed_has_no_point() -> None:
+    points = incomplete().tradeoffs[0].points
+    assert [(p.method, p.hyperparameters["optimizer.lr"]) for p in points] == [
+        ("PN", "0.01"),
+        ("RR", "0.1"),
+        ("RR", "0.01"),
+    ]
+
+
+def test_panels_put_values_where_they_belong() -> None:
+    panel = svg.Panel("t", svg.Axis(0, 10, "x"), svg.Axis(0, 1, "y"))
+    assert panel.across(0) == svg.LEFT
+    assert panel.across(10) == svg.WIDTH - svg.RIGHT
+    assert panel.up(0) == svg.HEIGHT - svg.BOTTOM
+    assert panel.up(1) == svg.TOP
+    assert svg.Axis(0, 10, "").ticks() == [0, 2, 4, 6, 8, 10]
+    assert svg.Axis(0.61, 0.69, "").ticks() == pytest.approx([0.62, 0.64, 0.66, 0.68])
+    nan = float("nan")
+    broken = svg.line(panel, [0, 1, 2, 3, 4], [0, 1, nan, 1, 0], "line")
+    assert broken.count("M") == 2
+    assert svg.line(panel, [1.0], [nan], "line") == ""
+    assert "mark c1" in svg.line(panel, [1.0], [0.5], "line c1")
+    flat = svg.Axis.around([0.5, 0.5, nan], "y")
+    assert flat.low < 0.5 < flat.high
+
+
+def test_distribution_functions_are_steps() -> None:
+    across, up = figures._steps(np.array([-1.0, 0.0, 0.0, 2.0]))
+    assert across == [-1, -1, 0, 0, 2, 2]
+    assert up == [0, 0.25, 0.25, 0.75, 0.75, 1]
+    across, up = figures._steps(np.sort(np.random.default_rng(0).normal(size=1000)))
+    assert len(across) == len(up) == 2 * figures.STEPS
+    assert up[-1] == 1
+    assert up == sorted(up)
+
+
+def test_markdown_tables_are_whole_whatever_the_names() -> None:
+    text = to_markdown(build(INFO, runs((HOSTILE, "- RR")), bootstrap=20))
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert len(tables) > 8
+    for table in tables:
+        widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
+        assert len(widths) == 1, table
+    assert "<script" not in text
+    assert not re.search(r"(?<!\\)\[", text)
+    assert set(re.findall(r"<[^>]*>", text)) <= {"<br>"}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("train_loss *", r"train\_loss \*"),
+        ("a|b", r"a\|b"),
+        ("<b>&", "&lt;b&gt;&amp;"),
+        ("- x", r"\- x"),
+        ("1. x", r"1\. x"),
+        ("-0.5", "-0.5"),
+        ("two\nlines", "two lines"),
+        ("http://x.y", "http&#58;//x.y"),
+    ],
+)
+def test_markdown_escapes(given: str, expected: str) -> None:
+    assert markdown.escaped(given) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("100 %_#&$", r"100 \%\_\#\&\$"),
+        ("\\end{x}", r"\textbackslash{}end\{x\}"),
+        ("^~", r"\textasciicircum{}\textasciitilde{}"),
+        ("a--b", "a-{}-b"),
+        ("[1]*", "{[}1{]}{*}"),
+        ("-0.25", "$-0.25$"),
+        ("café", "café"),
+        ("α\n×", "{[}U+03B1{]} {[}U+00D7{]}"),
+    ],
+)
+def test_latex_escapes(given: str, expected: str) -> None:
+    assert latex.escaped(given) == expected
+
+
+def test_latex_is_balanced_and_its_rows_fit_their_columns() -> None:
+    text = to_latex(build(replace(INFO, name=HOSTILE), runs((HOSTILE, "α β")), bootstrap=20))
+    assert text.isascii()
+    body = re.sub(r"(?m)^%.*$", "", text)
+    bare = re.sub(r"\\[{}]", "", body)
+    assert bare.count("{") == bare.count("}")
+    begun = re.findall(r"\\begin\{(\w+)\}", body)
+    assert sorted(begun) == sorted(re.findall(r"\\end\{(\w+)\}", body))
+    assert begun.count("longtable") > 5
+    assert body.count(r"\toprule") == body.count(r"\bottomrule") == begun.count("longtable")
+    assert "$" not in re.sub(r"\\\$|\$[-+][\d.]+\$", "", body)
+    assert not re.search(r"(?<!\\)[%#]", body)
+    for table in re.findall(r"\\begin\{longtable\}.*?\\end\{longtable\}", body, re.DOTALL):
+        first, *lines = table.splitlines()
+        columns = re.sub(
+            r"@\{\}|>\{\\raggedright\\arraybackslash\}|\{0\.\d+\\linewidth\}", "", first
+        )
+        count = len(columns.removeprefix(r"\begin{longtable}").strip("{}"))
+        for line in lines:
+            if line.endswith((r"\\", r"\endhead")) and f"multicolumn{{{count}}}" not in line:
+                assert len(re.findall(r"(?<!\\)&", line)) == count - 1, line
+
+
+def test_filters_narrow_every_format() -> None:
+    info = replace(INFO, snapshot=("val",), hyperparameter=("val",))
+    report = build(info, runs(), bootstrap=0)
+    for write in WRITTEN:
+        text = write(report)
+        assert "val / val" in text
+        assert "last / val" not in text
+    assert [len(s.blocks) for s in document(report).sections if s.key == "budget"] == []
+
+
+def _numbers(path: str) -> list[str]:
+    """The absolute coordinates of a path: what follows its capital letters."""
+    found = re.findall(r"[MLHV]([-\d.e]+)(?: ([-\d.e]+))?", path)
+    return [number for pair in found for number in pair if number]

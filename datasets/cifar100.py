@@ -48,6 +48,7 @@ class AbstractCifar100(AbstractBenchmark[Cifar100OptionsT]):
     """
 
     version: ClassVar[int] = 1
+    official_images: ClassVar[int | None] = 60_000
     download: ClassVar[str | None] = DOWNLOAD
     files: ClassVar[tuple[RemoteFile, ...]] = (
         RemoteFile(f"https://www.cs.toronto.edu/~kriz/{ARCHIVE}", f"md5:{CHECKSUMS[ARCHIVE]}"),

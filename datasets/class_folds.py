@@ -123,7 +123,7 @@ def _class_tasks(benchmark: Benchmark, split: str, fold: ClassFold) -> ClassTask
     if not isinstance(tasks, ClassTasks):
         raise BadData(
             f"Class folds need tasks of classes, but the {split} tasks of '{benchmark.name}' are "
-            f"{type(tasks).__name__}: leave `cross_validation` out."
+            f"made of {tasks.unit}: leave `cross_validation` out."
         )
     if tasks.pool.fingerprint != benchmark.train.pool.fingerprint:
         raise BadData(

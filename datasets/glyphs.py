@@ -140,11 +140,13 @@ class GlyphOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     seed: int = Field(0, ge=0, description="everything is a function of this seed")
-    base_alphabets: int = Field(3, ge=1, description="alphabets of the base classes")
-    val_alphabets: int = Field(6, ge=1, description="alphabets of the validation classes")
-    novel_alphabets: int = Field(6, ge=1, description="alphabets of the novel classes")
-    classes_per_alphabet: int = Field(8, ge=2, description="characters of an alphabet")
-    examples: int = Field(100, ge=2, description="images of a class")
+    base_alphabets: int = Field(3, ge=1, le=10_000, description="alphabets of the base classes")
+    val_alphabets: int = Field(
+        6, ge=1, le=10_000, description="alphabets of the validation classes"
+    )
+    novel_alphabets: int = Field(6, ge=1, le=10_000, description="alphabets of the novel classes")
+    classes_per_alphabet: int = Field(8, ge=2, le=1_000, description="characters of an alphabet")
+    examples: int = Field(100, ge=2, le=100_000, description="images of a class")
     held_out: float = Field(0.3, gt=0, lt=1, description="share of base examples for BaseGen")
     writers: int = Field(20, ge=1, description="people who draw the images")
     image_size: int = Field(28, ge=8, le=256, description="side of the images in pixels")

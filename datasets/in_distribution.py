@@ -76,6 +76,7 @@ def in_distribution_of(source: type[AbstractBenchmark[Any]]) -> type[AbstractBen
         version: ClassVar[int] = source.version
         download: ClassVar[str | None] = source.download
         in_distribution: ClassVar[bool] = True
+        official_images: ClassVar[int | None] = source.official_images
 
         def pool_options(self, options: Any) -> dict[str, Any]:
             return inner.pool_options(plain(options))

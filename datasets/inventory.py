@@ -15,7 +15,7 @@ from fsl_sweep.datasets.opening import (
     resolve,
     unfinished_stores,
 )
-from fsl_sweep.datasets.source import Progress
+from fsl_sweep.datasets.source import AbstractBenchmark, Progress
 from fsl_sweep.datasets.store import Store, datasets_folder, open_store
 from fsl_sweep.orchestrator.errors import BadData, FslSweepError, MissingData, PluginError
 
@@ -157,8 +157,15 @@ def check(
         counts=counts,
         expected=expected,
         problems=_unexpected(counts, expected),
-        remarks=source.remarks(benchmark),
+        remarks=(*_images_missing(source, store), *source.remarks(benchmark)),
     )
+
+
+def _images_missing(source: AbstractBenchmark[Any], store: Store) -> tuple[str, ...]:
+    official = source.official_images
+    if official is None or store.images == official:
+        return ()
+    return (f"{store.images:,} images in all, where the official data set has {official:,}",)
 
 
 def prepare(

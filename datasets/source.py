@@ -34,6 +34,7 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
         in_distribution: whether val and novel are further examples of the base classes.
         files: official files that may be fetched, together all that ``prepare`` needs; empty where
             a licence or the owner wants people to get them for themselves.
+        official_images: how many images the whole official data set has; None where that is open.
         holds_features: whether its pools hold features of a frozen extractor, not images.
     """
 
@@ -43,6 +44,7 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
     download: ClassVar[str | None]
     in_distribution: ClassVar[bool] = False
     files: ClassVar[tuple[RemoteFile, ...]] = ()
+    official_images: ClassVar[int | None] = None
     holds_features: ClassVar[bool] = False
 
     @abstractmethod

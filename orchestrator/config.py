@@ -76,8 +76,8 @@ class Episode(Model):
 class Evaluation(Model):
     """The common tasks: how many in each set, from which seed, and after which epochs."""
 
-    selection_tasks: Annotated[int, Field(ge=2)] = 1000
-    report_tasks: Annotated[int, Field(ge=2)] = 1000
+    selection_tasks: Annotated[int, Field(ge=2, le=1_000_000)] = 1000
+    report_tasks: Annotated[int, Field(ge=2, le=1_000_000)] = 1000
     seed: Seed = 0
     every: Count = 1
 
@@ -164,7 +164,7 @@ class CrossValidation(Model):
     ``over`` says which classes are dealt into folds, ``by`` whether one by one or by superclass.
     """
 
-    folds: Annotated[int, Field(ge=2)]
+    folds: Annotated[int, Field(ge=2, le=100)]
     over: Literal["base", "base+val"] = "base"
     by: Literal["class", "superclass"] = "class"
     seed: Seed = 0

@@ -67,6 +67,8 @@ def prepare(
         )
     state = "already prepared" if done.already else "prepared"
     print(f"{name}: {state}, {done.store.classes:,} classes, {done.store.images:,} images")
+    if done.already and done.store.origin:
+        print(f"from {done.store.origin}, where files have these names and sizes")
     print(f"{done.store.path} ({done.store.bytes / 2**20:.1f} MB)")
     return 0
 

@@ -173,6 +173,8 @@ def test_too_few_classes_or_no_superclasses_are_refused(fold, superclasses, mess
 class OtherTasks(TaskDistribution):
     """Tasks that are not made of classes."""
 
+    unit = "pieces"
+
     def __init__(self, tasks: ClassTasks) -> None:
         self.tasks, self.pool, self.examples = tasks, tasks.pool, tasks.examples
 
@@ -194,11 +196,11 @@ def test_tasks_of_other_kinds_are_refused():
     whole = benchmark()
     assert isinstance(whole.train, ClassTasks)
     other = replace(whole, train=OtherTasks(whole.train))
-    with pytest.raises(BadData, match="the train tasks of 'made' are OtherTasks: leave"):
+    with pytest.raises(BadData, match="the train tasks of 'made' are made of pieces: leave"):
         fold_benchmark(other, ClassFold(0, 2))
     assert isinstance(whole.val, ClassTasks)
     other = replace(whole, val=OtherTasks(whole.val))
-    with pytest.raises(BadData, match="the val tasks of 'made' are OtherTasks"):
+    with pytest.raises(BadData, match="the val tasks of 'made' are made of pieces"):
         fold_benchmark(other, ClassFold(0, 2, "base+val"))
     assert fold_benchmark(other, ClassFold(0, 2)).counts["val"].classes == 6
 

@@ -67,6 +67,17 @@ def test_checking_names_counts_that_are_not_as_published(source, tmp_path, monke
     assert result.problems == ("The base split has 4 classes; 5 are expected.",)
 
 
+def test_checking_says_that_images_are_missing(source, tmp_path, monkeypatch):
+    from fsl_sweep.datasets.image_folder import ImageFolder
+
+    prepare("image-folder", source, OPTIONS, tmp_path)
+    monkeypatch.setattr(ImageFolder, "official_images", 24)
+    assert check("image-folder", OPTIONS, None, tmp_path).remarks == ()
+    monkeypatch.setattr(ImageFolder, "official_images", 6000)
+    (remark,) = check("image-folder", OPTIONS, None, tmp_path).remarks
+    assert remark == "24 images in all, where the official data set has 6,000"
+
+
 def test_checking_reads_every_byte(source, tmp_path):
     store = prepare("image-folder", source, OPTIONS, tmp_path).store
     file = store.path / "main.images.npy"

@@ -51,7 +51,9 @@ def test_prepared_once_listed_and_checked(data, source):
     assert (code, err) == (0, "")
     assert out.startswith("image-folder: prepared, 10 classes, 60 images\n")
     again = data("prepare", "image-folder", "--from", source, *SMALL, "--set", "seed=3")
-    assert again[:2] == (0, out.replace("prepared", "already prepared", 1))
+    said = out.replace("prepared", "already prepared", 1).splitlines()
+    said.insert(1, f"from {source}, where files have these names and sizes")
+    assert (again[0], again[1].splitlines()) == (0, said)
     assert "10 classes, 60 images" in row(data, "image-folder")
     code, out, _ = data("check", "image-folder", *SMALL)
     assert code == 0

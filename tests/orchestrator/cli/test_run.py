@@ -175,6 +175,9 @@ def test_ctrl_c_stops_tidily_and_the_same_command_goes_on(sweep, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A shell that runs the tests in the background has them ignore the signal, and they hand
+        # that down.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 120
     while not list(folder.glob("trials/*/snapshots/*")) and time.monotonic() < deadline:

@@ -1,13 +1,17 @@
 """``fsl-sweep plugins``: every part that a sweep file can name."""
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from fsl_sweep.orchestrator.catalogue import Catalogue, Listing
+
+OURS = "fsl-sweep"
 
 
 def plugins(
@@ -18,10 +22,16 @@ def plugins(
     """List every part that a sweep file can name."""
     listings = [listing for c in _catalogues() for listing in c.listings(check)]
     broken = [listing for listing in listings if listing.error]
-    table = Table("kind", "name", "from", "description", box=None, pad_edge=False)
-    for listing in listings:
-        shown = "does not load" if listing.error else listing.description
-        table.add_row(listing.kind, listing.name, _source(listing), shown)
+    others = any(listing.source != OURS for listing in listings)
+    table = Table("name", *(["from"] if others else []), "description", box=None, pad_edge=False)
+    for column in table.columns:
+        column.overflow = "fold"  # an ellipsis would hide what may be written
+    for kind, group in groupby(listings, key=lambda listing: listing.kind):
+        table.add_row(f"[bold]{kind}[/bold]")
+        for listing in group:
+            shown = "does not load" if listing.error else listing.description
+            source = [_source(listing)] if others else []
+            table.add_row(f"  {escape(listing.name)} ", *source, escape(shown))
     Console(highlight=False).print(table)
     for listing in broken:
         print(f"{listing.kind} {listing.name}: {listing.error}")

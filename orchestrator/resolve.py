@@ -30,7 +30,7 @@ from fsl_sweep.orchestrator.merging import merged_settings
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.programs import begins_again, for_programs, is_program, submissions
 from fsl_sweep.orchestrator.sweepfile import SweepFile, config_error, validated
-from fsl_sweep.orchestrator.ways import cannot_vary, wrong_way
+from fsl_sweep.orchestrator.ways import cannot_be_measured, cannot_vary, wrong_way
 
 _TRAINING = {
     "episodes": EpisodicTraining,
@@ -192,6 +192,8 @@ class _Resolver:
             raise self._error("train", problem)
         if problem := wrong_way(learner, self.config.episode):
             raise ConfigError(self.where, "episode.way", f"{self.method}: {problem}")
+        if problem := cannot_be_measured(learner, self.config.episode):
+            raise ConfigError(self.where, "episode", f"{self.method}: {problem}")
         return train
 
     def _schedule(self, settings: MethodConfig, cautions: list[str]) -> list[tuple[int, float]]:

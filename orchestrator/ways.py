@@ -1,6 +1,7 @@
 """The shapes of tasks that a sweep file asks for, and which learners can be given them."""
 
 from fsl_sweep.datasets.episodes import EpisodeShape, VaryingShape
+from fsl_sweep.learners.base import ProgramLearner
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.config import (
     BatchTraining,
@@ -43,6 +44,17 @@ def cannot_vary(
     return (
         f"{learner.name} trains on episodes of one shape, and 'way: all' and 'query: rest' make "
         "episodes that differ; give numbers"
+    )
+
+
+def cannot_be_measured(learner: Named, episode: Episode) -> str | None:
+    """What is wrong with measuring the learner on these episodes, or None."""
+    program = issubclass(LEARNERS.find(learner.name).cls, ProgramLearner)
+    if not program or isinstance(episode_shape(episode), EpisodeShape):
+        return None
+    return (
+        f"{learner.name} is measured on tasks of one shape, and 'way: all' and 'query: rest' make "
+        "tasks that differ; give numbers"
     )
 
 

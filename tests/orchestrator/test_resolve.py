@@ -362,6 +362,15 @@ def test_a_program_that_cannot_go_on_is_told_of_in_the_plan(tmp_path, monkeypatc
     )
 
 
+@pytest.mark.parametrize("episode", ["{way: all, query: 2}", "{way: 3, query: rest}"])
+def test_a_program_is_not_measured_on_tasks_that_differ_in_shape(tmp_path, monkeypatch, episode):
+    submitted.install(tmp_path / "site", monkeypatch)
+    benchmark = "benchmark: {name: glyphs, tasks: writers}"
+    differing = ("benchmark: {name: glyphs}", f"{benchmark}\nepisode: {episode}")
+    said = told(tmp_path, "mode: batch", "{batch_size: 8}", episode=differing)
+    assert said.startswith("s.yaml: episode: M: metadl is measured on tasks of one shape")
+
+
 def test_mistakes_about_programs_name_key_and_value(tmp_path, monkeypatch):
     submitted.install(tmp_path / "site", monkeypatch)
     where = "s.yaml: methods.M."

@@ -7,12 +7,13 @@ from math import isfinite
 
 import numpy as np
 
+from fsl_sweep.orchestrator.chosen import Chosen
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.history import Candidate, History
+from fsl_sweep.orchestrator.history import Candidate
 from fsl_sweep.orchestrator.records import TrialHistory
-from fsl_sweep.orchestrator.replicates import candidates_of, replicates_of
+from fsl_sweep.orchestrator.replicates import replicates_of
 from fsl_sweep.orchestrator.selected import Selected
-from fsl_sweep.orchestrator.selectors import SnapshotSelector, snapshot_selector
+from fsl_sweep.orchestrator.selectors import snapshot_selector
 from fsl_sweep.orchestrator.selectors.base import apply_counted, is_cross_validated, is_oracle
 from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import (
     ALLOCATIONS,
@@ -62,11 +63,9 @@ def regret_by_budget(
         points: at most so many budgets, all up to half of them and evenly spread beyond.
     """
     built = {name: snapshot_selector(name) for name in snapshot}
-    first = {
-        name: one
-        for name, one in built.items()
-        if not is_oracle(one) and not is_cross_validated(one)
-    }
+    first = [
+        name for name, one in built.items() if not is_oracle(one) and not is_cross_validated(one)
+    ]
     found: list[BudgetPoint] = []
     for method in selected.methods:
         references = {
@@ -81,8 +80,8 @@ def regret_by_budget(
         }
         if set(references) != set(trials):
             continue
-        for name, selector in first.items():
-            left = [_Left.of(own, selector, references[seed]) for seed, own in trials.items()]
+        for name in first:
+            left = [_Left.of(own, name, references[seed]) for seed, own in trials.items()]
             for allocation in allocations:
                 found += _curve(method, name, allocation, left, points)
     return tuple(found)
@@ -97,12 +96,9 @@ class _Left:
     reference: float
 
     @classmethod
-    def of(
-        cls, trials: Sequence[TrialHistory], selector: SnapshotSelector, reference: float
-    ) -> "_Left":
-        histories = [History.from_trial(trial) for trial in trials]
+    def of(cls, trials: Sequence[TrialHistory], selector: str, reference: float) -> "_Left":
         try:
-            return cls(trials, candidates_of(trials, histories, selector), reference)
+            return cls(trials, Chosen(trials).candidates(trials, selector), reference)
         except SelectionError:
             return cls(trials, (), reference)
 

@@ -7,7 +7,8 @@ its checksum stands in ``end.json``.
 
 import hashlib
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol, final
 
 import numpy as np
 import pyarrow as pa
@@ -91,43 +92,96 @@ def compacted(rows: Sequence[pa.Table]) -> bytes:
 
 def summary(table: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Epochs int64 ``[E]`` and the curves float64 ``[E]``."""
-    epochs = table["epoch"].to_numpy().astype(np.int64)
-    return epochs, {curve: table[curve].to_numpy().astype(np.float64) for curve in CURVES}
+    epochs = _values(table["epoch"]).astype(np.int64)
+    return epochs, {curve: _values(table[curve]).astype(np.float64) for curve in CURVES}
 
 
-def score_tables(
-    means: pa.Table, load: Callable[[list[str]], pa.Table]
-) -> Mapping[tuple[Measure, TaskSet], ScoreTable]:
+class Tasks(Protocol):
+    """Where the tasks of a trial's epochs are read from."""
+
+    def load(self, names: list[str]) -> pa.Table:
+        """Some columns, one row an epoch."""
+        ...
+
+    def rows(self, name: str, at: Sequence[int]) -> pa.Table:
+        """Columns ``task_columns(name)`` of some epochs, by position."""
+        ...
+
+
+@final
+class TasksInMemory(Tasks):
+    """The tasks of a table that is at hand."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def load(self, names: list[str]) -> pa.Table:
+        """Some columns of the table."""
+        return self._table.select(names)
+
+    def rows(self, name: str, at: Sequence[int]) -> pa.Table:
+        """Some rows of two of its columns."""
+        return taken(self.load(task_columns(name)), at)
+
+
+def taken(table: pa.Table, at: Sequence[int]) -> pa.Table:
+    """A copy of the rows at some positions."""
+    positions = pa.py_buffer(np.asarray(at, np.int64))
+    return table.take(pa.Array.from_buffers(pa.int64(), len(at), [None, positions]))
+
+
+def task_columns(name: str) -> list[str]:
+    """The columns that hold the tasks of a measure and task set, such as ``novel_report``."""
+    return [f"{name}_correct", f"{name}_queries"]
+
+
+def score_tables(means: pa.Table, tasks: Tasks) -> Mapping[tuple[Measure, TaskSet], ScoreTable]:
     """Score tables whose tasks are read when they are asked for.
 
     Args:
         means: a table that holds the ``_mean`` columns.
-        load: gives a table with the named columns, row for row those of ``means``.
+        tasks: reads further columns, row for row those of ``means``.
     """
+    return {(m, s): _score_table(f"{m}_{s}", means, tasks) for m, s in PAIRS}
 
-    def loader(name: str) -> Callable[[], np.ndarray]:
-        def accuracies() -> np.ndarray:
-            table = load([f"{name}_correct", f"{name}_queries"])
-            return _matrix(table[f"{name}_correct"]) / _matrix(table[f"{name}_queries"])
 
-        return accuracies
+def _score_table(name: str, means: pa.Table, tasks: Tasks) -> ScoreTable:
+    return ScoreTable(
+        _values(means[f"{name}_mean"]),
+        load=lambda: _accuracies(tasks.load(task_columns(name))),
+        load_rows=lambda at: _accuracies(tasks.rows(name, at)),
+    )
 
-    return {
-        (m, s): ScoreTable(means[f"{m}_{s}_mean"].to_numpy(), loader(f"{m}_{s}")) for m, s in PAIRS
-    }
+
+def _accuracies(table: pa.Table) -> np.ndarray:
+    """Accuracies ``[rows, T]`` of a table of correct counts and of queries."""
+    correct, queries = table.columns
+    return _matrix(correct) / _matrix(queries)
 
 
 def _matrix(column: pa.ChunkedArray) -> np.ndarray:
     rows = len(column)
-    flat = column.combine_chunks().flatten().to_numpy(zero_copy_only=False)
-    return flat.reshape(rows, -1).astype(np.float64)
+    return _values(column.combine_chunks().flatten()).reshape(rows, -1).astype(np.float64)
+
+
+def _values(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
+    """The numbers of a column that lacks none."""
+    # Not `to_numpy`, which loads pandas: that takes longer than reading a hundred trials.
+    return np.from_dlpack(
+        column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    )
 
 
 SUMMARY_COLUMNS = ["epoch", *CURVES, *(f"{m}_{s}_mean" for m, s in PAIRS)]
 
 
-def read_columns(data: bytes, columns: list[str] | None) -> pa.Table:
-    """Some columns of a compacted file's bytes, or all of them."""
+def parquet(data: bytes) -> pq.ParquetFile:
+    """A compacted file's bytes, opened."""
+    return pq.ParquetFile(pa.BufferReader(data))
+
+
+def read_columns(file: pq.ParquetFile, columns: list[str] | None) -> pa.Table:
+    """Some columns of a compacted file, or all of them."""
     # Without threads: a small file gains nothing from them, and a native thread that outlives
     # the interpreter aborts the process at its exit.
-    return pq.ParquetFile(pa.BufferReader(data)).read(columns, use_threads=False)
+    return file.read(columns, use_threads=False)

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
+from fsl_sweep.orchestrator.chosen import Chosen
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.history import History
 from fsl_sweep.orchestrator.records import MEASURES, Measure, TrialHistory
-from fsl_sweep.orchestrator.replicates import candidates_of
 from fsl_sweep.orchestrator.selected import Front, FrontPoint, LeftOut
 from fsl_sweep.orchestrator.selectors.base import (
     FrontSelector,
@@ -17,18 +16,17 @@ from fsl_sweep.orchestrator.selectors.base import (
 
 def fronts_of(
     trials: Sequence[TrialHistory],
-    folds: Sequence[Sequence[TrialHistory]],
+    chosen: Chosen,
     first: Sequence[tuple[str, SnapshotSelector]],
     second: Sequence[tuple[str, FrontSelector]],
 ) -> tuple[list[Front], list[LeftOut]]:
     """The fronts of one replicate under every pair of selectors, and what could not be made."""
     fronts: list[Front] = []
     failed: list[LeftOut] = []
-    histories = [History.from_trial(t, f) for t, f in zip(trials, folds, strict=True)]
     for name, selector in first:
         for other_name, other in second:
             try:
-                candidates = candidates_of(trials, histories, selector)
+                candidates = chosen.candidates(trials, name)
                 kept = {id(one) for one in apply(other, candidates)}
             except SelectionError as failure:
                 method, seed = trials[0].method, trials[0].seed

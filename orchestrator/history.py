@@ -25,6 +25,8 @@ from fsl_sweep.orchestrator.sealing import (
     row_of,
 )
 
+_SCORES = frozenset(SCORES)
+
 __all__ = ["SCORES", "Candidate", "History", "Measurements", "require"]
 
 
@@ -152,7 +154,7 @@ class History:
             SealedMeasurement: this is itself a view that does not hold a need.
         """
         declared = frozenset(needs)
-        for need in declared - set(SCORES):
+        for need in declared - _SCORES:
             raise ValueError(f"'{need}' is not a measure; {did_you_mean(need, SCORES)}")
         for need in sorted(declared - self.scores._sealed_for[1]):
             raise SealedMeasurement(selector, need)
@@ -221,7 +223,7 @@ class Candidate:
         """The same candidate with a sealed history. Raises as ``History.view``."""
         history = self.history.view(needs, selector)
         fold_epochs = self.fold_epochs if history._folds else None
-        hyperparameters = deepcopy(dict(self.hyperparameters))
+        hyperparameters = {key: _own(value) for key, value in self.hyperparameters.items()}
         return Candidate(self.trial, hyperparameters, self.epoch, history, fold_epochs)
 
     def metered(self, account: Account) -> Meter:
@@ -238,9 +240,9 @@ def require(history: History, needs: Iterable[str], selector: str) -> None:
     Raises:
         SelectionError: it was not, or the history is empty.
     """
-    if len(history.epochs) == 0:
+    if len(history._epochs) == 0:
         raise SelectionError(f"Selector '{selector}' has no snapshot to choose from.")
-    missing = sorted(set(needs) - set(history.scores))
+    missing = sorted(frozenset(needs) - history.scores._held.keys())
     if missing == ["cv"]:
         raise SelectionError(
             f"Selector '{selector}' needs cv, but there are no trials of class folds; "
@@ -250,6 +252,11 @@ def require(history: History, needs: Iterable[str], selector: str) -> None:
         raise SelectionError(
             f"Selector '{selector}' needs {', '.join(missing)}, which was not recorded."
         )
+
+
+def _own(value: Any) -> Any:
+    """A copy that shares nothing; what cannot be changed needs none."""
+    return value if isinstance(value, str | int | float | None) else deepcopy(value)
 
 
 def _over_folds(epochs: np.ndarray, folds: Sequence[History]) -> np.ndarray:

@@ -25,9 +25,12 @@ import pyarrow as pa
 from pydantic import ValidationError
 
 from fsl_sweep.orchestrator import columns
+from fsl_sweep.orchestrator.columns import Tasks, TasksInMemory
+from fsl_sweep.orchestrator.compacted import NAME, CompactedRecords
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
+from fsl_sweep.orchestrator.record_cache import RecordCache
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.storage import Folder
 
@@ -102,9 +105,12 @@ class Ledger:
         """Ids of trials that the folder holds and the plan no longer names."""
         return [t for t in (self.folder / "trials").names() if t not in plan.specs]
 
-    def histories(self, plan: Plan) -> list[TrialHistory]:
-        """One history for each planned trial, in plan order; empty where nothing is recorded."""
-        return [self.trial(planned.id).history(planned) for planned in plan.trials]
+    def histories(self, plan: Plan, cache: RecordCache | None = None) -> list[TrialHistory]:
+        """One history for each planned trial, in plan order; empty where nothing is recorded.
+
+        With a cache, trials that have ended are read from it where their files did not change.
+        """
+        return [self.trial(planned.id).history(planned, cache) for planned in plan.trials]
 
     def pending(self, plan: Plan) -> dict[str, TrialSpec]:
         """Planned trials that have not ended, or whose failure is worth another try."""
@@ -147,7 +153,7 @@ class TrialLedger:
         try:
             if data is not None:
                 return columns.record_of(columns.opened(data))
-            rows = columns.read_columns(self.folder.read("records.parquet") or b"", None)
+            rows = columns.read_columns(columns.parquet(self.folder.read(NAME) or b""), None)
             return columns.record_of(rows.slice(rows["epoch"].to_pylist().index(epoch), 1))
         except _DAMAGE as failure:
             raise KeyError(f"{self.folder.path} has no whole record of epoch {epoch}") from failure
@@ -171,7 +177,7 @@ class TrialLedger:
         rows, _ = self._epoch_rows()
         if rows and not end.retriable:
             data = columns.compacted(rows)
-            self.folder.write("records.parquet", data)
+            self.folder.write(NAME, data)
             content["records"] = hashlib.sha256(data).hexdigest()
         self.folder.write("end.json", _text(content))
 
@@ -189,21 +195,21 @@ class TrialLedger:
         history = self.history(planned)
         return history.end is None or history.end.retriable
 
-    def history(self, planned: PlannedTrial) -> TrialHistory:
+    def history(self, planned: PlannedTrial, cache: RecordCache | None = None) -> TrialHistory:
         """All that is recorded; what is damaged is named and skipped.
 
         A trial whose end was recorded but whose records are damaged or incomplete counts as
         unfinished, so that it is run again rather than half believed.
         """
-        end, table, load, damaged = self._content()
+        end, table, tasks, damaged = self._content(cache)
         if end and end.status == "done" and not damaged:
             found = [] if table is None else table["epoch"].to_pylist()
             if found != planned.spec.recorded_epochs:
                 damaged = [f"{planned.id}: epochs are missing from its records"]
         if damaged:
             end = None
-        if table is None:
-            table = _EMPTY
+        if table is None or tasks is None:
+            table, tasks = _EMPTY, TasksInMemory(_EMPTY)
         epochs, curves = columns.summary(table)
         return TrialHistory(
             trial=planned.id,
@@ -214,43 +220,27 @@ class TrialLedger:
             fold=planned.fold,
             epochs=epochs,
             curves=curves,
-            scores=columns.score_tables(table, load),
+            scores=columns.score_tables(table, tasks),
             end=end,
             damaged=tuple(damaged),
         )
 
-    def _content(self) -> tuple[TrialEnd | None, pa.Table | None, Any, list[str]]:
-        """End, summary table, loader of further columns, and names of what is damaged."""
+    def _content(self, cache: RecordCache | None = None) -> "_Content":
+        """End, summary table, reader of tasks, and names of what is damaged."""
         try:
             plain = _json(self.folder.read("end.json"))
             end = TrialEnd(plain["status"], plain["reason"], plain["retriable"]) if plain else None
         except (ValueError, KeyError, TypeError):
-            return None, None, _EMPTY.select, [str(self.folder.path / "end.json")]
+            return None, None, None, [str(self.folder.path / "end.json")]
         if plain and "records" in plain:
-            return self._compacted(end, plain["records"])
+            read = CompactedRecords.read if cache is None else cache.records
+            records = read(self.folder, plain["records"])
+            if records is None:
+                return None, None, None, [str(self.folder.path / NAME)]
+            return end, records.summary, records, []
         rows, damaged = self._epoch_rows()
         table = pa.concat_tables(rows) if rows else None
-        return end, table, (table or _EMPTY).select, damaged
-
-    def _compacted(
-        self, end: TrialEnd | None, checksum: str
-    ) -> tuple[TrialEnd | None, pa.Table | None, Any, list[str]]:
-        data = self.folder.read("records.parquet")
-        if data is None or hashlib.sha256(data).hexdigest() != checksum:
-            path = str(self.folder.path / "records.parquet")
-            return None, None, _EMPTY.select, [path]
-        table = columns.read_columns(data, columns.SUMMARY_COLUMNS)
-        path, size = self.folder.path / "records.parquet", len(data)
-
-        def load(names: list[str]) -> pa.Table:
-            # The bytes were verified above; they are read again rather than kept, because the
-            # tasks of a thousand trials would not fit in memory.
-            again = path.read_bytes()
-            if len(again) != size:
-                raise RunFolderError(f"{path} changed while it was being read; run it again.")
-            return columns.read_columns(again, names)
-
-        return end, table, load, []
+        return end, table, table and TasksInMemory(table), damaged
 
     def _epoch_rows(self) -> tuple[list[pa.Table], list[str]]:
         rows: list[pa.Table] = []
@@ -264,7 +254,9 @@ class TrialLedger:
         return rows, damaged
 
 
-_EMPTY = pa.table({name: pa.array([], pa.float64()) for name in columns.SUMMARY_COLUMNS})
+_Content = tuple[TrialEnd | None, pa.Table | None, Tasks | None, list[str]]
+# From nulls, because an array of a Python list loads pandas, which takes longer than all else here.
+_EMPTY = pa.table({name: pa.nulls(0, pa.float64()) for name in columns.SUMMARY_COLUMNS})
 
 
 def _text(content: Mapping[str, Any]) -> bytes:

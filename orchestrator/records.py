@@ -5,7 +5,7 @@ common tasks. Selectors see scores on ``selection`` tasks; reported numbers come
 tasks, so that a maximum over snapshots is never reported on the tasks it was maximised on.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -94,11 +94,17 @@ class ScoreTable:
             the means alone, and a thousand trials' tasks do not fit in memory at once.
         per_task: whether these are accuracies of tasks. Where the means alone are known, ``load``
             gives them as ``[E, 1]``, and nothing can be said over tasks.
+        load_rows: reads those of some snapshots, by position, where that is less than reading all.
     """
 
     means: np.ndarray
     load: Callable[[], np.ndarray]
     per_task: bool = True
+    load_rows: Callable[[Sequence[int]], np.ndarray] | None = None
+
+    def rows(self, at: Sequence[int]) -> np.ndarray:
+        """Per-task accuracies of the snapshots at some positions, float64 ``[len(at), T]``."""
+        return self.load()[list(at)] if self.load_rows is None else self.load_rows(at)
 
     @classmethod
     def from_accuracies(cls, accuracies: np.ndarray) -> "ScoreTable":

@@ -73,3 +73,6 @@ class Source(ABC):
     @abstractmethod
     def trial_folders(self) -> Mapping[str, Path]:
         """The folder of each trial that has one, by trial id; snapshots lie in it."""
+
+    def keep(self) -> None:  # noqa: B027 - most sources have nothing to keep
+        """Make the next reading quicker, where this source can."""

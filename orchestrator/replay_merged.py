@@ -60,6 +60,11 @@ class MergedSource(Source):
                     found[trial] = folder
         return found
 
+    def keep(self) -> None:
+        """Have every source keep what it read."""
+        for source in self._sources:
+            source.keep()
+
 
 def _check_alike(sources: Sequence[Source]) -> None:
     for what, value_of in (

@@ -136,7 +136,7 @@ class Run:
         info = self.info(snapshot, hyperparameter, metric)
         tuples = self.class_tuples() if classes else None
         try:
-            return build(
+            report = build(
                 info, self.histories, last=last, rope=rope, bootstrap=count, classes=tuples
             )
         except ValueError as failure:
@@ -144,6 +144,8 @@ class Run:
                 raise
             place = self._source.places[0]
             raise RunFolderError(f"{place} cannot be resampled: {failure}") from None
+        self._source.keep()
+        return report
 
     def class_tuples(self) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
         """Classes of the common tasks by measure and task set, int64 ``[tasks, ways]``.

@@ -16,12 +16,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from fsl_sweep.orchestrator.cross_validation import FoldTrials
+from fsl_sweep.orchestrator.chosen import Chosen
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.fronts import fronts_of
-from fsl_sweep.orchestrator.history import History
 from fsl_sweep.orchestrator.records import MEASURES, Measure, TrialHistory
-from fsl_sweep.orchestrator.replicates import candidates_of, replicates_of, with_folds
+from fsl_sweep.orchestrator.replicates import replicates_of
 from fsl_sweep.orchestrator.selected import (
     Front,
     LeftOut,
@@ -35,14 +34,13 @@ from fsl_sweep.orchestrator.selectors import (
     HyperparameterSelector,
     SnapshotSelector,
     hyperparameter_selector,
-    snapshot_selector,
 )
 from fsl_sweep.orchestrator.selectors.base import apply_counted, is_cross_validated, is_oracle
 from fsl_sweep.orchestrator.selectors.hyperparameter.oracle import OracleConfiguration
 from fsl_sweep.orchestrator.selectors.snapshot.oracle import OracleSnapshot
 from fsl_sweep.orchestrator.statistics import mean_interval
 
-__all__ = ["LeftOut", "Selected", "Selection", "Strategy", "select", "why_unusable"]
+__all__ = ["LeftOut", "Selected", "Selection", "Strategy", "select", "select_among", "why_unusable"]
 
 
 S = TypeVar("S", SnapshotSelector, HyperparameterSelector)
@@ -72,27 +70,33 @@ def select(
         UnknownName, PluginError, ConfigError: a selector cannot be had.
         SealedMeasurement: a selector read what it did not declare.
     """
-    first = [(name, snapshot_selector(name)) for name in snapshot]
+    return select_among(Chosen(histories), snapshot, hyperparameter)
+
+
+def select_among(
+    chosen: Chosen, snapshot: Sequence[str], hyperparameter: Sequence[str]
+) -> Selected:
+    """As ``select``, where what snapshot selectors choose is shared with others who ask for it."""
+    first = [(name, chosen.selector(name)) for name in snapshot]
     named = [(name, hyperparameter_selector(name)) for name in hyperparameter]
     second = [(name, one) for name, one in named if isinstance(one, HyperparameterSelector)]
     keepers = [(name, one) for name, one in named if isinstance(one, FrontSelector)]
     strategies = tuple(_strategy(one, two) for one in first for two in second)
-    planned = list(histories)
-    replicates, folds = replicates_of(planned), FoldTrials(planned)
+    replicates = replicates_of(chosen.planned)
     cross_validated = any(is_cross_validated(one) for _, one in [*first, *named])
     selections: list[Selection] = []
     fronts: list[Front] = []
     left_out: list[LeftOut] = []
     for trials in replicates.values():
         missing = [gap for trial in trials if (gap := _gap(trial)) is not None]
-        torn = [gap for trial in trials for gap in folds.gaps(trial)] if cross_validated else []
+        looked_at = trials if cross_validated else []
+        torn = [gap for trial in looked_at for gap in chosen.folds.gaps(trial)]
         left_out += missing + torn
         if not missing:
-            whole = [folds.of(trial) if cross_validated else () for trial in trials]
             usable = _usable(first, bool(torn)), _usable(second, bool(torn))
-            picks, failed = _choose(trials, whole, *usable)
-            measured, unmeasured = _measure(picks, _reference(trials))
-            kept, not_kept = fronts_of(trials, whole, usable[0], keepers)
+            picks, failed = _choose(trials, chosen, *usable)
+            measured, unmeasured = _measure(picks, _reference(trials, chosen))
+            kept, not_kept = fronts_of(trials, chosen, usable[0], keepers)
             left_out += failed + unmeasured + not_kept
             selections += measured
             fronts += kept
@@ -122,33 +126,32 @@ def _strategy(
 
 def _choose(
     trials: Sequence[TrialHistory],
-    folds: Sequence[Sequence[TrialHistory]],
+    chosen: Chosen,
     first: Sequence[tuple[str, SnapshotSelector]],
     second: Sequence[tuple[str, HyperparameterSelector]],
 ) -> tuple[list[_Pick], list[LeftOut]]:
     method, seed = trials[0].method, trials[0].seed
-    histories = [History.from_trial(t, f) for t, f in zip(trials, folds, strict=True)]
     picks: list[_Pick] = []
     failed: list[LeftOut] = []
     for name, selector in first:
         try:
-            candidates = candidates_of(trials, histories, selector)
+            candidates = chosen.candidates(trials, name)
         except SelectionError as failure:
             failed.append(LeftOut(method, seed, str(failure), snapshot_selector=name))
             continue
         for other_name, other in second:
             try:
                 given = (
-                    with_folds(candidates, selector) if is_cross_validated(other) else candidates
+                    chosen.with_folds(candidates, name) if is_cross_validated(other) else candidates
                 )
-                chosen, seen = apply_counted(other, given)
+                best, seen = apply_counted(other, given)
             except SelectionError as failure:
                 failed.append(LeftOut(method, seed, str(failure), None, None, name, other_name))
                 continue
-            trial = trials[next(i for i, c in enumerate(given) if c is chosen)]
+            trial = trials[next(i for i, c in enumerate(given) if c is best)]
             strategy = _strategy((name, selector), (other_name, other))
-            spent = _novel_evaluations(selector, other, seen, trials, folds)
-            picks.append(_Pick(trial, chosen.epoch, strategy, spent))
+            spent = _novel_evaluations(selector, other, seen, trials, chosen)
+            picks.append(_Pick(trial, best.epoch, strategy, spent))
     return picks, failed
 
 
@@ -157,19 +160,19 @@ def _novel_evaluations(
     other: HyperparameterSelector,
     seen: int,
     trials: Sequence[TrialHistory],
-    folds: Sequence[Sequence[TrialHistory]],
+    chosen: Chosen,
 ) -> int:
     """``seen`` by the hyperparameter selector, unless the other has looked at them all before."""
     if is_oracle(selector):
-        looked_at = [*trials, *(f for some in folds for f in some if is_cross_validated(other))]
-        return sum(len(trial.epochs) for trial in looked_at)
+        folds = [f for t in trials for f in chosen.folds.of(t)] if is_cross_validated(other) else []
+        return sum(len(trial.epochs) for trial in [*trials, *folds])
     return seen
 
 
-def _reference(trials: Sequence[TrialHistory]) -> float:
+def _reference(trials: Sequence[TrialHistory], chosen: Chosen) -> float:
     """NovelGen on the report tasks of what oracle / oracle chooses; NaN where it cannot."""
-    oracles = [("", OracleSnapshot())], [("", OracleConfiguration())]
-    picks, _ = _choose(trials, [()] * len(trials), *oracles)
+    first = [(OracleSnapshot.name, chosen.selector(OracleSnapshot.name))]
+    picks, _ = _choose(trials, chosen, first, [("", OracleConfiguration())])
     if not picks:
         return float("nan")
     (pick,) = picks
@@ -183,8 +186,8 @@ def _measure(picks: Sequence[_Pick], reference: float) -> tuple[list[Selection],
     for key, trial in trials.items():
         chosen = sorted({pick.epoch for pick in picks if pick.trial.trial == key})
         for measure in MEASURES:
-            table = trial.scores[measure, "report"].load()
-            tasks |= {(key, e, measure): table[trial.index(e)].copy() for e in chosen}
+            rows = trial.scores[measure, "report"].rows([trial.index(e) for e in chosen])
+            tasks |= {(key, e, measure): row for e, row in zip(chosen, rows, strict=True)}
     selections: list[Selection] = []
     left_out: list[LeftOut] = []
     for pick in picks:

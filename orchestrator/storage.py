@@ -5,10 +5,20 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from fsl_sweep.orchestrator.errors import RunFolderError
 
 _UNFINISHED = ".unfinished-"
+
+
+class Stamp(NamedTuple):
+    """What changes when a file is written to or replaced: bytes, nanoseconds, number."""
+
+    size: int
+    modified: int
+    changed: int
+    inode: int
 
 
 class Folder:
@@ -48,6 +58,15 @@ class Folder:
                 return (self.path / name).read_bytes()
             except FileNotFoundError:
                 return None
+
+    def stamp(self, name: str) -> Stamp | None:
+        """What tells of a change of a file, or None if there is no such file."""
+        with _told(self.path / name, "read"):
+            try:
+                found = (self.path / name).stat()
+            except FileNotFoundError:
+                return None
+            return Stamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
     def names(self) -> list[str]:
         """Names of the finished files and folders in this folder, sorted; empty if it is not."""

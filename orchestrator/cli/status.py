@@ -15,14 +15,16 @@ def status(run: RunFolder) -> int:
     from fsl_sweep.orchestrator.ledger import Ledger
     from fsl_sweep.orchestrator.lock import holder_of
     from fsl_sweep.orchestrator.progress import trial_label
+    from fsl_sweep.orchestrator.record_cache import RecordCache
 
     ledger = Ledger(run)
     plan = ledger.read_plan()
     if plan is None:
         raise RunFolderError(f"{run} is not a run folder: it has no plan.json.")
+    cache = RecordCache(ledger.folder)
     counts: Counter[str] = Counter()
     lines: list[str] = []
-    for history in {h.trial: h for h in ledger.histories(plan)}.values():
+    for history in {h.trial: h for h in ledger.histories(plan, cache)}.values():
         label = trial_label(history.method, history.hyperparameters, history.seed, history.fold)
         begun = len(history.epochs) > 0
         state = history.end.status if history.end else "begun" if begun else "not begun"

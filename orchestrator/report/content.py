@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fsl_sweep.orchestrator.budget_curve import BudgetPoint, regret_by_budget
+from fsl_sweep.orchestrator.chosen import Chosen
 from fsl_sweep.orchestrator.records import TrialHistory
 from fsl_sweep.orchestrator.report.cautions import cautions_of
 from fsl_sweep.orchestrator.report.curves import Curve, curves_of
 from fsl_sweep.orchestrator.report.tradeoff import TradeOff, tradeoffs_of
 from fsl_sweep.orchestrator.reported_metric import MixedTable, base_weight, mix
 from fsl_sweep.orchestrator.resampled import ClassLists, ResampledCell, resample
-from fsl_sweep.orchestrator.selection import LeftOut, Selected, select, why_unusable
+from fsl_sweep.orchestrator.selection import LeftOut, Selected, select_among, why_unusable
 from fsl_sweep.orchestrator.selectors import (
     HYPERPARAMETER_SELECTORS,
     SNAPSHOT_SELECTORS,
@@ -185,11 +186,12 @@ def build(
         ValueError: there are too few resamples, or class tuples cannot be resampled.
     """
     weight = base_weight(info.metric)
-    selected = select(histories, info.snapshot, info.hyperparameter)
+    chosen = Chosen(histories)
+    selected = select_among(chosen, info.snapshot, info.hyperparameter)
     summaries = summarise(selected)
     comparisons, rankings = compare_methods(summaries, rope), rank_methods(summaries)
     completeness = completeness_of(histories)
-    shown, total = curves_of(histories, info.snapshot, curves)
+    shown, total = curves_of(chosen, info.snapshot, curves)
     count = _resamples(histories) if bootstrap is None else bootstrap
     resampled = resample(histories, selected, resamples=count, classes=classes) if count else ()
     return Report(
@@ -211,7 +213,7 @@ def build(
         stability=stability_of(summaries, resampled),
         budget_curve=_budget_curve(info, histories, selected),
         mixed=None if weight is None else mix(summaries, weight),
-        tradeoffs=tradeoffs_of(histories, info.snapshot),
+        tradeoffs=tradeoffs_of(chosen, info.snapshot),
     )
 
 

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fsl_sweep.orchestrator.cross_validation import FoldTrials
+from fsl_sweep.orchestrator.chosen import Chosen
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.history import History
 from fsl_sweep.orchestrator.records import MEASURES, TrialHistory
 from fsl_sweep.orchestrator.selection import why_unusable
-from fsl_sweep.orchestrator.selectors import SnapshotSelector, apply, snapshot_selector
 
 
 @dataclass(frozen=True)
@@ -36,34 +34,27 @@ class Curve:
 
 
 def curves_of(
-    histories: Sequence[TrialHistory], selectors: Sequence[str], limit: int
+    chosen: Chosen, selectors: Sequence[str], limit: int
 ) -> tuple[tuple[Curve, ...], int]:
     """At most ``limit`` curves, shared fairly among the methods, and how many there are.
 
     Each method shows its first seed's configurations before its other seeds. Unfinished trials
     are not shown: nothing was selected from them.
     """
-    whole = [t for t in histories if t.fold is None and why_unusable(t) is None]
+    whole = [t for t in chosen.planned if t.fold is None and why_unusable(t) is None]
     methods = list(dict.fromkeys(trial.method for trial in whole))
     queues = [sorted((t for t in whole if t.method == m), key=lambda t: t.seed) for m in methods]
     in_turn = [t for turn in zip_longest(*queues) for t in turn if t is not None]
     kept = {id(trial) for trial in in_turn[:limit]}
     ordered = [trial for queue in queues for trial in queue if id(trial) in kept]
-    built = {name: snapshot_selector(name) for name in selectors}
-    folds = FoldTrials(histories)
-    return tuple(_curve(trial, folds.of(trial), built) for trial in ordered), len(whole)
+    return tuple(_curve(trial, chosen, selectors) for trial in ordered), len(whole)
 
 
-def _curve(
-    trial: TrialHistory,
-    folds: Sequence[TrialHistory],
-    selectors: Mapping[str, SnapshotSelector],
-) -> Curve:
-    history = History.from_trial(trial, folds)
+def _curve(trial: TrialHistory, chosen: Chosen, selectors: Sequence[str]) -> Curve:
     picks: dict[str, int] = {}
-    for name, selector in selectors.items():
+    for name in selectors:
         try:
-            picks[name] = apply(selector, history)
+            picks[name] = chosen.epoch(trial, name)
         except SelectionError:
             continue
     return Curve(

@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fsl_sweep.orchestrator.cross_validation import FoldTrials
+from fsl_sweep.orchestrator.chosen import Chosen
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.history import History
 from fsl_sweep.orchestrator.records import TrialHistory
 from fsl_sweep.orchestrator.selection import why_unusable
-from fsl_sweep.orchestrator.selectors import SnapshotSelector, apply, snapshot_selector
 from fsl_sweep.orchestrator.selectors.base import is_oracle
 from fsl_sweep.orchestrator.selectors.hyperparameter.pareto import front
 
@@ -49,9 +47,7 @@ class TradeOff:
     points: tuple[TradeOffPoint, ...]
 
 
-def tradeoffs_of(
-    histories: Sequence[TrialHistory], selectors: Sequence[str]
-) -> tuple[TradeOff, ...]:
+def tradeoffs_of(chosen: Chosen, selectors: Sequence[str]) -> tuple[TradeOff, ...]:
     """The points of each snapshot selector; equal ones once.
 
     A configuration of which any seed is not usable, or in which the selector has nothing to
@@ -60,30 +56,25 @@ def tradeoffs_of(
     Source: "Two Sides of Meta-Learning Evaluation", section 4 and figure 1.
     """
     groups: dict[tuple[str, str], list[TrialHistory]] = {}
-    for trial in histories:
+    for trial in chosen.planned:
         if trial.fold is None:
             groups.setdefault((trial.method, trial.configuration), []).append(trial)
     whole = [own for own in groups.values() if all(why_unusable(t) is None for t in own)]
-    folds = FoldTrials(histories)
-    seen = {id(t): History.from_trial(t, folds.of(t)) for own in whole for t in own}
     found: dict[tuple[object, ...], list[str]] = {}
     for name in selectors:
-        selector = snapshot_selector(name)
-        means = [_means(own, seen, selector) for own in whole]
-        found.setdefault((is_oracle(selector), *means), []).append(name)
+        means = [_means(own, chosen, name) for own in whole]
+        found.setdefault((is_oracle(chosen.selector(name)), *means), []).append(name)
     return tuple(
         TradeOff(tuple(names), bool(oracle), _points(whole, means))
         for (oracle, *means), names in found.items()
     )
 
 
-def _means(
-    trials: Sequence[TrialHistory], seen: Mapping[int, History], selector: SnapshotSelector
-) -> tuple[float, float] | None:
+def _means(trials: Sequence[TrialHistory], chosen: Chosen, name: str) -> tuple[float, float] | None:
     rows: list[tuple[float, float]] = []
     for trial in trials:
         try:
-            at = trial.index(apply(selector, seen[id(trial)]))
+            at = trial.index(chosen.epoch(trial, name))
         except SelectionError:
             return None
         base, novel = (trial.scores[m, "report"].means[at] for m in ("base", "novel"))

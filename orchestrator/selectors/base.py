@@ -161,7 +161,7 @@ def _snapshot(selector: SnapshotSelector, history: History) -> int:
     require(history, selector.needs, selector.name)
     epoch = selector.select(history.view(selector.needs, selector.name))
     whole = isinstance(epoch, (int, np.integer)) and not isinstance(epoch, bool)
-    if not whole or epoch not in history.epochs:
+    if not whole or not (history._epochs == epoch).any():
         raise SelectionError(
             f"Selector '{selector.name}' chose {epoch!r}, which is not a recorded epoch. "
             "It must return one of `history.epochs`."

@@ -44,9 +44,10 @@ def first_best(scores: np.ndarray) -> int:
     Raises:
         SelectionError: there are no scores, or all are NaN.
     """
-    if len(scores) == 0 or np.isnan(scores).all():
+    numbers = np.flatnonzero(~np.isnan(scores))
+    if len(numbers) == 0:
         raise SelectionError("There is no score to choose by: all are NaN, or there are none.")
-    return int(np.nanargmax(scores))
+    return int(numbers[np.argmax(scores[numbers])])
 
 
 def best_epoch(history: History, measure: str) -> int:

@@ -46,10 +46,9 @@ def kendall_tau(a: ArrayLike, b: ArrayLike, last: int | None = None) -> RankCorr
         if last < 2:
             raise ValueError(f"A ranking needs 2 or more snapshots, not the last {last}.")
         x, y = x[-last:], y[-last:]
-    upper = np.triu_indices(len(x), k=1)
-    sign_x = np.sign(x[:, None] - x[None, :])[upper]
-    sign_y = np.sign(y[:, None] - y[None, :])[upper]
-    untied = float(np.count_nonzero(sign_x)) * float(np.count_nonzero(sign_y))
+    # Every pair counts twice, above and below the diagonal, in numerator and denominator alike.
+    sign_x, sign_y = (np.sign(v[:, None] - v[None, :]).ravel() for v in (x, y))
+    untied = float(sign_x @ sign_x) * float(sign_y @ sign_y)
     tau = float(sign_x @ sign_y) / sqrt(untied) if untied else nan
     return RankCorrelation(tau, len(x), last, _caution(len(x), untied))
 

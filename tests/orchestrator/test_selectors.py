@@ -1,3 +1,4 @@
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -140,6 +141,16 @@ def test_two_configurations_of_appendix_f1() -> None:
     assert apply(hyperparameter_selector("val"), given).trial == "1e-4"
     given = [Candidate("1e-3", {}, 30, fast), Candidate("1e-4", {}, 30, slow)]
     assert apply(hyperparameter_selector("base"), given).trial == "1e-3"
+
+
+def test_a_loss_that_is_infinite_is_better_than_none() -> None:
+    diverged = history(
+        train_loss=[math.nan, math.inf, math.nan],
+        base=[math.nan, 0.1, 0.2],
+        val=[0.1, 0.2, math.nan],
+    )
+    picks = {n: apply(snapshot_selector(n), diverged) for n in _names()}
+    assert picks == {"last": 30, "train_loss": 20, "base": 30, "val": 20}
 
 
 def _names() -> list[str]:

@@ -185,8 +185,8 @@ class Fold(CrossValidation):
 class Selectors(Model):
     """The strategies to compare: every snapshot selector with every hyperparameter selector.
 
-    ``metric`` is what methods are compared by beside NovelGen: ``mixture(w)`` of BaseGen, with
-    the weight w, and NovelGen.
+    ``metric`` is what methods are compared by: ``novel``, or ``mixture(w)`` of BaseGen, with the
+    weight w, and NovelGen.
     """
 
     snapshot: Annotated[list[str], Field(min_length=1)] = [

@@ -10,14 +10,12 @@ Source: "Two Sides of Meta-Learning Evaluation", appendix F.4 (i).
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
-from fsl_sweep.orchestrator.selected import Selection, Strategy
+from fsl_sweep.orchestrator.selected import Strategy
 from fsl_sweep.orchestrator.selectors.catalogue import parse
-from fsl_sweep.orchestrator.selectors.mixture import checked_weight, mixed
-from fsl_sweep.orchestrator.statistics import Interval, mean_interval, mixture_interval
-from fsl_sweep.orchestrator.summary import Ranking, Summary, common_means
+from fsl_sweep.orchestrator.selectors.mixture import checked_weight
+from fsl_sweep.orchestrator.statistics import Interval, mixture_interval
+from fsl_sweep.orchestrator.summary import Ranking, Summary, rank_methods, task_means
 
 METRICS = ("novel", "mixture")
 
@@ -79,23 +77,10 @@ def base_weight(metric: str) -> float | None:
 def mix(summaries: Sequence[Summary], weight: float) -> MixedTable:
     """The cells of the table, measured by ``weight`` BaseGen + (1 - ``weight``) NovelGen."""
     cells = tuple(_cell(one, weight) for one in summaries)
-    rankings = []
-    for strategy in dict.fromkeys(cell.strategy for cell in cells):
-        own = [cell for cell in cells if cell.strategy == strategy]
-        ordered = sorted(own, key=lambda cell: -cell.seeds.mean)
-        rankings.append(Ranking(strategy, tuple(cell.method for cell in ordered)))
-    return MixedTable(weight, cells, tuple(rankings))
+    return MixedTable(weight, cells, rank_methods(summaries, weight))
 
 
 def _cell(summary: Summary, weight: float) -> MixedCell:
-    choices = summary.choices
-    seeds = mean_interval(
-        [mixed(weight, one.base.mean, one.novel.mean) for one in choices], kind="seeds"
-    )
-    base, novel = (_over_seeds(choices, name) for name in ("base_tasks", "novel_tasks"))
+    base, novel = task_means(summary.choices, "base"), task_means(summary.choices)
     tasks = None if base is None or novel is None else mixture_interval(base, novel, weight)
-    return MixedCell(summary.method, summary.strategy, seeds, tasks)
-
-
-def _over_seeds(choices: Sequence[Selection], name: str) -> np.ndarray | None:
-    return common_means([getattr(one, name) for one in choices])
+    return MixedCell(summary.method, summary.strategy, summary.reported(weight), tasks)

@@ -1,6 +1,6 @@
 """Strategies with the uncertainty of their selection: every cell of the table, resampled."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,8 +21,14 @@ from fsl_sweep.orchestrator.selectors import (
     hyperparameter_selector,
     snapshot_selector,
 )
+from fsl_sweep.orchestrator.selectors.mixture import mixed
 from fsl_sweep.orchestrator.statistics.bootstrap import SelectionBootstrap, summarised
-from fsl_sweep.orchestrator.statistics.resampling import Resampling, class_tuples, seed_weights
+from fsl_sweep.orchestrator.statistics.resampling import (
+    DECIMALS,
+    Resampling,
+    class_tuples,
+    seed_weights,
+)
 
 ClassLists = Mapping[tuple[Measure, TaskSet], ArrayLike]
 
@@ -34,10 +40,11 @@ class ResampledCell:
     Attributes:
         method, strategy: which cell.
         seeds: its replicates.
-        result: the interval that includes the selection.
+        result: NovelGen with the interval that includes the selection.
         values: NovelGen of the choice in each resample of tasks, float64 ``[seeds, 1 + R]``; the
             first is no resample. NaN where nothing could be chosen.
         weights: share of each seed in each resample of seeds, float64 ``[R, seeds]``.
+        mixed, mixed_values: the same by the mixture that was asked for; None for NovelGen.
     """
 
     method: str
@@ -46,6 +53,13 @@ class ResampledCell:
     result: SelectionBootstrap
     values: np.ndarray = field(repr=False, compare=False)
     weights: np.ndarray = field(repr=False, compare=False)
+    mixed: SelectionBootstrap | None = None
+    mixed_values: np.ndarray | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def reported(self) -> np.ndarray:
+        """What methods are compared by, in each resample of tasks, as ``values``."""
+        return self.values if self.mixed_values is None else self.mixed_values
 
 
 def resample(
@@ -57,6 +71,7 @@ def resample(
     seed: int = 0,
     confidence: float = 0.95,
     classes: ClassLists | None = None,
+    base_weight: float | None = None,
 ) -> tuple[ResampledCell, ...]:
     """Resample tasks and seeds, and repeat the selection in each resample.
 
@@ -78,6 +93,7 @@ def resample(
         classes: class tuples ``[tasks, ways]`` of the common tasks by measure and task set, to
             resample classes in place of tasks; all of base, val, novel in both sets that are to
             be resampled so. Class folds have tasks of their own, which stay resampled as tasks.
+        base_weight: measure the choices by the mixture in which BaseGen has that weight as well.
 
     Raises:
         ValueError: an argument is out of its range, or class tuples cannot be resampled.
@@ -87,7 +103,7 @@ def resample(
     folds = FoldTrials(histories)
     first = {s.snapshot: snapshot_selector(s.snapshot) for s in selected.strategies}
     second = {s.hyperparameter: _single(s.hyperparameter) for s in selected.strategies}
-    rows: dict[tuple[str, Strategy], list[tuple[np.ndarray, np.ndarray]]] = {}
+    rows: dict[tuple[str, Strategy], list[_Measured]] = {}
     for (method, _), trials in replicates_of(histories).items():
         wanted = [s for s in selected.strategies if selected.cell(method, s)]
         if wanted:
@@ -96,7 +112,7 @@ def resample(
             replicate = ResampledReplicate(read, draws.resamples, one_by_one)
             for s in wanted:
                 choice = replicate.select(first[s.snapshot], second[s.hyperparameter])
-                rows.setdefault((method, s), []).append(_measured(read, *choice))
+                rows.setdefault((method, s), []).append(_measured(read, *choice, base_weight))
     over = "classes" if classes else "tasks"
     return tuple(
         _cell(selected, method, strategy, rows[method, strategy], draws, confidence, over)
@@ -120,32 +136,62 @@ def _single(name: str) -> HyperparameterSelector:
     return selector
 
 
+@dataclass(frozen=True)
+class _Measured:
+    """One seed's choices in each resample: numbers that tell them apart, and their accuracies."""
+
+    codes: np.ndarray
+    novel: np.ndarray
+    mixed: np.ndarray | None
+
+
 def _measured(
-    trials: Sequence[ResampledTrial], chosen: np.ndarray, at: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+    trials: Sequence[ResampledTrial], chosen: np.ndarray, at: np.ndarray, base_weight: float | None
+) -> _Measured:
+    novel = _of_chosen(trials, lambda trial: trial.report, chosen, at)
+    codes = np.where(chosen == NONE, NONE, chosen * 2**32 + at)
+    if base_weight is None:
+        return _Measured(codes, novel, None)
+    base = _of_chosen(trials, lambda trial: trial.base_report, chosen, at)
+    # Rounded as resampled means are, so that ties stay ties.
+    return _Measured(codes, novel, np.round(mixed(base_weight, base, novel), DECIMALS))
+
+
+def _of_chosen(
+    trials: Sequence[ResampledTrial],
+    table: Callable[[ResampledTrial], np.ndarray],
+    chosen: np.ndarray,
+    at: np.ndarray,
+) -> np.ndarray:
+    """``[R]`` of the trials' tables ``[R, E]``; NaN where nothing was chosen."""
     values = np.full(len(chosen), np.nan)
     for number, trial in enumerate(trials):
         rows = np.flatnonzero(chosen == number)
-        if len(rows):
-            values[rows] = trial.report[rows, at[rows]]
-    return values, np.where(chosen == NONE, NONE, chosen * 2**32 + at)
+        if len(rows):  # a table that nothing was chosen from is not read
+            values[rows] = table(trial)[rows, at[rows]]
+    return values
 
 
 def _cell(
     selected: Selected,
     method: str,
     strategy: Strategy,
-    rows: Sequence[tuple[np.ndarray, np.ndarray]],
+    rows: Sequence[_Measured],
     draws: Resampling,
     confidence: float,
     over: str,
 ) -> ResampledCell:
-    values, codes = (np.stack(part) for part in zip(*rows, strict=True))
+    values, codes = np.stack([one.novel for one in rows]), np.stack([one.codes for one in rows])
+    by_mixture = [one.mixed for one in rows if one.mixed is not None]
     # As many as all seeds have: a selector that is run one by one has fewer.
     weights = seed_weights(draws.resamples, len(values), draws.seed, method)[: values.shape[1] - 1]
     result = summarised(values, codes, weights, confidence, over)
     seeds = tuple(one.seed for one in selected.cell(method, strategy))
-    return ResampledCell(method, strategy, seeds, result, values, weights)
+    if not by_mixture:
+        return ResampledCell(method, strategy, seeds, result, values, weights)
+    reported = np.stack(by_mixture)
+    other = summarised(reported, codes, weights, confidence, over)
+    return ResampledCell(method, strategy, seeds, result, values, weights, other, reported)
 
 
 def _groups(classes: ClassLists) -> Classes:

@@ -70,6 +70,11 @@ class ResampledTrial:
         """NovelGen on the report tasks ``[R, E]``."""
         return self._means("novel", "report")
 
+    @cached_property
+    def base_report(self) -> np.ndarray:
+        """BaseGen on the report tasks ``[R, E]``."""
+        return self._means("base", "report")
+
     def history(self, resample: int) -> History:
         """The history of one resample, with the class folds' histories of the same one."""
         if resample not in self._histories:

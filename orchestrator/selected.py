@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fsl_sweep.orchestrator.records import Measure, TrialHistory
+from fsl_sweep.orchestrator.selectors.mixture import mixed
 from fsl_sweep.orchestrator.statistics import Interval
 
 
@@ -37,7 +38,8 @@ class Selection:
     Attributes:
         method, seed, strategy: which cell.
         trial, configuration, hyperparameters, epoch: the chosen snapshot.
-        base, val, novel: its accuracies on the report tasks, with intervals over tasks.
+        base, val, novel: its accuracies on the report tasks, with intervals over tasks; without
+            one where records hold means alone.
         regret: NovelGen on the report tasks of the choice of oracle / oracle, for the same method
             and seed, minus this one's. The oracle chooses on the selection tasks and is reported
             on the others like every strategy, so that the regret may be slightly negative. NaN
@@ -46,7 +48,8 @@ class Selection:
             all configurations for an oracle snapshot selector (and of their class folds before
             ``cv``), one a configuration for an oracle hyperparameter selector after another
             snapshot selector, what its meter counted for one with a budget, else none.
-        novel_tasks: accuracy of each report task of the novel classes, float64 ``[T]``.
+        novel_tasks: accuracy of each report task of the novel classes, float64 ``[T]``; empty
+            where records hold means alone.
         base_tasks: the same of the base classes.
     """
 
@@ -64,6 +67,11 @@ class Selection:
     novel_evaluations: int
     novel_tasks: np.ndarray = field(repr=False, compare=False)
     base_tasks: np.ndarray = field(repr=False, compare=False)
+
+    def accuracy(self, base_weight: float | None = None) -> float:
+        """NovelGen on the report tasks, or the mixture in which BaseGen has ``base_weight``."""
+        novel = self.novel.mean
+        return novel if base_weight is None else mixed(base_weight, self.base.mean, novel)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from fsl_sweep.orchestrator.selectors import (
 from fsl_sweep.orchestrator.selectors.base import apply_counted, is_cross_validated, is_oracle
 from fsl_sweep.orchestrator.selectors.hyperparameter.oracle import OracleConfiguration
 from fsl_sweep.orchestrator.selectors.snapshot.oracle import OracleSnapshot
-from fsl_sweep.orchestrator.statistics import mean_interval
+from fsl_sweep.orchestrator.statistics import mean_alone, mean_interval
 
 __all__ = ["LeftOut", "Selected", "Selection", "Strategy", "select", "select_among", "why_unusable"]
 
@@ -216,7 +216,12 @@ def _selection(
     pick: _Pick, reference: float, tasks: Mapping[tuple[str, int, Measure], np.ndarray]
 ) -> Selection:
     trial = pick.trial
-    intervals = {m: mean_interval(tasks[trial.trial, pick.epoch, m]) for m in MEASURES}
+    known = {m: trial.scores[m, "report"].per_task for m in MEASURES}
+    values = {m: tasks[trial.trial, pick.epoch, m] for m in MEASURES}
+    intervals = {
+        m: mean_interval(v) if known[m] else mean_alone(float(v[0])) for m, v in values.items()
+    }
+    apart = {m: v if known[m] else v[:0] for m, v in values.items()}
     return Selection(
         method=trial.method,
         seed=trial.seed,
@@ -230,6 +235,6 @@ def _selection(
         novel=intervals["novel"],
         regret=reference - intervals["novel"].mean,
         novel_evaluations=pick.novel_evaluations,
-        novel_tasks=tasks[trial.trial, pick.epoch, "novel"],
-        base_tasks=tasks[trial.trial, pick.epoch, "base"],
+        novel_tasks=apart["novel"],
+        base_tasks=apart["base"],
     )

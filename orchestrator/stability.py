@@ -37,8 +37,9 @@ class MethodStability:
 
     Attributes:
         method: its name.
-        mean: NovelGen on the report tasks, mean over seeds, in [0, 1].
-        worst, worst_seed: NovelGen of the worst seed, and which one; the earlier among equals.
+        mean: NovelGen, or the mixture that methods are compared by, on the report tasks, mean
+            over seeds, in [0, 1].
+        worst, worst_seed: the same of the worst seed, and which one; the earlier among equals.
         probability_best: share of resamples of tasks and seeds, with the selection repeated, in
             which no other method is better (ties are shared); None where nothing was resampled.
     """
@@ -75,24 +76,28 @@ class Stability:
 
 
 def stability_of(
-    summaries: Sequence[Summary], resampled: Sequence[ResampledCell] | None
+    summaries: Sequence[Summary],
+    resampled: Sequence[ResampledCell] | None,
+    base_weight: float | None = None,
 ) -> tuple[Stability, ...]:
     """The stability of every strategy's ranking.
 
     Args:
         summaries: the cells of the table.
-        resampled: the same cells on resampled tasks, if they were.
+        resampled: the same cells on resampled tasks, if they were, with the same weight.
+        base_weight: rank by the mixture in which BaseGen has that weight; None for NovelGen.
     """
     cells = {
         strategy: [one for one in summaries if one.strategy == strategy]
         for strategy in dict.fromkeys(one.strategy for one in summaries)
     }
     means = {
-        strategy: {one.method: one.novel.mean for one in own} for strategy, own in cells.items()
+        strategy: {one.method: one.reported(base_weight).mean for one in own}
+        for strategy, own in cells.items()
     }
     found = {(one.method, one.strategy): one for one in resampled or ()}
     return tuple(
-        _stability(own, means, [found.get((one.method, strategy)) for one in own])
+        _stability(own, means, [found.get((one.method, strategy)) for one in own], base_weight)
         for strategy, own in cells.items()
     )
 
@@ -101,12 +106,17 @@ def _stability(
     own: Sequence[Summary],
     means: dict[Strategy, dict[str, float]],
     resampled: Sequence[ResampledCell | None],
+    base_weight: float | None,
 ) -> Stability:
     strategy = own[0].strategy
     there = [cell for cell in resampled if cell is not None]
     together = there if len(there) == len(own) else []
     best = _probability_best(together) if together else [None] * len(own)
-    methods = [_method(one, chance) for one, chance in zip(own, best, strict=True)]
+    accuracies = [[choice.accuracy(base_weight) for choice in one.choices] for one in own]
+    methods = [
+        _method(one, means[strategy][one.method], by_seed, chance)
+        for one, by_seed, chance in zip(own, accuracies, best, strict=True)
+    ]
     reference = np.array([one.mean for one in methods])
     others = [
         list(other.values())
@@ -117,21 +127,23 @@ def _stability(
         strategy=strategy,
         methods=tuple(sorted(methods, key=lambda one: -one.mean)),
         by_worst=tuple(one.method for one in sorted(methods, key=lambda one: -one.worst)),
-        seeds=_agreement(reference, _by_seed(own)),
+        seeds=_agreement(reference, _by_seed(own, accuracies)),
         tasks=_agreement(reference, _by_tasks(together)) if together else None,
         strategies=_agreement(reference, np.array(others)),
     )
 
 
-def _method(one: Summary, chance: float | None) -> MethodStability:
-    worst = min(one.choices, key=lambda choice: choice.novel.mean)
-    return MethodStability(one.method, one.novel.mean, worst.novel.mean, worst.seed, chance)
+def _method(
+    one: Summary, mean: float, by_seed: Sequence[float], chance: float | None
+) -> MethodStability:
+    worst = int(np.argmin(by_seed))
+    return MethodStability(one.method, mean, by_seed[worst], one.choices[worst].seed, chance)
 
 
 def _probability_best(cells: Sequence[ResampledCell]) -> list[float | None]:
-    count = min(cell.values.shape[1] for cell in cells)
+    count = min(cell.reported.shape[1] for cell in cells)
     drawn = np.stack(
-        [over_seeds(c.values[:, :count], c.weights[: count - 1]) for c in cells]
+        [over_seeds(c.reported[:, :count], c.weights[: count - 1]) for c in cells]
     )  # [method, R]
     drawn = drawn[:, np.isfinite(drawn).all(axis=0)]
     if drawn.shape[1] == 0:
@@ -140,9 +152,12 @@ def _probability_best(cells: Sequence[ResampledCell]) -> list[float | None]:
     return (best / best.sum(axis=0)).mean(axis=1).tolist()
 
 
-def _by_seed(own: Sequence[Summary]) -> np.ndarray:
-    """NovelGen of each method by each seed alone ``[seeds, methods]``; none without common ones."""
-    tables = [{choice.seed: choice.novel.mean for choice in one.choices} for one in own]
+def _by_seed(own: Sequence[Summary], accuracies: Sequence[Sequence[float]]) -> np.ndarray:
+    """Of each method by each seed alone ``[seeds, methods]``; none without common ones."""
+    tables = [
+        {choice.seed: accuracy for choice, accuracy in zip(one.choices, by_seed, strict=True)}
+        for one, by_seed in zip(own, accuracies, strict=True)
+    ]
     common = [s for s in tables[0] if all(s in table for table in tables)]
     if len(common) < 2:
         return np.empty((0, len(own)))
@@ -150,9 +165,9 @@ def _by_seed(own: Sequence[Summary]) -> np.ndarray:
 
 
 def _by_tasks(cells: Sequence[ResampledCell]) -> np.ndarray:
-    """NovelGen of each method in each resample of tasks ``[R, methods]``."""
-    count = min(cell.values.shape[1] for cell in cells)
-    values = np.stack([cell.values[:, 1:count].mean(axis=0) for cell in cells], axis=1)
+    """Accuracy of each method in each resample of tasks ``[R, methods]``."""
+    count = min(cell.reported.shape[1] for cell in cells)
+    values = np.stack([cell.reported[:, 1:count].mean(axis=0) for cell in cells], axis=1)
     return values[np.isfinite(values).all(axis=1)]
 
 

@@ -1,8 +1,9 @@
 """What the selections say about methods: means over seeds, comparisons, rankings."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from fsl_sweep.orchestrator.statistics import (
     Interval,
     RankCorrelation,
     compare,
+    compare_mixtures,
     correct_family,
     kendall_tau,
     mean_interval,
@@ -45,6 +47,12 @@ class Summary:
     novel_evaluations: int
     choices: tuple[Selection, ...]
 
+    def reported(self, base_weight: float | None = None) -> Interval:
+        """What methods are compared by, over seeds: NovelGen, or a mixture with BaseGen in it."""
+        if base_weight is None:
+            return self.novel
+        return mean_interval([one.accuracy(base_weight) for one in self.choices], kind="seeds")
+
 
 @dataclass(frozen=True)
 class MethodComparison:
@@ -65,7 +73,7 @@ class MethodComparison:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Methods by NovelGen under one strategy, best first; equals in plan order."""
+    """Methods under one strategy, best first; equals in plan order."""
 
     strategy: Strategy
     methods: tuple[str, ...]
@@ -93,21 +101,23 @@ def summarise(selected: Selected) -> tuple[Summary, ...]:
 
 
 def compare_methods(
-    summaries: Sequence[Summary], rope: float = 0.0
+    summaries: Sequence[Summary], rope: float = 0.0, base_weight: float | None = None
 ) -> tuple[MethodComparison, ...]:
     """Every pair of methods under every strategy, paired on the common report tasks.
 
-    The family of Holm's correction is what one strategy claims: its pairs of methods. Pairs
-    without common tasks are passed over.
+    By NovelGen, or with ``base_weight`` by the mixture in which BaseGen has that weight. The
+    family of Holm's correction is what one strategy claims: its pairs of methods. Pairs without
+    common tasks are passed over.
     """
     found: list[tuple[Strategy, str, str, Comparison]] = []
     for strategy in dict.fromkeys(summary.strategy for summary in summaries):
         cells = [summary for summary in summaries if summary.strategy == strategy]
-        tasks = {s.method: task_means(s.choices) for s in cells}
+        novel = {s.method: task_means(s.choices) for s in cells}
+        base = {s.method: task_means(s.choices, "base") for s in cells if base_weight is not None}
         pairs = [
-            (a, b, compare(x, y, rope))
-            for a, b in combinations(tasks, 2)
-            if (x := tasks[a]) is not None and (y := tasks[b]) is not None and len(x) == len(y)
+            (a, b, result)
+            for a, b in combinations(novel, 2)
+            if (result := _compared(a, b, novel, base, rope, base_weight)) is not None
         ]
         corrected = correct_family([comparison for _, _, comparison in pairs])
         found += [(strategy, a, b, c) for (a, b, _), c in zip(pairs, corrected, strict=True)]
@@ -117,12 +127,14 @@ def compare_methods(
     return tuple(MethodComparison(s, a, b, c, len(signs[a, b]) == 1) for s, a, b, c in found)
 
 
-def rank_methods(summaries: Sequence[Summary]) -> tuple[Ranking, ...]:
-    """The order of methods under each strategy."""
+def rank_methods(
+    summaries: Sequence[Summary], base_weight: float | None = None
+) -> tuple[Ranking, ...]:
+    """The order of methods under each strategy, by what ``compare_methods`` compares them by."""
     rankings = []
     for strategy in dict.fromkeys(summary.strategy for summary in summaries):
         cells = [summary for summary in summaries if summary.strategy == strategy]
-        ordered = sorted(cells, key=lambda summary: -summary.novel.mean)
+        ordered = sorted(cells, key=lambda summary: -summary.reported(base_weight).mean)
         rankings.append(Ranking(strategy, tuple(summary.method for summary in ordered)))
     return tuple(rankings)
 
@@ -146,19 +158,54 @@ def rank_correlations(
     )
 
 
-def task_means(choices: Sequence[Selection]) -> np.ndarray | None:
+def task_means(
+    choices: Sequence[Selection], measure: Literal["base", "novel"] = "novel"
+) -> np.ndarray | None:
     """Accuracy of each common report task, averaged over seeds, ``[T]``; None if not common."""
-    return common_means([choice.novel_tasks for choice in choices])
+    return common_means(
+        [choice.novel_tasks if measure == "novel" else choice.base_tasks for choice in choices]
+    )
+
+
+def common_differences(
+    a: Summary, b: Summary, measure: Literal["base", "novel"]
+) -> np.ndarray | None:
+    """Accuracy of a minus that of b on each common report task ``[T]``; None if not common."""
+    pair = _paired(task_means(a.choices, measure), task_means(b.choices, measure))
+    return None if pair is None else pair[0] - pair[1]
 
 
 def common_means(tables: Sequence[np.ndarray]) -> np.ndarray | None:
     """The mean of tables ``[T]`` on common tasks.
 
-    None where the tasks are not common, or are fewer than two: then the tables may hold a mean
-    alone, and there is nothing to say over tasks.
+    None where the tasks are not common, or are fewer than two, which have no interval.
     """
     counts = {len(table) for table in tables}
     return np.mean(tables, axis=0) if len(counts) == 1 and min(counts) > 1 else None
+
+
+def _compared(
+    a: str,
+    b: str,
+    novel: Mapping[str, np.ndarray | None],
+    base: Mapping[str, np.ndarray | None],
+    rope: float,
+    base_weight: float | None,
+) -> Comparison | None:
+    """None where the two have no common tasks."""
+    on_novel = _paired(novel[a], novel[b])
+    if base_weight is None or on_novel is None:
+        return None if on_novel is None else compare(*on_novel, rope)
+    on_base = _paired(base[a], base[b])
+    return None if on_base is None else compare_mixtures(on_base, on_novel, base_weight, rope)
+
+
+def _paired(
+    first: np.ndarray | None, second: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray] | None:
+    if first is None or second is None or len(first) != len(second):
+        return None
+    return first, second
 
 
 def _summary(method: str, strategy: Strategy, cell: tuple[Selection, ...]) -> Summary:

@@ -39,7 +39,7 @@ def report(
         int | None, typer.Option(min=2, help="Rank-correlate the last K snapshots as well.")
     ] = None,
     metric: Annotated[
-        str | None, typer.Option(help="Compare methods by mixture(w) of BaseGen and NovelGen too.")
+        str | None, typer.Option(help="Compare methods by mixture(w) of BaseGen and NovelGen.")
     ] = None,
     bootstrap: Annotated[
         int | None,

@@ -28,31 +28,40 @@ def to_json(report: Report) -> str:
     """The report as indented JSON text with sorted keys, ending in a newline.
 
     An interval is ``{"mean", "low", "high", "n"}``; accuracies are in [0, 1]; what cannot be
-    computed is null.
+    computed is null, as are ``low``, ``high`` and ``n`` where records hold a mean alone.
     """
     return json.dumps(to_plain(report), indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
 def to_plain(report: Report) -> dict[str, Any]:
     """The same as plain data."""
-    resampled = by_cell(report.resampled)
+    resampled, metric = by_cell(report.resampled), _metric(report)
     return {
         "run": _run(report),
         "selections": [_selection(one) for one in report.selected.selections],
         "summary": [_summary(one, resampled) for one in report.summaries],
         "rank_correlation": [_rank_correlation(one) for one in report.rank_correlations],
-        "comparisons": [_comparison(one) for one in report.comparisons],
+        "comparisons": [_comparison(one) | metric for one in report.comparisons],
         "cautions": list(report.cautions),
-        "stability": [stability(one) for one in report.stability],
+        "stability": [stability(one, _accuracy(report)) | metric for one in report.stability],
         "fronts": [front(one) for one in report.selected.fronts],
         "budget_curve": [budget(one) for one in report.budget_curve],
-        "mixture": mixed(report.mixed),
+        "mixture": mixed(report.mixed, resampled),
     }
 
 
+def _metric(report: Report) -> dict[str, str]:
+    """What comparisons, rankings and stability are by; NovelGen, the rule, goes without saying."""
+    return {} if report.base_weight is None else {"metric": report.info.metric}
+
+
+def _accuracy(report: Report) -> str:
+    return "novel" if report.base_weight is None else "mixture"
+
+
 def _run(report: Report) -> dict[str, Any]:
-    info, found = report.info, report.completeness
-    return {
+    info, found, metric = report.info, report.completeness, _metric(report)
+    return metric | {
         "name": info.name,
         "complete": found.complete,
         "planned": found.planned,
@@ -68,7 +77,7 @@ def _run(report: Report) -> dict[str, Any]:
         "selectors": {kind: list(map(dict, one)) for kind, one in report.selectors.items()},
         "parts": dict(info.parts),
         "rankings": [
-            {**strategy_names(one.strategy), "methods": list(one.methods)}
+            {**strategy_names(one.strategy), "methods": list(one.methods), **metric}
             for one in report.rankings
         ],
         "ranking_survives": report.ranking_survives,
@@ -119,6 +128,7 @@ def _selection(one: Selection) -> dict[str, Any]:
 def _summary(
     one: Summary, resampled: Mapping[tuple[str, Strategy], ResampledCell]
 ) -> dict[str, Any]:
+    cell = resampled.get((one.method, one.strategy))
     return {
         "method": one.method,
         **strategy_names(one.strategy),
@@ -127,7 +137,7 @@ def _summary(
         "val": interval(one.val),
         "novel": interval(one.novel),
         "novel_tasks": interval(one.novel_tasks),
-        "novel_selection": bootstrap(resampled.get((one.method, one.strategy))),
+        "novel_selection": None if cell is None else bootstrap(cell.result),
         "regret": interval(one.regret),
         "novel_evaluations": one.novel_evaluations,
         "caution": one.novel.caution,

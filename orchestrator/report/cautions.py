@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
+from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.reported_metric import MixedTable
 from fsl_sweep.orchestrator.selection import Selected
+from fsl_sweep.orchestrator.statistics import Interval
 from fsl_sweep.orchestrator.summary import MethodComparison, Ranking, Summary
 
 
@@ -13,13 +16,18 @@ def cautions_of(
     summaries: Sequence[Summary],
     comparisons: Sequence[MethodComparison],
     rankings: Sequence[Ranking],
+    mixed: MixedTable | None = None,
 ) -> tuple[str, ...]:
     """Cautions as full sentences, the gravest first, without repetition."""
+    by = wording.by_metric(None if mixed is None else mixed.base_weight)
     found = list(_incompleteness(complete, selected, summaries))
     found += planned
-    found += _ranking(rankings)
-    found += _intervals(summaries)
-    found += _comparisons(comparisons)
+    found += _ranking(rankings, by)
+    found += _intervals("NovelGen", [(one.method, one.novel, one.novel_tasks) for one in summaries])
+    if mixed is not None:
+        cells = [(one.method, one.seeds, one.tasks) for one in mixed.cells]
+        found += _intervals(wording.mixture(mixed.base_weight), cells)
+    found += _comparisons(comparisons, by)
     if any(strategy.oracle for strategy in selected.strategies):
         found.append(
             "Strategies marked as oracle read novel scores: they are references, not results."
@@ -46,29 +54,30 @@ def _incompleteness(
             yield f"{method} is left out under {', '.join(map(str, lost))}."
 
 
-def _ranking(rankings: Sequence[Ranking]) -> Iterable[str]:
+def _ranking(rankings: Sequence[Ranking], by: str) -> Iterable[str]:
     orders = {ranking.methods for ranking in rankings}
     if len(orders) > 1:
         yield (
-            f"The ranking of methods depends on the strategy: {len(orders)} different orders "
+            f"The ranking of methods{by} depends on the strategy: {len(orders)} different orders "
             f"under {len(rankings)} strategies."
         )
 
 
-def _intervals(summaries: Sequence[Summary]) -> Iterable[str]:
-    for title, interval in (
-        ("over seeds", lambda summary: summary.novel),
-        ("over tasks", lambda summary: summary.novel_tasks),
+def _intervals(name: str, cells: Sequence[tuple[str, Interval, Interval | None]]) -> Iterable[str]:
+    """Of cells of (method, interval over seeds, interval over tasks)."""
+    for title, intervals in (
+        ("over seeds", [(method, seeds) for method, seeds, _ in cells]),
+        ("over tasks", [(method, tasks) for method, _, tasks in cells]),
     ):
         where: dict[str, list[str]] = {}
-        for summary in summaries:
-            if (one := interval(summary)) is not None and one.caution:
-                where.setdefault(one.caution, []).append(summary.method)
+        for method, one in intervals:
+            if one is not None and one.caution:
+                where.setdefault(one.caution, []).append(method)
         for caution, methods in where.items():
-            of = "" if len(methods) == len(summaries) else f" ({', '.join(dict.fromkeys(methods))})"
-            yield f"NovelGen intervals {title}: {caution}{of}."
+            of = "" if len(methods) == len(cells) else f" ({', '.join(dict.fromkeys(methods))})"
+            yield f"{name} intervals {title}: {caution}{of}."
 
 
-def _comparisons(comparisons: Sequence[MethodComparison]) -> Iterable[str]:
+def _comparisons(comparisons: Sequence[MethodComparison], by: str) -> Iterable[str]:
     for caution in dict.fromkeys(c.result.caution for c in comparisons if c.result.caution):
-        yield f"Comparisons of methods: {caution}."
+        yield f"Comparisons of methods{by}: {caution}."

@@ -49,7 +49,7 @@ class RunInfo:
         parts: name, source and version of each learner, backbone and benchmark in use.
         versions: versions of packages that the run was made with.
         cautions: what the plan warns of.
-        metric: what methods are compared by beside NovelGen: ``novel``, or ``mixture(w)``.
+        metric: what methods are compared by: ``novel``, or ``mixture(w)``.
     """
 
     name: str
@@ -115,7 +115,9 @@ class Report:
         info: the run.
         completeness: how much of the plan is there.
         selected: all selections, and what was left out.
-        summaries, comparisons, rankings, rank_correlations: see ``summary``.
+        summaries, comparisons, rankings, rank_correlations: see ``summary``. Comparisons,
+            rankings and ``stability`` are by the metric that was asked for; all else stays
+            NovelGen's.
         curves: learning curves of a few trials, and ``curves_total``, of how many.
         cautions: what to know before believing the numbers.
         cost: what the run took.
@@ -156,6 +158,11 @@ class Report:
         """Whether every strategy ranks the methods alike."""
         return len({ranking.methods for ranking in self.rankings}) <= 1
 
+    @property
+    def base_weight(self) -> float | None:
+        """The weight of BaseGen in what methods are compared by; None where that is NovelGen."""
+        return None if self.mixed is None else self.mixed.base_weight
+
 
 def build(
     info: RunInfo,
@@ -189,11 +196,17 @@ def build(
     chosen = Chosen(histories)
     selected = select_among(chosen, info.snapshot, info.hyperparameter)
     summaries = summarise(selected)
-    comparisons, rankings = compare_methods(summaries, rope), rank_methods(summaries)
+    comparisons = compare_methods(summaries, rope, weight)
+    rankings = rank_methods(summaries, weight)
+    mixed = None if weight is None else mix(summaries, weight)
     completeness = completeness_of(histories)
     shown, total = curves_of(chosen, info.snapshot, curves)
     count = _resamples(histories) if bootstrap is None else bootstrap
-    resampled = resample(histories, selected, resamples=count, classes=classes) if count else ()
+    resampled = (
+        resample(histories, selected, resamples=count, classes=classes, base_weight=weight)
+        if count
+        else ()
+    )
     return Report(
         info=info,
         completeness=completeness,
@@ -205,14 +218,14 @@ def build(
         curves=shown,
         curves_total=total,
         cautions=cautions_of(
-            info.cautions, completeness.complete, selected, summaries, comparisons, rankings
+            info.cautions, completeness.complete, selected, summaries, comparisons, rankings, mixed
         ),
         cost=_cost(histories),
         selectors=_provenance(info),
         resampled=resampled,
-        stability=stability_of(summaries, resampled),
+        stability=stability_of(summaries, resampled, weight),
         budget_curve=_budget_curve(info, histories, selected),
-        mixed=None if weight is None else mix(summaries, weight),
+        mixed=mixed,
         tradeoffs=tradeoffs_of(chosen, info.snapshot),
     )
 

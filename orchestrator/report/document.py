@@ -23,12 +23,13 @@ from fsl_sweep.orchestrator.summary import MethodComparison
 
 def document(report: Report) -> Document:
     """Everything that the terminal shows, in its order."""
+    by = wording.by_metric(report.base_weight)
     sections = (
         ("strategies", "Methods and strategies", _strategies(report)),
         ("curves", "Learning curves", _curves(report)),
         ("rank", "Rank correlation with NovelGen (Kendall's tau-b)", _rank_correlation(report)),
-        ("comparisons", "Comparisons of methods", _comparisons(report)),
-        ("stability", "Stability of conclusions", _stability(report)),
+        ("comparisons", f"Comparisons of methods{by}", _comparisons(report)),
+        ("stability", f"Stability of conclusions{by}", _stability(report)),
         ("budget", "Regret against novel evaluations", _budgets(report)),
         ("fronts", "Fronts of BaseGen and NovelGen", _fronts(report)),
         ("cautions", "Cautions", _cautions(report)),
@@ -81,15 +82,17 @@ def _strategies(report: Report) -> Iterable[Block]:
 
 def _method(report: Report, method: str) -> Group:
     own = [one for one in report.summaries if one.method == method]
-    best = max((s.novel.mean for s in own if not s.strategy.oracle), default=None)
+    weight = report.base_weight
+    best = max((s.reported(weight).mean for s in own if not s.strategy.oracle), default=None)
     lines: list[Row] = []
     for group in same_choices(own):
         first = group[0]
         cells = rows.of_strategy(report, first).values()
         oracle = first.strategy.oracle
-        weight = "reference" if oracle else "best" if first.novel.mean == best else ""
+        leads = first.reported(weight).mean == best
+        look = "reference" if oracle else "best" if leads else ""
         name = "\n".join(one_line(group))
-        lines.append(Row((name, *cells, wording.choices(first.choices)), weight))
+        lines.append(Row((name, *cells, wording.choices(first.choices)), look))
     return Group(method, tuple(lines))
 
 
@@ -135,12 +138,12 @@ def _comparisons(report: Report) -> Iterable[Block]:
     columns = words("snapshot / config", "verdict")
     columns += numbers(["difference", "low", "high", "p (Holm)"])
     yield Table(columns, tuple(groups))
-    yield Paragraph(notes.COMPARISONS, "note")
+    yield Paragraph(notes.comparisons(report), "note")
     if report.ranking_survives:
         text, decided = notes.same_ranking(report)
         yield Paragraph(text, "good" if decided else "")
         return
-    yield Paragraph("Means rank the methods differently from strategy to strategy:", "alarm")
+    yield Paragraph(notes.several_rankings(report), "alarm")
     yield Bullets(tuple(notes.other_rankings(report)))
 
 

@@ -12,7 +12,7 @@ from fsl_sweep.orchestrator.report.curves import Curve
 from fsl_sweep.orchestrator.report.groups import ORACLE
 from fsl_sweep.orchestrator.report.svg import Axis, Panel
 from fsl_sweep.orchestrator.report.tradeoff import TradeOff
-from fsl_sweep.orchestrator.summary import Summary, task_means
+from fsl_sweep.orchestrator.summary import Summary, common_differences
 
 PAIRS_SHOWN = 15
 LINES_SHOWN = 6
@@ -83,12 +83,18 @@ def _mixtures(report: Report) -> Iterable[str]:
         panel = Panel(title, x, y)
         styles = {method: f"line {svg.colour(methods.index(method))}" for method in ends}
         lines = [svg.line(panel, [0, 1], pair, styles[m]) for m, pair in ends.items()]
-        panels.append(panel.draw([svg.level(panel, 0.0, "zero"), *lines]))
+        at = [] if report.base_weight is None else [svg.upright(panel, report.base_weight, "at")]
+        panels.append(panel.draw([svg.level(panel, 0.0, "zero"), *at, *lines]))
     more = len(several) - len(panels)
     yield _figure(
         "Methods by a mixture of both, in percentage points against the mean of the methods: "
         "NovelGen alone on the left, BaseGen alone on the right; where lines cross, the ranking "
         "changes. Strategies that chose alike share a panel."
+        + (
+            ""
+            if report.base_weight is None
+            else " Dashed: the mixture that methods are compared by."
+        )
         + (f" {more} more are not drawn." if more else ""),
         _legend(methods),
         panels,
@@ -163,13 +169,16 @@ def _differences(report: Report) -> Iterable[str]:
         lines: dict[bytes, tuple[str, np.ndarray]] = {}
         for strategy in usual:
             both = cells.get((a, strategy)), cells.get((b, strategy))
-            if (difference := _paired(*both)) is not None:
+            if (difference := _paired(*both, report.base_weight)) is not None:
                 lines.setdefault(difference.tobytes(), (str(strategy), difference))
         drawn[a, b] = dict(list(lines.values())[:LINES_SHOWN])
     names = list(dict.fromkeys(name for lines in drawn.values() for name in lines))
     panels = [_difference(f"{a} minus {b}", lines, names) for (a, b), lines in drawn.items()]
+    tasks = "the common report tasks"
+    if (weight := report.base_weight) is not None:
+        tasks = f"tasks of {wording.mixture(weight)}, base and novel weighted so"
     caption = (
-        "Of the common report tasks, the share on which the difference of the two methods is at "
+        f"Of {tasks}, the share on which the difference of the two methods is at "
         "most so much, each task's accuracy averaged over seeds. A curve to the right of zero "
         "favours the first. Strategies that chose alike are drawn once, by the first one's name; "
         f"at most {LINES_SHOWN} a panel."
@@ -179,31 +188,46 @@ def _differences(report: Report) -> Iterable[str]:
     yield _figure(caption, _legend(names), panels)
 
 
-def _paired(a: Summary | None, b: Summary | None) -> np.ndarray | None:
-    """Differences of tasks in percentage points, ascending ``[T]``; None if not common."""
+def _paired(a: Summary | None, b: Summary | None, base_weight: float | None) -> np.ndarray | None:
+    """Differences of tasks in percentage points, ascending, and their weights: ``[2, T]``.
+
+    None if tasks are not common. Where methods are compared by a mixture, base and novel tasks
+    together weigh as much as they do in it.
+    """
     if a is None or b is None:
         return None
-    first, second = task_means(a.choices), task_means(b.choices)
-    if first is None or second is None or len(first) != len(second):
+    novel = common_differences(a, b, "novel")
+    if base_weight is None or novel is None:
+        return None if novel is None else np.stack([np.sort(100 * novel), np.ones(len(novel))])
+    base = common_differences(a, b, "base")
+    if base is None:
         return None
-    return np.sort(100 * (first - second))
+    values = np.concatenate([100 * base, 100 * novel])
+    parts = ((base_weight, base), (1 - base_weight, novel))
+    weights = np.concatenate([np.full(len(x), w / len(x)) for w, x in parts])
+    order = np.argsort(values, kind="stable")
+    return np.stack([values, weights])[:, order[weights[order] > 0]]
 
 
 def _difference(title: str, lines: Mapping[str, np.ndarray], names: Sequence[str]) -> str:
-    ends = [float(v) for line in lines.values() for v in (line[0], line[-1])]
+    ends = [float(v) for values, _ in lines.values() for v in (values[0], values[-1])]
     x = Axis.around([*ends, 0.0], "difference, percentage points")
     panel = Panel(title, x, Axis(0, 1.02, "share of tasks"))
     parts = [svg.upright(panel, 0.0, "zero"), svg.level(panel, 0.5, "at")]
-    for name, values in lines.items():
+    for name, (values, weights) in lines.items():
         style = f"line {svg.colour(names.index(name))}"
-        parts.append(svg.line(panel, *_steps(values), style))
+        parts.append(svg.line(panel, *_steps(values, weights), style))
     return panel.draw(parts)
 
 
-def _steps(values: np.ndarray) -> tuple[list[float], list[float]]:
-    """The corners of a distribution function, at most ``STEPS`` of its steps, ``values [T]``."""
-    distinct, counts = np.unique(values, return_counts=True)
-    shares = np.cumsum(counts) / len(values)
+def _steps(values: np.ndarray, weights: np.ndarray) -> tuple[list[float], list[float]]:
+    """The corners of a distribution function, at most ``STEPS`` of its steps.
+
+    ``values [T]`` ascend; ``weights [T]`` are theirs, in any unit.
+    """
+    distinct, which = np.unique(values, return_inverse=True)
+    total = np.cumsum(np.bincount(which, weights))
+    shares = total / total[-1]
     kept = np.unique(np.linspace(0, len(distinct) - 1, STEPS).round().astype(int))
     across = np.repeat(distinct[kept], 2)
     up = np.concatenate([[0.0], np.repeat(shares[kept], 2)[:-1]])

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from fsl_sweep.orchestrator.selected import Strategy
 from fsl_sweep.orchestrator.summary import MethodComparison, Summary
 
 ORACLE = "*"
@@ -17,6 +18,22 @@ def same_choices(summaries: Sequence[Summary]) -> list[tuple[Summary, ...]]:
         chosen = tuple((choice.seed, choice.trial, choice.epoch) for choice in one.choices)
         key = (one.method, chosen, one.novel_evaluations, one.strategy.oracle)
         groups.setdefault(key, []).append(one)
+    return [tuple(group) for group in groups.values()]
+
+
+def same_results(comparisons: Sequence[MethodComparison]) -> list[tuple[MethodComparison, ...]]:
+    """Strategies in groups, in order, that come to the same result for every pair of methods.
+
+    Each stands for itself by its first comparison. An oracle never shares a group with what is
+    none.
+    """
+    own: dict[Strategy, list[MethodComparison]] = {}
+    for one in comparisons:
+        own.setdefault(one.strategy, []).append(one)
+    groups: dict[object, list[MethodComparison]] = {}
+    for strategy, found in own.items():
+        key = (strategy.oracle, *((one.a, one.b, one.result) for one in found))
+        groups.setdefault(key, []).append(found[0])
     return [tuple(group) for group in groups.values()]
 
 

@@ -1,15 +1,10 @@
 """The sentences under the report's tables, whatever the format."""
 
+from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.rows import several_methods
 
 NO_METHOD = "No method has all of its planned trials yet, so there is nothing to compare."
-
-COMPARISONS = (
-    "The first method against the second, paired on the common report tasks, in percentage "
-    "points; verdicts at 95 % after Holm's correction over the pairs of a strategy. They hold "
-    "for these trained snapshots; `seeds` above says how much training again would change."
-)
 
 BUDGETS = (
     "Regret in percentage points against oracle / oracle, mean over seeds, after at most so "
@@ -31,13 +26,32 @@ def strategies(report: Report) -> str:
         "select: the same of the interval that resamples tasks and seeds and selects again "
         "each time. "
     )
+    weight = report.base_weight
+    metric = "" if weight is None else f"{wording.mixture(weight)}: {_mixture(weight)}. "
+    of = "" if weight is None else "its "
     return (
         f"Percent on the report tasks, mean over {seeds} seed{'s' if seeds > 1 else ''}. "
-        "seeds, tasks: half-widths of 95 % intervals. "
+        f"{metric}seeds, tasks: half-widths of {of}95 % intervals. "
         + (select if report.resampled else "")
         + "regret: NovelGen of oracle / oracle minus "
         "this. evals: snapshots whose novel scores the strategy looked at. "
         "* oracle: reads novel scores. Each seed's configuration and epoch are chosen apart."
+    )
+
+
+def comparisons(report: Report) -> str:
+    """What the verdicts are."""
+    paired = "paired on the common report tasks, in percentage points; "
+    if report.base_weight is not None:
+        paired = (
+            f"by {_mixture(report.base_weight)}: differences are paired on the common report tasks "
+            "of each of the two, whose tasks were sampled apart, and their variances add (degrees "
+            "of freedom are Welch's); in percentage points; "
+        )
+    return (
+        f"The first method against the second, {paired}verdicts at 95 % after Holm's correction "
+        "over the pairs of a strategy. They hold for these trained snapshots; `seeds` above says "
+        "how much training again would change."
     )
 
 
@@ -52,7 +66,8 @@ def counts(report: Report) -> str:
 
 def stability(report: Report) -> str:
     """What the columns of the table of stability mean."""
-    worst = "worst seed: NovelGen of the worst seed, by which the MetaDL challenge ranks. "
+    metric = wording.metric(report.base_weight)
+    worst = f"worst seed: {metric} of the worst seed, by which the MetaDL challenge ranks. "
     if not several_methods(report):
         return worst.rstrip()
     counts = (
@@ -83,8 +98,8 @@ def same_ranking(report: Report) -> tuple[str, bool]:
     order = " > ".join(report.rankings[0].methods)
     decided = sum(c.result.verdict in ("better", "worse") for c in report.comparisons)
     text = (
-        f"Means rank the methods alike under every strategy, {order}; {decided} of "
-        f"{len(report.comparisons)} comparisons are decided."
+        f"Means{_of_metric(report)} rank the methods alike under every strategy, {order}; "
+        f"{decided} of {len(report.comparisons)} comparisons are decided."
     )
     return text, decided == len(report.comparisons)
 
@@ -96,6 +111,12 @@ def other_rankings(report: Report) -> list[str]:
         + ", ".join(str(r.strategy) for r in report.rankings if r.methods == methods)
         for methods in dict.fromkeys(ranking.methods for ranking in report.rankings)
     ]
+
+
+def several_rankings(report: Report) -> str:
+    """What ``other_rankings`` lists."""
+    of = _of_metric(report)
+    return f"Means{of} rank the methods differently from strategy to strategy:"
 
 
 def provenance(report: Report) -> list[str]:
@@ -113,3 +134,12 @@ def provenance(report: Report) -> list[str]:
     if info.versions:
         lines.append(", ".join(f"{name} {v}" for name, v in info.versions.items() if v))
     return lines
+
+
+def _mixture(base_weight: float) -> str:
+    return f"{base_weight:g} BaseGen + {round(1 - base_weight, 10):g} NovelGen"
+
+
+def _of_metric(report: Report) -> str:
+    weight = report.base_weight
+    return "" if weight is None else f" of {wording.mixture(weight)}"

@@ -29,17 +29,21 @@ class StabilityRow:
 def of_strategy(report: Report, summary: Summary) -> dict[str, str]:
     """The numbers of a row of the table of strategies, by the title of their column."""
     of = (summary.method, summary.strategy)
-    resampled = {(one.method, one.strategy): one.result for one in report.resampled}
+    again = {(one.method, one.strategy): one for one in report.resampled}.get(of)
+    if report.mixed is None:
+        mean, tasks, select = summary.novel, summary.novel_tasks, again and again.result
+    else:
+        found = {(one.method, one.strategy): one for one in report.mixed.cells}[of]
+        mean, tasks, select = found.seeds, found.tasks, again and again.mixed
     row = {
-        "NovelGen": wording.percent(summary.novel.mean),
-        "seeds": wording.half_width(summary.novel),
-        "tasks": wording.half_width(summary.novel_tasks),
+        wording.metric(report.base_weight): wording.percent(mean.mean),
+        "seeds": wording.half_width(mean),
+        "tasks": wording.half_width(tasks),
     }
-    if resampled:
-        row["select"] = wording.half_width(resampled.get(of))
+    if report.resampled:
+        row["select"] = wording.half_width(select)
     if report.mixed is not None:
-        found = {(one.method, one.strategy): one.seeds for one in report.mixed.cells}
-        row[wording.mixture(report.mixed.base_weight)] = wording.percent(found[of].mean)
+        row["NovelGen"] = wording.percent(summary.novel.mean)
     return row | {
         "BaseGen": wording.percent(summary.base.mean),
         "ValGen": wording.percent(summary.val.mean),

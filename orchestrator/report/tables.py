@@ -7,7 +7,7 @@ from rich.text import Text
 
 from fsl_sweep.orchestrator.report import rows, wording
 from fsl_sweep.orchestrator.report.content import Report
-from fsl_sweep.orchestrator.report.groups import ORACLE, names, one_line, same_choices
+from fsl_sweep.orchestrator.report.groups import ORACLE, names, one_line, same_choices, same_results
 from fsl_sweep.orchestrator.statistics import Comparison
 from fsl_sweep.orchestrator.summary import MethodComparison, Summary
 
@@ -24,7 +24,8 @@ def strategies(report: Report, method: str, width: int) -> Table:
     Strategies that chose alike share a row.
     """
     own = [one for one in report.summaries if one.method == method]
-    best = max((s.novel.mean for s in own if not s.strategy.oracle), default=None)
+    weight = report.base_weight
+    best = max((s.reported(weight).mean for s in own if not s.strategy.oracle), default=None)
     groups = same_choices(own)
     longest = max(len(one.strategy.hyperparameter) for one in own) + len(ORACLE)
     lines = [names(group, max(longest, 16 if width >= WIDE else 10)) for group in groups]
@@ -41,7 +42,7 @@ def strategies(report: Report, method: str, width: int) -> Table:
         row = ["\n".join(first), "\n".join(second), *(numbers[name] for name in shown)]
         row += [wording.choices(group[0].choices)] if width >= WIDE else []
         style = "dim" if group[0].strategy.oracle else ""
-        bold = group[0].novel.mean == best and not style
+        bold = group[0].reported(weight).mean == best and not style
         table.add_row(*row, style="bold" if bold else style)
     return table
 
@@ -93,12 +94,17 @@ def rank_correlation(report: Report) -> Table:
 
 
 def verdicts(comparisons: Sequence[MethodComparison], width: int) -> Iterable[Table]:
-    """Strategies by pairs of methods, in as many tables as the width asks for."""
+    """Strategies by pairs of methods, in as many tables as the width asks for.
+
+    Strategies that come to the same results share a row.
+    """
     pairs = list(dict.fromkeys((c.a, c.b) for c in comparisons))
     found = {(c.strategy, c.a, c.b): c.result for c in comparisons}
-    strategies = list(dict.fromkeys(c.strategy for c in comparisons))
-    names = [f"{strategy}{ORACLE if strategy.oracle else ''}" for strategy in strategies]
-    room = width - max(map(len, names), default=0)
+    groups = same_results(comparisons)
+    longest = max(len(c.strategy.hyperparameter) for c in comparisons) + len(ORACLE)
+    lines = [names(group, max(longest, 16)) for group in groups]
+    taken_by_names = [max(len(text) for one in lines for text in one[i]) + 2 for i in (0, 1)]
+    room = width - max(taken_by_names[0], 10) - max(taken_by_names[1], 8)
     while pairs:
         taken, used = 0, 0
         while taken < len(pairs) and (taken == 0 or used + _pair_width(pairs[taken]) <= room):
@@ -106,12 +112,15 @@ def verdicts(comparisons: Sequence[MethodComparison], width: int) -> Iterable[Ta
             taken += 1
         now, pairs = pairs[:taken], pairs[taken:]
         table = plain_table()
-        table.add_column("snapshot / config", no_wrap=True)
+        table.add_column("snapshot", no_wrap=True)
+        table.add_column("config", no_wrap=True)
         for a, b in now:
             table.add_column(f"{a} vs {b}", justify="right", no_wrap=True)
-        for strategy, name in zip(strategies, names, strict=True):
+        for group, (first, second) in zip(groups, lines, strict=True):
+            strategy = group[0].strategy
             cells = [_verdict(found.get((strategy, a, b))) for a, b in now]
-            table.add_row(name, *cells, style="dim" if strategy.oracle else "")
+            shown = "\n".join(first), "\n".join(second)
+            table.add_row(*shown, *cells, style="dim" if strategy.oracle else "")
         yield table
 
 

@@ -38,12 +38,13 @@ def to_text(report: Report, width: int = 100) -> str:
 
 def _parts(report: Report, width: int, ascii_only: bool) -> Iterable[RenderableType]:
     yield from _banner(report)
+    by = wording.by_metric(report.base_weight)
     sections = (
         ("Methods and strategies", _strategies(report, width)),
         ("Learning curves", _curves(report, width, ascii_only)),
         ("Rank correlation with NovelGen (Kendall's tau-b)", _rank_correlation(report)),
-        ("Comparisons of methods", _comparisons(report, width)),
-        ("Stability of conclusions", uncertainty.stability(report)),
+        (f"Comparisons of methods{by}", _comparisons(report, width)),
+        (f"Stability of conclusions{by}", uncertainty.stability(report)),
         ("Regret against novel evaluations", uncertainty.budgets(report)),
         ("Fronts of BaseGen and NovelGen", uncertainty.fronts(report)),
         ("Cautions", _cautions(report)),
@@ -148,14 +149,14 @@ def _comparisons(report: Report, width: int) -> Iterable[RenderableType]:
     kept = set(pairs[:PAIRS_SHOWN])
     shown = [c for c in report.comparisons if (c.a, c.b) in kept]
     yield from tables.verdicts(shown, width)
-    yield Text("\n" + notes.COMPARISONS, "dim")
+    yield Text("\n" + notes.comparisons(report), "dim")
     if len(pairs) > PAIRS_SHOWN:
         yield Text(f"{PAIRS_SHOWN} of {len(pairs)} pairs; `--format json` has all.", "dim")
     if report.ranking_survives:
         text, decided = notes.same_ranking(report)
         yield Text(text, "green" if decided else "yellow")
         return
-    yield Text("Means rank the methods differently from strategy to strategy:", "bold yellow")
+    yield Text(notes.several_rankings(report), "bold yellow")
     for line in notes.other_rankings(report):
         yield Padding(Text(line), (0, 0, 0, 2))
 

@@ -9,18 +9,18 @@ from fsl_sweep.orchestrator.reported_metric import MixedTable
 from fsl_sweep.orchestrator.resampled import ResampledCell
 from fsl_sweep.orchestrator.selected import Front, Strategy
 from fsl_sweep.orchestrator.stability import Agreement, Stability
-from fsl_sweep.orchestrator.statistics import Interval
+from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
 
 
 def interval(one: Interval | None) -> dict[str, Any] | None:
-    """``{"mean", "low", "high", "n"}``; null for what there is not."""
+    """``{"mean", "low", "high", "n"}``; null for what there is not or is not known."""
     if one is None:
         return None
     return {
         "mean": number(one.mean),
         "low": number(one.low),
         "high": number(one.high),
-        "n": one.n,
+        "n": one.n or None,
     }
 
 
@@ -37,11 +37,10 @@ def strategy_names(strategy: Strategy) -> dict[str, str]:
     }
 
 
-def bootstrap(cell: ResampledCell | None) -> dict[str, Any] | None:
+def bootstrap(one: SelectionBootstrap | None) -> dict[str, Any] | None:
     """The interval that includes the selection; null where nothing was resampled."""
-    if cell is None:
+    if one is None:
         return None
-    one = cell.result
     return {
         "mean": number(one.mean),
         "low": number(one.low),
@@ -55,14 +54,14 @@ def bootstrap(cell: ResampledCell | None) -> dict[str, Any] | None:
     }
 
 
-def stability(one: Stability) -> dict[str, Any]:
-    """What one strategy's ranking survives."""
+def stability(one: Stability, accuracy: str) -> dict[str, Any]:
+    """What one strategy's ranking survives; ``accuracy`` names what it is by."""
     return {
         **strategy_names(one.strategy),
         "methods": [
             {
                 "method": method.method,
-                "novel": method.mean,
+                accuracy: method.mean,
                 "worst": method.worst,
                 "worst_seed": method.worst_seed,
                 "probability_best": method.probability_best,
@@ -110,10 +109,13 @@ def budget(one: BudgetPoint) -> dict[str, Any]:
     }
 
 
-def mixed(table: MixedTable | None) -> dict[str, Any] | None:
+def mixed(
+    table: MixedTable | None, resampled: Mapping[tuple[str, Strategy], ResampledCell]
+) -> dict[str, Any] | None:
     """The table by a mixture; null where that was not asked for."""
     if table is None:
         return None
+    again = {of: cell.mixed for of, cell in resampled.items()}
     return {
         "base_weight": table.base_weight,
         "summary": [
@@ -122,6 +124,7 @@ def mixed(table: MixedTable | None) -> dict[str, Any] | None:
                 **strategy_names(cell.strategy),
                 "seeds": interval(cell.seeds),
                 "tasks": interval(cell.tasks),
+                "selection": bootstrap(again.get((cell.method, cell.strategy))),
             }
             for cell in table.cells
         ],

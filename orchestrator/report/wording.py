@@ -26,6 +26,16 @@ def mixture(base_weight: float) -> str:
     return f"{base_weight:g} B + {round(1 - base_weight, 10):g} N"
 
 
+def metric(base_weight: float | None) -> str:
+    """What methods are compared by: NovelGen, or a mixture."""
+    return "NovelGen" if base_weight is None else mixture(base_weight)
+
+
+def by_metric(base_weight: float | None) -> str:
+    """What to add to a title: nothing for NovelGen, which is the rule."""
+    return "" if base_weight is None else f" by {mixture(base_weight)}"
+
+
 def duration(seconds: float) -> str:
     """Seconds as ``42 s``, ``3 min 20 s`` or ``5 h 02 min``."""
     whole = round(seconds)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isnan, nan
+from math import inf, isnan, nan
 from typing import Literal
 
 import numpy as np
@@ -12,7 +12,9 @@ from scipy import special
 from fsl_sweep.orchestrator.statistics.intervals import (
     NORMAL_FROM,
     Interval,
-    checked,
+    differences,
+    mixture_error,
+    mixture_interval,
     paired_interval,
     standard_error,
 )
@@ -63,8 +65,37 @@ def compare(
     if not rope >= 0:
         raise ValueError(f"The region of practical equivalence cannot be {rope}.")
     effect = paired_interval(a, b, confidence)
-    p = _p_value(checked(a) - checked(b), rope)
-    return Comparison(_verdict(effect, rope), effect, p, p, rope, effect.caution)
+    difference = differences(a, b)
+    freedom = inf if len(difference) >= NORMAL_FROM else len(difference) - 1
+    return _judged(effect, standard_error(difference), freedom, rope)
+
+
+def compare_mixtures(
+    first: tuple[ArrayLike, ArrayLike],
+    second: tuple[ArrayLike, ArrayLike],
+    weight: float,
+    rope: float = 0.0,
+    *,
+    confidence: float = 0.95,
+) -> Comparison:
+    """Compare a and b by a mixture of two distributions of tasks.
+
+    ``first`` holds the accuracies of a and of b, ``[n1]`` each, on the same tasks of the first
+    distribution; ``second`` holds them on other tasks, ``[n2]``, of the second. The effect is
+    ``weight * mean(first a - first b) + (1 - weight) * mean(second a - second b)``. Each of the two
+    means is paired, because a and b have its tasks in common; the two are independent of each
+    other, because their tasks were sampled apart. ``mixture_error`` says which degrees of freedom
+    follow. Verdicts are as in ``compare``.
+
+    Raises:
+        ValueError: as ``compare``, or the weight is not in [0, 1].
+    """
+    if not rope >= 0:
+        raise ValueError(f"The region of practical equivalence cannot be {rope}.")
+    apart = differences(*first), differences(*second)
+    effect = mixture_interval(*apart, weight, confidence, kind="paired")
+    error, freedom = mixture_error(*apart, weight)
+    return _judged(effect, error, freedom, rope)
 
 
 def holm(p_values: ArrayLike) -> np.ndarray:
@@ -102,16 +133,19 @@ def correct_family(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     return tuple(corrected)
 
 
-def _p_value(difference: np.ndarray, rope: float) -> float:
-    if len(difference) == 1:
+def _judged(effect: Interval, error: float, freedom: float, rope: float) -> Comparison:
+    p = _p_value(effect.mean, error, freedom, rope)
+    return Comparison(_verdict(effect, rope), effect, p, p, rope, effect.caution)
+
+
+def _p_value(mean: float, error: float, freedom: float, rope: float) -> float:
+    if isnan(error):
         return nan
-    error = standard_error(difference)
-    excess = abs(float(np.mean(difference))) - rope
+    excess = abs(mean) - rope
     if error == 0:
         return 0.0 if excess > 0 else 1.0
     distance = excess / error
-    normal = len(difference) >= NORMAL_FROM
-    tail = special.ndtr(-distance) if normal else special.stdtr(len(difference) - 1, -distance)
+    tail = special.ndtr(-distance) if freedom == inf else special.stdtr(freedom, -distance)
     return min(1.0, 2 * float(tail))
 
 

@@ -1,7 +1,7 @@
 """Confidence intervals of a mean, over tasks or over seeds."""
 
 from dataclasses import dataclass
-from math import nan, sqrt
+from math import inf, nan, sqrt
 from typing import Literal
 
 import numpy as np
@@ -22,9 +22,9 @@ class Interval:
 
     Attributes:
         mean: sample mean, in the units of the values.
-        low, high: ends of the interval; NaN where one value alone was given. They are not clipped
-            to [0, 1], because a clipped interval hides that its approximation has failed.
-        n: number of values.
+        low, high: ends of the interval; NaN where one value alone was given, or none. They are not
+            clipped to [0, 1], because a clipped interval hides that its approximation has failed.
+        n: number of values; 0 where the mean alone is known.
         confidence: coverage that the interval aims at, in (0, 1).
         kind: what it is an interval over. ``closed``: tasks sampled with replacement from one set
             of examples, so that it says nothing about other examples; ``open``: tasks without a
@@ -64,6 +64,11 @@ def mean_interval(
     )
 
 
+def mean_alone(mean: float, confidence: float = 0.95) -> Interval:
+    """A mean of values that are not known, so that it has no interval."""
+    return Interval(mean, nan, nan, 0, confidence, "closed", "the mean alone is known")
+
+
 def paired_interval(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Interval:
     """The interval of the mean of ``a - b``, both ``[n]`` on the same tasks in the same order.
 
@@ -73,46 +78,63 @@ def paired_interval(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Int
     Raises:
         ValueError: as ``mean_interval``, or the lengths differ.
     """
-    first, second = checked(a), checked(b)
-    if first.shape != second.shape:
-        raise ValueError(
-            f"Paired values need common tasks, but there are {len(first)} and {len(second)}."
-        )
-    return mean_interval(first - second, confidence, kind="paired")
+    return mean_interval(differences(a, b), confidence, kind="paired")
 
 
 def mixture_interval(
-    first: ArrayLike, second: ArrayLike, weight: float, confidence: float = 0.95
+    first: ArrayLike,
+    second: ArrayLike,
+    weight: float,
+    confidence: float = 0.95,
+    *,
+    kind: Kind = "mixture",
 ) -> Interval:
     """The interval of ``weight * mean(first) + (1 - weight) * mean(second)``.
 
-    The two are accuracies on independent tasks of two distributions; the result is the expected
-    accuracy on tasks that come from the first with probability ``weight``. Degrees of freedom are
-    Welch's; ``n`` is the number of all tasks.
+    The two are accuracies, or paired differences of accuracies, on independent tasks of two
+    distributions; the result is the expected value on tasks that come from the first with
+    probability ``weight``. The standard error and its degrees of freedom are those of
+    ``mixture_error``; ``n`` is the number of all tasks that have a weight.
 
     Source: "Two Sides of Meta-Learning Evaluation", appendix F.4 (i).
 
     Raises:
         ValueError: as ``mean_interval``, or the weight is not in [0, 1].
     """
+    parts = _weighted(first, second, weight)
+    mean = sum(w * float(np.mean(x)) for w, x in parts)
+    error, freedom = mixture_error(first, second, weight)
+    half = error * _upper(freedom, confidence)
+    caution = next((c for _, x in parts if (c := _caution(x, kind))), None)
+    n = sum(len(x) for _, x in parts)
+    return Interval(mean, mean - half, mean + half, n, confidence, kind, caution)
+
+
+def mixture_error(first: ArrayLike, second: ArrayLike, weight: float) -> tuple[float, float]:
+    """Standard error of ``weight * mean(first) + (1 - weight) * mean(second)``, and its freedom.
+
+    The two samples are independent, so that their variances add: v1 = (weight sd1)^2 / n1, v2
+    alike. Degrees of freedom are Welch's, (v1 + v2)^2 / (v1^2 / (n1 - 1) + v2^2 / (n2 - 1))
+    (Welch 1947, Satterthwaite 1946), and infinite (the normal distribution) where each sample has
+    100 values or more. The error is NaN where one of them is a single value.
+
+    Raises:
+        ValueError: as ``mixture_interval``.
+    """
+    parts = _weighted(first, second, weight)
+    variances = [(w * standard_error(x)) ** 2 for w, x in parts]
+    counts, total = [len(x) for _, x in parts], sum(variances)
+    if min(counts) >= NORMAL_FROM or not total > 0:
+        return sqrt(total), inf
+    terms = (v**2 / (n - 1) for v, n in zip(variances, counts, strict=True))
+    return sqrt(total), total**2 / sum(terms)
+
+
+def _weighted(first: ArrayLike, second: ArrayLike, weight: float) -> list[tuple[float, np.ndarray]]:
+    """The samples that have a weight, with it."""
     if not 0 <= weight <= 1:
         raise ValueError(f"The weight of a mixture lies between 0 and 1, not {weight}.")
-    parts = [(w, checked(x)) for w, x in ((weight, first), (1 - weight, second)) if w > 0]
-    mean = sum(w * float(np.mean(x)) for w, x in parts)
-    variances = [(w * standard_error(x)) ** 2 for w, x in parts]
-    n, total = sum(len(x) for _, x in parts), sum(variances)
-    half = sqrt(total) * _welch_quantile(variances, [len(x) for _, x in parts], confidence)
-    caution = next((c for _, x in parts if (c := _caution(x, "mixture"))), None)
-    return Interval(mean, mean - half, mean + half, n, confidence, "mixture", caution)
-
-
-def _welch_quantile(variances: list[float], counts: list[int], confidence: float) -> float:
-    if min(counts) >= NORMAL_FROM or not sum(variances) > 0:
-        return quantile(max(NORMAL_FROM, *counts), confidence)
-    freedom = sum(variances) ** 2 / sum(
-        v**2 / (n - 1) for v, n in zip(variances, counts, strict=True)
-    )
-    return float(special.stdtrit(freedom, (1 + confidence) / 2))
+    return [(w, checked(x)) for w, x in ((weight, first), (1 - weight, second)) if w > 0]
 
 
 def checked(values: ArrayLike) -> np.ndarray:
@@ -123,6 +145,16 @@ def checked(values: ArrayLike) -> np.ndarray:
     if not np.isfinite(data).all():
         raise ValueError(f"{np.count_nonzero(~np.isfinite(data))} of the values are not finite.")
     return data
+
+
+def differences(a: ArrayLike, b: ArrayLike) -> np.ndarray:
+    """``a - b`` on common tasks, float64 ``[n]``. Raises as ``paired_interval``."""
+    first, second = checked(a), checked(b)
+    if first.shape != second.shape:
+        raise ValueError(
+            f"Paired values need common tasks, but there are {len(first)} and {len(second)}."
+        )
+    return first - second
 
 
 def standard_error(data: np.ndarray) -> float:
@@ -136,12 +168,15 @@ def quantile(n: int, confidence: float) -> float:
     Raises:
         ValueError: confidence is not in (0, 1).
     """
+    half = _upper(inf if n >= NORMAL_FROM else max(n - 1, 1), confidence)
+    return nan if n == 1 else half
+
+
+def _upper(freedom: float, confidence: float) -> float:
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, not {confidence}.")
-    if n == 1:
-        return nan
     upper = (1 + confidence) / 2
-    return float(special.ndtri(upper) if n >= NORMAL_FROM else special.stdtrit(n - 1, upper))
+    return float(special.ndtri(upper) if freedom == inf else special.stdtrit(freedom, upper))
 
 
 def _caution(data: np.ndarray, kind: Kind) -> str | None:

@@ -10,7 +10,13 @@ Learners have theirs in ``fsl_sweep.learners.testing``, for it imports torch.
 """
 
 from fsl_sweep.datasets.testing import BenchmarkContract
+from fsl_sweep.orchestrator.testing.front import FrontSelectorContract
 from fsl_sweep.orchestrator.testing.hyperparameter import HyperparameterSelectorContract
 from fsl_sweep.orchestrator.testing.snapshot import SnapshotSelectorContract
 
-__all__ = ["BenchmarkContract", "HyperparameterSelectorContract", "SnapshotSelectorContract"]
+__all__ = [
+    "BenchmarkContract",
+    "FrontSelectorContract",
+    "HyperparameterSelectorContract",
+    "SnapshotSelectorContract",
+]

@@ -163,7 +163,15 @@ def test_without_tasks_nothing_is_said_over_tasks(tmp_path: Path) -> None:
             assert one["epoch"] == best["epoch"]
             assert one["novel"]["mean"] == best["novel"]
             assert one["hyperparameters"] == {"configuration": best["configuration"]}
-        assert one["novel"]["low"] is None
+        for measure in ("base", "val", "novel"):
+            unknown = {part: one[measure][part] for part in ("low", "high", "n")}
+            assert unknown == {"low": None, "high": None, "n": None}
+    # Over the two seeds there are intervals.
+    assert all(cell["novel"]["n"] == 2 and cell["novel"]["low"] for cell in plain["summary"])
+    rows = run.selections()
+    assert rows["novel"].notna().all()
+    assert rows[[f"{m}_{end}" for m in MEASURES for end in ("low", "high")]].isna().all(axis=None)
+    assert all(len(s.novel_tasks) == len(s.base_tasks) == 0 for s in report.selected.selections)
     assert plain["comparisons"] == []
     assert all(cell["novel_tasks"] is None for cell in plain["summary"])
     assert all(cell["tasks"] is None for cell in plain["mixture"]["summary"])
@@ -178,6 +186,26 @@ def test_without_tasks_nothing_is_said_over_tasks(tmp_path: Path) -> None:
         run.report(classes=True)
     with pytest.raises(RunFolderError, match="run folder of its own"):
         _ = run.path
+
+
+def test_one_task_is_a_task_but_has_no_interval(tmp_path: Path) -> None:
+    frame = made(task="only")
+    frame.loc[frame["measure"] == "train_loss", "task"] = ""
+    report = fsl_sweep.load_run(written(frame, tmp_path / "logs.csv")).report(bootstrap=0)
+    plain = to_plain(report)
+    for one in plain["selections"]:
+        assert (one["novel"]["low"], one["novel"]["high"], one["novel"]["n"]) == (None, None, 1)
+    assert plain["comparisons"] == []
+    assert all(cell["novel_tasks"] is None for cell in plain["summary"])
+
+
+def test_a_run_beside_a_table_without_tasks_keeps_its_own_intervals(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path / "run", (0.1, 0.01), (0, 1))
+    table = written(made(), tmp_path / "logs.csv")
+    plain = to_plain(fsl_sweep.load_run([folder, table]).report())
+    counts = {(one["method"], one["novel"]["n"]) for one in plain["selections"]}
+    assert counts == {("PN", TASKS), ("A", None), ("B", None)}
+    assert plain["comparisons"] == []
 
 
 def test_without_training_loss_it_is_not_chosen_by(tmp_path: Path) -> None:

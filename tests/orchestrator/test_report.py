@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from rich.console import Console
-from trials import trial
+from trials import TASKS, trial
 
 from fsl_sweep.orchestrator.records import TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.report import (
@@ -19,6 +19,7 @@ from fsl_sweep.orchestrator.report import (
     to_text,
     wording,
 )
+from fsl_sweep.orchestrator.report.groups import same_results
 from fsl_sweep.orchestrator.statistics import mean_interval
 
 INFO = RunInfo(
@@ -266,7 +267,7 @@ def test_uncertainty_in_json(everything: Report) -> None:
     one = plain["stability"][0]
     assert {m["method"] for m in one["methods"]} == {"PN", "FIX-PN", "MetaOptNet-RR"}
     assert sum(m["probability_best"] for m in one["methods"]) == pytest.approx(1)
-    assert all(m["worst"] <= m["novel"] for m in one["methods"])
+    assert all(m["worst"] <= m["mixture"] for m in one["methods"])
     assert one["seeds"]["of"] == 3
     assert one["tasks"]["of"] == 20
     assert len(plain["fronts"]) == 3 * 3 * 5
@@ -281,6 +282,34 @@ def test_uncertainty_in_json(everything: Report) -> None:
     assert cell["seeds"]["mean"] == pytest.approx(
         0.25 * summary["base"]["mean"] + 0.75 * summary["novel"]["mean"]
     )
+    assert cell["selection"]["mean"] == pytest.approx(cell["seeds"]["mean"], abs=1e-9)
+
+
+def test_verdicts_and_rankings_of_a_mixture_say_so_in_json(everything: Report) -> None:
+    plain = json.loads(to_json(everything))
+    cells = {(c["method"], *strategy(c)): c["seeds"]["mean"] for c in plain["mixture"]["summary"]}
+    assert plain["run"]["metric"] == "mixture(0.25)"
+    assert len(plain["comparisons"]) == 5 * 4 * 3
+    for one in plain["comparisons"]:
+        difference = cells[one["a"], *strategy(one)] - cells[one["b"], *strategy(one)]
+        assert one["effect"]["mean"] == pytest.approx(difference)
+        assert (one["metric"], one["effect"]["n"]) == ("mixture(0.25)", 2 * TASKS)
+    for one in (*plain["run"]["rankings"], *plain["stability"]):
+        names = [m if isinstance(m, str) else m["method"] for m in one["methods"]]
+        assert names == sorted(names, key=lambda name: -cells[name, *strategy(one)])
+        assert one["metric"] == "mixture(0.25)"
+    usual = json.loads(to_json(build(replace(ALL, metric="novel"), runs(), bootstrap=20)))
+    assert '"metric"' not in json.dumps(usual)
+    assert [c["effect"] for c in usual["comparisons"]] != [
+        c["effect"] for c in plain["comparisons"]
+    ]
+    # What is not compared by stays what it was.
+    for part in ("selections", "summary", "rank_correlation", "fronts", "budget_curve"):
+        assert usual[part] == plain[part]
+
+
+def strategy(one: dict[str, str]) -> tuple[str, str]:
+    return one["snapshot_selector"], one["hyperparameter_selector"]
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
@@ -330,6 +359,46 @@ def test_equal_rows_stand_once() -> None:
     assert [row.split()[0] for row in table[1:5]] == ["last", "train_loss", "base", "val"]
     assert all("base, val" in row for row in table[1:5])
     assert len(json.loads(to_json(build(INFO, given)))["summary"]) == 15
+
+
+def test_equal_comparisons_stand_once() -> None:
+    """Every snapshot selector takes the last epoch but ``base`` of one of three methods."""
+    levels = {"A": [0.4, 0.5], "B": [0.45, 0.4], "C": [0.3, 0.3]}
+    given = [
+        trial(name, "1", seed, base=base, val=[0.5, 0.6], novel=[n + seed / 100 for n in novel])
+        for name, novel in levels.items()
+        for seed in (0, 1)
+        for base in [[0.7, 0.6] if name == "C" else [0.6, 0.7]]
+    ]
+    info = replace(INFO, hyperparameter=("val", "oracle"))
+    report = build(info, given)
+    # C is at 0.3 whatever is chosen, so that all strategies that are no oracles agree; those that
+    # choose the configuration by NovelGen have no choice, but do not share a row with the others.
+    first, second, third = same_results(report.comparisons)
+    assert [one.strategy.snapshot for one in first] == ["last", "train_loss", "base", "val"]
+    assert [one.strategy.snapshot for one in second] == ["last", "train_loss", "base", "val"]
+    assert [str(one.strategy) for one in third] == ["oracle / val", "oracle / oracle"]
+    rows = [row.split() for row in section(to_text(report, 140), "Comparisons of methods")[1:]]
+    assert [row[:2] for row in rows[:4]] == [[one.strategy.snapshot, "val"] for one in first]
+    assert [len(row) for row in rows] == [2 + 3 * 2, 2, 2, 2, 2 + 3 * 2, 2, 2, 2, 3 + 3 * 2]
+    assert len(json.loads(to_json(report))["comparisons"]) == 10 * 3
+    # With another NovelGen at the other epoch, C is compared differently under `base` alone.
+    turned = [
+        trial("C", "1", t.seed, base=[0.7, 0.6], val=[0.5, 0.6], novel=[0.35, 0.3])
+        if t.method == "C"
+        else t
+        for t in given
+    ]
+    groups = same_results(build(replace(info, hyperparameter=("val",)), turned).comparisons)
+    names = [[one.strategy.snapshot for one in group] for group in groups]
+    assert names == [["last", "train_loss", "val"], ["base"], ["oracle"]]
+
+
+def section(text: str, title: str) -> list[str]:
+    """The lines of a part of the terminal report, up to its first empty one."""
+    lines = text.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith(title)) + 1
+    return lines[first : lines.index("", first)]
 
 
 def test_a_front_alone_needs_no_table() -> None:

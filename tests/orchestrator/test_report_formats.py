@@ -113,6 +113,47 @@ def test_every_part_of_the_terminal_is_there(
         assert escaped(expected) in text, expected
 
 
+@pytest.mark.parametrize(
+    ("write", "escaped"),
+    [(to_text, str), (to_markdown, markdown.escaped), (to_latex, latex.escaped), (to_html, escape)],
+)
+def test_what_methods_are_compared_by_is_named(
+    whole: Report, write: Callable[[Report], str], escaped: Callable[[str], str]
+) -> None:
+    report = build(replace(INFO, metric="mixture(0.4)"), runs(), bootstrap=20)
+    text = " ".join(write(report).split())
+    assert report.mixed is not None
+    for expected in (
+        *("Comparisons of methods by 0.4 B + 0.6 N", "Stability of conclusions by 0.4 B + 0.6 N"),
+        "0.4 B + 0.6 N: 0.4 BaseGen + 0.6 NovelGen.",
+        "by 0.4 BaseGen + 0.6 NovelGen: differences are paired on the common report tasks of each",
+        "worst seed: 0.4 B + 0.6 N of the worst seed",
+        "Means of 0.4 B + 0.6 N rank the methods",
+        "Comparisons of methods by 0.4 B + 0.6 N",
+        *(f"{100 * cell.seeds.mean:.2f}" for cell in report.mixed.cells),
+    ):
+        assert escaped(expected) in text, expected
+    assert escaped("B + 0.6 N") not in write(whole)
+
+
+def test_the_distribution_of_differences_is_that_of_the_mixture() -> None:
+    """Its mean is the effect: of the weighted tasks of one pair, drawn whole."""
+    selectors = {"snapshot": ("last",), "hyperparameter": ("val",)}
+    report = build(replace(INFO, metric="mixture(0.4)", **selectors), runs(), bootstrap=0)
+    (one,) = report.comparisons
+    drawn = figures._paired(*report.summaries, 0.4)
+    assert drawn is not None
+    values, weights = drawn
+    assert (np.diff(values) >= 0).all()
+    assert weights.sum() == pytest.approx(1)
+    assert len(values) == one.result.effect.n
+    assert values @ weights == pytest.approx(100 * one.result.effect.mean)
+    novel_alone, base_alone = (figures._paired(*report.summaries, w) for w in (0.0, 1.0))
+    assert novel_alone is not None
+    assert base_alone is not None
+    assert len(novel_alone[0]) + len(base_alone[0]) == len(values)
+
+
 @pytest.mark.parametrize("write", WRITTEN)
 def test_the_first_line_says_that_a_run_is_incomplete(write: Callable[[Report], str]) -> None:
     text = write(incomplete())
@@ -217,10 +258,14 @@ def test_panels_put_values_where_they_belong() -> None:
 
 
 def test_distribution_functions_are_steps() -> None:
-    across, up = figures._steps(np.array([-1.0, 0.0, 0.0, 2.0]))
+    across, up = figures._steps(np.array([-1.0, 0.0, 0.0, 2.0]), np.ones(4))
     assert across == [-1, -1, 0, 0, 2, 2]
     assert up == [0, 0.25, 0.25, 0.75, 0.75, 1]
-    across, up = figures._steps(np.sort(np.random.default_rng(0).normal(size=1000)))
+    across, up = figures._steps(np.array([-1.0, 0.0, 0.0, 2.0]), np.array([4.0, 1.0, 2.0, 1.0]))
+    assert across == [-1, -1, 0, 0, 2, 2]
+    assert up == [0, 0.5, 0.5, 0.875, 0.875, 1]
+    values = np.sort(np.random.default_rng(0).normal(size=1000))
+    across, up = figures._steps(values, np.ones(1000))
     assert len(across) == len(up) == 2 * figures.STEPS
     assert up[-1] == 1
     assert up == sorted(up)

@@ -25,7 +25,8 @@ class Pareto(FrontSelector):
 
     def select(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
         """The front, in plan order. Raises SelectionError if no candidate has both scores."""
-        points = np.array([[one.scores[m] for m in ("base", "novel")] for one in candidates])
+        scores = [[one.scores[m] for m in ("base", "novel")] for one in candidates]
+        points = np.array(scores).reshape(-1, 2)  # two columns without any candidate too
         if np.isnan(points).any(axis=1).all():
             raise SelectionError("There is no score to choose by: all are NaN, or there are none.")
         return tuple(c for c, on in zip(candidates, front(points), strict=True) if on)

@@ -1,14 +1,21 @@
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fsl_sweep.orchestrator import testing
 from fsl_sweep.orchestrator.errors import SealedMeasurement, SelectionError
 from fsl_sweep.orchestrator.selectors import Candidate, History, apply, hyperparameter_selector
 from fsl_sweep.orchestrator.selectors.base import FrontSelector, is_oracle
-from fsl_sweep.orchestrator.selectors.hyperparameter.pareto import front
+from fsl_sweep.orchestrator.selectors.hyperparameter.pareto import Pareto, front
 
 NAN = float("nan")
+
+
+class TestPareto(testing.FrontSelectorContract):
+    selector: ClassVar[FrontSelector] = Pareto()
 
 
 def candidates(points: list[tuple[float, float]]) -> list[Candidate]:

@@ -1,0 +1,25 @@
+"""Ties: accuracies that are equal stay equal, whatever order they were summed in."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+_STEPS = 2.0**28
+"""Steps between 0 and 1. A step is far above the error of a sum of floats (1e-14), and below the
+difference of two accuracies of 10,000 tasks with 10,000 queries each. A power of two, because a mean
+of decimal numbers may lie halfway between two decimal steps, and does not between two binary ones."""
+
+
+def comparable(values: ArrayLike) -> np.ndarray:
+    """Accuracies, or means and mixtures of them, as numbers that may be compared for equality.
+
+    0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 differ by 1e-16 as floats. Wherever the first among equals
+    is chosen, or equals are to be told from others, that difference would decide. NaN and infinite
+    values stay as they are.
+
+    Args:
+        values: of any shape, in the units of accuracies.
+
+    Returns:
+        float64 of the same shape, multiples of 2^-28 (4e-9). For comparing only, not for showing.
+    """
+    return np.rint(np.asarray(values, dtype=np.float64) * _STEPS) / _STEPS + 0.0

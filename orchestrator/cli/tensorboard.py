@@ -18,16 +18,19 @@ def tensorboard(
 ) -> int:
     """Write the TensorBoard view and start TensorBoard.
 
-    The view is written anew from the run's records.
+    The view is written anew from the run's records, with the report's figures under Images.
     """
     import subprocess
 
+    from fsl_sweep.orchestrator.report.figures import figures
     from fsl_sweep.orchestrator.run import load_run
     from fsl_sweep.orchestrator.tensorboard import rebuild
 
     opened = load_run(run)
     folder = opened.path / "tensorboard"
-    rebuild(folder, opened.histories, opened.report(bootstrap=0).selected)
+    report = opened.report(bootstrap=0)
+    drawn = [figure for own in figures(report).values() for figure in own]
+    rebuild(folder, opened.histories, report.selected, drawn)
     print(f"TensorBoard view written to {folder}", flush=True)
     if not serve:
         return 0

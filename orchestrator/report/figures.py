@@ -1,16 +1,25 @@
-"""The figures of the HTML report, by the section that they belong to."""
+"""The figures of the report, by the section that they belong to."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 
 import numpy as np
 
 from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS
-from fsl_sweep.orchestrator.report import sparkline, svg, wording
+from fsl_sweep.orchestrator.report import sparkline, wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.curves import Curve
+from fsl_sweep.orchestrator.report.drawing import (
+    SIGN_GAP,
+    Axis,
+    Figure,
+    Line,
+    Mark,
+    Panel,
+    Part,
+    Rule,
+    Sign,
+)
 from fsl_sweep.orchestrator.report.groups import ORACLE
-from fsl_sweep.orchestrator.report.svg import Axis, Panel
 from fsl_sweep.orchestrator.report.tradeoff import TradeOff
 from fsl_sweep.orchestrator.summary import Summary, common_differences
 
@@ -19,8 +28,8 @@ LINES_SHOWN = 6
 STEPS = 200
 
 
-def figures(report: Report) -> dict[str, list[str]]:
-    """Figures as HTML by the key of their section; nothing where there is nothing to draw."""
+def figures(report: Report) -> dict[str, list[Figure]]:
+    """Figures by the key of their section; nothing where there is nothing to draw."""
     drawn = {
         "trade-off": [*_tradeoffs(report), *_mixtures(report)],
         "curves": [*_progressions(report)],
@@ -30,7 +39,7 @@ def figures(report: Report) -> dict[str, list[str]]:
     return {key: found for key, found in drawn.items() if found}
 
 
-def _tradeoffs(report: Report) -> Iterable[str]:
+def _tradeoffs(report: Report) -> Iterable[Figure]:
     shown = [one for one in report.tradeoffs if one.points]
     if not shown:
         return
@@ -39,32 +48,30 @@ def _tradeoffs(report: Report) -> Iterable[str]:
     x = Axis.around([100 * p.base for p in points], "BaseGen, %")
     y = Axis.around([100 * p.novel for p in points], "NovelGen, %")
     panels = [_tradeoff(one, methods, x, y) for one in shown]
-    yield _figure(
+    yield Figure(
+        "trade-off",
         "Each mark is a configuration with the snapshots that the selector chose, on the report "
         "tasks, mean over seeds. Outlined and joined: the Pareto front, where no other "
         "configuration is better in one without being worse in the other.",
-        _legend(methods, shaped=True),
+        methods,
         panels,
+        shaped=True,
     )
 
 
-def _tradeoff(one: TradeOff, methods: Sequence[str], x: Axis, y: Axis) -> str:
-    title = ", ".join(one.snapshots) + (ORACLE if one.oracle else "")
-    panel = Panel(title, x, y)
+def _tradeoff(one: TradeOff, methods: Sequence[str], x: Axis, y: Axis) -> Panel:
     front = sorted((100 * p.base, 100 * p.novel) for p in one.points if p.on_front)
     ends = [base for base, _ in front], [novel for _, novel in front]
-    parts = [svg.line(panel, *ends, "front")] if len(front) > 1 else []
+    parts: list[Part] = [Line(*ends, None)] if len(front) > 1 else []
     for point in sorted(one.points, key=lambda point: point.on_front):
-        number = methods.index(point.method)
         base, novel = 100 * point.base, 100 * point.novel
         name = " ".join(filter(None, (point.method, wording.values(point.hyperparameters))))
-        style = f"mark {svg.colour(number)}{' kept' if point.on_front else ''}"
         text = f"{name}: BaseGen {base:.2f}, NovelGen {novel:.2f}"
-        parts.append(svg.mark(panel, base, novel, number, style, text))
-    return panel.draw(parts)
+        parts.append(Mark(base, novel, methods.index(point.method), point.on_front, text))
+    return Panel(", ".join(one.snapshots) + (ORACLE if one.oracle else ""), x, y, parts)
 
 
-def _mixtures(report: Report) -> Iterable[str]:
+def _mixtures(report: Report) -> Iterable[Figure]:
     """The accuracy of a mixture of base and novel tasks is linear in its weight."""
     methods = list(report.selected.methods)
     alike: dict[tuple[object, ...], tuple[list[str], list[Summary]]] = {}
@@ -80,13 +87,12 @@ def _mixtures(report: Report) -> Iterable[str]:
     x, y = Axis(0, 1, "weight of BaseGen"), Axis.around(values, "against the mean, points")
     panels = []
     for title, ends in several[:LINES_SHOWN]:
-        panel = Panel(title, x, y)
-        styles = {method: f"line {svg.colour(methods.index(method))}" for method in ends}
-        lines = [svg.line(panel, [0, 1], pair, styles[m]) for m, pair in ends.items()]
-        at = [] if report.base_weight is None else [svg.upright(panel, report.base_weight, "at")]
-        panels.append(panel.draw([svg.level(panel, 0.0, "zero"), *at, *lines]))
+        lines = [Line([0, 1], pair, methods.index(m)) for m, pair in ends.items()]
+        at = [] if report.base_weight is None else [Rule(report.base_weight, "at", upright=True)]
+        panels.append(Panel(title, x, y, [Rule(0.0, "zero"), *at, *lines]))
     more = len(several) - len(panels)
-    yield _figure(
+    yield Figure(
+        "mixtures",
         "Methods by a mixture of both, in percentage points against the mean of the methods: "
         "NovelGen alone on the left, BaseGen alone on the right; where lines cross, the ranking "
         "changes. Strategies that chose alike share a panel."
@@ -96,7 +102,7 @@ def _mixtures(report: Report) -> Iterable[str]:
             else " Dashed: the mixture that methods are compared by."
         )
         + (f" {more} more are not drawn." if more else ""),
-        _legend(methods),
+        methods,
         panels,
     )
 
@@ -108,47 +114,41 @@ def _ends(own: Sequence[Summary]) -> dict[str, tuple[float, float]]:
     return {s.method: (float(a), float(b)) for s, (a, b) in zip(own, table, strict=True)}
 
 
-def _progressions(report: Report) -> Iterable[str]:
+def _progressions(report: Report) -> Iterable[Figure]:
     if not report.curves:
         return
     signs = sparkline.letters(report.info.snapshot)
-    key = "".join(f"<span><b>{escape(s)}</b> {escape(n)}</span>" for n, s in signs.items())
-    legend = (
-        _legend([SHOWN_AS[measure] for measure in MEASURES]) + f'<div class="legend">{key}</div>'
-    )
-    yield _figure(
+    yield Figure(
+        "progressions",
         "Accuracy on the selection tasks by epoch. Letters above a dashed line: the selectors that "
         "pick that epoch.",
-        legend,
+        [SHOWN_AS[measure] for measure in MEASURES],
         [_progression(curve, signs) for curve in report.curves],
+        signs=signs,
     )
 
 
-def _progression(curve: Curve, signs: Mapping[str, str]) -> str:
+def _progression(curve: Curve, signs: Mapping[str, str]) -> Panel:
     values = wording.values(curve.hyperparameters)
     title = ", ".join(part for part in (curve.method, values, f"seed {curve.seed}") if part)
     scores = {measure: 100 * curve.scores[measure] for measure in MEASURES}
     epochs = curve.epochs.astype(float).tolist()
     x = Axis.around(epochs, "epoch", 0.03)
     y = Axis.around(np.concatenate(list(scores.values())).tolist(), "accuracy, %")
-    placed = _stacked(curve, Panel(title, x, y))
-    panel = Panel(title, x, y, 1 + max((row for _, _, row in placed), default=0))
-    parts = [svg.upright(panel, at, "at") for at in sorted({at for _, at, _ in placed})]
-    for number, measure in enumerate(MEASURES):
-        parts.append(
-            svg.line(panel, epochs, scores[measure].tolist(), f"line {svg.colour(number)}")
-        )
-    parts += [svg.sign(panel, at, row, signs[name]) for name, at, row in placed]
-    return panel.draw(parts)
+    placed = _stacked(curve, x)
+    parts: list[Part] = [Rule(at, "at", upright=True) for at in sorted({at for _, at, _ in placed})]
+    parts += [Line(epochs, scores[m].tolist(), number) for number, m in enumerate(MEASURES)]
+    parts += [Sign(at, row, signs[name]) for name, at, row in placed]
+    return Panel(title, x, y, parts, 1 + max((row for _, _, row in placed), default=0))
 
 
-def _stacked(curve: Curve, panel: Panel) -> list[tuple[str, int, int]]:
+def _stacked(curve: Curve, x: Axis) -> list[tuple[str, int, int]]:
     """Selector, epoch and row of each pick, so that signs do not cover each other."""
     rows: list[list[float]] = []
     placed: list[tuple[str, int, int]] = []
     for name, epoch in curve.picks.items():
-        at = panel.across(epoch)
-        free = (i for i, taken in enumerate(rows) if all(abs(at - other) >= 9 for other in taken))
+        at = x.share(epoch)
+        free = (i for i, row in enumerate(rows) if all(abs(at - one) >= SIGN_GAP for one in row))
         row = next(free, len(rows))
         if row == len(rows):
             rows.append([])
@@ -157,7 +157,7 @@ def _stacked(curve: Curve, panel: Panel) -> list[tuple[str, int, int]]:
     return placed
 
 
-def _differences(report: Report) -> Iterable[str]:
+def _differences(report: Report) -> Iterable[Figure]:
     pairs = list(dict.fromkeys((c.a, c.b) for c in report.comparisons))
     if not pairs:
         return
@@ -185,7 +185,7 @@ def _differences(report: Report) -> Iterable[str]:
     )
     if len(pairs) > PAIRS_SHOWN:
         caption += f" {PAIRS_SHOWN} of {len(pairs)} pairs are drawn."
-    yield _figure(caption, _legend(names), panels)
+    yield Figure("differences", caption, names, panels)
 
 
 def _paired(a: Summary | None, b: Summary | None, base_weight: float | None) -> np.ndarray | None:
@@ -209,15 +209,12 @@ def _paired(a: Summary | None, b: Summary | None, base_weight: float | None) -> 
     return np.stack([values, weights])[:, order[weights[order] > 0]]
 
 
-def _difference(title: str, lines: Mapping[str, np.ndarray], names: Sequence[str]) -> str:
+def _difference(title: str, lines: Mapping[str, np.ndarray], names: Sequence[str]) -> Panel:
     ends = [float(v) for values, _ in lines.values() for v in (values[0], values[-1])]
     x = Axis.around([*ends, 0.0], "difference, percentage points")
-    panel = Panel(title, x, Axis(0, 1.02, "share of tasks"))
-    parts = [svg.upright(panel, 0.0, "zero"), svg.level(panel, 0.5, "at")]
-    for name, (values, weights) in lines.items():
-        style = f"line {svg.colour(names.index(name))}"
-        parts.append(svg.line(panel, *_steps(values, weights), style))
-    return panel.draw(parts)
+    parts: list[Part] = [Rule(0.0, "zero", upright=True), Rule(0.5, "at")]
+    parts += [Line(*_steps(*line), names.index(name)) for name, line in lines.items()]
+    return Panel(title, x, Axis(0, 1.02, "share of tasks"), parts)
 
 
 def _steps(values: np.ndarray, weights: np.ndarray) -> tuple[list[float], list[float]]:
@@ -234,7 +231,7 @@ def _steps(values: np.ndarray, weights: np.ndarray) -> tuple[list[float], list[f
     return across.tolist(), up.tolist()
 
 
-def _budgets(report: Report) -> Iterable[str]:
+def _budgets(report: Report) -> Iterable[Figure]:
     points = report.budget_curve
     if not points:
         return
@@ -243,32 +240,14 @@ def _budgets(report: Report) -> Iterable[str]:
     y = Axis.around([0.0, *(100 * p.regret.mean for p in points)], "regret, percentage points")
     panels = []
     for method in dict.fromkeys(p.method for p in points):
-        panel = Panel(method, x, y)
-        parts = [svg.level(panel, 0.0, "zero")]
+        parts: list[Part] = [Rule(0.0, "zero")]
         for number, name in enumerate(names):
             own = [
                 p for p in points if (p.method, f"{p.snapshot}, {p.allocation}") == (method, name)
             ]
             at = [float(p.budget) for p in own], [100 * p.regret.mean for p in own]
-            parts.append(svg.line(panel, *at, f"line {svg.colour(number)}"))
-            style = f"mark {svg.colour(number)}"
-            parts += [svg.mark(panel, b, r, number, style) for b, r in zip(*at, strict=True)]
-        panels.append(panel.draw(parts))
+            parts.append(Line(*at, number))
+            parts += [Mark(budget, regret, number) for budget, regret in zip(*at, strict=True)]
+        panels.append(Panel(method, x, y, parts))
     caption = "Regret of the budgeted oracle against oracle / oracle, mean over seeds."
-    yield _figure(caption, _legend(names, shaped=True), panels)
-
-
-def _figure(caption: str, legend: str, panels: Sequence[str]) -> str:
-    drawings = "\n".join(panels)
-    return (
-        f'<figure>{legend}<div class="panels">\n{drawings}\n</div>'
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
-    )
-
-
-def _legend(names: Sequence[str], *, shaped: bool = False) -> str:
-    entries = (
-        f"<span>{svg.swatch(number, shaped=shaped)}{escape(name)}</span>"
-        for number, name in enumerate(names)
-    )
-    return f'<div class="legend">{"".join(entries)}</div>'
+    yield Figure("budget", caption, names, panels, shaped=True)

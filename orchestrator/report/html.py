@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from html import escape
 
+from fsl_sweep.orchestrator.report import svg
 from fsl_sweep.orchestrator.report.blocks import (
     Block,
     Bullets,
@@ -14,6 +15,7 @@ from fsl_sweep.orchestrator.report.blocks import (
 )
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document import document
+from fsl_sweep.orchestrator.report.drawing import Figure
 from fsl_sweep.orchestrator.report.figures import figures
 from fsl_sweep.orchestrator.report.style import CSS
 
@@ -22,6 +24,9 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 _TRADE_OFF = Section("trade-off", "Trade-off of BaseGen and NovelGen", ())
 """It has figures alone, so that other formats lack it."""
+
+LONG = 28
+"""A line of a cell with more characters than these may break."""
 
 
 def to_html(report: Report) -> str:
@@ -50,7 +55,8 @@ def to_html(report: Report) -> str:
     ]
     for section in sections:
         parts.append(f'<section id="{section.key}"><h2>{escape(section.title)}</h2>')
-        parts += [*drawn.get(section.key, ()), *map(_block, section.blocks), "</section>"]
+        parts += map(_figure, drawn.get(section.key, ()))
+        parts += [*map(_block, section.blocks), "</section>"]
     return "\n".join([*parts, "</main></body></html>"]) + "\n"
 
 
@@ -77,6 +83,21 @@ def _block(block: Block) -> str:
             )
 
 
+def _figure(figure: Figure) -> str:
+    entries = (
+        f"<span>{svg.swatch(number, shaped=figure.shaped)}{escape(name)}</span>"
+        for number, name in enumerate(figure.names)
+    )
+    signs = (f"<span><b>{escape(s)}</b> {escape(n)}</span>" for n, s in figure.signs.items())
+    legends = ["".join(entries), "".join(signs)]
+    legend = "".join(f'<div class="legend">{one}</div>' for one in legends if one)
+    drawings = "\n".join(map(svg.drawn, figure.panels))
+    return (
+        f'<figure>{legend}<div class="panels">\n{drawings}\n</div>'
+        f"<figcaption>{escape(figure.caption)}</figcaption></figure>"
+    )
+
+
 def _group(table: Table, group: Group) -> str:
     title = ""
     if group.title:
@@ -87,10 +108,17 @@ def _group(table: Table, group: Group) -> str:
 
 def _row(table: Table, row: Row) -> str:
     cells = "".join(
-        f"<td{_number(column.numeric)}>{escape(cell).replace(chr(10), '<br>')}</td>"
+        f"<td{_look(column.numeric, cell)}>{escape(cell).replace(chr(10), '<br>')}</td>"
         for column, cell in zip(table.columns, row.cells, strict=True)
     )
     return f'<tr class="{row.weight}">{cells}</tr>' if row.weight else f"<tr>{cells}</tr>"
+
+
+def _look(numeric: bool, cell: str) -> str:
+    """Numbers stand to the right; only long words break, or a phone would break them all."""
+    if numeric:
+        return _number(numeric)
+    return ' class="long"' if max(map(len, cell.split("\n"))) > LONG else ""
 
 
 def _number(numeric: bool) -> str:

@@ -1,8 +1,9 @@
 """How the HTML report looks: on wide and narrow screens, in light and in dark, and on paper."""
 
-_LIGHT = ("#0068a8", "#c8500a", "#008560", "#9a3d8c", "#8a6a00", "#3f6fd8", "#5c5c5c", "#a01848")
+LIGHT = ("#0068a8", "#c8500a", "#008560", "#9a3d8c", "#8a6a00", "#3f6fd8", "#5c5c5c", "#a01848")
 _DARK = ("#5cb8f0", "#ff9a5c", "#40d0a0", "#e294d6", "#e2c64c", "#9db8ff", "#c0c0c0", "#ff86a8")
-COLOURS = len(_LIGHT)
+INK, SOFT, RULES = "#1b1f24", "#5d6670", "#d5dae0"
+COLOURS = len(LIGHT)
 """Colours that lines and marks are told apart by, as classes ``c0`` and so on."""
 
 
@@ -11,11 +12,11 @@ def _palette(colours: tuple[str, ...]) -> str:
 
 
 CSS = (
-    """
-:root{--ink:#1b1f24;--soft:#5d6670;--line:#d5dae0;--page:#fff;--sheet:#f5f7f9;--best:#e4f3e9;
+    f"\n:root{{--ink:{INK};--soft:{SOFT};--line:{RULES};"
+    + """--page:#fff;--sheet:#f5f7f9;--best:#e4f3e9;
 --alarm:#b3261e;--alarm-sheet:#fdeceb;--good:#1b6e3c;--link:#0b5cad}
 """
-    + _palette(_LIGHT)
+    + _palette(LIGHT)
     + """
 @media (prefers-color-scheme:dark){
 :root{--ink:#e4e8ec;--soft:#9aa5b0;--line:#39424c;--page:#14181c;--sheet:#1d2329;--best:#17382a;
@@ -49,8 +50,11 @@ table{border-collapse:collapse;width:100%;font-size:.85rem;font-variant-numeric:
 th,td{padding:.3rem .65rem;text-align:left;vertical-align:top;white-space:nowrap}
 thead th{color:var(--soft);font-weight:600;border-bottom:1px solid var(--line)}
 th.n,td.n{text-align:right}
+td.long{white-space:normal;overflow-wrap:anywhere;min-width:15em}
+td.long:last-child{min-width:28em}
 tbody tr+tr td{border-top:1px solid var(--line)}
-tr.group th{background:var(--sheet);border-bottom:1px solid var(--line)}
+tr.group th{background:var(--sheet);border-bottom:1px solid var(--line);
+white-space:normal;overflow-wrap:anywhere}
 tbody+tbody tr.group th{border-top:1px solid var(--line)}
 tr.group span{position:sticky;left:.65rem}
 tr.best td{background:var(--best);font-weight:600}

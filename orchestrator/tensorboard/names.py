@@ -34,10 +34,11 @@ def group_name(trial: TrialHistory) -> str:
 
 def _name(trial: TrialHistory, addition: str) -> str:
     seed = f"seed-{trial.seed}" + ("" if trial.fold is None else f"-fold-{trial.fold}")
-    configuration = _safe(values(trial.hyperparameters)[:LONGEST] + addition)
-    return "/".join(part for part in (_safe(trial.method), configuration, seed) if part)
+    configuration = safe(values(trial.hyperparameters)[:LONGEST] + addition)
+    return "/".join(part for part in (safe(trial.method), configuration, seed) if part)
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
+    """A text as a part of a path: letters, digits and a few marks, with no leading dot."""
     # A leading dot would hide the run's folder, or climb out of the view.
     return re.sub(r"[^\w .,=+()@-]", "_", text).strip().lstrip(".")

@@ -18,14 +18,18 @@ from tensorboard.compat.proto.event_pb2 import Event
 
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd, TrialHistory
+from fsl_sweep.orchestrator.report.drawing import Figure
 from fsl_sweep.orchestrator.selection import Selected
-from fsl_sweep.orchestrator.tensorboard import curves, hparams
+from fsl_sweep.orchestrator.tensorboard import curves, hparams, images
 from fsl_sweep.orchestrator.tensorboard.events import FILE, append, of_summary, scalars
 from fsl_sweep.orchestrator.tensorboard.names import run_names
 
 
 def rebuild(
-    folder: Path, histories: Sequence[TrialHistory], selected: Selected | None = None
+    folder: Path,
+    histories: Sequence[TrialHistory],
+    selected: Selected | None = None,
+    figures: Sequence[Figure] = (),
 ) -> None:
     """Write the whole view anew.
 
@@ -33,6 +37,7 @@ def rebuild(
         folder: the view's folder; what it holds is replaced.
         histories: one for each planned trial; those without a record get no run.
         selected: strategies' choices for the HParams tab, if they are to be shown.
+        figures: the report's, for the Images tab.
 
     Raises:
         RunFolderError: the folder holds something else than a view, or cannot be written.
@@ -43,7 +48,7 @@ def rebuild(
         for leftover in (new, old):
             _check_ours(leftover)
             shutil.rmtree(leftover, ignore_errors=True)
-        _write(new, histories, selected)
+        _write(new, histories, selected, figures)
         if folder.exists():
             folder.rename(old)
         new.rename(folder)
@@ -133,12 +138,18 @@ class LiveView:
             ) from failure
 
 
-def _write(folder: Path, histories: Sequence[TrialHistory], selected: Selected | None) -> None:
+def _write(
+    folder: Path,
+    histories: Sequence[TrialHistory],
+    selected: Selected | None,
+    figures: Sequence[Figure],
+) -> None:
     append(
         folder,
         [
             of_summary(curves.layout()),
             of_summary(hparams.experiment(histories, selected)),
+            *map(of_summary, images.pictures(figures)),
         ],
     )
     for trial, name in zip(histories, run_names(histories), strict=True):

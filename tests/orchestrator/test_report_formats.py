@@ -27,6 +27,7 @@ from fsl_sweep.orchestrator.report import (
     to_text,
 )
 from fsl_sweep.orchestrator.report.document import document
+from fsl_sweep.orchestrator.report.drawing import Axis, Line, Mark, Panel, cut
 
 INFO = RunInfo(
     name="glyphs",
@@ -241,20 +242,31 @@ def test_a_configuration_without_a_seed_has_no_point() -> None:
 
 
 def test_panels_put_values_where_they_belong() -> None:
-    panel = svg.Panel("t", svg.Axis(0, 10, "x"), svg.Axis(0, 1, "y"))
-    assert panel.across(0) == svg.LEFT
-    assert panel.across(10) == svg.WIDTH - svg.RIGHT
-    assert panel.up(0) == svg.HEIGHT - svg.BOTTOM
-    assert panel.up(1) == svg.TOP
-    assert svg.Axis(0, 10, "").ticks() == [0, 2, 4, 6, 8, 10]
-    assert svg.Axis(0.61, 0.69, "").ticks() == pytest.approx([0.62, 0.64, 0.66, 0.68])
+    panel = Panel("t", Axis(0, 10, "x"), Axis(0, 1, "y"), [])
+    assert svg.across(panel, 0) == svg.LEFT
+    assert svg.across(panel, 10) == svg.WIDTH - svg.RIGHT
+    assert svg.up(panel, 0) == svg.HEIGHT - svg.BOTTOM
+    assert svg.up(panel, 1) == svg.TOP
+    assert Axis(0, 10, "").ticks() == [0, 2, 4, 6, 8, 10]
+    assert Axis(0.61, 0.69, "").ticks() == pytest.approx([0.62, 0.64, 0.66, 0.68])
     nan = float("nan")
-    broken = svg.line(panel, [0, 1, 2, 3, 4], [0, 1, nan, 1, 0], "line")
-    assert broken.count("M") == 2
-    assert svg.line(panel, [1.0], [nan], "line") == ""
-    assert "mark c1" in svg.line(panel, [1.0], [0.5], "line c1")
-    flat = svg.Axis.around([0.5, 0.5, nan], "y")
+    broken = svg.drawn(replace(panel, parts=[Line([0, 1, 2, 3, 4], [0, 1, nan, 1, 0], 1)]))
+    (path,) = re.findall(r'class="line c1" d="(.*?)"', broken)
+    assert path.count("M") == 2
+    assert svg.drawn(replace(panel, parts=[Line([1.0], [nan], 0)])) == svg.drawn(panel)
+    assert svg.drawn(replace(panel, parts=[Mark(nan, 1.0, 0)])) == svg.drawn(panel)
+    assert "mark c1" in svg.drawn(replace(panel, parts=[Line([1.0], [0.5], 1)]))
+    flat = Axis.around([0.5, 0.5, nan], "y")
     assert flat.low < 0.5 < flat.high
+
+
+def test_long_titles_are_cut_by_their_width() -> None:
+    assert cut("short", 100) == "short"
+    assert cut("", 100) == ""
+    wide, narrow = cut("W" * 100, 320), cut("i" * 100, 320)
+    assert wide.endswith("…")
+    assert narrow.endswith("…")
+    assert len(wide) < 28 < 50 < len(narrow) < 100
 
 
 def test_distribution_functions_are_steps() -> None:
@@ -310,7 +322,15 @@ def test_markdown_escapes(given: str, expected: str) -> None:
         ("[1]*", "{[}1{]}{*}"),
         ("-0.25", "$-0.25$"),
         ("café", "café"),
-        ("α\n×", "{[}U+03B1{]} {[}U+00D7{]}"),
+        ("学\n×", r"{[}U+5B66{]} \texttimes{}"),
+        (
+            "αΛ → Α",
+            r"\ensuremath{\alpha}\ensuremath{\Lambda} \ensuremath{\rightarrow} {[}U+0391{]}",
+        ),
+        (
+            "a/path_of_more-than-20",
+            r"a/\allowbreak{}path\_\allowbreak{}of\_\allowbreak{}more-\allowbreak{}than-\allowbreak{}20",
+        ),
     ],
 )
 def test_latex_escapes(given: str, expected: str) -> None:
@@ -331,9 +351,7 @@ def test_latex_is_balanced_and_its_rows_fit_their_columns() -> None:
     assert not re.search(r"(?<!\\)[%#]", body)
     for table in re.findall(r"\\begin\{longtable\}.*?\\end\{longtable\}", body, re.DOTALL):
         first, *lines = table.splitlines()
-        columns = re.sub(
-            r"@\{\}|>\{\\raggedright\\arraybackslash\}|\{0\.\d+\\linewidth\}", "", first
-        )
+        columns = re.sub(r"@\{\}|>\{\\ragged\w+\\arraybackslash\}|\{0\.\d+\\linewidth\}", "", first)
         count = len(columns.removeprefix(r"\begin{longtable}").strip("{}"))
         for line in lines:
             if line.endswith((r"\\", r"\endhead")) and f"multicolumn{{{count}}}" not in line:

@@ -1,3 +1,4 @@
+import io
 import shutil
 import subprocess
 import sys
@@ -5,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from scipy import stats
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.backend.event_processing.event_multiplexer import EventMultiplexer
@@ -14,10 +16,11 @@ from trials import TASKS, trial
 
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, EpochRecord, TaskScores, TrialEnd
+from fsl_sweep.orchestrator.report.drawing import Axis, Figure, Line, Mark, Panel, Rule, Sign
 from fsl_sweep.orchestrator.selection import select
 from fsl_sweep.orchestrator.tensorboard import LiveView, rebuild
 from fsl_sweep.orchestrator.tensorboard.events import FILE
-from fsl_sweep.orchestrator.tensorboard.names import run_names
+from fsl_sweep.orchestrator.tensorboard.names import LONGEST, run_names
 
 PN = trial("PN", "0.1", base=[0.6, 0.8, 0.9], val=[0.5, 0.6, 0.55], novel=[0.4, 0.5, 0.45])
 RR = trial("RR/2", "0.2", 3, base=[0.6], val=[0.5], novel=[0.4])
@@ -128,6 +131,66 @@ def test_hparams_through_tensorboards_own_reader(tmp_path: Path) -> None:
     assert "selected/val/base" not in found["PN", "0.01"]
 
 
+def drawn() -> list[Figure]:
+    x, y = Axis(0, 10, "x of all"), Axis(0, 1, "y")
+    parts = [
+        *(Rule(0.5, "zero"), Rule(5, "at", upright=True), Sign(5, 1, "o"), Sign(5, 0, "v")),
+        *(
+            Line([0, 5, 10], [0.2, float("nan"), 0.9], 0),
+            Line([3], [0.4], 1),
+            Line([1, 2], [0, 1], None),
+        ),
+        *(Mark(2, 0.3, 9, True, "a point"), Mark(float("nan"), 0, 1)),
+    ]
+    names = ["_private", "$\\undefined{x}$ 100 %", "学習 😀 " * 30, *"defghij"]
+    panel = Panel("PN / $\\bad$ 学 " + "long " * 60, x, y, parts, 2)
+    first = Figure("trade-off", "What it *shows*.", names, [panel, panel], True, {"oracle": "o"})
+    return [first, Figure("mixtures", "Others.", ["a"], [Panel("", x, y, [])])]
+
+
+def test_figures_are_images(tmp_path: Path) -> None:
+    rebuild(tmp_path / "tb", [PN], figures=drawn())
+    events = read(tmp_path / "tb")
+    tags = [tag for tag in events.Tags()["tensors"] if tag.startswith("figures/")]
+    title = "figures/trade-off/PN _ __bad_ 学 " + "long " * 60
+    title = title[: title.index("PN") + LONGEST].strip()
+    assert tags == [title, f"{title} 2", "figures/mixtures/"]
+    for tag in tags:
+        (event,) = events.Tensors(tag)
+        assert (event.step, event.wall_time) == (0, 0)
+        wide, tall, png = event.tensor_proto.string_val
+        with Image.open(io.BytesIO(png)) as picture:
+            assert picture.format == "PNG"
+            assert picture.size == (int(wide), int(tall))
+            pixels = np.asarray(picture.convert("RGB"))
+        assert 600 <= pixels.shape[1] <= 1000
+        assert 400 <= pixels.shape[0] <= 1000
+    described = events.SummaryMetadata(title)
+    assert described.plugin_data.plugin_name == "images"
+    assert described.display_name.startswith("PN / $\\bad$ 学 long")
+    assert described.summary_description == "What it *shows*."
+    assert "figures" not in str(read(tmp_path / "tb/PN/lr=0.1/seed-0").Tags())
+
+
+def test_figures_through_tensorboards_own_reader(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing import data_provider, plugin_event_multiplexer
+    from tensorboard.context import RequestContext
+
+    rebuild(tmp_path / "tb", [PN], figures=drawn())
+    multiplexer = plugin_event_multiplexer.EventMultiplexer()
+    multiplexer.AddRunsFromDirectory(str(tmp_path / "tb")).Reload()
+    provider = data_provider.MultiplexerDataProvider(multiplexer, str(tmp_path / "tb"))
+    about = {"experiment_id": "", "plugin_name": "images"}
+    ask = RequestContext()
+    assert list(provider.list_blob_sequences(ask, **about)) == ["."]
+    found = provider.read_blob_sequences(ask, **about, downsample=10)["."]
+    assert len(found) == 3
+    for (sequence,) in found.values():
+        _, _, picture = sequence.values
+        png = provider.read_blob(ask, blob_key=picture.blob_key)
+        assert png.startswith(b"\x89PNG")
+
+
 def test_live_view_equals_a_rebuilt_one(tmp_path: Path) -> None:
     with LiveView(tmp_path / "tb", [NOTHING, PN]) as view:
         view.started(NOTHING.trial)
@@ -157,13 +220,13 @@ def test_a_torn_tail_is_repaired_and_live_events_follow(tmp_path: Path) -> None:
 
 
 def test_rebuilding_is_repeatable_and_repairs_a_killed_one(tmp_path: Path) -> None:
-    rebuild(tmp_path / "tb", [PN, RR])
+    rebuild(tmp_path / "tb", [PN, RR], figures=drawn())
     first = {p.relative_to(tmp_path): p.read_bytes() for p in tmp_path.rglob(FILE)}
     # Killed between the two renames, with a half-written new view beside.
     shutil.move(tmp_path / "tb", tmp_path / "tb.old")
     (tmp_path / "tb.new").mkdir()
     (tmp_path / "tb.new" / FILE).write_bytes(b"half")
-    rebuild(tmp_path / "tb", [PN, RR])
+    rebuild(tmp_path / "tb", [PN, RR], figures=drawn())
     assert {p.relative_to(tmp_path): p.read_bytes() for p in tmp_path.rglob(FILE)} == first
     assert [p.name for p in tmp_path.iterdir()] == ["tb"]
 

@@ -1,0 +1,43 @@
+"""The Images tab: the report's figures, one picture a panel."""
+
+# TensorBoard's generated protocol modules define their classes at run time.
+# pyright: reportAttributeAccessIssue=false
+
+from collections.abc import Iterator, Sequence
+
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.compat.proto.tensor_pb2 import TensorProto
+from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
+from tensorboard.compat.proto.types_pb2 import DT_STRING
+from tensorboard.plugins.image.metadata import create_summary_metadata
+
+from fsl_sweep.orchestrator.report.drawing import Figure
+from fsl_sweep.orchestrator.report.picture import picture
+from fsl_sweep.orchestrator.tensorboard.names import LONGEST, safe
+
+
+def pictures(figures: Sequence[Figure]) -> Iterator[Summary]:
+    """One image for each panel, under ``figures/NAME/TITLE``, described by its caption."""
+    taken: set[str] = set()
+    for figure in figures:
+        for panel in figure.panels:
+            tag = _tag(f"figures/{figure.name}/{safe(panel.title)[:LONGEST]}", taken)
+            taken.add(tag)
+            # What TensorBoard reads as an image: width and height as text, then the PNG.
+            png, width, height = picture(figure, panel)
+            tensor = TensorProto(
+                dtype=DT_STRING,
+                string_val=[str(width).encode(), str(height).encode(), png],
+                tensor_shape=TensorShapeProto(dim=[TensorShapeProto.Dim(size=3)]),
+            )
+            described = create_summary_metadata(panel.title, figure.caption)
+            yield Summary(value=[Summary.Value(tag=tag, tensor=tensor, metadata=described)])
+
+
+def _tag(wanted: str, taken: set[str]) -> str:
+    """The tag, numbered where long titles that were cut look alike."""
+    tag, number = wanted, 1
+    while tag in taken:
+        number += 1
+        tag = f"{wanted} {number}"
+    return tag

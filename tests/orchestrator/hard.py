@@ -1,0 +1,70 @@
+"""A report that is hard to write: every section, and names that no format likes."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+from trials import trial
+
+from fsl_sweep.orchestrator.records import TrialEnd, TrialHistory
+from fsl_sweep.orchestrator.report import Report, RunInfo, build
+
+SPECIAL = "".join(map(chr, range(33, 127)))
+METHODS = (
+    "PN",
+    SPECIAL,
+    "<b>&amp;</b> 100 % --- ``off''",
+    "".join(["a-method-with-a-very-long-name", "_and_no_space" * 7]),
+    "αβγ × 学習 → café naïve ß ø Ω ’n’ – 😀",
+    "[1] * and \\newline \\input{x} ^^41 ?` !`",
+)
+INFO = RunInfo(
+    name=f"hard {SPECIAL} 😀",
+    sweep_hash="abcdef0123456789",
+    fingerprint="f00d" * 16,
+    snapshot=("last", "train_loss", "val", "mixture(0.25)", "oracle"),
+    hyperparameter=(
+        "val",
+        "cv",
+        "oracle",
+        "budgeted-oracle(2)",
+        "budgeted-oracle(4, halving)",
+        "budgeted-oracle(3, per-configuration)",
+        "pareto",
+    ),
+    versions={"torch": "2.13.0", "a_package": "1.0+cu_130"},
+    cautions=("A plan's caution with 100 % of _everything_, $5 & more: \\end{document} #1 ~ ^.",),
+    metric="mixture(0.3)",
+)
+
+
+def runs() -> list[TrialHistory]:
+    """Two configurations, two seeds and two folds of each method, 12 epochs."""
+    generator = np.random.default_rng(0)
+    given: list[TrialHistory] = []
+    for rank, method in enumerate(METHODS):
+        for rate in ("0.1", "a_value&with$%#~^{} of-a-length-that-no-column-has"):
+            for fold in (None, 0, 1):
+                for seed in (0, 1):
+                    base, val, novel = generator.uniform(0.4, 0.7, (3, 12)) + 0.02 * rank
+                    made = trial(method, rate, seed, base=base, val=val, novel=novel, fold=fold)
+                    more = {"train.way": 5, "learner.an_option_of_the_learner": [1, 2, 3]}
+                    given.append(replace(made, hyperparameters={**made.hyperparameters, **more}))
+    return given
+
+
+@cache
+def whole() -> Report:
+    """A complete run."""
+    return build(INFO, runs(), last=5, bootstrap=4)
+
+
+@cache
+def incomplete() -> Report:
+    """A run with failed, missing and damaged trials."""
+    given = runs()
+    reason = "CUDA error: a_very_long/path/" + "without-any-space/" * 8 + f" and {SPECIAL}"
+    given[1] = replace(given[1], end=TrialEnd("failed", reason))
+    given[14] = replace(given[14], end=None)
+    given[28] = replace(given[28], damaged=("epochs/0003.npz",))
+    return build(INFO, given, bootstrap=0)

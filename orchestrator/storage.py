@@ -46,7 +46,7 @@ class Folder:
         with _told(self.path / name, "read"):
             try:
                 return (self.path / name).read_bytes()
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 return None
 
     def names(self) -> list[str]:
@@ -54,7 +54,7 @@ class Folder:
         with _told(self.path, "listed"):
             try:
                 return sorted(n for n in os.listdir(self.path) if not n.startswith("."))
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 return []
 
     def remove(self, name: str) -> None:

@@ -3,7 +3,7 @@
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.rows import several_methods
 
-NO_METHOD = "No method has all of its planned trials yet, so there is nothing to compare."
+NO_METHOD = "No strategy can use the trials that are there, so there is nothing to compare."
 
 COMPARISONS = (
     "The first method against the second, paired on the common report tasks, in percentage "

@@ -43,7 +43,7 @@ def _parts(report: Report, width: int, ascii_only: bool) -> Iterable[RenderableT
         ("Learning curves", _curves(report, width, ascii_only)),
         ("Rank correlation with NovelGen (Kendall's tau-b)", _rank_correlation(report)),
         ("Comparisons of methods", _comparisons(report, width)),
-        ("Stability of conclusions", uncertainty.stability(report)),
+        ("Stability of conclusions", uncertainty.stability(report, width)),
         ("Regret against novel evaluations", uncertainty.budgets(report)),
         ("Fronts of BaseGen and NovelGen", uncertainty.fronts(report)),
         ("Cautions", _cautions(report)),

@@ -72,8 +72,13 @@ class Store:
 
     @property
     def classes(self) -> int:
-        """How many classes its pools hold."""
-        return sum(len(pool["class_names"]) for pool in self.sheet["pools"].values())
+        """How many classes its pools hold images of; they may name others.
+
+        Raises:
+            BadData: labels cannot be read.
+        """
+        labels = [self._map(pool["arrays"]["labels"]) for pool in self.sheet["pools"].values()]
+        return sum(len(np.unique(of_pool)) for of_pool in labels)
 
     @property
     def bytes(self) -> int:

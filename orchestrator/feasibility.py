@@ -2,11 +2,16 @@
 
 from typing import Any
 
+import torch
+
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.distribution import TaskDistribution, check_tasks
 from fsl_sweep.datasets.tasks import ClassTasks
+from fsl_sweep.learners.building import resolve
+from fsl_sweep.learners.catalogue import BACKBONES
 from fsl_sweep.orchestrator.class_fold import benchmark_of
-from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.config import canonical_json
+from fsl_sweep.orchestrator.errors import BadData, ConfigError
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.trainable import check_labels
 from fsl_sweep.orchestrator.ways import episode_shape
@@ -18,10 +23,15 @@ def check_feasible(plan: Plan, benchmark: Benchmark) -> None:
     Raises:
         BadData: too few classes or examples; the message names the method, fold, split and
             numbers. Or the training tasks are of another kind than the method can train on.
+        ConfigError: a backbone cannot take the benchmark's images.
     """
     seen: set[tuple[Any, ...]] = set()
     folds = {fold: benchmark_of(fold, benchmark) for fold in plan.folds}
+    backbones: set[str] = set()
     for trial in plan.trials:
+        if (backbone := canonical_json(trial.spec.backbone.model_dump())) not in backbones:
+            backbones.add(backbone)
+            _check_backbone(trial, benchmark)
         fold = trial.spec.fold
         ours = benchmark if fold is None else folds[fold]
         check_labels(trial, ours)
@@ -34,6 +44,19 @@ def check_feasible(plan: Plan, benchmark: Benchmark) -> None:
                 check_tasks(ours.distribution(split), shape)
             except BadData as failure:
                 raise BadData(_problem(trial, split, failure)) from failure
+
+
+def _check_backbone(trial: PlannedTrial, benchmark: Benchmark) -> None:
+    """Build the network without its weights, which takes neither time nor memory."""
+    cls, options = resolve(BACKBONES, trial.spec.backbone.model_dump())
+    try:
+        with torch.device("meta"):
+            cls(options, benchmark.image_shape)
+    except ConfigError as failure:
+        raise ConfigError("", trial.method, str(failure)) from failure
+    except (NotImplementedError, RuntimeError):
+        # It computes with its weights as it is built: whether it can be is left to the trial.
+        return
 
 
 def _wanted(trial: PlannedTrial) -> list[tuple[str, Any]]:

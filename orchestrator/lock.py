@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -34,10 +35,7 @@ def run_lock(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as failure:
-        raise RunFolderError(
-            f"The run folder {folder} cannot be written: {failure.strerror}. "
-            "Choose another with -o, or mend its permissions."
-        ) from failure
+        raise _unwritable(folder, failure) from failure
     try:
         _acquire(descriptor, path)
         stop = threading.Event()
@@ -51,6 +49,21 @@ def run_lock(folder: Path) -> Iterator[None]:
             os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
+
+
+def check_writable(folder: Path) -> None:
+    """Whether a run could write to the folder, or make it; nothing is left behind.
+
+    Trying is the only way to know: rights do not tell of file systems that take no files.
+
+    Raises:
+        RunFolderError: it could not.
+    """
+    try:
+        place = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        os.rmdir(tempfile.mkdtemp(prefix=".fsl-sweep-", dir=place))
+    except OSError as failure:
+        raise _unwritable(folder, failure) from failure
 
 
 def holder_of(folder: Path) -> str | None:
@@ -103,6 +116,13 @@ def _held(path: Path, holder: dict[str, Any]) -> RunFolderError:
     return RunFolderError(
         f"{path.parent} is in use by {_named(holder)}. Wait for it or stop it; if that process is "
         f"gone for good, its lock expires {STALE_SECONDS:.0f} seconds after its last sign of life."
+    )
+
+
+def _unwritable(folder: Path, failure: OSError) -> RunFolderError:
+    return RunFolderError(
+        f"The run folder {folder} cannot be written: {failure.strerror}. "
+        "Choose another with -o, or mend its permissions."
     )
 
 

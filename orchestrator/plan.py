@@ -1,12 +1,16 @@
 """The plan: every trial that a sweep consists of, as recorded in ``plan.json``."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError
+
 from fsl_sweep.orchestrator.config import Fold, Selectors, TrialSpec
 
 FORMAT = 1
+_ID = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
@@ -112,23 +116,46 @@ class Plan:
         """
         if plain["format"] != FORMAT:
             raise ValueError(f"plan format {plain['format']!r}; this version reads {FORMAT}")
-        trials = tuple(
-            PlannedTrial(
-                id=trial["id"],
-                method=trial["method"],
-                configuration=trial["configuration"],
-                hyperparameters=trial["hyperparameters"],
-                spec=TrialSpec.from_canonical(trial["spec"]),
-            )
-            for trial in plain["trials"]
-        )
-        selectors = Selectors.model_validate(plain["selectors"])
+        trials = tuple(_trial(number, trial) for number, trial in enumerate(plain["trials"]))
+        if not trials:
+            raise ValueError("it plans no trials")
         return cls(
-            name=plain["name"],
-            sweep=plain["sweep"],
+            name=_text("name", plain["name"]),
+            sweep=_text("sweep", plain["sweep"]),
             fingerprint=plain["fingerprint"],
             trials=trials,
-            selectors=selectors,
-            parts=plain["parts"],
-            cautions=tuple(plain["cautions"]),
+            selectors=Selectors.model_validate(plain["selectors"]),
+            parts=_mapping("parts", plain["parts"]),
+            cautions=tuple(_text("cautions", caution) for caution in plain["cautions"]),
         )
+
+
+def _trial(number: int, plain: Mapping[str, Any]) -> PlannedTrial:
+    try:
+        spec = TrialSpec.from_canonical(plain["spec"])
+    except ValidationError as failure:
+        first = failure.errors(include_url=False)[0]
+        path = ".".join(map(str, first["loc"]))
+        raise ValueError(f"trials.{number}.spec.{path}: {first['msg']}") from None
+    if not _ID.fullmatch(_text("id", plain["id"])):
+        # It names a folder, and must not lead out of the run's.
+        raise ValueError(f"trials.{number}.id: {plain['id']!r} is not the id of a trial")
+    return PlannedTrial(
+        id=plain["id"],
+        method=_text("method", plain["method"]),
+        configuration=_text("configuration", plain["configuration"]),
+        hyperparameters=_mapping("hyperparameters", plain["hyperparameters"]),
+        spec=spec,
+    )
+
+
+def _text(key: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{key}: {value!r} is not a text")
+    return value
+
+
+def _mapping(key: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{key}: {value!r} is not a mapping")
+    return value

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fsl_sweep.orchestrator.plan import Plan
-from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS, EpochRecord, TrialEnd
+from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS, EpochRecord, Measure, TrialEnd
 from fsl_sweep.orchestrator.report import wording
 
 _ROWS = 12
@@ -25,41 +25,54 @@ class _Running:
     epochs: int
     record: EpochRecord | None = None
 
+    @property
+    def reached(self) -> str:
+        """``12/60``: the epoch of the last record, of how many."""
+        return f"{0 if self.record is None else self.record.epoch}/{self.epochs}"
+
 
 class _Counts:
-    """What both displays keep: which trials run, what is left, how long it may take."""
+    """What both displays keep: which trials run, what is left, how long it may take.
+
+    Epochs are those that are trained, whether each of them is measured or not.
+    """
 
     def __init__(self, plan: Plan, pending: list[str]) -> None:
         self.labels = {
             t.id: trial_label(t.method, t.hyperparameters, t.spec.seed, t.fold) for t in plan.trials
         }
-        self.epochs = {trial: len(plan.specs[trial].recorded_epochs) for trial in pending}
+        self.recorded = {trial: plan.specs[trial].recorded_epochs for trial in pending}
+        self.epochs = {trial: plan.specs[trial].epochs for trial in pending}
+        self.reached = dict.fromkeys(pending, 0)
         self.total, self.ended, self.failed = len(pending), 0, 0
         self.running: dict[str, _Running] = {}
-        self.measured = 0
+        self.trained = 0  # in this run: a trial may go on from an earlier one
         self.begun = time.monotonic()
 
     def start(self, trial: str) -> None:
-        if not self.running and not self.measured:
+        if not self.running and not self.trained:
             self.begun = time.monotonic()  # starting Ray says nothing about the pace of trials
         self.running.setdefault(trial, _Running(self.labels[trial], self.epochs[trial]))
 
     def measure(self, trial: str, record: EpochRecord) -> None:
         self.start(trial)
         self.running[trial].record = record
-        self.measured += 1
+        before = max((epoch for epoch in self.recorded[trial] if epoch < record.epoch), default=0)
+        self.trained += record.epoch - before
+        self.reached[trial] = record.epoch
 
     def end(self, trial: str, end: TrialEnd) -> None:
         self.running.pop(trial, None)
         self.ended += 1
         self.failed += end.status == "failed"
+        self.epochs[trial] = self.reached[trial]  # what it did not reach, it never will
 
     def eta(self) -> float | None:
         """Seconds left at the pace so far; None before there is one."""
-        if self.measured < 2:
+        if self.trained < 2:
             return None
-        left = sum(self.epochs.values()) - self.measured
-        return max(0.0, left * (time.monotonic() - self.begun) / self.measured)
+        left = sum(self.epochs.values()) - sum(self.reached.values())
+        return max(0.0, left * (time.monotonic() - self.begun) / self.trained)
 
 
 class PlainProgress:
@@ -69,7 +82,8 @@ class PlainProgress:
         self._counts, self._stream = _Counts(plan, pending), stream
 
     def __enter__(self) -> "PlainProgress":
-        self._say(f"{self._counts.total} trials to run")
+        trials = "1 trial" if self._counts.total == 1 else f"{self._counts.total} trials"
+        self._say(f"{trials} to run; epoch, training loss, accuracy in %:")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -83,11 +97,9 @@ class PlainProgress:
         """A line with the epoch's loss and generalisation measures."""
         self._counts.measure(trial, record)
         running = self._counts.running[trial]
-        scores = "  ".join(f"{SHOWN_AS[m]} {_percent(record, m)}" for m in MEASURES)
-        self._say(
-            f"{running.label}  epoch {record.epoch}/{running.epochs}  "
-            f"loss {_loss(record)}  {scores}"
-        )
+        # One decimal, so that a line with a short label has room in 80 columns.
+        scores = "  ".join(f"{SHOWN_AS[m]} {_percent(record, m, 1)}" for m in MEASURES)
+        self._say(f"{running.label}  {running.reached}  loss {_loss(record)}  {scores}")
 
     def failed_once(self, trial: str, reason: str) -> None:
         """A line with the reason."""
@@ -155,7 +167,8 @@ class LiveProgress:
     def _advance(self) -> None:
         eta = self._counts.eta()
         left = "" if eta is None else f"{_clock(eta)} left"
-        self._bar.update(self._task, completed=self._counts.measured, left=left)
+        done, total = (sum(n.values()) for n in (self._counts.reached, self._counts.epochs))
+        self._bar.update(self._task, completed=done, total=total, left=left)
 
     def _view(self) -> RenderableType:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -185,10 +198,9 @@ def trial_label(
 
 def _cells(row: _Running) -> list[str]:
     if row.record is None:
-        return [row.label, f"0/{row.epochs}", "", *("" for _ in MEASURES)]
-    loss = _loss(row.record)
-    scores = [_percent(row.record, m) for m in MEASURES]
-    return [row.label, f"{row.record.epoch}/{row.epochs}", loss, *scores]
+        return [row.label, row.reached, "", *("" for _ in MEASURES)]
+    scores = [f"{_percent(row.record, m, 2)} %" for m in MEASURES]
+    return [row.label, row.reached, _loss(row.record), *scores]
 
 
 def _loss(record: EpochRecord) -> str:
@@ -196,8 +208,8 @@ def _loss(record: EpochRecord) -> str:
     return "-" if math.isnan(record.train_loss) else f"{record.train_loss:.4f}"
 
 
-def _percent(record: EpochRecord, measure: str) -> str:
-    return f"{100 * record.scores[measure, 'selection'].mean:.2f} %"  # type: ignore[index]
+def _percent(record: EpochRecord, measure: Measure, decimals: int) -> str:
+    return f"{100 * record.scores[measure, 'selection'].mean:.{decimals}f}"
 
 
 def _clock(seconds: float) -> str:

@@ -31,7 +31,7 @@ def checked_table(path: Path, given: "pd.DataFrame") -> "pd.DataFrame":
         raise BadData(f"{path} holds no rows.")
     rows = _Rows(path, given.copy())
     for column in ("method", "configuration", "measure"):
-        rows.refuse(rows.table[column].to_numpy() == "", column, lambda _: "is empty")
+        rows.names(column)
     rows.whole_numbers("seed")
     rows.whole_numbers("epoch")
     rows.whole_numbers("fold", empty=-1)
@@ -44,6 +44,13 @@ def checked_table(path: Path, given: "pd.DataFrame") -> "pd.DataFrame":
 
 def _check_columns(path: Path, columns: list[str]) -> None:
     known = (*REQUIRED, *OPTIONAL)
+    if len(columns) == 1 and all(name in columns[0] for name in REQUIRED):
+        raise BadData(f"{path} has one column, '{columns[0]}'; separate columns with commas.")
+    if columns[0] == "Unnamed: 0":
+        raise BadData(
+            f"{path}: the first column has no name, as when pandas writes the index of a frame; "
+            "leave it out (`index=False`)."
+        )
     for column in columns:
         if column not in known:
             raise BadData(f"{path}: unknown column '{column}'; {did_you_mean(column, known)}")
@@ -76,6 +83,13 @@ class _Rows:
     def number(self, at: int) -> int:
         """The number of a row, for a person."""
         return at + self._first
+
+    def names(self, column: str) -> None:
+        """Texts that say something, and are not told apart by spaces that nobody sees."""
+        texts = self.table[column].astype(str)
+        self.refuse((texts == "").to_numpy(), column, lambda _: "is empty")
+        spaced = (texts != texts.str.strip()).to_numpy()
+        self.refuse(spaced, column, lambda _: "begins or ends with a space")
 
     def one_of(self, column: str, known: tuple[str, ...]) -> None:
         values = self.table[column].to_numpy()

@@ -1,6 +1,7 @@
 """A run folder as the source of a report."""
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -27,8 +28,10 @@ class FolderSource(Source):
     def __init__(self, path: Path) -> None:
         self._ledger = Ledger(path)
         if not path.is_dir():
+            missing = not os.path.lexists(path)
+            problem = f"There is nothing at {path}" if missing else f"{path} is not a folder"
             raise RunFolderError(
-                f"{path} is not a folder; give the folder of a run, or a .csv or .parquet file."
+                f"{problem}; give the folder of a run, or a .csv or .parquet file."
             )
         plan = self._ledger.read_plan()
         if plan is None:

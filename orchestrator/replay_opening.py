@@ -1,8 +1,10 @@
 """From paths to the source of a report."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.replay import Source
 from fsl_sweep.orchestrator.replay_folder import FolderSource
 from fsl_sweep.orchestrator.replay_merged import MergedSource
@@ -24,7 +26,17 @@ def open_source(path: Path) -> Source:
 
 
 def open_sources(paths: Sequence[Path]) -> Source:
-    """One source of all records under ``paths``. Raises as ``open_source`` and ``MergedSource``."""
+    """One source of all records under ``paths``.
+
+    Raises:
+        RunFolderError: a path is given twice; and as ``open_source`` and ``MergedSource``.
+        BadData: as ``open_source``.
+    """
+    seen: set[str] = set()
+    for path in paths:
+        if (place := os.path.realpath(path)) in seen:
+            raise RunFolderError(f"{path} is given twice; name each run or table once.")
+        seen.add(place)
     if len(paths) == 1:
         return open_source(paths[0])
     return MergedSource([open_source(path) for path in paths])

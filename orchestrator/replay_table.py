@@ -80,10 +80,17 @@ def _read(path: Path) -> "pd.DataFrame":
             # pandas writes the index of a frame beside its columns.
             names = [n for n in table.column_names if not n.startswith("__index_level_")]
             return pd.DataFrame({name: _plain(table[name]) for name in names})
+    except UnicodeDecodeError:
+        problem = (
+            "it is not UTF-8 text; if it is compressed, unpack it first, else save it as UTF-8"
+        )
+        raise BadData(f"{path} cannot be read as a table: {problem}.") from None
     except (ValueError, OSError, pa.ArrowException) as failure:
-        reason = str(failure).splitlines()[0]
-        raise BadData(f"{path} cannot be read as a table: {reason}") from None
-    raise RunFolderError(f"{path} is neither a run folder nor a .csv or .parquet file.")
+        reason = str(failure).splitlines()[0].rstrip(".")
+        raise BadData(f"{path} cannot be read as a table: {reason}.") from None
+    packed = path.suffix.lower() in (".gz", ".bz2", ".xz", ".zst", ".zip")
+    advice = "; unpack it first" if packed else ""
+    raise RunFolderError(f"{path} is neither a run folder nor a .csv or .parquet file{advice}.")
 
 
 def _plain(column: "pa.ChunkedArray") -> np.ndarray:

@@ -94,9 +94,18 @@ class Run:
             snapshot: names of snapshot selectors to compare; those of the sweep file by default.
             hyperparameter: names of hyperparameter selectors, likewise.
             metric: what methods are compared by, ``novel`` or ``mixture(w)``, likewise.
+
+        Raises:
+            UnknownName, PluginError, ConfigError: a selector that is named cannot be had, is named
+                twice, or needs class folds and there are none.
         """
         from fsl_sweep.orchestrator.report import RunInfo
+        from fsl_sweep.orchestrator.selectors.asked import check_asked
 
+        if snapshot or hyperparameter:
+            # Those of the sweep file were checked when it was planned.
+            folds = any(trial.fold is not None for trial in self.histories)
+            check_asked(snapshot or (), hyperparameter or (), folds)
         facts = self._source.facts
         return RunInfo(
             name=facts.name,

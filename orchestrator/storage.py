@@ -56,7 +56,7 @@ class Folder:
         with _told(self.path / name, "read"):
             try:
                 return (self.path / name).read_bytes()
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 return None
 
     def stamp(self, name: str) -> Stamp | None:
@@ -73,7 +73,7 @@ class Folder:
         with _told(self.path, "listed"):
             try:
                 return sorted(n for n in os.listdir(self.path) if not n.startswith("."))
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 return []
 
     def remove(self, name: str) -> None:

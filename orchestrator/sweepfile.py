@@ -11,6 +11,7 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from fsl_sweep.orchestrator.blame import blaming
 from fsl_sweep.orchestrator.config import SweepConfig
 from fsl_sweep.orchestrator.errors import ConfigError, did_you_mean
 
@@ -69,8 +70,9 @@ def load_sweep(name_or_path: str, overrides: Sequence[str] = ()) -> SweepFile:
         raise ConfigError(where, "", "a sweep file is a mapping that begins with 'name:'")
     for override in overrides:
         _override(tree, override)
-    named = f"{where} with --set" if overrides else where
-    config = validated(SweepConfig, _expanded(tree), named)
+    methods = tree.get("methods")
+    with blaming(where, overrides, methods if isinstance(methods, dict) else {}):
+        config = validated(SweepConfig, _expanded(tree), where)
     notes = "".join(f"# --set {override}\n" for override in overrides)
     return SweepFile(where, text if not notes else f"{text.rstrip()}\n{notes}", config)
 

@@ -5,10 +5,10 @@ usual for small images. "Two Sides of Meta-Learning Evaluation", appendix D.2, u
 FEMNIST.
 """
 
-from typing import final
+from typing import Annotated, final
 
 from jaxtyping import Float
-from pydantic import PositiveInt
+from pydantic import Field
 from torch import Tensor, nn
 
 from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images
@@ -22,7 +22,7 @@ BLOCKS = 4
 class Conv4Options(Options):
     """Options of `Conv4`: ``width`` is the number of filters of every block."""
 
-    width: PositiveInt = 64
+    width: Annotated[int, Field(ge=1, le=4096)] = 64
 
 
 @final

@@ -71,17 +71,16 @@ def show(
 
     ``options`` are further arguments of ``Run.report``.
     """
-    from fsl_sweep.orchestrator.errors import RunFolderError
+    from fsl_sweep.orchestrator.cli.output import check_output, write_output
     from fsl_sweep.orchestrator.report import FORMATS
     from fsl_sweep.orchestrator.report.terminal import show as show_on_terminal
     from fsl_sweep.orchestrator.run import load_run
 
+    if output is not None:
+        check_output(output)
     content = load_run(folder).report(snapshot, hyperparameter, last=last, **options)
     if output is not None:
-        try:
-            output.write_text(FORMATS[form](content), encoding="utf-8", newline="\n")
-        except OSError as failure:
-            raise RunFolderError(f"{output} cannot be written: {failure.strerror}.") from failure
+        write_output(output, FORMATS[form](content))
     elif form is Format.TERMINAL:
         show_on_terminal(content)
     else:

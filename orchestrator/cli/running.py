@@ -11,24 +11,23 @@ from pathlib import Path
 from rich.console import Console
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.episodes import VaryingShape
 from fsl_sweep.datasets.opening import open_benchmark
+from fsl_sweep.orchestrator.blame import blaming
 from fsl_sweep.orchestrator.class_fold import benchmark_of
-from fsl_sweep.orchestrator.config import EpisodicTraining, TrialSpec
+from fsl_sweep.orchestrator.cli import planned_work
 from fsl_sweep.orchestrator.environment import environment
 from fsl_sweep.orchestrator.errors import (
-    BadData,
     ConfigError,
-    MissingData,
     RunFolderError,
     UnknownName,
+    UserError,
     did_you_mean,
 )
 from fsl_sweep.orchestrator.evaluation import CommonTasks
 from fsl_sweep.orchestrator.events import SweepListener
 from fsl_sweep.orchestrator.feasibility import check_feasible
 from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.lock import run_lock
+from fsl_sweep.orchestrator.lock import check_writable, run_lock
 from fsl_sweep.orchestrator.plan import Plan
 from fsl_sweep.orchestrator.progress import LiveProgress, PlainProgress, trial_label
 from fsl_sweep.orchestrator.records import TrialEnd
@@ -40,7 +39,6 @@ from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_s
 from fsl_sweep.orchestrator.selectors.base import is_cross_validated
 from fsl_sweep.orchestrator.sweepfile import SweepFile, load_sweep
 from fsl_sweep.orchestrator.tensorboard import LiveView, rebuild
-from fsl_sweep.orchestrator.ways import episode_shape
 
 
 @dataclass(frozen=True)
@@ -68,13 +66,14 @@ def prepare(
         ConfigError: anything wrong with the file, an option, or a name in it.
     """
     sweep = load_sweep(name_or_path, overrides)
-    plan = plan_sweep(sweep)
     config = sweep.config
-    for method in only:
-        if method not in config.methods:
-            problem = f"unknown method '{method}'; {did_you_mean(method, config.methods)}"
-            raise ConfigError(sweep.where, "--only", problem)
-    _check_selectors(sweep)
+    with blaming(sweep.where, overrides, config.methods):
+        plan = plan_sweep(sweep)
+        for method in only:
+            if method not in config.methods:
+                problem = f"unknown method '{method}'; {did_you_mean(method, config.methods)}"
+                raise ConfigError(sweep.where, "--only", problem)
+        _check_selectors(sweep)
     ledger = Ledger(output or Path("runs") / config.name)
     return Prepared(sweep, plan, ledger, tuple(only))
 
@@ -105,14 +104,13 @@ def show_plan(prepared: Prepared) -> int:
     """Print trials, cost and what is done already; then what stands in the way of running them.
 
     Returns:
-        The exit code: 2 where data is missing or an episode cannot be filled, else 0.
+        The exit code: 2 where the folder cannot be written, data is missing or an episode cannot
+        be filled, else 0.
     """
     console = Console(highlight=False, soft_wrap=True)
     plan = prepared.plan
     prepared.ledger.check_plan(plan)
     pending = prepared.ledger.pending(plan)
-    steps = sum(spec.epochs * spec.batches for spec in pending.values())
-    in_folds = {key: spec for key, spec in pending.items() if spec.fold is not None}
     console.print(f"{plan.name}: {plan.counted} of {len(plan.methods)} methods")
     console.print(f"run folder: {prepared.ledger.path}")
     for number, trial in enumerate(plan.trials):
@@ -121,9 +119,8 @@ def show_plan(prepared: Prepared) -> int:
         console.print(f"  {number:4d}  {trial.id}  {state:6}  {label}")
     done = len(plan.specs) - len(pending)
     console.print(f"done already: {done}; to run: {len(pending)}")
-    share = f", {_share(in_folds, pending):.0%} of them in class folds" if in_folds else ""
-    console.print(f"to train: {steps:,} gradient steps{_over_images(pending)}{share}")
-    seconds = _expected_seconds(prepared, pending)
+    console.print(f"to train: {planned_work.summary(pending)}")
+    seconds = planned_work.expected_seconds(plan, prepared.ledger.histories(plan), pending)
     if seconds is not None:
         expected = wording.duration(seconds)
         console.print(f"expected: {expected} of trial time, from the pace of those done already")
@@ -131,43 +128,23 @@ def show_plan(prepared: Prepared) -> int:
         console.print(f"caution: {caution}")
     for name in prepared.ledger.unplanned(plan):
         console.print(f"no longer planned, left out of the report: {name}")
-    try:
-        check_feasible(plan, _open(prepared))
-    except (MissingData, BadData) as obstacle:
-        sys.stdout.flush()  # the plan comes first, in a file too
+    sys.stdout.flush()  # the plan comes first, in a file too
+    obstacles = [*_obstacles(prepared)]
+    for obstacle in obstacles:
         print(f"fsl-sweep: this plan cannot run: {obstacle}", file=sys.stderr)
-        return 2
-    return 0
+    return 2 if obstacles else 0
 
 
-def images_a_step(spec: TrialSpec) -> int | None:
-    """Images that one gradient step of the first epoch passes through the backbone.
-
-    None where its tasks take all that they have, which differs from task to task.
-    """
-    train = spec.stage(1)
-    if not isinstance(train, EpisodicTraining):
-        return train.batch_size
-    shape = episode_shape(train)
-    if isinstance(shape, VaryingShape):
-        return None
-    return train.tasks_per_batch * shape.way * shape.per_class
-
-
-def _over_images(pending: dict[str, TrialSpec]) -> str:
-    images = 0
-    for spec in pending.values():
-        each = images_a_step(spec)
-        if each is None:
-            return ""
-        images += spec.epochs * spec.batches * each
-    return f" over {images:,} images"
-
-
-def _share(some: dict[str, TrialSpec], pending: dict[str, TrialSpec]) -> float:
-    """The part of the gradient steps that some of the trials take."""
-    steps = [sum(spec.epochs * spec.batches for spec in part.values()) for part in (some, pending)]
-    return steps[0] / steps[1]
+def _obstacles(prepared: Prepared) -> Iterator[UserError]:
+    """What a run of the plan would stop at before anything is trained."""
+    for check in (
+        lambda: check_writable(prepared.ledger.path),
+        lambda: check_feasible(prepared.plan, _open(prepared)),
+    ):
+        try:
+            check()
+        except UserError as obstacle:
+            yield obstacle
 
 
 def execute(prepared: Prepared, address: str | None, progress: bool) -> int:
@@ -316,24 +293,3 @@ def _progress(plan: Plan, pending: list[str]) -> LiveProgress | PlainProgress:
     if console.is_terminal:
         return LiveProgress(plan, pending, console)
     return PlainProgress(plan, pending, sys.stderr)
-
-
-def _expected_seconds(prepared: Prepared, pending: dict[str, TrialSpec]) -> float | None:
-    """Trial-seconds left, from the pace of the trials that are done; None without any.
-
-    The pace is per image, or per step where the images of some steps cannot be counted.
-    """
-    counted = all(images_a_step(trial.spec) is not None for trial in prepared.plan.trials)
-
-    def work(spec: TrialSpec) -> int:
-        return spec.epochs * spec.batches * ((images_a_step(spec) or 1) if counted else 1)
-
-    seconds, done = 0.0, 0
-    for trial, history in zip(
-        prepared.plan.trials, prepared.ledger.histories(prepared.plan), strict=True
-    ):
-        if history.complete:
-            curves = history.curves
-            seconds += float(curves["train_seconds"].sum() + curves["evaluation_seconds"].sum())
-            done += work(trial.spec)
-    return sum(map(work, pending.values())) * seconds / done if done else None

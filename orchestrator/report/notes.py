@@ -4,7 +4,7 @@ from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.rows import several_methods
 
-NO_METHOD = "No method has all of its planned trials yet, so there is nothing to compare."
+NO_METHOD = "No strategy can use the trials that are there, so there is nothing to compare."
 
 BUDGETS = (
     "Regret in percentage points against oracle / oracle, mean over seeds, after at most so "

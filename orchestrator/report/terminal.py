@@ -44,7 +44,7 @@ def _parts(report: Report, width: int, ascii_only: bool) -> Iterable[RenderableT
         ("Learning curves", _curves(report, width, ascii_only)),
         ("Rank correlation with NovelGen (Kendall's tau-b)", _rank_correlation(report)),
         (f"Comparisons of methods{by}", _comparisons(report, width)),
-        (f"Stability of conclusions{by}", uncertainty.stability(report)),
+        (f"Stability of conclusions{by}", uncertainty.stability(report, width)),
         ("Regret against novel evaluations", uncertainty.budgets(report)),
         ("Fronts of BaseGen and NovelGen", uncertainty.fronts(report)),
         ("Cautions", _cautions(report)),

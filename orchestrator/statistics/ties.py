@@ -5,8 +5,9 @@ from numpy.typing import ArrayLike
 
 _STEPS = 2.0**28
 """Steps between 0 and 1. A step is far above the error of a sum of floats (1e-14), and below the
-difference of two accuracies of 10,000 tasks with 10,000 queries each. A power of two, because a mean
-of decimal numbers may lie halfway between two decimal steps, and does not between two binary ones."""
+difference of two accuracies over 10,000 tasks with 10,000 queries each. A power of two, because a
+mean of decimal numbers may lie halfway between two decimal steps, but not between two binary ones.
+"""
 
 
 def comparable(values: ArrayLike) -> np.ndarray:

@@ -60,6 +60,16 @@ def test_a_pool_comes_back_equal_and_mapped(stored, full_pool):
     assert (store.images, store.classes) == (len(full_pool), 6)
 
 
+def test_classes_without_images_are_not_counted(tmp_path, full_pool):
+    """A data set may name more classes than it has images of, as FEMNIST's digits alone do."""
+    few = np.flatnonzero(np.isin(full_pool.labels, (0, 3)))
+    part = ImagePool.in_memory(full_pool.images[few], full_pool.labels[few], full_pool.class_names)
+    write_pool(tmp_path / "made-2", part)
+    store = open_store(tmp_path / "made-2")
+    assert store.classes == 2
+    assert store.pools()["main"].class_names == full_pool.class_names
+
+
 def test_an_empty_folder_is_missing_data(tmp_path):
     with pytest.raises(MissingData, match="no prepared data set"):
         open_store(tmp_path)

@@ -324,6 +324,15 @@ def test_uncertainty_in_text(everything: Report, width: int) -> None:
     assert "…" not in text
 
 
+def test_no_name_in_the_table_of_stability_is_cut(everything: Report) -> None:
+    table = to_text(everything, 80).split("Stability of conclusions")[1].split("worst seed:")[0]
+    words = set(table.split())
+    assert {"budgeted-oracle(1)*", "MetaOptNet-RR", "FIX-PN", "PN", "strategies"} <= words
+    row = next(line for line in table.splitlines() if line.startswith("last /"))
+    best = everything.stability[0].methods[0]
+    assert row.split()[2:4] == [best.method, wording.percent(best.worst)]
+
+
 def test_what_was_not_asked_for_is_not_there() -> None:
     report = build(INFO, runs(), bootstrap=0)
     plain = json.loads(to_json(report))

@@ -154,6 +154,16 @@ methods:
     assert "width" not in others[0].spec.backbone.options
 
 
+def test_where_the_data_lies_is_no_part_of_a_trials_identity(tmp_path):
+    text = FILE.replace("LEARNER", "protonet").replace("TRAIN", "{}").replace("WAY", "5")
+    plans = []
+    for root in ("", ", root: /somewhere"):
+        changed = text.replace("{name: glyphs}", f"{{name: omniglot{root}}}")
+        (tmp_path / "s.yaml").write_text(changed)
+        plans.append(plan_sweep(load_sweep(str(tmp_path / "s.yaml"))))
+    assert plans[0] == plans[1]
+
+
 def test_names_paths_and_resources_are_no_part_of_a_trials_identity(tmp_path):
     text = FILE.replace("LEARNER", "protonet").replace("TRAIN", "{}").replace("WAY", "5")
     ids = set()
@@ -161,7 +171,6 @@ def test_names_paths_and_resources_are_no_part_of_a_trials_identity(tmp_path):
         text,
         text.replace("name: tiny", "name: renamed"),
         text.replace("  M: {", "  Renamed: {"),
-        text.replace("{name: glyphs}", "{name: glyphs, root: /somewhere}"),
         text + "resources: {cpu: 2}\nretries: 0\n",
         text.replace("{name: conv4}", "{name: conv4, width: 64}"),  # the default, written out
     ):

@@ -120,7 +120,7 @@ def test_a_missing_file_and_an_unknown_preset_suggest(tmp_path):
 def test_bad_overrides(tmp_path):
     assert message(tmp_path, MINIMAL, "epochs").startswith("--set: epochs: write it as KEY=VALUE")
     assert "'name' is 'tiny', which has no keys" in message(tmp_path, MINIMAL, "name.x=1")
-    assert "with --set: nam: unknown key" in message(tmp_path, MINIMAL, "nam=1")
+    assert "--set: nam: unknown key" in message(tmp_path, MINIMAL, "nam=1")
 
 
 def test_presets_load_by_name_from_anywhere(tmp_path, monkeypatch):

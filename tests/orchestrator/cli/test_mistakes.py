@@ -134,11 +134,11 @@ LEARNER = "methods.PN.learner"
         ),
         (
             [("defaults.optimizer.lr", {"grid": []})],
-            "s.yaml: methods.PN.optimizer.lr: a grid needs a list of at least one value, not []",
+            "s.yaml: defaults.optimizer.lr: a grid needs a list of at least one value, not []",
         ),
         (
             [("defaults.optimizer.lr", {"grid": [1, 1.0]})],
-            "s.yaml: methods.PN.optimizer.lr: the grid repeats a value: [1, 1.0]",
+            "s.yaml: defaults.optimizer.lr: the grid repeats a value: [1, 1.0]",
         ),
         (
             [("defaults.schedule", {0: 0.5})],
@@ -212,6 +212,22 @@ LEARNER = "methods.PN.learner"
             [("cross_validation", {"folds": 2}), ("selectors", {"hyperparameter": ["cv(all)"]})],
             "s.yaml: selectors.hyperparameter.0: hyperparameter selector 'cv(all)' cannot be used",
         ),
+        (
+            [("benchmark.root", "/etc")],
+            "s.yaml: benchmark.root: 'glyphs' is made here and reads no files; leave it out",
+        ),
+        (
+            [("benchmark", {"name": "omniglot", "root": "${NO_SUCH_PLACE}/x"})],
+            "s.yaml: benchmark.root: the environment variable NO_SUCH_PLACE in ",
+        ),
+        (
+            [("defaults.backbone.width", 10**6)],
+            "s.yaml: defaults.backbone.width: input should be less than or equal to 4096, not 1000",
+        ),
+        (
+            [("benchmark.image_size", 8)],
+            "PN: backbone: conv4 halves its images 4 times, so both sides need at least 16 pixels",
+        ),
         ([("benchmark", {"name": "omniglot"})], "The files of benchmark 'omniglot' are not on"),
         (
             [("benchmark", {"name": "omniglot", "root": "/nowhere"})],
@@ -246,6 +262,36 @@ def test_an_episode_that_cannot_be_filled_is_told_after_the_plan(run):
     assert not Path("runs").exists()
 
 
+def test_a_dry_run_tells_everything_that_stands_in_the_way(run):
+    Path("taken").write_text("")
+    for folder, reason in (
+        ("taken", "Not a directory"),
+        ("taken/run", "Not a directory"),
+        ("/proc/run", "No such file or directory"),
+    ):
+        code, out, err = run(
+            ("episode.way", 6), arguments=("run", "s.yaml", "--dry-run", "-o", folder)
+        )
+        first, second = err.splitlines()
+        assert code == 2
+        assert "tiny: 1 trials" in out
+        assert first == (
+            f"fsl-sweep: this plan cannot run: The run folder {folder} cannot be written: "
+            f"{reason}. Choose another with -o, or mend its permissions."
+        )
+        assert "PN, val tasks: 6-way tasks need 6 classes" in second
+        code, _, err = run(arguments=("run", "s.yaml", "-o", folder))
+        assert (code, f"The run folder {folder} cannot be written: " in err) == (2, True)
+    assert Path("taken").read_text() == ""
+
+
+def test_a_dry_run_leaves_nothing_where_it_looked(run):
+    before = sorted(Path().iterdir())
+    code, _, err = run(arguments=("run", "s.yaml", "--dry-run", "-o", "new/run"))
+    assert (code, err) == (0, "")
+    assert {p.name for p in Path().iterdir()} - {p.name for p in before} == {"s.yaml", "home"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -257,10 +303,26 @@ def test_an_episode_that_cannot_be_filled_is_told_after_the_plan(run):
         (["run", "s.yaml", "--only", "RR"], "s.yaml: --only: unknown method 'RR'; "),
         (["run", "s.yaml", "--set", "epochs"], "--set: epochs: write it as KEY=VALUE"),
         (
+            ["run", "s.yaml", "--set", "defaults.epohs=3"],
+            "--set: defaults.epohs: unknown key 'epohs'; did you mean 'epochs'?",
+        ),
+        (
+            ["run", "s.yaml", "--set", "defaults.epochs=ten"],
+            "--set: defaults.epochs: input should be a valid integer, not 'ten'",
+        ),
+        (
+            ["run", "s.yaml", "--set", "defaults.epochs=1", "--set", "selectors.snapshot=[vall]"],
+            "--set: selectors.snapshot.0: unknown snapshot selector 'vall'; did you mean 'val'?",
+        ),
+        (
+            ["run", "s.yaml", "--set", "seeds=[1, 1]"],
+            "s.yaml with --set: seeds repeats a value: [1, 1]",
+        ),
+        (
             ["trial", "s.yaml", "--index", "1"],
             "--index: 1: the plan's trials are numbered 0 to 0",
         ),
-        (["report", "nowhere"], "nowhere is not a folder"),
+        (["report", "nowhere"], "There is nothing at nowhere; give "),
         (["status", "nowhere"], "nowhere is not a run folder"),
         (["data", "check", "omniglott"], "unknown benchmark 'omniglott'; did you mean 'omniglot'?"),
         (["data", "prepare", "omniglot", "--from", "nowhere"], "There is nothing at nowhere."),

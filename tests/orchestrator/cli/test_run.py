@@ -75,7 +75,7 @@ def test_a_sweep_runs_once_and_a_changed_file_runs_the_new_trials_alone(sweep, t
     written = ends(folder)
     assert len(written) == TRIALS
     # One line an epoch, and one for each end.
-    assert sum("epoch 3/3" in line for line in first.stderr.splitlines()) == TRIALS
+    assert sum("  3/3  loss " in line for line in first.stderr.splitlines()) == TRIALS
     assert sum(" done  (" in line for line in first.stderr.splitlines()) == TRIALS
 
     second = command("run", sweep, "-o", folder)
@@ -101,7 +101,7 @@ def test_class_folds_are_trials_like_others_and_a_lost_one_is_named(sweep, tmp_p
     folder = tmp_path / "run"
     first = command("run", sweep, "-o", folder)
     assert first.returncode == 0, first.stderr
-    assert "seed=0 fold=1  epoch 2/2" in first.stderr
+    assert "seed=0 fold=1  2/2  loss " in first.stderr
     whole = to_json(load_run(folder).report())
     plain = json.loads(whole)
     assert (plain["run"]["planned"], plain["run"]["complete"]) == (2 * (1 + 2), True)

@@ -1,0 +1,49 @@
+"""The file that a report is written to: whole or not at all."""
+
+import os
+import uuid
+from pathlib import Path
+
+from fsl_sweep.orchestrator.errors import RunFolderError
+
+
+def check_output(path: Path) -> None:
+    """Whether a file can be there at all: known before a report is worked out, which may take long.
+
+    Raises:
+        RunFolderError: it is a folder, or in a folder that does not exist.
+    """
+    if path.is_dir():
+        raise RunFolderError(f"{path} is a folder; give -o the name of a file.")
+    if not path.parent.is_dir():
+        raise RunFolderError(f"{path} cannot be written: there is no folder {path.parent}.")
+
+
+def write_output(path: Path, text: str) -> None:
+    """Write ``text`` in UTF-8; what was there before stays until all of it is written.
+
+    Raises:
+        RunFolderError: it cannot be written.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(text.encode())  # a pipe or a device: nothing can take its place
+        else:
+            _replace(Path(os.path.realpath(path)), text.encode())  # through a link, which stays
+    except BrokenPipeError:
+        raise
+    except OSError as failure:
+        reason = failure.strerror or str(failure)
+        raise RunFolderError(
+            f"{path} cannot be written: {reason}. Give -o another place, or make room."
+        ) from failure
+
+
+def _replace(place: Path, data: bytes) -> None:
+    temporary = place.with_name(f".unfinished-{uuid.uuid4().hex}")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(place)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

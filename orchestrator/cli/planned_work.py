@@ -1,0 +1,86 @@
+"""How much work a plan leaves: gradient steps, images, and the time that they may take."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from fsl_sweep.datasets.episodes import VaryingShape
+from fsl_sweep.orchestrator.config import BatchTraining, EpisodicTraining, StagedTraining, TrialSpec
+from fsl_sweep.orchestrator.plan import Plan
+from fsl_sweep.orchestrator.records import TrialHistory
+from fsl_sweep.orchestrator.ways import episode_shape
+
+
+def steps(specs: Iterable[TrialSpec]) -> int:
+    """Gradient steps of all the trials together."""
+    return sum(spec.epochs * spec.batches for spec in specs)
+
+
+def images(specs: Iterable[TrialSpec]) -> int | None:
+    """Images that the trials pass through their backbones in training.
+
+    None where tasks take all that they have, which differs from task to task.
+    """
+    total = 0
+    for spec in specs:
+        for stage, epochs in _stages(spec):
+            each = _images_a_step(stage)
+            if each is None:
+                return None
+            total += epochs * spec.batches * each
+    return total
+
+
+def summary(pending: Mapping[str, TrialSpec]) -> str:
+    """``1,200 gradient steps over 90,000 images``, and how many of the steps are in folds."""
+    count, seen = steps(pending.values()), images(pending.values())
+    over = "" if seen is None else f" over {seen:,} images"
+    in_folds = steps(spec for spec in pending.values() if spec.fold is not None)
+    share = f", {in_folds / count:.0%} of them in class folds" if in_folds else ""
+    return f"{count:,} gradient steps{over}{share}"
+
+
+def expected_seconds(
+    plan: Plan, histories: Sequence[TrialHistory], pending: Mapping[str, TrialSpec]
+) -> float | None:
+    """Trial-seconds left, from the pace of the trials that are done; None without any of either.
+
+    The pace is per image, or per step where the images of some steps cannot be counted.
+
+    Args:
+        plan: what was planned.
+        histories: one for each of its trials, in plan order.
+        pending: the trials that are left.
+    """
+    finished = {
+        trial.id: history
+        for trial, history in zip(plan.trials, histories, strict=True)
+        if history.complete
+    }
+    done = [plan.specs[trial] for trial in finished]
+    left = list(pending.values())
+    taken, to_do = images(done), images(left)
+    if taken is None or to_do is None:
+        taken, to_do = steps(done), steps(left)
+    if not taken or not to_do:
+        return None
+    seconds = sum(
+        float(one.curves["train_seconds"].sum() + one.curves["evaluation_seconds"].sum())
+        for one in finished.values()
+    )
+    return to_do * seconds / taken
+
+
+def _stages(spec: TrialSpec) -> list[tuple[EpisodicTraining | BatchTraining, int]]:
+    """What the trial trains on, and for how many epochs each."""
+    if not isinstance(spec.train, StagedTraining):
+        return [(spec.train, spec.epochs)]
+    last = spec.train.meta.epochs
+    return [(spec.stage(1), spec.epochs - last), (spec.stage(spec.epochs), last)]
+
+
+def _images_a_step(train: EpisodicTraining | BatchTraining) -> int | None:
+    if isinstance(train, BatchTraining):
+        return train.batch_size
+    shape = episode_shape(train)
+    if isinstance(shape, VaryingShape):
+        return None
+    return train.tasks_per_batch * shape.way * shape.per_class

@@ -73,15 +73,12 @@ def regret_by_budget(
             for one in selected.selections
             if one.method == method
         }
-        trials = {
-            seed: [_read_once(trial) for trial in own]
-            for (of, seed), own in replicates_of(histories).items()
-            if of == method
-        }
+        trials = {seed: own for (of, seed), own in replicates_of(histories).items() if of == method}
         if set(references) != set(trials):
             continue
+        once = {seed: [_read_once(trial) for trial in own] for seed, own in trials.items()}
         for name in first:
-            left = [_Left.of(own, name, references[seed]) for seed, own in trials.items()]
+            left = [_Left.of(own, name, references[seed]) for seed, own in once.items()]
             for allocation in allocations:
                 found += _curve(method, name, allocation, left, points)
     return tuple(found)

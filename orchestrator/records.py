@@ -7,6 +7,7 @@ tasks, so that a maximum over snapshots is never reported on the tasks it was ma
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -45,8 +46,9 @@ class TaskScores:
 
     @property
     def mean(self) -> float:
-        """Mean accuracy over tasks, in [0, 1]."""
-        return float(np.mean(self.accuracy))
+        """Mean accuracy over tasks, in [0, 1], rounded once, so that equal means are equal."""
+        sums = [(self.correct[self.queries == q].sum(), q) for q in np.unique(self.queries)]
+        return float(sum(Fraction(int(c), int(q)) for c, q in sums) / len(self.correct))
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,8 @@ class ScoreTable:
     @classmethod
     def from_accuracies(cls, accuracies: np.ndarray) -> "ScoreTable":
         """A table of accuracies ``[E, T]`` that are in memory already."""
-        return cls(accuracies.mean(axis=1), lambda: accuracies)
+        # Rounded, so that tasks in another order have the same mean.
+        return cls(np.round(accuracies.mean(axis=1), 12), lambda: accuracies)
 
     @classmethod
     def from_means(cls, means: np.ndarray) -> "ScoreTable":

@@ -46,8 +46,9 @@ class Selection:
             where the oracle has nothing to choose by.
         novel_evaluations: snapshots whose novel scores the strategy looked at: all snapshots of
             all configurations for an oracle snapshot selector (and of their class folds before
-            ``cv``), one a configuration for an oracle hyperparameter selector after another
-            snapshot selector, what its meter counted for one with a budget, else none.
+            ``cv``, unless aligned), one a configuration for an oracle hyperparameter selector
+            after another snapshot selector, what its meter counted for one with a budget, else
+            none.
         novel_tasks: accuracy of each report task of the novel classes, float64 ``[T]``; empty
             where records hold means alone.
         base_tasks: the same of the base classes.

@@ -39,6 +39,7 @@ from fsl_sweep.orchestrator.selectors.base import apply_counted, is_cross_valida
 from fsl_sweep.orchestrator.selectors.hyperparameter.oracle import OracleConfiguration
 from fsl_sweep.orchestrator.selectors.snapshot.oracle import OracleSnapshot
 from fsl_sweep.orchestrator.statistics import mean_alone, mean_interval
+from fsl_sweep.orchestrator.statistics.ties import comparable
 
 __all__ = ["LeftOut", "Selected", "Selection", "Strategy", "select", "select_among", "why_unusable"]
 
@@ -141,9 +142,7 @@ def _choose(
             continue
         for other_name, other in second:
             try:
-                given = (
-                    chosen.with_folds(candidates, name) if is_cross_validated(other) else candidates
-                )
+                given = chosen.with_folds(candidates, name) if _asks_folds(other) else candidates
                 best, seen = apply_counted(other, given)
             except SelectionError as failure:
                 failed.append(LeftOut(method, seed, str(failure), None, None, name, other_name))
@@ -164,9 +163,13 @@ def _novel_evaluations(
 ) -> int:
     """``seen`` by the hyperparameter selector, unless the other has looked at them all before."""
     if is_oracle(selector):
-        folds = [f for t in trials for f in chosen.folds.of(t)] if is_cross_validated(other) else []
+        folds = [f for t in trials for f in chosen.folds.of(t)] if _asks_folds(other) else []
         return sum(len(trial.epochs) for trial in [*trials, *folds])
     return seen
+
+
+def _asks_folds(selector: HyperparameterSelector) -> bool:
+    return is_cross_validated(selector) and selector.asks_folds
 
 
 def _reference(trials: Sequence[TrialHistory], chosen: Chosen) -> float:
@@ -233,8 +236,13 @@ def _selection(
         base=intervals["base"],
         val=intervals["val"],
         novel=intervals["novel"],
-        regret=reference - intervals["novel"].mean,
+        regret=_difference(reference, intervals["novel"].mean),
         novel_evaluations=pick.novel_evaluations,
         novel_tasks=apart["novel"],
         base_tasks=apart["base"],
     )
+
+
+def _difference(a: float, b: float) -> float:
+    """``a - b``; zero where the two are equal but for the order of summation."""
+    return 0.0 if comparable(a) == comparable(b) else a - b

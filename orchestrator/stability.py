@@ -13,6 +13,7 @@ import numpy as np
 from fsl_sweep.orchestrator.resampled import ResampledCell
 from fsl_sweep.orchestrator.selected import Strategy
 from fsl_sweep.orchestrator.statistics.bootstrap import over_seeds
+from fsl_sweep.orchestrator.statistics.ties import comparable
 from fsl_sweep.orchestrator.summary import Summary
 
 
@@ -117,7 +118,8 @@ def _stability(
         _method(one, means[strategy][one.method], by_seed, chance)
         for one, by_seed, chance in zip(own, accuracies, best, strict=True)
     ]
-    reference = np.array([one.mean for one in methods])
+    reference = comparable([one.mean for one in methods])
+    worst = comparable([one.worst for one in methods])
     others = [
         list(other.values())
         for name, other in means.items()
@@ -125,8 +127,8 @@ def _stability(
     ]
     return Stability(
         strategy=strategy,
-        methods=tuple(sorted(methods, key=lambda one: -one.mean)),
-        by_worst=tuple(one.method for one in sorted(methods, key=lambda one: -one.worst)),
+        methods=tuple(methods[i] for i in np.argsort(-reference, kind="stable")),
+        by_worst=tuple(methods[i].method for i in np.argsort(-worst, kind="stable")),
         seeds=_agreement(reference, _by_seed(own, accuracies)),
         tasks=_agreement(reference, _by_tasks(together)) if together else None,
         strategies=_agreement(reference, np.array(others)),
@@ -136,7 +138,7 @@ def _stability(
 def _method(
     one: Summary, mean: float, by_seed: Sequence[float], chance: float | None
 ) -> MethodStability:
-    worst = int(np.argmin(by_seed))
+    worst = int(np.argmin(comparable(by_seed)))
     return MethodStability(one.method, mean, by_seed[worst], one.choices[worst].seed, chance)
 
 
@@ -145,7 +147,7 @@ def _probability_best(cells: Sequence[ResampledCell]) -> list[float | None]:
     drawn = np.stack(
         [over_seeds(c.reported[:, :count], c.weights[: count - 1]) for c in cells]
     )  # [method, R]
-    drawn = drawn[:, np.isfinite(drawn).all(axis=0)]
+    drawn = comparable(drawn[:, np.isfinite(drawn).all(axis=0)])
     if drawn.shape[1] == 0:
         return [None] * len(cells)
     best = drawn == drawn.max(axis=0)
@@ -175,6 +177,7 @@ def _agreement(reference: np.ndarray, rankings: np.ndarray) -> Agreement | None:
     """Of ``rankings [n, methods]`` with the ``reference [methods]``; None without any or a pair."""
     if len(reference) < 2 or len(rankings) == 0:
         return None
+    rankings = comparable(rankings)
     pairs = np.array(list(combinations(range(len(reference)), 2))).T
     expected = np.sign(reference[pairs[0]] - reference[pairs[1]])
     signs = np.sign(rankings[:, pairs[0]] - rankings[:, pairs[1]])  # [n, pairs]

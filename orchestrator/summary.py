@@ -19,6 +19,7 @@ from fsl_sweep.orchestrator.statistics import (
     kendall_tau,
     mean_interval,
 )
+from fsl_sweep.orchestrator.statistics.ties import comparable
 
 PREDICTORS: tuple[Measure, ...] = ("val", "base")
 
@@ -123,7 +124,7 @@ def compare_methods(
         found += [(strategy, a, b, c) for (a, b, _), c in zip(pairs, corrected, strict=True)]
     signs: dict[tuple[str, str], set[float]] = {}
     for _, a, b, comparison in found:
-        signs.setdefault((a, b), set()).add(float(np.sign(comparison.effect.mean)))
+        signs.setdefault((a, b), set()).add(float(np.sign(comparable(comparison.effect.mean))))
     return tuple(MethodComparison(s, a, b, c, len(signs[a, b]) == 1) for s, a, b, c in found)
 
 
@@ -134,8 +135,9 @@ def rank_methods(
     rankings = []
     for strategy in dict.fromkeys(summary.strategy for summary in summaries):
         cells = [summary for summary in summaries if summary.strategy == strategy]
-        ordered = sorted(cells, key=lambda summary: -summary.reported(base_weight).mean)
-        rankings.append(Ranking(strategy, tuple(summary.method for summary in ordered)))
+        means = comparable([summary.reported(base_weight).mean for summary in cells])
+        best_first = np.argsort(-means, kind="stable")
+        rankings.append(Ranking(strategy, tuple(cells[i].method for i in best_first)))
     return tuple(rankings)
 
 
@@ -181,7 +183,10 @@ def common_means(tables: Sequence[np.ndarray]) -> np.ndarray | None:
     None where the tasks are not common, or are fewer than two, which have no interval.
     """
     counts = {len(table) for table in tables}
-    return np.mean(tables, axis=0) if len(counts) == 1 and min(counts) > 1 else None
+    if len(counts) != 1 or min(counts) < 2:
+        return None
+    # Rounded, so that a task on which two methods do equally well has a difference of zero.
+    return np.round(np.mean(tables, axis=0), 12)
 
 
 def _compared(
@@ -230,4 +235,6 @@ def _summary(method: str, strategy: Strategy, cell: tuple[Selection, ...]) -> Su
 def _correlation(trial: TrialHistory, measure: Measure, last: int | None) -> RankCorrelation | None:
     ours, novel = (trial.scores[m, "selection"].means for m in (measure, "novel"))
     whole = np.isfinite(ours) & np.isfinite(novel)
-    return kendall_tau(ours[whole], novel[whole], last) if whole.any() else None
+    if not whole.any():
+        return None
+    return kendall_tau(comparable(ours[whole]), comparable(novel[whole]), last)

@@ -17,7 +17,8 @@ from fsl_sweep.orchestrator.report.blocks import (
     words,
 )
 from fsl_sweep.orchestrator.report.content import Problem, Report
-from fsl_sweep.orchestrator.report.groups import one_line, same_choices
+from fsl_sweep.orchestrator.report.groups import best_of, one_line, same_choices
+from fsl_sweep.orchestrator.statistics.ties import comparable
 from fsl_sweep.orchestrator.summary import MethodComparison
 
 
@@ -83,13 +84,13 @@ def _strategies(report: Report) -> Iterable[Block]:
 def _method(report: Report, method: str) -> Group:
     own = [one for one in report.summaries if one.method == method]
     weight = report.base_weight
-    best = max((s.reported(weight).mean for s in own if not s.strategy.oracle), default=None)
+    best = best_of(own, weight)
     lines: list[Row] = []
-    for group in same_choices(own):
+    for group in same_choices(own, lambda one: tuple(rows.of_strategy(report, one).items())):
         first = group[0]
         cells = rows.of_strategy(report, first).values()
         oracle = first.strategy.oracle
-        leads = first.reported(weight).mean == best
+        leads = comparable(first.reported(weight).mean) == best
         look = "reference" if oracle else "best" if leads else ""
         name = "\n".join(one_line(group))
         lines.append(Row((name, *cells, wording.choices(first.choices)), look))

@@ -1,24 +1,35 @@
 """Strategies that come to the same thing: shown once, with all of their names."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fsl_sweep.orchestrator.selected import Strategy
+from fsl_sweep.orchestrator.statistics.ties import comparable
 from fsl_sweep.orchestrator.summary import MethodComparison, Summary
 
 ORACLE = "*"
 
 
-def same_choices(summaries: Sequence[Summary]) -> list[tuple[Summary, ...]]:
+def same_choices(
+    summaries: Sequence[Summary], shown: Callable[[Summary], object] | None = None
+) -> list[tuple[Summary, ...]]:
     """Cells of a method in groups, in order, that chose alike for every seed at the same cost.
 
-    Their numbers are equal throughout. An oracle never shares a group with what is none.
+    An oracle never shares a group with what is none; nor do cells that differ in what is
+    ``shown`` of them. Those that chose alike do differ where the selection is repeated.
     """
     groups: dict[object, list[Summary]] = {}
     for one in summaries:
         chosen = tuple((choice.seed, choice.trial, choice.epoch) for choice in one.choices)
-        key = (one.method, chosen, one.novel_evaluations, one.strategy.oracle)
+        row = None if shown is None else shown(one)
+        key = (one.method, chosen, one.novel_evaluations, one.strategy.oracle, row)
         groups.setdefault(key, []).append(one)
     return [tuple(group) for group in groups.values()]
+
+
+def best_of(summaries: Sequence[Summary], base_weight: float | None) -> float | None:
+    """The best of the strategies that are no oracles, as ``comparable``; None without any."""
+    usual = [one.reported(base_weight).mean for one in summaries if not one.strategy.oracle]
+    return float(comparable(usual).max()) if usual else None
 
 
 def same_results(comparisons: Sequence[MethodComparison]) -> list[tuple[MethodComparison, ...]]:

@@ -7,8 +7,16 @@ from rich.text import Text
 
 from fsl_sweep.orchestrator.report import rows, wording
 from fsl_sweep.orchestrator.report.content import Report
-from fsl_sweep.orchestrator.report.groups import ORACLE, names, one_line, same_choices, same_results
+from fsl_sweep.orchestrator.report.groups import (
+    ORACLE,
+    best_of,
+    names,
+    one_line,
+    same_choices,
+    same_results,
+)
 from fsl_sweep.orchestrator.statistics import Comparison
+from fsl_sweep.orchestrator.statistics.ties import comparable
 from fsl_sweep.orchestrator.summary import MethodComparison, Summary
 
 WIDE = 110
@@ -25,8 +33,8 @@ def strategies(report: Report, method: str, width: int) -> Table:
     """
     own = [one for one in report.summaries if one.method == method]
     weight = report.base_weight
-    best = max((s.reported(weight).mean for s in own if not s.strategy.oracle), default=None)
-    groups = same_choices(own)
+    best = best_of(own, weight)
+    groups = same_choices(own, lambda one: tuple(rows.of_strategy(report, one).items()))
     longest = max(len(one.strategy.hyperparameter) for one in own) + len(ORACLE)
     lines = [names(group, max(longest, 16 if width >= WIDE else 10)) for group in groups]
     columns = [rows.of_strategy(report, group[0]) for group in groups]
@@ -42,7 +50,7 @@ def strategies(report: Report, method: str, width: int) -> Table:
         row = ["\n".join(first), "\n".join(second), *(numbers[name] for name in shown)]
         row += [wording.choices(group[0].choices)] if width >= WIDE else []
         style = "dim" if group[0].strategy.oracle else ""
-        bold = group[0].reported(weight).mean == best and not style
+        bold = comparable(group[0].reported(weight).mean) == best and not style
         table.add_row(*row, style="bold" if bold else style)
     return table
 

@@ -12,6 +12,7 @@ from fsl_sweep.orchestrator.records import TrialHistory
 from fsl_sweep.orchestrator.selection import why_unusable
 from fsl_sweep.orchestrator.selectors.base import is_oracle
 from fsl_sweep.orchestrator.selectors.hyperparameter.pareto import front
+from fsl_sweep.orchestrator.statistics.ties import comparable
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def _points(
     there = [(own[0], mean) for own, mean in zip(whole, means, strict=True) if mean is not None]
     if not there:
         return ()
-    kept = front(np.array([mean for _, mean in there]))
+    kept = front(comparable([mean for _, mean in there]))
     return tuple(
         TradeOffPoint(t.method, t.configuration, t.hyperparameters, base, novel, bool(on))
         for (t, (base, novel)), on in zip(there, kept, strict=True)

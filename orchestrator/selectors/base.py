@@ -50,11 +50,14 @@ class HyperparameterSelector(ABC):
         novel_budget: how many novel evaluations it may spend; None where it does not count them.
             With a budget, novel scores are not in what it is given: each candidate has a meter in
             their place (``candidate.novel``), which measures and counts.
+        asks_folds: for one that needs ``cv``, whether candidates come with the epoch that the
+            snapshot selector chooses in each class fold; else with that of the full trial alone.
     """
 
     name: ClassVar[str]
     needs: ClassVar[frozenset[str]]
     novel_budget: int | None = None
+    asks_folds: bool = True
 
     @abstractmethod
     def select(self, candidates: Sequence[Candidate]) -> Candidate:

@@ -9,6 +9,7 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.history import Candidate, History
 from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector, SnapshotSelector
+from fsl_sweep.orchestrator.statistics.ties import comparable
 
 
 class BestSnapshot(SnapshotSelector):
@@ -18,12 +19,13 @@ class BestSnapshot(SnapshotSelector):
     def score(self, scores: Mapping[str, Any]) -> Any:
         """The score, from measures that are numbers or arrays of any one shape; higher is better.
 
-        It must be elementwise, because resampling asks for all resamples at once.
+        It must be elementwise, because resampling asks for all resamples at once, and in the units
+        of accuracies: scores are told apart as ``statistics.ties.comparable`` does.
         """
 
     def select(self, history: History) -> int:
         """The epoch of the highest score. Raises SelectionError if all scores are NaN."""
-        return int(history.epochs[first_best(self.score(history.scores))])
+        return int(history.epochs[first_best(comparable(self.score(history.scores)))])
 
 
 class BestConfiguration(HyperparameterSelector):
@@ -35,11 +37,13 @@ class BestConfiguration(HyperparameterSelector):
 
     def select(self, candidates: Sequence[Candidate]) -> Candidate:
         """The candidate of the highest score. Raises SelectionError if all scores are NaN."""
-        return candidates[first_best(np.array([self.score(c.scores) for c in candidates]))]
+        return candidates[first_best(comparable([self.score(c.scores) for c in candidates]))]
 
 
 def first_best(scores: np.ndarray) -> int:
     """Position of the highest of ``scores [n]``; the first among equals, never a NaN.
+
+    Accuracies should have gone through ``statistics.ties.comparable``.
 
     Raises:
         SelectionError: there are no scores, or all are NaN.
@@ -52,9 +56,9 @@ def first_best(scores: np.ndarray) -> int:
 
 def best_epoch(history: History, measure: str) -> int:
     """The epoch with the highest score. Raises SelectionError as ``first_best``."""
-    return int(history.epochs[first_best(history.scores[measure])])
+    return int(history.epochs[first_best(comparable(history.scores[measure]))])
 
 
 def best_candidate(candidates: Sequence[Candidate], measure: str) -> Candidate:
     """The candidate with the highest score. Raises SelectionError as ``first_best``."""
-    return candidates[first_best(np.array([c.scores[measure] for c in candidates]))]
+    return candidates[first_best(comparable([c.scores[measure] for c in candidates]))]

@@ -25,6 +25,14 @@ def sweep(configurations: int = 4, seeds: int = 2) -> list[TrialHistory]:
     ]
 
 
+def test_a_seed_that_one_configuration_lacks_has_no_curve() -> None:
+    *given, last = sweep()
+    unknown = replace(last, epochs=np.array([], np.int64), curves={}, scores={}, end=None)
+    selected = select([*given, unknown], ["val"], ["val"])
+    assert {one.seed for one in selected.selections} == {0}
+    assert regret_by_budget([*given, unknown], selected, ["val"], ["top"]) == ()
+
+
 def test_top_by_hand() -> None:
     given = sweep()
     points = regret_by_budget(given, select(given, ["val"], ["val"]), ["val"], ["top"])

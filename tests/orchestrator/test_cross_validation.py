@@ -255,11 +255,19 @@ def test_a_fold_that_a_snapshot_selector_cannot_choose_in_leaves_out_cv_alone() 
         "last / base",
         "last / cv",
         "last / cv(aligned)",
+        # It asks for the folds' accuracy at the full trial's epoch, not for a choice in the folds.
+        "base / cv(aligned)",
     }
     assert [(g.snapshot_selector, g.hyperparameter_selector) for g in selected.left_out] == [
         ("base", "cv"),
-        ("base", "cv(aligned)"),
     ]
+
+
+def test_what_an_oracle_before_cv_looked_at() -> None:
+    selected = select(BOTH, ["oracle"], ["cv", "cv(aligned)", "val"])
+    full = sum(len(one.epochs) for one in BOTH if one.fold is None)
+    whole = sum(len(one.epochs) for one in BOTH)
+    assert [one.novel_evaluations for one in selected.selections] == [whole, full, full]
 
 
 def test_arguments_of_cv() -> None:

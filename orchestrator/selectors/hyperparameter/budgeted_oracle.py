@@ -11,6 +11,7 @@ from fsl_sweep.orchestrator.history import Candidate
 from fsl_sweep.orchestrator.meter import Meter, share
 from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector
 from fsl_sweep.orchestrator.selectors.best import first_best
+from fsl_sweep.orchestrator.statistics.ties import comparable
 
 Allocation = Callable[[Sequence[Meter], np.ndarray, int], int]
 
@@ -54,7 +55,7 @@ class BudgetedOracle(HyperparameterSelector):
             SelectionError: all scores are NaN, or the budget is less than a task each.
         """
         meters = [one.novel for one in candidates if one.novel is not None]
-        val = np.array([one.scores["val"] for one in candidates])
+        val = comparable([one.scores["val"] for one in candidates])
         assert self.novel_budget is not None
         return candidates[ALLOCATIONS[self.allocation](meters, val, self.novel_budget)]
 
@@ -64,13 +65,13 @@ def _top(meters: Sequence[Meter], val: np.ndarray, budget: int) -> int:
     seen = np.full(len(meters), np.nan)
     for i in ranked[:budget]:
         seen[i] = meters[i].accuracy()
-    return first_best(seen)
+    return first_best(comparable(seen))
 
 
 def _per_configuration(meters: Sequence[Meter], val: np.ndarray, budget: int) -> int:
     del val
     each = share(Fraction(budget), meters)
-    return first_best(np.array([meter.accuracy(each) for meter in meters]))
+    return first_best(comparable([meter.accuracy(each) for meter in meters]))
 
 
 def _halving(meters: Sequence[Meter], val: np.ndarray, budget: int) -> int:
@@ -80,7 +81,7 @@ def _halving(meters: Sequence[Meter], val: np.ndarray, budget: int) -> int:
     for _ in range(rounds):
         alive = [meters[i] for i in left]
         each = min(alive[0].tasks, each + share(Fraction(budget, rounds), alive))
-        seen = np.array([meter.accuracy(each) for meter in alive])
+        seen = comparable([meter.accuracy(each) for meter in alive])
         if np.isnan(seen).all():
             raise SelectionError("There is no score to choose by: all are NaN.")
         order = [i for i in np.argsort(-seen, kind="stable") if not np.isnan(seen[i])]

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
-
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.history import Candidate
 from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector
 from fsl_sweep.orchestrator.selectors.best import first_best
+from fsl_sweep.orchestrator.statistics.ties import comparable
 
 
 class CrossValidated(HyperparameterSelector):
@@ -32,7 +31,7 @@ class CrossValidated(HyperparameterSelector):
     def __init__(self, snapshots: str = "own") -> None:
         if snapshots not in ("own", "aligned"):
             raise ValueError(f"snapshots of the folds are 'own' or 'aligned', not {snapshots!r}")
-        self.snapshots = snapshots
+        self.snapshots, self.asks_folds = snapshots, snapshots == "own"
 
     def select(self, candidates: Sequence[Candidate]) -> Candidate:
         """The candidate of the highest average.
@@ -43,7 +42,7 @@ class CrossValidated(HyperparameterSelector):
         """
         aligned = self.snapshots == "aligned"
         scores = [_aligned(one) if aligned else one.scores["cv"] for one in candidates]
-        return candidates[first_best(np.array(scores))]
+        return candidates[first_best(comparable(scores))]
 
 
 def _aligned(candidate: Candidate) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.history import Candidate
 from fsl_sweep.orchestrator.selectors.base import FrontSelector
+from fsl_sweep.orchestrator.statistics.ties import comparable
 
 
 class Pareto(FrontSelector):
@@ -29,14 +30,15 @@ class Pareto(FrontSelector):
         points = np.array(scores).reshape(-1, 2)  # two columns without any candidate too
         if np.isnan(points).any(axis=1).all():
             raise SelectionError("There is no score to choose by: all are NaN, or there are none.")
-        return tuple(c for c, on in zip(candidates, front(points), strict=True) if on)
+        return tuple(c for c, on in zip(candidates, front(comparable(points)), strict=True) if on)
 
 
 def front(points: np.ndarray) -> np.ndarray:
     """Which of ``points [n, d]`` no other dominates (higher is better), bool ``[n]``.
 
     A point dominates another that it equals or exceeds everywhere and exceeds somewhere. A point
-    with a NaN neither dominates nor is on the front.
+    with a NaN neither dominates nor is on the front. Accuracies should have gone through
+    ``statistics.ties.comparable``.
     """
     whole = ~np.isnan(points).any(axis=1)
     at_least = (points[:, None] >= points[None, :]).all(axis=2)  # [n, n]: row against column

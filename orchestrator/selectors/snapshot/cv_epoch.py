@@ -5,6 +5,7 @@ from typing import ClassVar
 from fsl_sweep.orchestrator.history import History
 from fsl_sweep.orchestrator.selectors.base import SnapshotSelector
 from fsl_sweep.orchestrator.selectors.best import first_best
+from fsl_sweep.orchestrator.statistics.ties import comparable
 
 
 class CrossValidatedEpoch(SnapshotSelector):
@@ -22,4 +23,4 @@ class CrossValidatedEpoch(SnapshotSelector):
 
     def select(self, history: History) -> int:
         """The epoch of the highest average. Raises SelectionError if no epoch has one."""
-        return int(history.epochs[first_best(history.scores["cv"])])
+        return int(history.epochs[first_best(comparable(history.scores["cv"]))])

@@ -37,11 +37,14 @@ class CompactedRecords:
 
     @classmethod
     def read(cls, folder: Folder, checksum: str) -> "CompactedRecords | None":
-        """The records in ``folder``; None where the file is not there or is not that one."""
+        """The records in ``folder``; None where there are none, or they are damaged."""
         data = folder.read(NAME)
         if data is None or hashlib.sha256(data).hexdigest() != checksum:
             return None
-        summary = columns.read_columns(columns.parquet(data), columns.SUMMARY_COLUMNS)
+        try:
+            summary = columns.read_columns(columns.parquet(data), columns.SUMMARY_COLUMNS)
+        except (pa.ArrowException, OSError, ValueError, KeyError):
+            return None
         return cls(folder, checksum, summary)
 
     def load(self, names: list[str]) -> pa.Table:

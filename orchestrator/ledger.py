@@ -63,7 +63,7 @@ class Ledger:
             return None
         try:
             return Plan.from_plain(json.loads(data))
-        except (ValueError, KeyError, TypeError, ValidationError) as failure:
+        except (ValueError, KeyError, TypeError, ValidationError, RecursionError) as failure:
             reason = str(failure).splitlines()[0]
             raise RunFolderError(
                 f"{self.path / 'plan.json'} is not a readable plan ({reason}). Run the sweep "
@@ -230,7 +230,7 @@ class TrialLedger:
         try:
             plain = _json(self.folder.read("end.json"))
             end = TrialEnd(plain["status"], plain["reason"], plain["retriable"]) if plain else None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None, None, None, [str(self.folder.path / "end.json")]
         if plain and "records" in plain:
             read = CompactedRecords.read if cache is None else cache.records

@@ -164,6 +164,7 @@ def _comparison(one: MethodComparison) -> dict[str, Any]:
         "b": one.b,
         "verdict": one.result.verdict,
         "effect": interval(one.result.effect),
+        "over": "tasks",
         "p_value": number(one.result.p_value),
         "p_adjusted": number(one.result.p_adjusted),
         "rope": one.result.rope,

@@ -1,4 +1,5 @@
 import json
+from hashlib import sha256
 
 import numpy as np
 import pandas as pd
@@ -107,6 +108,18 @@ def test_a_damaged_finished_trial_is_run_again(tmp_path, name, harm):
         assert history.damaged == (str(path),)
 
 
+def test_records_that_no_one_can_read_are_damaged_whatever_their_checksum(tmp_path):
+    storage, trial = filled(tmp_path)
+    storage.end(TrialEnd("done"))
+    path, end = storage.folder.path / "records.parquet", storage.folder.path / "end.json"
+    path.write_bytes(b"PAR1 nothing")
+    plain = json.loads(end.read_text())
+    end.write_text(json.dumps({**plain, "records": sha256(b"PAR1 nothing").hexdigest()}))
+    assert storage.history(trial).damaged == (str(path),)
+    end.write_text("[" * 100_000)
+    assert storage.history(trial).damaged == (str(end),)
+
+
 def test_a_crash_anywhere_while_ending_loses_nothing(tmp_path, monkeypatch):
     """Stop after each file operation of ``end`` in turn; the records read the same each time."""
     operations = 0
@@ -210,7 +223,8 @@ def test_another_sweep_changed_data_or_a_strangers_folder_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"format": 99}', '{"format": 1}', '{"format": 1, "trials": 3}']
+    "text",
+    ["{", "[]", '{"format": 99}', '{"format": 1}', '{"format": 1, "trials": 3}', "[" * 100_000],
 )
 def test_a_damaged_plan_is_told(tmp_path, text):
     (tmp_path / "plan.json").write_text(text)

@@ -1,6 +1,8 @@
 import io
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -283,6 +285,25 @@ def test_uncertainty_in_json(everything: Report) -> None:
         0.25 * summary["base"]["mean"] + 0.75 * summary["novel"]["mean"]
     )
     assert cell["selection"]["mean"] == pytest.approx(cell["seeds"]["mean"], abs=1e-9)
+
+
+def keys(plain: object) -> set[str]:
+    """All keys of the JSON report that are its own, and not names from a run."""
+    if isinstance(plain, list):
+        return set().union(*map(keys, plain))
+    if not isinstance(plain, dict):
+        return set()
+    foreign = {"hyperparameters", "parts", "versions", "selectors"}
+    own = [keys(value) for key, value in plain.items() if key not in foreign]
+    return set(plain).union(*own)
+
+
+def test_every_key_of_the_json_report_is_documented(everything: Report) -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "reports.md").read_text()
+    section = text.split("## JSON")[1].split("## TensorBoard")[0]
+    named = set(re.findall(r"[a-z_]+", " ".join(re.findall(r"`([^`]+)`", section))))
+    shared = {"reason", "fold", "metric", "mixture"}  # said of several at once
+    assert keys(json.loads(to_json(everything))) - shared <= named
 
 
 def test_verdicts_and_rankings_of_a_mixture_say_so_in_json(everything: Report) -> None:

@@ -70,7 +70,7 @@ def _strategies(report: Report) -> Iterable[Block]:
         yield from (Paragraph(line, "alarm") for line in notes.left_out(report))
         return
     there = {summary.method for summary in report.summaries}
-    titles = list(rows.of_strategy(report, report.summaries[0]))
+    titles = list(rows.of_strategies(report, report.summaries[:1]))
     groups = [_method(report, method) for method in report.selected.methods if method in there]
     columns = words("snapshot / config") + numbers(titles) + words("chosen (epoch of each seed)")
     yield Table(columns, tuple(groups))
@@ -86,9 +86,9 @@ def _method(report: Report, method: str) -> Group:
     weight = report.base_weight
     best = best_of(own, weight)
     lines: list[Row] = []
-    for group in same_choices(own, lambda one: tuple(rows.of_strategy(report, one).items())):
+    for group in same_choices(own):
         first = group[0]
-        cells = rows.of_strategy(report, first).values()
+        cells = rows.of_strategies(report, group).values()
         oracle = first.strategy.oracle
         leads = comparable(first.reported(weight).mean) == best
         look = "reference" if oracle else "best" if leads else ""

@@ -1,6 +1,6 @@
 """Strategies that come to the same thing: shown once, with all of their names."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from fsl_sweep.orchestrator.selected import Strategy
 from fsl_sweep.orchestrator.statistics.ties import comparable
@@ -9,19 +9,16 @@ from fsl_sweep.orchestrator.summary import MethodComparison, Summary
 ORACLE = "*"
 
 
-def same_choices(
-    summaries: Sequence[Summary], shown: Callable[[Summary], object] | None = None
-) -> list[tuple[Summary, ...]]:
+def same_choices(summaries: Sequence[Summary]) -> list[tuple[Summary, ...]]:
     """Cells of a method in groups, in order, that chose alike for every seed at the same cost.
 
-    An oracle never shares a group with what is none; nor do cells that differ in what is
-    ``shown`` of them. Those that chose alike do differ where the selection is repeated.
+    Their numbers are equal but for those of the repeated selection. An oracle never shares a group
+    with what is none.
     """
     groups: dict[object, list[Summary]] = {}
     for one in summaries:
         chosen = tuple((choice.seed, choice.trial, choice.epoch) for choice in one.choices)
-        row = None if shown is None else shown(one)
-        key = (one.method, chosen, one.novel_evaluations, one.strategy.oracle, row)
+        key = (one.method, chosen, one.novel_evaluations, one.strategy.oracle)
         groups.setdefault(key, []).append(one)
     return [tuple(group) for group in groups.values()]
 

@@ -24,7 +24,7 @@ def strategies(report: Report) -> str:
     seeds = max(summary.novel.n for summary in report.summaries)
     select = (
         "select: the same of the interval that resamples tasks and seeds and selects again "
-        "each time. "
+        "each time, least to most where strategies that chose alike share a row. "
     )
     weight = report.base_weight
     metric = "" if weight is None else f"{wording.mixture(weight)}: {_mixture(weight)}. "

@@ -26,22 +26,26 @@ class StabilityRow:
     cells: dict[str, str]
 
 
-def of_strategy(report: Report, summary: Summary) -> dict[str, str]:
-    """The numbers of a row of the table of strategies, by the title of their column."""
-    of = (summary.method, summary.strategy)
-    again = {(one.method, one.strategy): one for one in report.resampled}.get(of)
-    if report.mixed is None:
-        mean, tasks, select = summary.novel, summary.novel_tasks, again and again.result
+def of_strategies(report: Report, group: Sequence[Summary]) -> dict[str, str]:
+    """The numbers of a row of the table of strategies, by the title of their column.
+
+    The strategies of the row chose alike, so that all is equal of them but what repeating the
+    selection gives.
+    """
+    summary, mixed = group[0], report.mixed
+    if mixed is None:
+        mean, tasks = summary.novel, summary.novel_tasks
     else:
-        found = {(one.method, one.strategy): one for one in report.mixed.cells}[of]
-        mean, tasks, select = found.seeds, found.tasks, again and again.mixed
+        cells = {(one.method, one.strategy): one for one in mixed.cells}
+        found = cells[summary.method, summary.strategy]
+        mean, tasks = found.seeds, found.tasks
     row = {
         wording.metric(report.base_weight): wording.percent(mean.mean),
         "seeds": wording.half_width(mean),
         "tasks": wording.half_width(tasks),
     }
     if report.resampled:
-        row["select"] = wording.half_width(select)
+        row["select"] = _selecting(report, group)
     if report.mixed is not None:
         row["NovelGen"] = wording.percent(summary.novel.mean)
     return row | {
@@ -50,6 +54,16 @@ def of_strategy(report: Report, summary: Summary) -> dict[str, str]:
         "regret": "-" if summary.regret is None else wording.percent(summary.regret.mean),
         "evals": str(summary.novel_evaluations),
     }
+
+
+def _selecting(report: Report, group: Sequence[Summary]) -> str:
+    """The half-width of the interval that repeats the selection; the least and most of several."""
+    own = {(one.method, one.strategy) for one in group}
+    cells = [one for one in report.resampled if (one.method, one.strategy) in own]
+    found = [one.result if report.mixed is None else one.mixed for one in cells]
+    shown = dict.fromkeys(map(wording.half_width, found))
+    widths = sorted((width for width in shown if width != "-"), key=float)
+    return "-".join(dict.fromkeys([widths[0], widths[-1]])) if widths else "-"
 
 
 def of_rank_correlations(report: Report) -> list[tuple[str, ...]]:

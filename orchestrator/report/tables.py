@@ -34,10 +34,10 @@ def strategies(report: Report, method: str, width: int) -> Table:
     own = [one for one in report.summaries if one.method == method]
     weight = report.base_weight
     best = best_of(own, weight)
-    groups = same_choices(own, lambda one: tuple(rows.of_strategy(report, one).items()))
+    groups = same_choices(own)
     longest = max(len(one.strategy.hyperparameter) for one in own) + len(ORACLE)
     lines = [names(group, max(longest, 16 if width >= WIDE else 10)) for group in groups]
-    columns = [rows.of_strategy(report, group[0]) for group in groups]
+    columns = [rows.of_strategies(report, group) for group in groups]
     shown = _that_fit(lines, columns, width)
     table = plain_table()
     table.add_column("snapshot", no_wrap=True)

@@ -1,5 +1,6 @@
 """Accuracies that are equal stay equal, from the counts of a task to the verdict on methods."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -12,8 +13,9 @@ from numpy.typing import ArrayLike
 from trials import trial
 
 from fsl_sweep.orchestrator.records import ScoreTable, TaskScores, TrialHistory
-from fsl_sweep.orchestrator.report import RunInfo, build
+from fsl_sweep.orchestrator.report import RunInfo, build, to_json, to_text
 from fsl_sweep.orchestrator.report.groups import best_of, same_choices
+from fsl_sweep.orchestrator.report.rows import of_strategies
 from fsl_sweep.orchestrator.selection import select
 from fsl_sweep.orchestrator.stability import stability_of
 from fsl_sweep.orchestrator.statistics.ties import comparable
@@ -113,7 +115,7 @@ def test_methods_that_do_equally_well_on_every_task() -> None:
         assert best_of(order, None) == comparable(order[0].novel.mean)
 
 
-def test_strategies_that_chose_alike_share_a_row_only_where_it_says_the_same() -> None:
+def test_a_row_of_strategies_that_chose_alike_shows_all_of_their_intervals() -> None:
     """Repeating the selection tells strategies apart that chose alike on the tasks as they are."""
     generator = np.random.default_rng(0)
     trials = []
@@ -125,11 +127,18 @@ def test_strategies_that_chose_alike_share_a_row_only_where_it_says_the_same() -
             trials.append(replace(one, configuration=name, trial=f"{name}{seed}"))
     info = RunInfo("run", "0", None, ("val", "base"), ("val", "base"))
     report = build(info, trials, bootstrap=200)
-    cells = {(c.method, c.strategy): c.result for c in report.resampled}
+    widths = {}
+    for one in json.loads(to_json(report))["summary"]:
+        found = one["novel_selection"]
+        names = one["snapshot_selector"], one["hyperparameter_selector"]
+        widths[names] = f"{50 * (found['high'] - found['low']):.2f}"
+    several = 0
     for group in same_choices(report.summaries):
-        shown = {(cells[s.method, s.strategy].low, cells[s.method, s.strategy].high) for s in group}
-        by_row = same_choices(group, lambda s: cells[s.method, s.strategy])
-        assert len(by_row) == len(shown)
-    assert len(same_choices(report.summaries)) < len(
-        same_choices(report.summaries, lambda s: cells[s.method, s.strategy])
-    )
+        own = sorted(
+            (widths[s.strategy.snapshot, s.strategy.hyperparameter] for s in group), key=float
+        )
+        shown = of_strategies(report, group)["select"]
+        assert shown == (own[0] if own[0] == own[-1] else f"{own[0]}-{own[-1]}")
+        assert shown in to_text(report)
+        several += own[0] != own[-1]
+    assert several

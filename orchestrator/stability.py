@@ -13,6 +13,7 @@ import numpy as np
 from fsl_sweep.orchestrator.resampled import ResampledCell
 from fsl_sweep.orchestrator.selected import Strategy
 from fsl_sweep.orchestrator.statistics.bootstrap import over_seeds
+from fsl_sweep.orchestrator.statistics.ties import comparable
 from fsl_sweep.orchestrator.summary import Summary
 
 
@@ -176,6 +177,7 @@ def _agreement(reference: np.ndarray, rankings: np.ndarray) -> Agreement | None:
     if len(reference) < 2 or len(rankings) == 0:
         return None
     pairs = np.array(list(combinations(range(len(reference)), 2))).T
+    reference, rankings = comparable(reference), comparable(rankings)
     expected = np.sign(reference[pairs[0]] - reference[pairs[1]])
     signs = np.sign(rankings[:, pairs[0]] - rankings[:, pairs[1]])  # [n, pairs]
     same = (signs == expected).all(axis=1)

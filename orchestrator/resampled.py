@@ -23,12 +23,8 @@ from fsl_sweep.orchestrator.selectors import (
 )
 from fsl_sweep.orchestrator.selectors.mixture import mixed
 from fsl_sweep.orchestrator.statistics.bootstrap import SelectionBootstrap, summarised
-from fsl_sweep.orchestrator.statistics.resampling import (
-    DECIMALS,
-    Resampling,
-    class_tuples,
-    seed_weights,
-)
+from fsl_sweep.orchestrator.statistics.class_draws import class_tuples
+from fsl_sweep.orchestrator.statistics.resampling import Resampling, seed_weights
 
 ClassLists = Mapping[tuple[Measure, TaskSet], ArrayLike]
 
@@ -43,7 +39,8 @@ class ResampledCell:
         result: NovelGen with the interval that includes the selection.
         values: NovelGen of the choice in each resample of tasks, float64 ``[seeds, 1 + R]``; the
             first is no resample. NaN where nothing could be chosen.
-        weights: share of each seed in each resample of seeds, float64 ``[R, seeds]``.
+        weights: share of each seed in each resample of seeds, float64 ``[R, seeds]``, for the
+            chance to be best; the interval takes seeds as they are.
         mixed, mixed_values: the same by the mixture that was asked for; None for NovelGen.
     """
 
@@ -73,11 +70,11 @@ def resample(
     classes: ClassLists | None = None,
     base_weight: float | None = None,
 ) -> tuple[ResampledCell, ...]:
-    """Resample tasks and seeds, and repeat the selection in each resample.
+    """Resample tasks, and repeat the selection in each resample.
 
     One draw of tasks serves all trials, methods and strategies, because they have the tasks in
-    common; seeds are drawn for each method apart, because its replicates share nothing with
-    another's. See ``statistics.selection_bootstrap``.
+    common. See ``statistics.selection_bootstrap``. Beside it, seeds are drawn, for each method
+    apart, because its replicates share nothing with another's.
 
     Trials are read one replicate at a time; that takes about 50 ms for 60 epochs and 1,000 tasks.
 
@@ -91,8 +88,8 @@ def resample(
         seed: of the resampling.
         confidence: in (0, 1).
         classes: class tuples ``[tasks, ways]`` of the common tasks by measure and task set, to
-            resample classes in place of tasks; all of base, val, novel in both sets that are to
-            be resampled so. Class folds have tasks of their own, which stay resampled as tasks.
+            resample classes as well; all of base, val, novel in both sets that are to be
+            resampled so. Class folds have tasks of their own, of which tasks alone are resampled.
         base_weight: measure the choices by the mixture in which BaseGen has that weight as well.
 
     Raises:
@@ -153,8 +150,7 @@ def _measured(
     if base_weight is None:
         return _Measured(codes, novel, None)
     base = _of_chosen(trials, lambda trial: trial.base_report, chosen, at)
-    # Rounded as resampled means are, so that ties stay ties.
-    return _Measured(codes, novel, np.round(mixed(base_weight, base, novel), DECIMALS))
+    return _Measured(codes, novel, mixed(base_weight, base, novel))
 
 
 def _of_chosen(
@@ -185,12 +181,12 @@ def _cell(
     by_mixture = [one.mixed for one in rows if one.mixed is not None]
     # As many as all seeds have: a selector that is run one by one has fewer.
     weights = seed_weights(draws.resamples, len(values), draws.seed, method)[: values.shape[1] - 1]
-    result = summarised(values, codes, weights, confidence, over)
+    result = summarised(values, codes, confidence, over)
     seeds = tuple(one.seed for one in selected.cell(method, strategy))
     if not by_mixture:
         return ResampledCell(method, strategy, seeds, result, values, weights)
     reported = np.stack(by_mixture)
-    other = summarised(reported, codes, weights, confidence, over)
+    other = summarised(reported, codes, confidence, over)
     return ResampledCell(method, strategy, seeds, result, values, weights, other, reported)
 
 

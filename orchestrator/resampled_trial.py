@@ -1,7 +1,10 @@
 """One replicate on resampled tasks: what each selector chooses in each resample.
 
 Selectors whose score is elementwise choose in all resamples at once. Any other, a third party's
-above all, is run on a history of each resample like on any history.
+above all, is run on a history of each resample like on any history: each task repeated as often as
+it was drawn. Where classes are drawn as well, all tasks of a snapshot are then moved by what the
+draw adds to its mean, so that they have that mean, and their noise stays what it was. That may take
+single accuracies out of [0, 1].
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +25,10 @@ from fsl_sweep.orchestrator.selectors.best import BestConfiguration, BestSnapsho
 from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import BudgetedOracle
 from fsl_sweep.orchestrator.selectors.hyperparameter.cv import CrossValidated
 from fsl_sweep.orchestrator.selectors.snapshot.cv_epoch import CrossValidatedEpoch
-from fsl_sweep.orchestrator.statistics.resampling import ClassTuples, Resampling, weighted_means
+from fsl_sweep.orchestrator.statistics.class_draws import ClassTuples
+from fsl_sweep.orchestrator.statistics.resampling import Resampling
+from fsl_sweep.orchestrator.statistics.ties import comparable
+from fsl_sweep.orchestrator.statistics.weighted import weighted_means
 
 Classes = Mapping[tuple[Measure, TaskSet], ClassTuples]
 
@@ -38,7 +44,7 @@ class ResampledTrial:
     Args:
         trial: a whole trial.
         draws: the resamples that all trials share.
-        classes: class tuples by measure and task set, to resample classes; else empty.
+        classes: class tuples by measure and task set, to resample classes as well; else empty.
         folds: the trials of its class folds.
     """
 
@@ -52,6 +58,7 @@ class ResampledTrial:
         self.trial, self.folds, self._draws = trial, tuple(folds), draws
         self._classes = {} if trial.fold is not None else classes
         self._weights: dict[Measure, np.ndarray] = {}
+        self._shifts: dict[Measure, np.ndarray] = {}
         self._tables: dict[Measure, np.ndarray] = {}
         self._histories: dict[int, History] = {}
 
@@ -76,7 +83,10 @@ class ResampledTrial:
         return self._means("base", "report")
 
     def history(self, resample: int) -> History:
-        """The history of one resample, with the class folds' histories of the same one."""
+        """The history of one resample, with the class folds' histories of the same one.
+
+        The first is the trial's own, and what selectors choose from it is what they chose.
+        """
         if resample not in self._histories:
             whole = [fold._resampled(resample) for fold in self.folds]
             self._histories[resample] = History.from_trial(self._resampled(resample), whole)
@@ -85,11 +95,15 @@ class ResampledTrial:
     def _means(self, measure: Measure, task_set: TaskSet) -> np.ndarray:
         table = self.trial.scores[measure, task_set].load()
         fold = () if self.trial.fold is None else (f"fold {self.trial.fold}",)
+        weights = self._draws.weights((measure, task_set, *fold), table.shape[1])
         classes = self._classes.get((measure, task_set))
-        weights = self._draws.weights((measure, task_set, *fold), table.shape[1], classes)
+        shifts = None if classes is None else self._draws.shifts(table, classes)
         if task_set == "selection":
             self._weights[measure] = weights
-        return weighted_means(table, weights)
+            if shifts is not None:
+                self._shifts[measure] = shifts
+        means = weighted_means(table, weights)
+        return means if shifts is None else means + shifts
 
     def _aligned(self, fold: "ResampledTrial") -> np.ndarray:
         """``val`` of a fold at this trial's epochs ``[R, E]``; NaN where it has no record."""
@@ -99,8 +113,13 @@ class ResampledTrial:
         return np.where(there, fold.scores["val"][:, at], np.nan)
 
     def _resampled(self, resample: int) -> TrialHistory:
+        if resample == 0:
+            return self.trial
         tables = {
-            (m, "selection"): ScoreTable(self.scores[m][resample], self._loader(m, resample))
+            # Means that tie as means do, for selectors that compare them as they are.
+            (m, "selection"): ScoreTable(
+                comparable(self.scores[m][resample]), self._loader(m, resample)
+            )
             for m in MEASURES
         }
         return replace(self.trial, scores=tables)
@@ -110,7 +129,9 @@ class ResampledTrial:
             if measure not in self._tables:
                 self._tables[measure] = self.trial.scores[measure, "selection"].load()
             times = self._weights[measure][resample].astype(np.int64)
-            return np.repeat(self._tables[measure], times, axis=1)
+            drawn = np.repeat(self._tables[measure], times, axis=1)
+            shifts = self._shifts.get(measure)
+            return drawn if shifts is None else drawn + shifts[resample][:, None]
 
         return load
 
@@ -170,7 +191,8 @@ class ResampledReplicate:
             return _best(self._held_out(first, picks) if own else self._at(picks)["cv"])
         if isinstance(second, BudgetedOracle) and second.allocation == "top":
             scores = self._at(picks)
-            return _best(_afforded(scores["val"], scores["novel"], second.novel_budget or 0))
+            val, novel = comparable(scores["val"]), comparable(scores["novel"])
+            return _best(_afforded(val, novel, second.novel_budget or 0))
         return np.array([self._asked(first, second, at, r) for r, at in enumerate(picks.T)])
 
     def _at(self, picks: np.ndarray) -> dict[str, np.ndarray]:
@@ -249,5 +271,5 @@ def _applied(selector: SnapshotSelector, trial: ResampledTrial, resample: int) -
 
 def _best(scores: np.ndarray) -> np.ndarray:
     """Position of the highest score in each row; the first among equals, NONE if all are NaN."""
-    ranked = np.where(np.isnan(scores), -np.inf, scores)
+    ranked = np.where(np.isnan(scores), -np.inf, comparable(scores))
     return np.where(np.isnan(scores).all(axis=-1), NONE, ranked.argmax(axis=-1))

@@ -132,7 +132,7 @@ class Run:
     ) -> "Report":
         """The selector comparison. Arguments and exceptions as ``info`` and ``report.build``.
 
-        With ``classes``, resampling draws classes in place of tasks.
+        With ``classes``, resampling draws classes as well as tasks.
 
         Raises:
             ConfigError: so many resamples cannot be made.

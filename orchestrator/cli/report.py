@@ -46,7 +46,7 @@ def report(
         typer.Option(min=0, help="Resamples that repeat the selection; 0 for none. [small runs]"),
     ] = None,
     classes: Annotated[
-        bool, typer.Option("--classes", help="Resample classes in place of tasks.")
+        bool, typer.Option("--classes", help="Resample classes as well as tasks.")
     ] = False,
 ) -> int:
     """Compare methods and selection strategies.

@@ -185,7 +185,7 @@ def build(
         bootstrap: resamples for intervals that include the selection, which read every task of
             every trial; 0 for none. By default 1,000 where the trials have up to 3,000 snapshots
             together, which takes a few seconds, and none beyond.
-        classes: class tuples of the common tasks, to resample classes in place of tasks.
+        classes: class tuples of the common tasks, to resample classes as well as tasks.
 
     Raises:
         UnknownName, PluginError, ConfigError: a selector cannot be had.

@@ -23,8 +23,8 @@ def strategies(report: Report) -> str:
     """What the columns of the table of strategies mean."""
     seeds = max(summary.novel.n for summary in report.summaries)
     select = (
-        "select: the same of the interval that resamples tasks and seeds and selects again "
-        "each time, least to most where strategies that chose alike share a row. "
+        "select: the same of the interval over tasks and seeds that resamples tasks and selects "
+        "again each time, least to most where strategies that chose alike share a row. "
     )
     weight = report.base_weight
     metric = "" if weight is None else f"{wording.mixture(weight)}: {_mixture(weight)}. "

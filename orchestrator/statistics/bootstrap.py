@@ -1,31 +1,28 @@
-"""Intervals that include the selection: resample seeds and tasks, and select again each time.
+"""Intervals that include the selection: resample tasks, select again each time, and add seeds.
 
 A plain interval treats the selected snapshot as if it had been given. But the selection looked at
 finitely many tasks, and training had finitely many seeds: on other ones it would have chosen other
 snapshots. Here each resample draws tasks anew, repeats the selection on them, and measures what it
-chose on resampled report tasks.
+chose on resampled report tasks. Seeds are too few to be resampled; they come in by Student's t.
 
-Source of the method: Efron and Tibshirani, "An Introduction to the Bootstrap", sections 13.3
-(percentile intervals) and 8 (whole procedures are repeated in each resample).
+Sources: Efron and Tibshirani, "An Introduction to the Bootstrap", sections 13.3 (percentile
+intervals) and 8 (whole procedures are repeated in each resample). Graybill and Wang, "Confidence
+Intervals on Nonnegative Linear Combinations of Variances" (1980), for parts that add up in
+quadrature, each with its own quantile.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import nan
+from math import nan, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
-from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS
-from fsl_sweep.orchestrator.statistics.resampling import (
-    DECIMALS,
-    ClassTuples,
-    Resampling,
-    class_tuples,
-    seed_weights,
-    weighted_means,
-)
+from fsl_sweep.orchestrator.statistics.class_draws import ClassTuples, class_tuples
+from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS, quantile, standard_error
+from fsl_sweep.orchestrator.statistics.resampling import Resampling
+from fsl_sweep.orchestrator.statistics.ties import comparable
+from fsl_sweep.orchestrator.statistics.weighted import weighted_means
 
 Choose = Callable[[int, Mapping[str, np.ndarray]], np.ndarray]
 
@@ -36,14 +33,15 @@ class SelectionBootstrap:
 
     Attributes:
         mean: NovelGen of the choice on the tasks and seeds as they are, in [0, 1].
-        low, high: percentile interval of the resampled NovelGen, widened for few seeds; NaN where
-            nothing was resampled.
+        low, high: the interval, about the mean and never narrower than the plain one over seeds;
+            NaN where nothing was resampled. With one seed it is the percentile interval of the
+            resampled NovelGen, stretched to hold the mean.
         n: number of seeds.
-        standard_error: standard deviation of the resampled NovelGen.
+        standard_error: of the mean, over tasks with the selection repeated and over seeds.
         resamples: how many resamples could be selected from.
         changed: in how many selections of a resample, as a share, another snapshot was chosen.
         confidence: coverage that the interval aims at, in (0, 1).
-        over: what was resampled, ``tasks`` or ``classes``; seeds always are.
+        over: what was resampled: ``tasks``, or ``classes`` for tasks and classes.
         caution: why not to trust it, or None.
     """
 
@@ -74,13 +72,14 @@ def selection_bootstrap(
 
     A resample draws tasks with replacement: one draw for each measure's selection tasks and one
     for the report tasks, the same for all snapshots and seeds, because they have the tasks in
-    common. With class tuples, it draws classes in place of tasks. Then it draws seeds; see
-    ``seed_weights``.
+    common. With class tuples, it draws classes as well. Seeds stay as they are: how far their
+    mean lies from that of endless seeds is bounded by Student's t.
 
     Args:
         choose: the strategy. Given the number of a seed and the mean accuracies of its snapshots
-            by measure ``[resamples, N]``, the row of the snapshot that it takes in each resample,
-            ``[resamples]``.
+            by measure ``[resamples + 1, N]``, as numbers that may be compared (see ``ties``), the
+            position of the snapshot that it takes in each resample, ``[resamples + 1]``. The first
+            row is no resample.
         selection: for each seed, by measure, accuracies on selection tasks ``[N, tasks]``. All
             seeds have their tasks in common; N may differ.
         report: for each seed, novel accuracies on report tasks ``[N, tasks]``.
@@ -101,22 +100,17 @@ def selection_bootstrap(
     codes = np.empty((len(report), resamples + 1), dtype=np.int64)
     for number, (tables, measured) in enumerate(zip(selection, report, strict=True)):
         means = {
-            m: weighted_means(t, draws.weights((m, "selection"), np.shape(t)[1], groups.get(m)))
+            m: comparable(_resampled(t, draws, (m, "selection"), groups.get(m)))
             for m, t in tables.items()
         }
-        reported = weighted_means(
-            measured, draws.weights(("novel", "report"), np.shape(measured)[1], groups.get(""))
-        )
+        reported = _resampled(measured, draws, ("novel", "report"), groups.get(""))
         codes[number] = choose(number, means)
         values[number] = np.take_along_axis(reported, codes[number][:, None], axis=1)[:, 0]
-    over = "tasks" if classes is None else "classes"
-    return summarised(
-        values, codes, seed_weights(resamples, len(report), seed, ""), confidence, over
-    )
+    return summarised(values, codes, confidence, "tasks" if classes is None else "classes")
 
 
 def summarised(
-    values: np.ndarray, codes: np.ndarray, seeds: np.ndarray, confidence: float, over: str
+    values: np.ndarray, codes: np.ndarray, confidence: float, over: str
 ) -> SelectionBootstrap:
     """The result of resampling.
 
@@ -124,7 +118,6 @@ def summarised(
         values: NovelGen of the choices ``[seeds, 1 + resamples]``, the first as it is; NaN where
             nothing could be chosen.
         codes: numbers that tell the choices apart, of the same shape.
-        seeds: as from ``seed_weights``.
         confidence: in (0, 1).
         over: what was resampled.
 
@@ -133,15 +126,16 @@ def summarised(
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, not {confidence}.")
-    found = over_seeds(values, seeds)
+    found = values[:, 1:].mean(axis=0)
     found = found[np.isfinite(found)]
-    low, high = _interval(found, values[:, 0], confidence) if len(found) > 1 else (nan, nan)
+    known = len(found) > 1
+    low, high = _interval(found, values[:, 0], confidence) if known else (nan, nan)
     return SelectionBootstrap(
         mean=float(values[:, 0].mean()),
         low=low,
         high=high,
         n=len(values),
-        standard_error=float(np.std(found, ddof=1)) if len(found) > 1 else nan,
+        standard_error=_error(found, values[:, 0]) if known else nan,
         resamples=len(found),
         changed=float(np.mean(codes[:, 1:] != codes[:, :1])),
         confidence=confidence,
@@ -151,25 +145,45 @@ def summarised(
 
 
 def _interval(found: np.ndarray, seeds: np.ndarray, confidence: float) -> tuple[float, float]:
-    """Percentiles, widened about the median as Student's t is wider than the normal.
+    """Half-widths of tasks and of seeds in quadrature, each with its own quantile.
 
-    Percentiles of a mean over 3 seeds are far too narrow, because their spread is itself known
-    from 3 seeds. Degrees of freedom are Welch's for the sum of two variances: the seeds' with one
-    less than there are seeds, and the rest, from many tasks, with very many.
+    Two standard errors that are known unequally well have no common quantile: that of the seeds is
+    known from a few values, that of tasks from very many. With Welch's degrees of freedom for
+    their sum, the interval of two seeds is much too narrow where seeds differ.
+
+    Args:
+        found: mean over seeds in each resample of tasks ``[R]``.
+        seeds: NovelGen of each seed as it is ``[S]``.
+        confidence: in (0, 1).
     """
-    tails = [(1 - confidence) / 2, 0.5, (1 + confidence) / 2]
-    low, middle, high = np.quantile(found, tails).tolist()
-    wider = 1.0
-    between = float(np.var(seeds, ddof=1)) / len(seeds) if len(seeds) > 1 else 0.0
-    if between > 0:
-        freedom = (len(seeds) - 1) * max(1.0, float(np.var(found, ddof=1)) / between) ** 2
-        wider = float(special.stdtrit(freedom, tails[2]) / special.ndtri(tails[2]))
-    return middle - wider * (middle - low), middle + wider * (high - middle)
+    mean = float(seeds.mean())
+    low, high = np.quantile(found, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
+    again = quantile(len(seeds), confidence) * standard_error(seeds) if len(seeds) > 1 else 0.0
+    below, above = max(0.0, mean - low), max(0.0, high - mean)
+    return mean - sqrt(below**2 + again**2), mean + sqrt(above**2 + again**2)
+
+
+def _error(found: np.ndarray, seeds: np.ndarray) -> float:
+    again = standard_error(seeds) if len(seeds) > 1 else 0.0
+    return sqrt(float(np.var(found, ddof=1)) + again**2)
 
 
 def over_seeds(values: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-    """NovelGen of each resample of tasks and seeds, ``[resamples]``; see ``summarised``."""
-    return np.round((seeds * values[:, 1:].T).sum(axis=1), DECIMALS)
+    """NovelGen of each resample of tasks and seeds ``[resamples]``, to compare methods by.
+
+    Args:
+        values: as in ``summarised``.
+        seeds: share of each seed ``[resamples, seeds]``, as from ``seed_weights``.
+    """
+    return comparable((seeds * values[:, 1:].T).sum(axis=1))
+
+
+def _resampled(
+    table: ArrayLike, draws: Resampling, name: tuple[str, str], classes: ClassTuples | None
+) -> np.ndarray:
+    """Means of the rows of ``table [N, tasks]`` in each resample, ``[resamples + 1, N]``."""
+    means = weighted_means(table, draws.weights(name, np.shape(table)[1]))
+    return means if classes is None else means + draws.shifts(table, classes)
 
 
 def _class_groups(
@@ -183,7 +197,7 @@ def _class_groups(
     found = {m: class_tuples(m, t) for m, t in classes.items() if m != "novel"}
     if novel:
         found["novel"] = class_tuples("novel", novel[0], report)
-    # The tasks of both sets decide together which draws of classes can be used.
+    # The classes of the group are those of both sets.
     return found | {"": class_tuples("novel", report, *novel)}
 
 

@@ -140,9 +140,20 @@ def third_parties(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(catalogue, "_own", {**catalogue._own, **ours})
 
 
+def class_lists() -> dict:
+    generator = np.random.default_rng(0)
+    return {
+        (m, s): np.stack([generator.permutation(8)[:3] for _ in range(TASKS)])
+        for m in MEASURES
+        for s in TASK_SETS
+    }
+
+
 @pytest.mark.usefixtures("third_parties")
-def test_third_parties_selectors_run_on_each_resample() -> None:
-    found = cells(sweep(), ["val", "by-tasks"], ["base", "cautious"], one_by_one=25)
+@pytest.mark.parametrize("classes", [None, class_lists()])
+def test_third_parties_selectors_run_on_each_resample(classes: dict | None) -> None:
+    selectors = ["val", "by-tasks"], ["base", "cautious"]
+    found = cells(sweep(), *selectors, one_by_one=25, classes=classes)
     reference = found["PN: val / base"]
     assert reference.values.shape == (2, 61)
     assert reference.weights.shape == (60, 2)
@@ -234,14 +245,22 @@ def test_all_nan_in_a_resample_is_no_choice() -> None:
 
 
 def test_classes_are_resampled_where_they_are_known() -> None:
-    generator = np.random.default_rng(0)
-    tuples = {
-        (m, s): np.stack([generator.permutation(8)[:3] for _ in range(TASKS)])
-        for m in MEASURES
-        for s in TASK_SETS
-    }
-    (cell,) = cells(sweep(), ["val"], ["val"], classes=tuples).values()
+    (cell,) = cells(sweep(), ["val"], ["val"], classes=class_lists()).values()
     (plain,) = cells(sweep(), ["val"], ["val"]).values()
     assert (cell.result.over, plain.result.over) == ("classes", "tasks")
     assert cell.result.mean == plain.result.mean
     assert cell.result.standard_error > plain.result.standard_error
+
+
+def test_snapshots_that_differ_by_rounding_alone_are_equal_and_the_first_is_chosen() -> None:
+    """Their means lie on half a decimal step, k / 2048, so that decimal rounding parts them."""
+    mean = 1025 / 2048
+    near = mean + np.arange(EPOCHS)[:, None] * 1e-12 + np.tile([-1, 1], TASKS // 2) / 2048
+    assert np.round(near[0].mean(), 10) < np.round(near[1].mean(), 10)
+    tied = []
+    for one in sweep():
+        tables = {**one.scores, ("val", "selection"): ScoreTable.from_accuracies(near)}
+        tied.append(replace(one, scores=tables))
+    (cell,) = cells(tied, ["val"], ["val"]).values()
+    first = [t.scores["novel", "report"].load()[0].mean() for t in tied if t.configuration == "1"]
+    assert cell.values[:, 0] == pytest.approx(first, abs=1e-12)

@@ -158,9 +158,9 @@ def test_classes_are_resampled_from_the_recorded_tuples(folder: Path) -> None:
     report = run.report(["val"], ["val"], bootstrap=20, classes=True)
     assert {cell.result.over for cell in report.resampled} == {"classes"}
     assert run.class_tuples()["novel", "report"].shape == (20, 5)
-    lonely = {"classes": [list(range(40 * i, 40 * i + 40)) for i in range(20)]}
+    all_of_them = {"classes": [generator.permutation(5).tolist() for _ in range(20)]}
     for task_set in TASK_SETS:
-        ledger.write_note(f"tasks/novel-{task_set}.json", lonely)
+        ledger.write_note(f"tasks/novel-{task_set}.json", all_of_them)
     with pytest.raises(RunFolderError, match="cannot be resampled"):
         run.report(["val"], ["val"], bootstrap=20, classes=True)
     ledger.write_note("tasks/novel-report.json", {"classes": [[1, 2], [1, 2, 3]]})

@@ -3,6 +3,7 @@
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.rows import several_methods
+from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS
 
 NO_METHOD = "No strategy can use the trials that are there, so there is nothing to compare."
 
@@ -77,7 +78,11 @@ def stability(report: Report) -> str:
     )
     if not report.resampled:
         return f"{worst}{counts} No tasks were resampled; `--bootstrap 1000` does that."
-    chance = "best: chance to be the best method over resampled tasks and seeds. "
+    chance = "best: chance to be the best method over resampled tasks and seeds"
+    seeds = max(summary.novel.n for summary in report.summaries)
+    chance += (
+        "; with so few seeds, surer of itself than it should be. " if seeds < FEW_SEEDS else ". "
+    )
     return worst + chance + counts
 
 

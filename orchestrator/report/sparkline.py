@@ -52,7 +52,10 @@ def letters(names: Sequence[str]) -> dict[str, str]:
 def marks(
     picks: Mapping[str, int], epochs: np.ndarray, width: int, signs: Mapping[str, str]
 ) -> list[str]:
-    """Lines that put each selector's sign under its pick; picks of one column are stacked.
+    """Lines that put each selector's sign under its pick.
+
+    Picks of one column are stacked; those of the last one, where most tend to be, stand side by
+    side from there on, beyond the curve.
 
     Args:
         picks: epoch by selector.
@@ -63,11 +66,18 @@ def marks(
     columns = columns_of(len(epochs), width)
     size = min(len(epochs), width)
     lines: list[list[str]] = []
+    at_end = ""
     for name, epoch in picks.items():
         column = int(columns[int(np.searchsorted(epochs, epoch))])
+        if column == size - 1:
+            at_end += signs[name]
+            continue
         free = next((line for line in lines if line[column] == " "), None)
         if free is None:
             free = [" "] * size
             lines.append(free)
         free[column] = signs[name]
-    return ["".join(line) for line in lines]
+    if at_end:
+        lines = lines or [[" "] * size]
+        lines[0][-1] = at_end
+    return ["".join(line).rstrip() for line in lines]

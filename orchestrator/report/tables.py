@@ -19,7 +19,7 @@ from fsl_sweep.orchestrator.statistics import Comparison
 from fsl_sweep.orchestrator.statistics.ties import comparable
 from fsl_sweep.orchestrator.summary import MethodComparison, Summary
 
-WIDE = 110
+WIDE = 128
 """From this many columns on, the table of strategies has room for what was chosen."""
 
 GIVE_WAY = ("ValGen", "BaseGen", "select", "tasks", "evals", "regret")

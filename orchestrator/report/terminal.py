@@ -109,7 +109,11 @@ def _curves(report: Report, width: int, ascii_only: bool) -> Iterable[Renderable
     for curve in report.curves:
         yield _curve(curve, signs, max(10, min(width - LABEL - 22, 100)), levels)
     key = ", ".join(f"{sign} {name}" for name, sign in signs.items())
-    yield Text(f"\nOn the selection tasks; each line from its lowest to its highest. {key}.", "dim")
+    yield Text(
+        "\nOn the selection tasks; each line from its lowest to its highest. "
+        f"Beneath, what was picked, the last epoch's side by side: {key}.",
+        "dim",
+    )
     if report.curves_total > len(report.curves):
         yield Text(
             f"{len(report.curves)} of {report.curves_total} trials are shown; "

@@ -206,7 +206,9 @@ def test_sparkline_and_marks() -> None:
     signs = sparkline.letters(["last", "val", "left", "lv", "last2"])
     assert signs == {"last": "l", "val": "v", "left": "e", "lv": "1", "last2": "a"}
     picks = {"last": 15, "val": 5, "left": 15}
-    assert sparkline.marks(picks, epochs, 10, signs) == ["v l", "  e"]
+    assert sparkline.marks(picks, epochs, 10, signs) == ["v le"]
+    picks = {"last": 10, "val": 5, "left": 10, "lv": 5, "last2": 5}
+    assert sparkline.marks(picks, epochs, 10, signs) == ["vl", "1e", "a"]
     assert sparkline.marks({"val": 10}, epochs, 1, signs) == ["v"]
 
 

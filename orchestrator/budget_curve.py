@@ -14,7 +14,7 @@ from fsl_sweep.orchestrator.records import TrialHistory
 from fsl_sweep.orchestrator.replicates import replicates_of
 from fsl_sweep.orchestrator.selected import Selected
 from fsl_sweep.orchestrator.selectors import snapshot_selector
-from fsl_sweep.orchestrator.selectors.base import apply_counted, is_cross_validated, is_oracle
+from fsl_sweep.orchestrator.selectors.base import apply_counted, is_oracle
 from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import (
     ALLOCATIONS,
     BudgetedOracle,
@@ -57,15 +57,12 @@ def regret_by_budget(
     Args:
         histories: as given to ``select``.
         selected: what was selected from them: it knows what the best choice attains.
-        snapshot: names of snapshot selectors; oracles and those that need class folds are passed
-            over.
+        snapshot: names of snapshot selectors; oracles are passed over.
         allocations: names of allocations.
         points: at most so many budgets, all up to half of them and evenly spread beyond.
     """
-    built = {name: snapshot_selector(name) for name in snapshot}
-    first = [
-        name for name, one in built.items() if not is_oracle(one) and not is_cross_validated(one)
-    ]
+    first = [name for name in snapshot if not is_oracle(snapshot_selector(name))]
+    folds = [trial for trial in histories if trial.fold is not None]
     found: list[BudgetPoint] = []
     for method in selected.methods:
         references = {
@@ -78,7 +75,7 @@ def regret_by_budget(
             continue
         once = {seed: [_read_once(trial) for trial in own] for seed, own in trials.items()}
         for name in first:
-            left = [_Left.of(own, name, references[seed]) for seed, own in once.items()]
+            left = [_Left.of(own, folds, name, references[seed]) for seed, own in once.items()]
             for allocation in allocations:
                 found += _curve(method, name, allocation, left, points)
     return tuple(found)
@@ -93,9 +90,16 @@ class _Left:
     reference: float
 
     @classmethod
-    def of(cls, trials: Sequence[TrialHistory], selector: str, reference: float) -> "_Left":
+    def of(
+        cls,
+        trials: Sequence[TrialHistory],
+        folds: Sequence[TrialHistory],
+        selector: str,
+        reference: float,
+    ) -> "_Left":
         try:
-            return cls(trials, Chosen(trials).candidates(trials, selector), reference)
+            chosen = Chosen([*trials, *folds])
+            return cls(trials, chosen.candidates(trials, selector), reference)
         except SelectionError:
             return cls(trials, (), reference)
 

@@ -239,6 +239,9 @@ class TrialLedger:
                 return None, None, None, [str(self.folder.path / NAME)]
             return end, records.summary, records, []
         rows, damaged = self._epoch_rows()
+        if plain is None and not rows and self.folder.stamp(NAME) is not None:
+            # Its records were compacted, and `epochs` emptied, after the end was recorded.
+            damaged.append(str(self.folder.path / "end.json"))
         table = pa.concat_tables(rows) if rows else None
         return end, table, table and TasksInMemory(table), damaged
 

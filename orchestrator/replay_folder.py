@@ -68,8 +68,14 @@ class FolderSource(Source):
         for measure in MEASURES:
             for task_set in TASK_SETS:
                 name = f"tasks/{measure}-{task_set}.json"
+                data = self._ledger.folder.read(name)
+                if data is None:
+                    raise RunFolderError(
+                        f"{self._ledger.path / name} is missing, so that the classes of tasks are "
+                        "not known; leave out --classes to resample tasks."
+                    )
                 try:
-                    plain = json.loads(self._ledger.folder.read(name) or b"{}")
+                    plain = json.loads(data)
                     found[measure, task_set] = np.array(plain["classes"], dtype=np.int64)
                 except (ValueError, KeyError, TypeError):
                     raise RunFolderError(

@@ -48,10 +48,18 @@ def _incompleteness(
     cells = {(summary.method, summary.strategy) for summary in summaries}
     for method in selected.methods:
         lost = [s for s in selected.strategies if (method, s) not in cells]
-        if len(lost) == len(selected.strategies):
-            yield f"{method} is left out of the table: some of its planned trials are not usable."
+        if lost and len(lost) == len(selected.strategies):
+            yield f"{method} is left out of the table: {why_left_out(selected, method)}."
         elif lost:
             yield f"{method} is left out under {', '.join(map(str, lost))}."
+
+
+def why_left_out(selected: Selected, method: str) -> str:
+    """Why no strategy has a row for a method."""
+    own = [one for one in selected.left_out if one.method == method]
+    if any(one.trial is not None and one.fold is None for one in own):
+        return "some of its planned trials are not usable"
+    return "no strategy could choose among its trials"
 
 
 def _ranking(rankings: Sequence[Ranking], by: str) -> Iterable[str]:

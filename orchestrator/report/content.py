@@ -154,9 +154,10 @@ class Report:
         return self.selected.left_out
 
     @property
-    def ranking_survives(self) -> bool:
-        """Whether every strategy ranks the methods alike."""
-        return len({ranking.methods for ranking in self.rankings}) <= 1
+    def ranking_survives(self) -> bool | None:
+        """Whether every strategy ranks the methods alike; None where none ranks two."""
+        orders = {ranking.methods for ranking in self.rankings if len(ranking.methods) > 1}
+        return len(orders) == 1 if orders else None
 
     @property
     def base_weight(self) -> float | None:

@@ -140,7 +140,7 @@ def _comparisons(report: Report) -> Iterable[Block]:
     columns += numbers(["difference", "low", "high", "p (Holm)"])
     yield Table(columns, tuple(groups))
     yield Paragraph(notes.comparisons(report), "note")
-    if report.ranking_survives:
+    if report.ranking_survives is not False:
         text, decided = notes.same_ranking(report)
         yield Paragraph(text, "good" if decided else "")
         return

@@ -2,6 +2,7 @@
 
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.groups import ORACLE
 from fsl_sweep.orchestrator.report.rows import several_methods
 from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS
 
@@ -14,17 +15,18 @@ BUDGETS = (
 )
 
 FRONTS = (
-    "Configurations that no other beats in one of the two without losing in the other, as "
-    "seen on the selection tasks; percent on the report tasks, mean over the seeds that have "
-    "them on their front."
+    "Configurations that for a seed no other beats in one of the two without losing in the other, "
+    "as seen on the selection tasks; percent on the report tasks, mean over all seeds. seeds: how "
+    "many of them have it on their front."
 )
 
 
 def strategies(report: Report) -> str:
     """What the columns of the table of strategies mean."""
     seeds = max(summary.novel.n for summary in report.summaries)
+    over = "tasks and classes" if _over_classes(report) else "tasks"
     select = (
-        "select: the same of the interval over tasks and seeds that resamples tasks and selects "
+        f"select: the same of the interval over seeds and {over} that resamples {over} and selects "
         "again each time, least to most where strategies that chose alike share a row. "
     )
     weight = report.base_weight
@@ -36,8 +38,14 @@ def strategies(report: Report) -> str:
         + (select if report.resampled else "")
         + "regret: NovelGen of oracle / oracle minus "
         "this. evals: snapshots whose novel scores the strategy looked at. "
-        "* oracle: reads novel scores. Each seed's configuration and epoch are chosen apart."
+        "* oracle: reads novel scores. Each seed's configuration and epoch are chosen apart. "
+        "Bold: the highest of those that are no oracles, as seen afterwards; to choose a strategy "
+        "by it would be an oracle too."
     )
+
+
+def _over_classes(report: Report) -> bool:
+    return any(one.result.over == "classes" for one in report.resampled)
 
 
 def comparisons(report: Report) -> str:
@@ -113,7 +121,11 @@ def other_rankings(report: Report) -> list[str]:
     """The orders of methods that there are, and the strategies of each."""
     return [
         f"{' > '.join(methods)}: "
-        + ", ".join(str(r.strategy) for r in report.rankings if r.methods == methods)
+        + ", ".join(
+            f"{r.strategy}{ORACLE if r.strategy.oracle else ''}"
+            for r in report.rankings
+            if r.methods == methods
+        )
         for methods in dict.fromkeys(ranking.methods for ranking in report.rankings)
     ]
 

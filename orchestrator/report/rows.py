@@ -137,16 +137,15 @@ def fronts_alike(found: Sequence[Front]) -> dict[str, list[Front]]:
 
 
 def of_front(own: Sequence[Front]) -> list[tuple[str, str, str, str]]:
-    """Configuration, BaseGen, NovelGen and seeds of what is kept, by rising NovelGen."""
-    kept = [point for front in own for point in front.kept]
+    """Configuration, BaseGen, NovelGen and seeds of what any seed keeps, by rising NovelGen."""
     rows: list[tuple[float, tuple[str, str, str, str]]] = []
-    for configuration in dict.fromkeys(point.configuration for point in kept):
-        points = [point for point in kept if point.configuration == configuration]
+    for configuration in dict.fromkeys(p.configuration for front in own for p in front.kept):
+        points = [p for front in own for p in front.points if p.configuration == configuration]
         base, novel = (
             sum(point.report[m] for point in points) / len(points) for m in ("base", "novel")
         )
         name = wording.values(points[0].hyperparameters) or "the only one"
-        seeds = f"{len(points)}/{len(own)}"
+        seeds = f"{sum(point.kept for point in points)}/{len(own)}"
         rows.append((novel, (name, wording.percent(base), wording.percent(novel), seeds)))
     return [row for _, row in sorted(rows, key=lambda row: row[0])]
 

@@ -22,14 +22,14 @@ from fsl_sweep.orchestrator.summary import MethodComparison, Summary
 WIDE = 128
 """From this many columns on, the table of strategies has room for what was chosen."""
 
-GIVE_WAY = ("ValGen", "BaseGen", "select", "tasks", "evals", "regret")
+GIVE_WAY = ("ValGen", "BaseGen", "tasks", "evals", "select", "regret")
 COLOURS = {"better": "green", "worse": "red", "equivalent": "cyan", "undecided": "dim"}
 
 
-def strategies(report: Report, method: str, width: int) -> Table:
-    """One method under every strategy; oracle rows are dim and starred.
+def strategies(report: Report, method: str, width: int) -> tuple[Table, list[str]]:
+    """One method under every strategy, and the columns that there is no room for.
 
-    Strategies that chose alike share a row.
+    Oracle rows are dim and starred. Strategies that chose alike share a row.
     """
     own = [one for one in report.summaries if one.method == method]
     weight = report.base_weight
@@ -52,7 +52,7 @@ def strategies(report: Report, method: str, width: int) -> Table:
         style = "dim" if group[0].strategy.oracle else ""
         bold = comparable(group[0].reported(weight).mean) == best and not style
         table.add_row(*row, style="bold" if bold else style)
-    return table
+    return table, [name for name in columns[0] if name not in shown]
 
 
 def _that_fit(

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.report import notes, sparkline, tables, uncertainty, wording
+from fsl_sweep.orchestrator.report.cautions import why_left_out
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.curves import Curve
 
@@ -85,17 +86,26 @@ def _banner(report: Report) -> Iterable[RenderableType]:
 def _strategies(report: Report, width: int) -> Iterable[RenderableType]:
     if not report.summaries and report.selected.strategies:
         yield Text(notes.NO_METHOD)
-    wide = width >= tables.WIDE
+    wide, hidden = width >= tables.WIDE, dict[str, None]()
     for method in report.selected.methods:
         if any(summary.method == method for summary in report.summaries):
+            table, left_off = tables.strategies(report, method, width)
+            hidden |= dict.fromkeys(left_off)
             yield Text(f"\n{method}", "bold cyan")
-            yield tables.strategies(report, method, width)
+            yield table
         elif report.summaries:
-            yield Text(f"\n{method} is left out: its replicates are not all usable.", "red")
+            why = why_left_out(report.selected, method)
+            yield Text(f"\n{method} is left out: {why}.", "red")
     yield from (Text(line, "red") for line in notes.left_out(report))
     if not report.summaries:
         return
     yield Text("\n" + notes.strategies(report), "dim")
+    if hidden:
+        yield Text(
+            f"There was no room for {', '.join(hidden)}: a wider terminal and the other formats "
+            "show all columns.",
+            "yellow",
+        )
     if not wide:
         yield Text()
         yield tables.chosen(report.summaries)
@@ -110,7 +120,8 @@ def _curves(report: Report, width: int, ascii_only: bool) -> Iterable[Renderable
         yield _curve(curve, signs, max(10, min(width - LABEL - 22, 100)), levels)
     key = ", ".join(f"{sign} {name}" for name, sign in signs.items())
     yield Text(
-        "\nOn the selection tasks; each line from its lowest to its highest. "
+        "\nOn the selection tasks; each line is drawn from its lowest to its highest point, the "
+        "numbers are of the first and the last epoch. "
         f"Beneath, what was picked, the last epoch's side by side: {key}.",
         "dim",
     )
@@ -156,7 +167,7 @@ def _comparisons(report: Report, width: int) -> Iterable[RenderableType]:
     yield Text("\n" + notes.comparisons(report), "dim")
     if len(pairs) > PAIRS_SHOWN:
         yield Text(f"{PAIRS_SHOWN} of {len(pairs)} pairs; `--format json` has all.", "dim")
-    if report.ranking_survives:
+    if report.ranking_survives is not False:
         text, decided = notes.same_ranking(report)
         yield Text(text, "green" if decided else "yellow")
         return

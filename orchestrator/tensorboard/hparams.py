@@ -57,14 +57,14 @@ def tag(strategy: Strategy) -> str:
 
 
 def values_of(trial: TrialHistory) -> dict[str, Plain]:
-    """Method and axis values (and fold) of a trial; lists and the like become text.
+    """Method and axis values of a trial; lists and the like become text.
 
     The seeds of a configuration are sessions of one group, so that seed is no hyperparameter:
     the tab shows a group's hyperparameters, and the mean of its metrics over the seeds.
     """
     values: dict[str, Plain] = {"method": trial.method}
     values |= {key: _plain(value) for key, value in trial.hyperparameters.items()}
-    return values if trial.fold is None else values | {"fold": trial.fold}
+    return values
 
 
 def _plain(value: Any) -> Plain:

@@ -106,7 +106,7 @@ class LiveView:
         seconds = self._seconds.get(trial, 0.0) + spent
         event = curves.live_event(record, seconds, first)
         for planned, name in self._runs[trial]:
-            start = [of_summary(hparams.session(planned))] if first else []
+            start = [of_summary(hparams.session(planned))] if first and _is_full(planned) else []
             self._append(name, [*start, event])
         self._epochs[trial], self._seconds[trial] = record.epoch, seconds
 
@@ -125,8 +125,9 @@ class LiveView:
         if trial in self._epochs:
             seconds = self._seconds[trial]
             event = of_summary(hparams.session_end(end.status == "failed", seconds), seconds)
-            for _, name in self._runs[trial]:
-                self._append(name, [event])
+            for planned, name in self._runs[trial]:
+                if _is_full(planned):
+                    self._append(name, [event])
 
     def _append(self, name: str, events: Sequence[Event]) -> None:
         try:
@@ -148,7 +149,7 @@ def _write(
         folder,
         [
             of_summary(curves.layout()),
-            of_summary(hparams.experiment(histories, selected)),
+            of_summary(hparams.experiment([t for t in histories if _is_full(t)], selected)),
             *map(of_summary, images.pictures(figures)),
         ],
     )
@@ -158,14 +159,15 @@ def _write(
 
 
 def _trial_events(trial: TrialHistory, selected: Selected | None) -> Iterator[Event]:
-    yield of_summary(hparams.session(trial))
+    if _is_full(trial):
+        yield of_summary(hparams.session(trial))
     yield from curves.recorded_events(trial)
     seconds = curves.elapsed(trial)
     for one in selected.selections if selected else ():
         if (one.method, one.trial) == (trial.method, trial.trial):
             at = float(seconds[np.flatnonzero(trial.epochs == one.epoch)[0]])
             yield scalars(one.epoch, at, {hparams.tag(one.strategy): one.novel.mean}, {})
-    if trial.end is not None:
+    if trial.end is not None and _is_full(trial):
         end = hparams.session_end(trial.end.status == "failed", float(seconds[-1]))
         yield of_summary(end, float(seconds[-1]))
 
@@ -178,3 +180,8 @@ def _check_ours(folder: Path) -> None:
                 f"{folder} holds {path.name}, which is no part of a TensorBoard view; "
                 "give another folder, or move that file away."
             )
+
+
+def _is_full(trial: TrialHistory) -> bool:
+    """Whether the HParams tab has it: trials of class folds are no configurations of their own."""
+    return trial.fold is None

@@ -33,6 +33,29 @@ def test_a_seed_that_one_configuration_lacks_has_no_curve() -> None:
     assert regret_by_budget([*given, unknown], selected, ["val"], ["top"]) == ()
 
 
+def test_a_selector_that_needs_folds_has_a_curve_where_there_are_folds() -> None:
+    given = sweep(3)
+    folds = [
+        trial("PN", one.configuration, one.seed, base=[0.5], val=[0.5], novel=[0.5], fold=fold)
+        for one in given
+        for fold in (0, 1)
+    ]
+    with_folds = [*given, *folds]
+    selected = select(with_folds, ["cv-epoch", "last"], ["val"])
+    points = regret_by_budget(with_folds, selected, ["cv-epoch", "last"], ["top"])
+    by_snapshot = {
+        name: [(p.budget, p.evaluations, p.regret) for p in points if p.snapshot == name]
+        for name in ("cv-epoch", "last")
+    }
+    assert len(by_snapshot["last"]) == 3
+    # There is one epoch to choose, so that both leave the same snapshots.
+    assert by_snapshot["cv-epoch"] == by_snapshot["last"]
+    killed = [*given, *folds[:-1], replace(folds[-1], end=None)]
+    selected = select(killed, ["cv-epoch", "last"], ["val"])
+    points = regret_by_budget(killed, selected, ["cv-epoch", "last"], ["top"])
+    assert {point.snapshot for point in points} == {"last"}
+
+
 def test_top_by_hand() -> None:
     given = sweep()
     points = regret_by_budget(given, select(given, ["val"], ["val"]), ["val"], ["top"])

@@ -104,8 +104,7 @@ def test_a_damaged_finished_trial_is_run_again(tmp_path, name, harm):
     history = storage.history(trial)
     assert not history.complete
     assert storage.unfinished(trial)
-    if (name, harm) != ("end.json", "remove"):
-        assert history.damaged == (str(path),)
+    assert history.damaged == (str(path),)
 
 
 def test_records_that_no_one_can_read_are_damaged_whatever_their_checksum(tmp_path):

@@ -196,6 +196,36 @@ def test_curves_are_few_and_fairly_shared() -> None:
     assert curve.picks["oracle"] == 1 + int(np.argmax(curve.scores["novel"]))
 
 
+def test_fronts_alone_leave_no_method_out() -> None:
+    report = build(replace(INFO, hyperparameter=("pareto",)), runs(), bootstrap=0)
+    assert not any("left out" in caution for caution in report.cautions)
+    assert "left out" not in to_text(report)
+    assert json.loads(to_json(report))["run"]["ranking_survives"] is None
+
+
+def test_what_has_no_room_on_a_terminal_is_named() -> None:
+    names = ("base", "budgeted-oracle(3, per-configuration)")
+    report = build(replace(INFO, hyperparameter=names), runs())
+    for width, hidden in ((80, True), (200, False)):
+        text = " ".join(to_text(report, width).split())
+        assert ("There was no room for" in text) == hidden
+    shown = to_text(report, 80).split("There was no room for ")[1].split(":")[0].split(", ")
+    head = next(line for line in to_text(report, 80).splitlines() if line.startswith("snapshot "))
+    assert set(shown).isdisjoint(head.split())
+    assert {*shown, *head.split()} >= {"seeds", "tasks", "select", "BaseGen", "regret", "evals"}
+
+
+def test_a_method_without_a_row_is_left_out_for_the_right_reason() -> None:
+    given = [one for one in runs() if one.method != "PN"]
+    lost = [replace(one, end=None) for one in runs(("PN",))]
+    text = to_text(build(INFO, [*lost, *given], bootstrap=0))
+    assert "PN is left out of the table: some of its planned trials are not usable." in " ".join(
+        text.split()
+    )
+    blind = replace(INFO, snapshot=("cv-epoch",))
+    assert "no strategy could choose among its trials" in to_text(build(blind, runs(), bootstrap=0))
+
+
 def test_sparkline_and_marks() -> None:
     assert sparkline.sparkline(np.array([0.0, 0.5, 1.0]), 10) == "▁▅█"
     assert sparkline.sparkline(np.array([0.3, 0.3]), 10) == "▅▅"

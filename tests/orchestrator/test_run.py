@@ -12,6 +12,7 @@ from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownNa
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial, Selectors
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, EpochRecord, TaskScores, TrialEnd
+from fsl_sweep.orchestrator.report import FORMATS
 
 
 def spec(lr: float, seed: int) -> TrialSpec:
@@ -147,6 +148,10 @@ def test_report_options(folder: Path) -> None:
 
 def test_classes_are_resampled_from_the_recorded_tuples(folder: Path) -> None:
     run = fsl_sweep.load_run(folder)
+    with pytest.raises(RunFolderError, match=r"base-selection\.json is missing"):
+        run.report(classes=True)
+    (folder / "tasks").mkdir(exist_ok=True)
+    (folder / "tasks" / "base-selection.json").write_text('{"classes": [[0, 1], [2]]}')
     with pytest.raises(RunFolderError, match=r"base-selection\.json holds no class tuples"):
         run.report(classes=True)
     generator = np.random.default_rng(0)
@@ -157,6 +162,12 @@ def test_classes_are_resampled_from_the_recorded_tuples(folder: Path) -> None:
             ledger.write_note(f"tasks/{measure}-{task_set}.json", {"classes": tuples})
     report = run.report(["val"], ["val"], bootstrap=20, classes=True)
     assert {cell.result.over for cell in report.resampled} == {"classes"}
+    # Whoever keeps the report can tell what was resampled, in every format.
+    for form in ("terminal", "markdown", "latex", "html"):
+        text = " ".join(FORMATS[form](report).split())
+        assert "over seeds and tasks and classes that resamples tasks and classes" in text
+        usual = run.report(["val"], ["val"], bootstrap=20)
+        assert "tasks and classes" not in " ".join(FORMATS[form](usual).split())
     assert run.class_tuples()["novel", "report"].shape == (20, 5)
     all_of_them = {"classes": [generator.permutation(5).tolist() for _ in range(20)]}
     for task_set in TASK_SETS:

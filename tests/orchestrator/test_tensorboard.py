@@ -89,7 +89,9 @@ def test_hparams_through_tensorboards_own_reader(tmp_path: Path) -> None:
     worse = trial("PN", "0.01", 1, base=[0.2], val=[0.2], novel=[0.2])
     planned = [PN, other, again, worse, RR]
     selected = select(planned, ["last", "val"], ["base"])
-    rebuild(tmp_path / "tb", planned, selected)
+    # A class fold has its curves, and is no configuration to compare.
+    fold = trial("PN", "0.1", fold=0, base=[0.2], val=[0.2], novel=[0.9])
+    rebuild(tmp_path / "tb", [*planned, fold], selected)
     multiplexer = plugin_event_multiplexer.EventMultiplexer(tensor_size_guidance={"tensors": 0})
     multiplexer.AddRunsFromDirectory(str(tmp_path / "tb")).Reload()
     provider = data_provider.MultiplexerDataProvider(multiplexer, str(tmp_path / "tb"))

@@ -21,6 +21,7 @@ from fsl_sweep.orchestrator.report.uncertainty_json import (
 )
 from fsl_sweep.orchestrator.resampled import ResampledCell
 from fsl_sweep.orchestrator.selection import LeftOut, Selection, Strategy
+from fsl_sweep.orchestrator.strategies import StrategyComparison, StrategyResult
 from fsl_sweep.orchestrator.summary import MethodComparison, Summary, TrialRankCorrelation
 
 
@@ -40,6 +41,7 @@ def to_plain(report: Report) -> dict[str, Any]:
         "run": _run(report),
         "selections": [_selection(one) for one in report.selected.selections],
         "summary": [_summary(one, resampled) for one in report.summaries],
+        "strategies": _strategies(report.over_methods),
         "rank_correlation": [_rank_correlation(one) for one in report.rank_correlations],
         "comparisons": [_comparison(one) | metric for one in report.comparisons],
         "cautions": list(report.cautions),
@@ -141,6 +143,39 @@ def _summary(
         "regret": interval(one.regret),
         "novel_evaluations": one.novel_evaluations,
         "caution": one.novel.caution,
+    }
+
+
+def _strategies(found: StrategyComparison) -> dict[str, Any]:
+    return {
+        "methods": list(found.methods),
+        "without_regret": list(found.without_regret),
+        "lacking": [
+            {**strategy_names(strategy), "methods": list(methods)}
+            for strategy, methods in found.lacking
+        ],
+        "table": [_strategy(one) for one in found.results],
+    }
+
+
+def _strategy(one: StrategyResult) -> dict[str, Any]:
+    verdict = one.against_least
+    return {
+        **strategy_names(one.strategy),
+        "oracle": one.strategy.oracle,
+        "regret": interval(one.regret),
+        "worst": one.worst,
+        "novel_evaluations": one.novel_evaluations,
+        "training": one.training,
+        "least": one.least,
+        "against_least": verdict
+        and {
+            "verdict": verdict.verdict,
+            "effect": interval(verdict.effect),
+            "p_value": number(verdict.p_value),
+            "p_adjusted": number(verdict.p_adjusted),
+        },
+        "caution": one.caution,
     }
 
 

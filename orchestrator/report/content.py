@@ -21,6 +21,7 @@ from fsl_sweep.orchestrator.selectors import (
 from fsl_sweep.orchestrator.selectors.catalogue import parse
 from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import BudgetedOracle
 from fsl_sweep.orchestrator.stability import Stability, stability_of
+from fsl_sweep.orchestrator.strategies import StrategyComparison, compare_strategies
 from fsl_sweep.orchestrator.summary import (
     MethodComparison,
     Ranking,
@@ -122,6 +123,7 @@ class Report:
         cautions: what to know before believing the numbers.
         cost: what the run took.
         selectors: name, source and version of each selector in use.
+        over_methods: strategies compared with each other over all methods, by regret.
         resampled: the cells of the table with the selection repeated on resampled tasks and
             seeds; empty where that was not done.
         stability: what each strategy's ranking of methods survives.
@@ -142,6 +144,7 @@ class Report:
     cautions: tuple[str, ...]
     cost: Cost
     selectors: Mapping[str, Sequence[Mapping[str, str]]]
+    over_methods: StrategyComparison
     resampled: tuple[ResampledCell, ...] = ()
     stability: tuple[Stability, ...] = ()
     budget_curve: tuple[BudgetPoint, ...] = ()
@@ -223,6 +226,7 @@ def build(
         ),
         cost=_cost(histories),
         selectors=_provenance(info),
+        over_methods=compare_strategies(histories, selected, summaries),
         resampled=resampled,
         stability=stability_of(summaries, resampled, weight),
         budget_curve=_budget_curve(info, histories, selected),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from fsl_sweep.orchestrator.records import SHOWN_AS
-from fsl_sweep.orchestrator.report import notes, rows, wording
+from fsl_sweep.orchestrator.report import notes, over_methods, rows, wording
 from fsl_sweep.orchestrator.report.blocks import (
     Block,
     Bullets,
@@ -17,7 +17,7 @@ from fsl_sweep.orchestrator.report.blocks import (
     words,
 )
 from fsl_sweep.orchestrator.report.content import Problem, Report
-from fsl_sweep.orchestrator.report.groups import best_of, one_line, same_choices
+from fsl_sweep.orchestrator.report.groups import best_of, one_line, same_choices, same_everywhere
 from fsl_sweep.orchestrator.statistics.ties import comparable
 from fsl_sweep.orchestrator.summary import MethodComparison
 
@@ -27,6 +27,7 @@ def document(report: Report) -> Document:
     by = wording.by_metric(report.base_weight)
     sections = (
         ("strategies", "Methods and strategies", _strategies(report)),
+        (over_methods.KEY, over_methods.TITLE, _over_methods(report)),
         ("curves", "Learning curves", _curves(report)),
         ("rank", "Rank correlation with NovelGen (Kendall's tau-b)", _rank_correlation(report)),
         ("comparisons", f"Comparisons of methods{by}", _comparisons(report)),
@@ -95,6 +96,21 @@ def _method(report: Report, method: str) -> Group:
         name = "\n".join(one_line(group))
         lines.append(Row((name, *cells, wording.choices(first.choices)), look))
     return Group(method, tuple(lines))
+
+
+def _over_methods(report: Report) -> Iterable[Block]:
+    groups = same_everywhere(report.over_methods.results)
+    lines: list[Row] = []
+    for group in groups:
+        first = group[0]
+        look = "reference" if first.strategy.oracle else "best" if first.least else ""
+        cells = over_methods.cells(first).values()
+        lines.append(Row(("\n".join(one_line(group)), *cells), look))
+    if lines:
+        titles = list(over_methods.cells(groups[0][0]))
+        yield Table(words("snapshot / config") + numbers(titles), (Group("", tuple(lines)),))
+        yield Paragraph(over_methods.note(report), "note")
+    yield from (Paragraph(line) for line in over_methods.left_out(report))
 
 
 def _curves(report: Report) -> Iterable[Block]:

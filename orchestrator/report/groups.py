@@ -4,9 +4,12 @@ from collections.abc import Sequence
 
 from fsl_sweep.orchestrator.selected import Strategy
 from fsl_sweep.orchestrator.statistics.ties import comparable
+from fsl_sweep.orchestrator.strategies import StrategyResult
 from fsl_sweep.orchestrator.summary import MethodComparison, Summary
 
 ORACLE = "*"
+
+Alike = Sequence[Summary] | Sequence[MethodComparison] | Sequence[StrategyResult]
 
 
 def same_choices(summaries: Sequence[Summary]) -> list[tuple[Summary, ...]]:
@@ -45,9 +48,20 @@ def same_results(comparisons: Sequence[MethodComparison]) -> list[tuple[MethodCo
     return [tuple(group) for group in groups.values()]
 
 
-def names(
-    group: Sequence[Summary] | Sequence[MethodComparison], width: int
-) -> tuple[list[str], list[str]]:
+def same_everywhere(results: Sequence[StrategyResult]) -> list[tuple[StrategyResult, ...]]:
+    """Strategies in groups, in order, that chose alike for every replicate at the same cost.
+
+    An oracle never shares a group with what is none.
+    """
+    groups: dict[object, list[StrategyResult]] = {}
+    for one in results:
+        chosen = tuple((choice.method, choice.trial, choice.epoch) for choice in one.choices)
+        cost = one.novel_evaluations, one.training
+        groups.setdefault((chosen, cost, one.strategy.oracle), []).append(one)
+    return [tuple(group) for group in groups.values()]
+
+
+def names(group: Alike, width: int) -> tuple[list[str], list[str]]:
     """Snapshot and hyperparameter selectors of a group, as lines of two columns.
 
     One snapshot selector a line, with all of its hyperparameter selectors beside it; the second
@@ -64,7 +78,7 @@ def names(
     return first, second
 
 
-def one_line(group: Sequence[Summary] | Sequence[MethodComparison]) -> list[str]:
+def one_line(group: Alike) -> list[str]:
     """The strategies of a group, a line for each snapshot selector: ``val / base, val``."""
     first, second = names(group, 10**6)
     return [f"{one} / {other}" for one, other in zip(first, second, strict=True)]

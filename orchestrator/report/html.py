@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from html import escape
 
-from fsl_sweep.orchestrator.report import svg
+from fsl_sweep.orchestrator.report import over_methods, svg
 from fsl_sweep.orchestrator.report.blocks import (
     Block,
     Bullets,
@@ -40,7 +40,8 @@ def to_html(report: Report) -> str:
     drawn = figures(report)
     sections = list(content.sections)
     if _TRADE_OFF.key in drawn:
-        sections.insert(1, _TRADE_OFF)
+        tables = ("strategies", over_methods.KEY)
+        sections.insert(sum(section.key in tables for section in sections), _TRADE_OFF)
     title = escape(content.headline)
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>',

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from fsl_sweep.orchestrator.report import rows, wording
+from fsl_sweep.orchestrator.report import over_methods, rows, wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.groups import (
     ORACLE,
@@ -13,6 +13,7 @@ from fsl_sweep.orchestrator.report.groups import (
     names,
     one_line,
     same_choices,
+    same_everywhere,
     same_results,
 )
 from fsl_sweep.orchestrator.statistics import Comparison
@@ -38,12 +39,8 @@ def strategies(report: Report, method: str, width: int) -> tuple[Table, list[str
     longest = max(len(one.strategy.hyperparameter) for one in own) + len(ORACLE)
     lines = [names(group, max(longest, 16 if width >= WIDE else 10)) for group in groups]
     columns = [rows.of_strategies(report, group) for group in groups]
-    shown = _that_fit(lines, columns, width)
-    table = plain_table()
-    table.add_column("snapshot", no_wrap=True)
-    table.add_column("config", no_wrap=True)
-    for name in shown:
-        table.add_column(name, justify="right", no_wrap=True)
+    shown = _that_fit(lines, columns, width, GIVE_WAY)
+    table = _table_of(shown)
     if width >= WIDE:
         table.add_column("chosen (epoch of each seed)", overflow="fold")
     for group, (first, second), numbers in zip(groups, lines, columns, strict=True):
@@ -55,15 +52,47 @@ def strategies(report: Report, method: str, width: int) -> tuple[Table, list[str
     return table, [name for name in columns[0] if name not in shown]
 
 
+def strategies_over_methods(report: Report, width: int) -> Table:
+    """Every strategy over all methods; oracle rows are dim and starred.
+
+    Strategies that chose alike everywhere share a row.
+    """
+    results = report.over_methods.results
+    groups = same_everywhere(results)
+    longest = max(len(one.strategy.hyperparameter) for one in results) + len(ORACLE)
+    lines = [names(group, max(longest, 10)) for group in groups]
+    columns = [over_methods.cells(group[0]) for group in groups]
+    shown = _that_fit(lines, columns, width, over_methods.GIVE_WAY)
+    table = _table_of(shown)
+    for group, (first, second), numbers in zip(groups, lines, columns, strict=True):
+        style = "dim" if group[0].strategy.oracle else "bold" if group[0].least else ""
+        cells = [numbers[name] for name in shown]
+        table.add_row("\n".join(first), "\n".join(second), *cells, style=style)
+    return table
+
+
+def _table_of(shown: Sequence[str]) -> Table:
+    """An empty table of strategies with these columns."""
+    table = plain_table()
+    table.add_column("snapshot", no_wrap=True)
+    table.add_column("config", no_wrap=True)
+    for name in shown:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
 def _that_fit(
-    lines: Sequence[tuple[list[str], list[str]]], columns: Sequence[dict[str, str]], width: int
+    lines: Sequence[tuple[list[str], list[str]]],
+    columns: Sequence[dict[str, str]],
+    width: int,
+    give_way: Sequence[str],
 ) -> list[str]:
     """The columns that there is room for: the least needed give way."""
     gap = 2
     names_take = [max(len(text) for line in lines for text in line[i]) + gap for i in (0, 1)]
     room = width + gap - max(names_take[0], 10) - names_take[1]
     shown = list(columns[0])
-    for name in GIVE_WAY:
+    for name in give_way:
         if sum(max([len(n), *(len(c[n]) for c in columns)]) + gap for n in shown) <= room:
             break
         shown = [other for other in shown if other != name]

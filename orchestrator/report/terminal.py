@@ -9,7 +9,14 @@ from rich.rule import Rule
 from rich.text import Text
 
 from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS
-from fsl_sweep.orchestrator.report import notes, sparkline, tables, uncertainty, wording
+from fsl_sweep.orchestrator.report import (
+    notes,
+    over_methods,
+    sparkline,
+    tables,
+    uncertainty,
+    wording,
+)
 from fsl_sweep.orchestrator.report.cautions import why_left_out
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.curves import Curve
@@ -42,6 +49,7 @@ def _parts(report: Report, width: int, ascii_only: bool) -> Iterable[RenderableT
     by = wording.by_metric(report.base_weight)
     sections = (
         ("Methods and strategies", _strategies(report, width)),
+        (over_methods.TITLE, _over_methods(report, width)),
         ("Learning curves", _curves(report, width, ascii_only)),
         ("Rank correlation with NovelGen (Kendall's tau-b)", _rank_correlation(report)),
         (f"Comparisons of methods{by}", _comparisons(report, width)),
@@ -109,6 +117,13 @@ def _strategies(report: Report, width: int) -> Iterable[RenderableType]:
     if not wide:
         yield Text()
         yield tables.chosen(report.summaries)
+
+
+def _over_methods(report: Report, width: int) -> Iterable[RenderableType]:
+    if report.over_methods.results:
+        yield tables.strategies_over_methods(report, width)
+        yield Text("\n" + over_methods.note(report), "dim")
+    yield from (Text(line, "yellow") for line in over_methods.left_out(report))
 
 
 def _curves(report: Report, width: int, ascii_only: bool) -> Iterable[RenderableType]:

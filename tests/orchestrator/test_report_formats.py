@@ -107,7 +107,7 @@ def test_every_part_of_the_terminal_is_there(
 ) -> None:
     text = write(whole)
     titles = re.findall(r"^(\w.*?) ─+$", to_text(whole), re.MULTILINE)
-    assert len(titles) == 10
+    assert len(titles) == 11
     facts = ["8 trials planned, 8 done", "abcdef0123456789", "torch 2.13.0"]
     numbers = [f"{100 * summary.novel.mean:.2f}" for summary in whole.summaries]
     for expected in (*titles, *facts, *numbers, *whole.cautions):

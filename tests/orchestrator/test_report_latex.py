@@ -72,7 +72,7 @@ def test_a_hard_incomplete_report_too(tmp_path: Path) -> None:
 
 
 def check_on_the_page(report: Report, folder: Path) -> None:
-    assert len(document(report).sections) == 10
+    assert len(document(report).sections) == 11
     log = typeset(to_latex(report), folder)
     assert [wide for wide in overfull(log) if wide > SLACK] == []
     assert "Missing character" not in log
@@ -99,7 +99,8 @@ def test_every_table_compiles_when_it_is_cut_out(tmp_path: Path) -> None:
     source = to_latex(hard.whole())
     tables = re.findall(r"(?ms)^% table: (\S+)$(.*?)^% end of table$", source)
     assert {name.split("-")[0] for name, _ in tables} == {
-        *("strategies", "curves", "rank", "comparisons", "stability", "budget", "fronts"),
+        *("strategies", "trust", "curves", "rank", "comparisons", "stability"),
+        *("budget", "fronts"),
     }
     assert source.count(r"\begin{longtable}") == len(tables)
     # One document each, so that none lives on what another one defined.

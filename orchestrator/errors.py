@@ -7,10 +7,11 @@
     |   |-- MissingData            a benchmark's files are not on this machine
     |   |-- BadData                files are there, but damaged, hostile or too few
     |   |-- RunFolderError         the run folder is locked, another sweep's, or cannot be written
-    |   `-- PluginError            a plug-in that was asked for does not load or clashes
-    |-- SealedMeasurement          a selector read a measure that it did not declare
-    |   `-- BudgetSpent            a selector asked for more novel evaluations than its budget
-    |-- SelectionError             a selector had nothing to choose from, or chose what is not there
+    |   |-- PluginError            a plug-in that was asked for does not load or clashes
+    |   |   `-- SelectorFault      a plug-in's selector raised, or answered what is no answer
+    |   `-- SealedMeasurement      a selector read a measure that it did not declare
+    |       `-- BudgetSpent        a selector asked for more novel evaluations than its budget
+    |-- SelectionError             a selector had nothing to choose from
     `-- TrialFailure               a trial cannot go on, for a reason that repeating would not mend
 
 Messages are full sentences: what happened, where, and what to do about it.
@@ -72,7 +73,11 @@ class PluginError(UserError):
     """A plug-in that was referenced cannot be loaded, or takes a name that is taken."""
 
 
-class SealedMeasurement(FslSweepError):
+class SelectorFault(PluginError):
+    """A third party's selector raised an error of its own, or gave an answer that is none."""
+
+
+class SealedMeasurement(UserError):
     """A selector read a measure that it did not declare in its ``needs``."""
 
     def __init__(self, selector: str, measure: str) -> None:
@@ -102,7 +107,7 @@ class BudgetSpent(SealedMeasurement):
 
 
 class SelectionError(FslSweepError):
-    """A selector had nothing to choose from, or chose what is not there."""
+    """A selector had nothing to choose from."""
 
 
 class TrialFailure(FslSweepError):

@@ -16,7 +16,7 @@ import numpy as np
 
 from fsl_sweep.orchestrator.config import Selectors
 from fsl_sweep.orchestrator.errors import BadData, RunFolderError
-from fsl_sweep.orchestrator.records import Measure, TaskSet, TrialHistory
+from fsl_sweep.orchestrator.records import MEASURES, Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.replay import Facts, Source
 from fsl_sweep.orchestrator.replay_checks import checked_table
 from fsl_sweep.orchestrator.replay_trials import trials_of
@@ -104,12 +104,21 @@ def _plain(column: "pa.ChunkedArray") -> np.ndarray:
 def _selectors(trials: list[TrialHistory]) -> Selectors:
     """The usual strategies, those that the table has the measures for."""
     usual = Selectors()
-    with_loss = all("train_loss" in one.curves for one in trials if len(one.epochs))
-    folds = any(one.fold is not None for one in trials)
+    recorded = [one for one in trials if len(one.epochs)]
+    folds = [one for one in recorded if one.fold is not None]
+    with_loss = all("train_loss" in one.curves for one in recorded if one.fold is None)
+    # Selecting a snapshot in each fold takes every measure there; at the full trial's, val alone.
+    own = all(_measured(one) and (not with_loss or "train_loss" in one.curves) for one in folds)
+    cross_validated = ["cv" if own else "cv(aligned)"] if folds else []
     return Selectors(
         snapshot=[name for name in usual.snapshot if with_loss or name != "train_loss"],
-        hyperparameter=[*usual.hyperparameter, *(["cv"] if folds else [])],
+        hyperparameter=[*usual.hyperparameter, *cross_validated],
     )
+
+
+def _measured(trial: TrialHistory) -> bool:
+    """Whether every measure of the trial has a number to select by."""
+    return all(np.isfinite(trial.scores[m, "selection"].means).all() for m in MEASURES)
 
 
 def _tasks(table: "pd.DataFrame") -> str | None:

@@ -22,6 +22,7 @@ from fsl_sweep.orchestrator.selectors.base import (
     apply,
 )
 from fsl_sweep.orchestrator.selectors.best import BestConfiguration, BestSnapshot
+from fsl_sweep.orchestrator.selectors.foreign import faults_told
 from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import BudgetedOracle
 from fsl_sweep.orchestrator.selectors.hyperparameter.cv import CrossValidated
 from fsl_sweep.orchestrator.selectors.snapshot.cv_epoch import CrossValidatedEpoch
@@ -176,7 +177,8 @@ class ResampledReplicate:
         if selector.needs <= _FREE_OF_TASKS:
             return np.repeat(_applied(selector, trial, 0), self._all)
         if isinstance(selector, BestSnapshot):
-            return _best(selector.score(trial.scores))
+            with faults_told(selector):
+                return _best(selector.score(trial.scores))
         if isinstance(selector, CrossValidatedEpoch) and trial.folds:
             return _best(trial.scores["cv"])
         return np.array([_applied(selector, trial, r) for r in range(self._few)])
@@ -185,7 +187,8 @@ class ResampledReplicate:
         self, first: SnapshotSelector, second: HyperparameterSelector, picks: np.ndarray
     ) -> np.ndarray:
         if isinstance(second, BestConfiguration):
-            return _best(second.score(self._at(picks)))
+            with faults_told(second):
+                return _best(second.score(self._at(picks)))
         if isinstance(second, CrossValidated):
             own = second.snapshots == "own" and not isinstance(first, CrossValidatedEpoch)
             return _best(self._held_out(first, picks) if own else self._at(picks)["cv"])

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.report import Report, RunInfo
 
 
+MOST_RESAMPLES = 10**6
+"""What a report may be asked for: beyond, intervals change in no digit that is shown."""
+
+
 def load_run(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Run":
     """Open a run for reading: a run folder, a table of records, or several of them as one.
 
@@ -173,10 +177,12 @@ class Run:
         """
         import pandas as pd
 
-        from fsl_sweep.orchestrator.run_frames import epochs_of
+        from fsl_sweep.orchestrator.run_frames import epoch_columns, epochs_of
 
         frames = [epochs_of(trial) for trial in self.histories if len(trial.epochs)]
-        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+        if not frames:
+            return pd.DataFrame(columns=epoch_columns(self.histories))
+        return pd.concat(frames, ignore_index=True)
 
     def selections(
         self, snapshot: Sequence[str] | None = None, hyperparameter: Sequence[str] | None = None
@@ -188,11 +194,13 @@ class Run:
         """
         import pandas as pd
 
-        from fsl_sweep.orchestrator.run_frames import row_of
+        from fsl_sweep.orchestrator.run_frames import row_of, selection_columns
         from fsl_sweep.orchestrator.selection import select
 
         info = self.info(snapshot, hyperparameter)
         selected = select(self.histories, info.snapshot, info.hyperparameter)
+        if not selected.selections:
+            return pd.DataFrame(columns=selection_columns(self.histories))
         return pd.DataFrame([row_of(one) for one in selected.selections])
 
     def snapshot_path(self, trial: str, epoch: int) -> Path:
@@ -212,8 +220,10 @@ class Run:
 
     def _resamples(self, asked: int | None) -> int | None:
         """How many resamples to make; None leaves it to the report."""
-        if asked is not None and asked not in range(2, 10**6) and asked != 0:
-            problem = f"{asked} resamples cannot be made: give 0 for none, or 2 to 1,000,000"
+        if asked is not None and asked != 0 and not 2 <= asked <= MOST_RESAMPLES:
+            problem = (
+                f"{asked} resamples cannot be made: give 0 for none, or 2 to {MOST_RESAMPLES:,}"
+            )
             raise ConfigError("", "--bootstrap", problem)
         if self._source.facts.per_task:
             return asked

@@ -1,8 +1,9 @@
 """Rows of the frames that a notebook gets of a run."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fsl_sweep.orchestrator.records import CURVES, TrialHistory
+from fsl_sweep.orchestrator.records import CURVES, MEASURES, TASK_SETS, TrialHistory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +30,25 @@ def epochs_of(trial: TrialHistory) -> "pd.DataFrame":
     return pd.DataFrame(columns | plain | {"epoch": trial.epochs} | curves | means)
 
 
+def epoch_columns(trials: Sequence[TrialHistory]) -> list[str]:
+    """The columns of ``epochs_of`` where no epoch of the planned trials is recorded."""
+    means = [f"{measure}_{task_set}" for measure in MEASURES for task_set in TASK_SETS]
+    first = ["method", "trial", "configuration", "seed", "fold", "status"]
+    return [*first, *_keys(trials), "epoch", *CURVES, *means]
+
+
+def selection_columns(trials: Sequence[TrialHistory]) -> list[str]:
+    """The columns of ``row_of`` where nothing was selected among the planned trials."""
+    strategy = ["snapshot_selector", "hyperparameter_selector", "oracle"]
+    scores = [f"{measure}{end}" for measure in MEASURES for end in ("", "_low", "_high")]
+    chosen = ["trial", "configuration", *_keys(trials), "epoch"]
+    return ["method", "seed", *strategy, *chosen, *scores, "regret", "novel_evaluations"]
+
+
+def _keys(trials: Sequence[TrialHistory]) -> list[str]:
+    return list(dict.fromkeys(key for trial in trials for key in trial.hyperparameters))
+
+
 def _axes(trial: TrialHistory) -> list[tuple[str, Any]]:
     return list(trial.hyperparameters.items())
 
@@ -46,7 +66,7 @@ def row_of(one: "Selection") -> dict[str, Any]:
         **one.hyperparameters,
         "epoch": one.epoch,
     }
-    for measure in ("base", "val", "novel"):
+    for measure in MEASURES:
         interval = getattr(one, measure)
         row |= {
             measure: interval.mean,

@@ -2,18 +2,19 @@
 
 import os
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import as_file, files
-from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 from fsl_sweep.orchestrator.blame import blaming
-from fsl_sweep.orchestrator.config import SweepConfig
+from fsl_sweep.orchestrator.config import MethodConfig, Named, SweepConfig
 from fsl_sweep.orchestrator.errors import ConfigError, did_you_mean
+from fsl_sweep.orchestrator.sweep_text import noted, presets, read_sweep
+
+__all__ = ["SweepFile", "assignments", "config_error", "load_sweep", "presets", "validated"]
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -64,7 +65,7 @@ def load_sweep(name_or_path: str, overrides: Sequence[str] = ()) -> SweepFile:
     Raises:
         ConfigError: no such file, not YAML, or not a sweep; the message names file, key and value.
     """
-    where, text = _read(name_or_path)
+    where, text = read_sweep(name_or_path)
     tree = _parse(text, where)
     if not isinstance(tree, dict):
         raise ConfigError(where, "", "a sweep file is a mapping that begins with 'name:'")
@@ -73,8 +74,7 @@ def load_sweep(name_or_path: str, overrides: Sequence[str] = ()) -> SweepFile:
     methods = tree.get("methods")
     with blaming(where, overrides, methods if isinstance(methods, dict) else {}):
         config = validated(SweepConfig, _expanded(tree), where)
-    notes = "".join(f"# --set {override}\n" for override in overrides)
-    return SweepFile(where, text if not notes else f"{text.rstrip()}\n{notes}", config)
+    return SweepFile(where, noted(text, overrides), config)
 
 
 def assignments(texts: Sequence[str]) -> dict[str, Any]:
@@ -87,33 +87,6 @@ def assignments(texts: Sequence[str]) -> dict[str, Any]:
     for text in texts:
         _override(tree, text)
     return tree
-
-
-def presets() -> list[str]:
-    """Names of the sweep files that come with the package."""
-    folder = files("fsl_sweep.sweeps")
-    return sorted(
-        f.name.removesuffix(".yaml") for f in folder.iterdir() if f.name.endswith(".yaml")
-    )
-
-
-def _read(name_or_path: str) -> tuple[str, str]:
-    path = Path(name_or_path)
-    if path.suffix in (".yaml", ".yml") or path.is_file():
-        try:
-            return name_or_path, path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            if path.stem not in presets() or path.parts[:-1] not in ((), ("sweeps",)):
-                raise ConfigError(
-                    name_or_path, "", f"no such file; presets: {', '.join(presets())}"
-                ) from None
-        except (OSError, UnicodeDecodeError) as failure:
-            raise ConfigError(name_or_path, "", f"cannot be read: {failure}") from failure
-    if path.stem not in presets():
-        problem = f"neither a file nor a preset; {did_you_mean(name_or_path, presets())}"
-        raise ConfigError(name_or_path, "", problem)
-    with as_file(files("fsl_sweep.sweeps") / f"{path.stem}.yaml") as found:
-        return f"sweeps/{found.name}", found.read_text(encoding="utf-8")
 
 
 def _parse(text: str, where: str) -> Any:
@@ -185,9 +158,8 @@ def config_error(
     if first["type"] == "extra_forbidden":
         key = location[-1]
         known = _fields(model, first["loc"][:-1])
-        return ConfigError(
-            where, _join(path, location), f"unknown key '{key}'; {did_you_mean(key, known)}"
-        )
+        meant = _elsewhere(model, key) or did_you_mean(key, known)
+        return ConfigError(where, _join(path, location), f"unknown key '{key}'; {meant}")
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "missing":
         return ConfigError(where, _join(path, location), "this key is missing")
@@ -201,6 +173,30 @@ def config_error(
     return ConfigError(where, _join(path, location), message)
 
 
+def _elsewhere(model: type[BaseModel], key: str) -> str:
+    """``did you mean 'selectors.metric'?`` where other places have that key; else nothing."""
+    paths = [".".join(path) for path in _paths(model) if path[-1] == key]
+    shown = " or ".join(f"'{path}'" for path in sorted(paths, key=lambda one: one.count(".")))
+    return f"did you mean {shown}?" if paths else ""
+
+
+def _paths(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
+    """The key paths below a model, and those of the settings that a sweep's methods share."""
+    for name, field in model.model_fields.items():
+        yield (name,)
+        for nested in _nested(field.annotation):
+            if nested is not Named:  # whose options are written beside its name
+                yield from ((name, *rest) for rest in _paths(nested))
+    if model is SweepConfig:
+        yield from (("defaults", *rest) for rest in _paths(MethodConfig))
+
+
+def _nested(annotation: Any) -> list[type[BaseModel]]:
+    """The models that a field may hold."""
+    candidates = (annotation, *get_args(annotation))
+    return [a for a in candidates if isinstance(a, type) and issubclass(a, BaseModel)]
+
+
 def _join(path: str, location: Iterable[str]) -> str:
     return ".".join(part for part in (path, *location) if part)
 
@@ -212,7 +208,6 @@ def _fields(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
         field = current.model_fields.get(part) if hasattr(current, "model_fields") else None
         if field is None:
             continue
-        candidates = (field.annotation, *get_args(field.annotation))
-        nested = [a for a in candidates if isinstance(a, type) and issubclass(a, BaseModel)]
+        nested = _nested(field.annotation)
         current = nested[0] if nested else current
     return list(current.model_fields)

@@ -14,7 +14,7 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.orchestrator.blame import blaming
 from fsl_sweep.orchestrator.class_fold import benchmark_of
-from fsl_sweep.orchestrator.cli import planned_work
+from fsl_sweep.orchestrator.cli import planned_work, unplanned
 from fsl_sweep.orchestrator.environment import environment
 from fsl_sweep.orchestrator.errors import (
     ConfigError,
@@ -126,8 +126,11 @@ def show_plan(prepared: Prepared) -> int:
         console.print(f"expected: {expected} of trial time, from the pace of those done already")
     for caution in plan.cautions:
         console.print(f"caution: {caution}")
-    for name in prepared.ledger.unplanned(plan):
+    left_out = prepared.ledger.unplanned(plan)
+    for name in left_out:
         console.print(f"no longer planned, left out of the report: {name}")
+    if left_out:
+        console.print(f"  {unplanned.COME_BACK}")
     sys.stdout.flush()  # the plan comes first, in a file too
     obstacles = [*_obstacles(prepared)]
     for obstacle in obstacles:
@@ -155,6 +158,8 @@ def execute(prepared: Prepared, address: str | None, progress: bool) -> int:
     """
     benchmark = _open(prepared)
     with _recording(prepared, benchmark) as plan:
+        if (notice := unplanned.notice(prepared.ledger, plan)) is not None:
+            print(notice, file=sys.stderr, flush=True)
         pending = {
             trial: spec
             for trial, spec in prepared.ledger.pending(plan).items()

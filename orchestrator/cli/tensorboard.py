@@ -1,6 +1,5 @@
 """``fsl-sweep tensorboard``: write the TensorBoard view anew, and start TensorBoard on it."""
 
-import sys
 from typing import Annotated
 
 import typer
@@ -10,7 +9,9 @@ from fsl_sweep.orchestrator.cli.status import RunFolder
 
 def tensorboard(
     run: RunFolder,
-    port: Annotated[int, typer.Option(help="Port to serve on.")] = 6006,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to serve on; 0 for any.")
+    ] = 6006,
     host: Annotated[str, typer.Option(help="Address to serve on.")] = "127.0.0.1",
     serve: Annotated[
         bool, typer.Option("--serve/--no-serve", help="Start TensorBoard, or only write.")
@@ -20,20 +21,16 @@ def tensorboard(
 
     The view is written anew from the run's records, with the report's figures under Images.
     """
-    import subprocess
-
     from fsl_sweep.orchestrator.report.figures import figures
     from fsl_sweep.orchestrator.run import load_run
-    from fsl_sweep.orchestrator.tensorboard import rebuild
+    from fsl_sweep.orchestrator.tensorboard import rebuild, serving
 
+    if serve:
+        serving.check_free(host, port)
     opened = load_run(run)
     folder = opened.path / "tensorboard"
     report = opened.report(bootstrap=0)
     drawn = [figure for own in figures(report).values() for figure in own]
     rebuild(folder, opened.histories, report.selected, drawn)
     print(f"TensorBoard view written to {folder}", flush=True)
-    if not serve:
-        return 0
-    module = ["-m", "tensorboard.main", "--logdir", str(folder)]
-    place = ["--port", str(port), "--host", host]
-    return subprocess.run([sys.executable, *module, *place], check=False).returncode  # noqa: S603
+    return serving.serve(folder, host, port) if serve else 0

@@ -45,7 +45,8 @@ class RunInfo:
     Attributes:
         name: the sweep's name.
         sweep_hash: digest of the sweep's content.
-        fingerprint: of the benchmark's content; None where nothing was measured yet.
+        fingerprint: of the benchmark's content; None where nothing was measured yet, or where the
+            records are those of a table.
         snapshot, hyperparameter: names of the selectors to compare, in order.
         parts: name, source and version of each learner, backbone and benchmark in use.
         versions: versions of packages that the run was made with.
@@ -102,10 +103,16 @@ class Completeness:
 
 @dataclass(frozen=True)
 class Cost:
-    """Wall-clock seconds over all recorded epochs."""
+    """Wall-clock seconds over all recorded epochs.
+
+    Attributes:
+        train_seconds, evaluation_seconds: in training and in measuring.
+        everywhere: whether they are known of every trial that recorded an epoch.
+    """
 
     train_seconds: float
     evaluation_seconds: float
+    everywhere: bool = True
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,7 @@ class Report:
             NovelGen's.
         curves: learning curves of a few trials, and ``curves_total``, of how many.
         cautions: what to know before believing the numbers.
-        cost: what the run took.
+        cost: what the run took; None where no seconds were recorded, as in a table.
         selectors: name, source and version of each selector in use.
         over_methods: strategies compared with each other over all methods, by regret.
         resampled: the cells of the table with the selection repeated on resampled tasks and
@@ -142,7 +149,7 @@ class Report:
     curves: tuple[Curve, ...]
     curves_total: int
     cautions: tuple[str, ...]
-    cost: Cost
+    cost: Cost | None
     selectors: Mapping[str, Sequence[Mapping[str, str]]]
     over_methods: StrategyComparison
     resampled: tuple[ResampledCell, ...] = ()
@@ -272,13 +279,14 @@ def _budget_curve(
     return regret_by_budget(histories, selected, info.snapshot, tuple(used)) if used else ()
 
 
-def _cost(histories: Sequence[TrialHistory]) -> Cost:
-    distinct = {trial.trial: trial for trial in histories}.values()
-    train, evaluation = (
-        sum(float(t.curves[c].sum()) for t in distinct if c in t.curves)
-        for c in ("train_seconds", "evaluation_seconds")
-    )
-    return Cost(train, evaluation)
+def _cost(histories: Sequence[TrialHistory]) -> Cost | None:
+    both = ("train_seconds", "evaluation_seconds")
+    recorded = [t for t in {t.trial: t for t in histories}.values() if len(t.epochs)]
+    timed = [t for t in recorded if all(name in t.curves for name in both)]
+    if not timed:
+        return None
+    train, evaluation = (sum(float(t.curves[name].sum()) for t in timed) for name in both)
+    return Cost(train, evaluation, len(timed) == len(recorded))
 
 
 def _provenance(info: RunInfo) -> dict[str, list[dict[str, str]]]:

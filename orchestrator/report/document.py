@@ -225,4 +225,6 @@ def _cautions(report: Report) -> Iterable[Block]:
 
 
 def _cost(report: Report) -> Iterable[Block]:
-    yield Paragraph(wording.cost(report.cost.train_seconds, report.cost.evaluation_seconds))
+    if (cost := report.cost) is not None:
+        text = wording.cost(cost.train_seconds, cost.evaluation_seconds, cost.everywhere)
+        yield Paragraph(text)

@@ -139,7 +139,10 @@ def several_rankings(report: Report) -> str:
 def provenance(report: Report) -> list[str]:
     """The sweep, the data, third parties' selectors, and versions of packages."""
     info = report.info
-    lines = [f"sweep {info.sweep_hash}, data {(info.fingerprint or 'not measured yet')[:16]}"]
+    # Records without a fingerprint are those of a table, which does not tell of its data.
+    unknown = "not known" if report.completeness.done else "not measured yet"
+    data = info.fingerprint[:16] if info.fingerprint else unknown
+    lines = [f"sweep {info.sweep_hash}, data {data}"]
     foreign = [
         f"{one['name']} from {one['source']} {one['version']}".rstrip()
         for kind in report.selectors.values()

@@ -197,7 +197,9 @@ def _cautions(report: Report) -> Iterable[RenderableType]:
 
 
 def _cost(report: Report) -> Iterable[RenderableType]:
-    yield Text(wording.cost(report.cost.train_seconds, report.cost.evaluation_seconds))
+    if (cost := report.cost) is not None:
+        text = wording.cost(cost.train_seconds, cost.evaluation_seconds, cost.everywhere)
+        yield Text(text)
 
 
 def _provenance(report: Report) -> Iterable[RenderableType]:

@@ -47,11 +47,10 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def cost(train: float, evaluation: float) -> str:
-    """What a run took, from seconds of training and of measuring."""
-    return (
-        f"{duration(train)} of training and {duration(evaluation)} of measuring, over all trials."
-    )
+def cost(train: float, evaluation: float, everywhere: bool = True) -> str:
+    """What a run took, from seconds of training and of measuring in all trials or in some."""
+    over = "all trials" if everywhere else "those trials whose times were recorded"
+    return f"{duration(train)} of training and {duration(evaluation)} of measuring, over {over}."
 
 
 def short_keys(keys: Iterable[str]) -> dict[str, str]:

@@ -13,6 +13,7 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.history import Candidate, History, require
 from fsl_sweep.orchestrator.meter import Account
+from fsl_sweep.orchestrator.selectors.foreign import broken_promise, faults_told, short
 
 
 class SnapshotSelector(ABC):
@@ -109,8 +110,9 @@ def apply(
         hyperparameter selector; several of them for a front selector.
 
     Raises:
-        SelectionError: there is nothing to choose from, a declared measure was not recorded, or
-            the answer is not among the choices.
+        SelectionError: there is nothing to choose from, or a declared measure was not recorded.
+        SelectorFault: a third party's selector raised an error of its own, or its answer is not
+            among the choices.
         SealedMeasurement: the selector read a measure that it did not declare.
         BudgetSpent: it asked for more novel evaluations than its budget.
         TypeError: the selector and the choices do not belong together.
@@ -121,7 +123,9 @@ def apply(
         return apply_counted(selector, choices)[0]
     if isinstance(selector, FrontSelector) and not isinstance(choices, History):
         views = _views(selector, choices, selector.needs)
-        kept = {id(one) for one in _given(selector, choices, views, selector.select(views))}
+        with faults_told(selector):
+            answer = tuple(selector.select(views))
+        kept = {id(one) for one in _given(selector, choices, views, answer)}
         return tuple(one for one in choices if id(one) in kept)
     raise TypeError(
         f"{type(selector).__name__} cannot choose from {type(choices).__name__}: a snapshot "
@@ -140,14 +144,13 @@ def apply_counted(
     if selector.novel_budget is None:
         views = _views(selector, given, selector.needs)
         seen = len(given) if is_oracle(selector) else 0
-        return _given(selector, given, views, (selector.select(views),))[0], seen
+        return _single(selector, given, views), seen
     account = Account(selector.name, selector.novel_budget)
     views = _views(selector, given, selector.needs - {"novel"})
     metered = tuple(
         replace(view, novel=one.metered(account)) for view, one in zip(views, given, strict=True)
     )
-    chosen = _given(selector, given, metered, (selector.select(metered),))[0]
-    return chosen, account.evaluations
+    return _single(selector, given, metered), account.evaluations
 
 
 def is_oracle(selector: AnySelector) -> bool:
@@ -162,13 +165,13 @@ def is_cross_validated(selector: AnySelector) -> bool:
 
 def _snapshot(selector: SnapshotSelector, history: History) -> int:
     require(history, selector.needs, selector.name)
-    epoch = selector.select(history.view(selector.needs, selector.name))
+    view = history.view(selector.needs, selector.name)
+    with faults_told(selector):
+        epoch = selector.select(view)
     whole = isinstance(epoch, (int, np.integer)) and not isinstance(epoch, bool)
     if not whole or not (history._epochs == epoch).any():
-        raise SelectionError(
-            f"Selector '{selector.name}' chose {epoch!r}, which is not a recorded epoch. "
-            "It must return one of `history.epochs`."
-        )
+        problem = f"chose {_shown(epoch)}, which is not a recorded epoch: it must return one of "
+        raise broken_promise(selector, f"{problem}`history.epochs`")
     return int(epoch)
 
 
@@ -184,6 +187,15 @@ def _views(
     return tuple(candidate.view(needs, selector.name) for candidate in given)
 
 
+def _single(
+    selector: HyperparameterSelector, given: Sequence[Candidate], views: Sequence[Candidate]
+) -> Candidate:
+    """The given candidate whose view the selector chooses."""
+    with faults_told(selector):
+        answer = selector.select(views)
+    return _given(selector, given, views, (answer,))[0]
+
+
 def _given(
     selector: HyperparameterSelector | FrontSelector,
     given: Sequence[Candidate],
@@ -194,10 +206,16 @@ def _given(
     originals = {id(view): one for one, view in zip(given, views, strict=True)}
     for one in chosen:
         if id(one) not in originals:
-            raise SelectionError(
-                f"Selector '{selector.name}' chose {one!r}, which is not one of the candidates. "
-                "It must return one of the objects that it was given."
-            )
+            problem = f"chose {_shown(one)}, which is not one of the candidates: it must return "
+            raise broken_promise(selector, f"{problem}what it was given")
     if not chosen:
-        raise SelectionError(f"Selector '{selector.name}' chose no candidate at all.")
+        problem = "chose no candidate at all: where there is nothing to choose it must raise "
+        raise broken_promise(selector, f"{problem}SelectionError")
     return [originals[id(one)] for one in chosen]
+
+
+def _shown(answer: object) -> str:
+    try:
+        return short(repr(answer))
+    except Exception:  # a stranger's object may not even have a text
+        return f"an object of type {type(answer).__name__}"

@@ -1,14 +1,22 @@
 """The tables of selectors, and how a sweep file's name becomes a selector."""
 
 import re
+from collections.abc import Set
 from typing import Any, TypeVar
 
 from fsl_sweep.orchestrator.catalogue import Catalogue, Info
-from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
+from fsl_sweep.orchestrator.history import SCORES
 from fsl_sweep.orchestrator.selectors.base import (
     FrontSelector,
     HyperparameterSelector,
     SnapshotSelector,
+)
+from fsl_sweep.orchestrator.selectors.foreign import (
+    GROUPS,
+    broken_promise,
+    faults_told,
+    short,
 )
 from fsl_sweep.orchestrator.selectors.hyperparameter.base import BaseConfiguration
 from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import BudgetedOracle
@@ -31,7 +39,7 @@ _PAPER = "Two Sides of Meta-Learning Evaluation, "
 
 SNAPSHOT_SELECTORS: Catalogue[SnapshotSelector] = Catalogue(
     "snapshot selector",
-    "fsl_sweep.snapshot_selectors",
+    GROUPS[0],
     (
         Info("last", Last, _PAPER + "appendix F.1", "the end of training"),
         Info("train_loss", TrainLoss, _PAPER + "appendix F.1", "the lowest training loss"),
@@ -55,7 +63,7 @@ SNAPSHOT_SELECTORS: Catalogue[SnapshotSelector] = Catalogue(
 
 HYPERPARAMETER_SELECTORS: Catalogue[HyperparameterSelector | FrontSelector] = Catalogue(
     "hyperparameter selector",
-    "fsl_sweep.hyperparameter_selectors",
+    GROUPS[1],
     (
         Info("base", BaseConfiguration, _PAPER + "appendix F.1", "the best BaseGen"),
         Info("val", ValConfiguration, _PAPER + "appendix F.1", "the best ValGen"),
@@ -92,13 +100,18 @@ _CALL = re.compile(r"(?P<name>[^()]+)(?:\((?P<arguments>[^()]*)\))?")
 
 
 def snapshot_selector(text: str) -> SnapshotSelector:
-    """The selector that ``name`` or ``name(1, 0.5)`` stands for. Raises as ``parse``."""
-    return _built(SNAPSHOT_SELECTORS, text)
+    """The selector that ``name`` or ``name(1, 0.5)`` stands for.
+
+    Raises:
+        SelectorFault: a third party's class cannot be one, or fails to be constructed.
+        ConfigError, UnknownName, PluginError: as ``parse``.
+    """
+    return _built(SNAPSHOT_SELECTORS, text, (SnapshotSelector,))
 
 
 def hyperparameter_selector(text: str) -> HyperparameterSelector | FrontSelector:
-    """The selector that ``name`` or ``name(1, 0.5)`` stands for. Raises as ``parse``."""
-    return _built(HYPERPARAMETER_SELECTORS, text)
+    """As ``snapshot_selector``, for configurations."""
+    return _built(HYPERPARAMETER_SELECTORS, text, (HyperparameterSelector, FrontSelector))
 
 
 def parse(text: str) -> tuple[str, tuple[Any, ...]]:
@@ -115,13 +128,49 @@ def parse(text: str) -> tuple[str, tuple[Any, ...]]:
     return match["name"].strip(), tuple(map(_value, filter(None, arguments.split(","))))
 
 
-def _built(catalogue: Catalogue[T], text: str) -> T:
+def _built(catalogue: Catalogue[T], text: str, kinds: tuple[type, ...]) -> T:
     name, arguments = parse(text)
-    cls = catalogue.find(name).cls
+    cls = _class(catalogue, name)
+    with faults_told(cls):
+        try:
+            selector = cls(*arguments)
+        except (TypeError, ValueError) as failure:
+            problem = f"{catalogue.kind} '{text}' cannot be used: {failure}"
+            raise ConfigError("", "", problem) from None
+    _check(selector, kinds)
+    return selector
+
+
+def _class(catalogue: Catalogue[T], name: str) -> type[T]:
+    """The class of that name; one of the other step is said to be that. Raises as ``parse``."""
     try:
-        return cls(*arguments)
-    except (TypeError, ValueError) as failure:
-        raise ConfigError("", "", f"{catalogue.kind} '{text}' cannot be used: {failure}") from None
+        return catalogue.find(name).cls
+    except UnknownName:
+        for step, other in (
+            ("snapshot", SNAPSHOT_SELECTORS),
+            ("hyperparameter", HYPERPARAMETER_SELECTORS),
+        ):
+            if name in other.names():
+                problem = (
+                    f"'{name}' is a {other.kind}, not a {catalogue.kind}; write it under "
+                    f"`selectors.{step}` of the sweep file, or as `--{step} {name}` of a report"
+                )
+                raise ConfigError("", "", problem) from None
+        raise
+
+
+def _check(selector: Any, kinds: tuple[type, ...]) -> None:
+    """Whether it is of the kind that its catalogue is of, and says what it is and reads."""
+    if not isinstance(selector, kinds):
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        raise broken_promise(selector, f"is listed as a {wanted}, and must be one")
+    if not isinstance(getattr(selector, "name", None), str):
+        raise broken_promise(selector, "has no `name`, which every selector has")
+    needs = getattr(selector, "needs", None)
+    if not isinstance(needs, Set) or not needs <= frozenset(SCORES):
+        declared = "no `needs`" if needs is None else f"`needs` of {short(repr(needs))}"
+        rule = f"that is a frozenset of some of {', '.join(SCORES)}"
+        raise broken_promise(selector, f"declares {declared}: {rule}")
 
 
 def _value(text: str) -> Any:

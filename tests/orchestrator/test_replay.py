@@ -17,7 +17,7 @@ from fsl_sweep.orchestrator.errors import BadData, ConfigError, RunFolderError
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial, Selectors
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, EpochRecord, TaskScores, TrialEnd
-from fsl_sweep.orchestrator.report import Report
+from fsl_sweep.orchestrator.report import FORMATS, Report
 from fsl_sweep.orchestrator.report.as_json import to_json, to_plain
 from fsl_sweep.orchestrator.report.terminal import to_text
 from fsl_sweep.orchestrator.run import Run
@@ -232,7 +232,9 @@ def test_folds_select_by_cv(tmp_path: Path) -> None:
     ]
     path = written(pd.concat([frame, *folds]), tmp_path / "logs.csv")
     run = fsl_sweep.load_run(path)
-    assert run.info().hyperparameter[-1] == "cv"
+    # Other measures are not there for snapshots to be selected by within a fold.
+    assert run.info().hyperparameter[-1] == "cv(aligned)"
+    assert run.report().left_out == ()
     chosen = run.report(["val"], ["val", "cv"]).selected.selections
     # The folds' accuracies are the trial's own, times a constant: cv must choose as val does.
     by = {
@@ -242,6 +244,36 @@ def test_folds_select_by_cv(tmp_path: Path) -> None:
     assert len(by) == 8
     for (method, seed, _), choice in by.items():
         assert by[method, seed, "val"] == choice
+
+
+def test_folds_with_every_measure_select_their_own_snapshots(tmp_path: Path) -> None:
+    frame = made()
+    folds = [frame.assign(fold=k) for k in (0, 1)]
+    run = fsl_sweep.load_run(written(pd.concat([frame, *folds]), tmp_path / "logs.csv"))
+    assert run.info().hyperparameter[-1] == "cv"
+    assert run.report().left_out == ()
+    lossless = [fold[fold["measure"] != "train_loss"] for fold in folds]
+    run = fsl_sweep.load_run(written(pd.concat([frame, *lossless]), tmp_path / "logs.csv"))
+    assert "train_loss" in run.info().snapshot
+    assert run.info().hyperparameter[-1] == "cv(aligned)"
+    assert run.report().left_out == ()
+
+
+def test_what_a_table_does_not_tell_is_not_told_as_nothing(tmp_path: Path) -> None:
+    table = written(made(), tmp_path / "logs.csv")
+    report = fsl_sweep.load_run(table).report(bootstrap=0)
+    assert report.cost is None
+    for form in FORMATS.values():
+        text = form(report)
+        assert "of measuring" not in text
+        assert "not measured yet" not in text
+    assert f"sweep {report.info.sweep_hash}, data not known" in to_text(report)
+    # Beside a run, whose times are known, the sum is over that run's trials.
+    folder = run_folder(tmp_path / "run", (0.1,), (0, 1), methods=("Other",))
+    both = to_text(fsl_sweep.load_run([folder, table]).report(bootstrap=0))
+    assert "6.0 s of training and 3.0 s of measuring, over those trials whose times were" in both
+    alone = to_text(fsl_sweep.load_run(folder).report(bootstrap=0))
+    assert "6.0 s of training and 3.0 s of measuring, over all trials." in alone
 
 
 def change(row: int, column: str, value: object) -> Callable[[pd.DataFrame], pd.DataFrame]:

@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -73,6 +74,30 @@ def test_records(folder: Path) -> None:
     first = run.histories[0]
     assert frame["novel_report"].tolist()[:3] == first.scores["novel", "report"].means.tolist()
     assert set(frame["status"]) == {"done"}
+
+
+def test_frames_without_rows_have_their_columns(folder: Path) -> None:
+    run = fsl_sweep.load_run(folder)
+    full, none = run.selections(["val"], ["val"]), run.selections(["val"], ["pareto"])
+    assert len(none) == 0
+    assert none.columns.tolist() == full.columns.tolist()
+    full = run.records()
+    shutil.rmtree(folder / "trials")
+    none = fsl_sweep.load_run(folder).records()
+    assert len(none) == 0
+    assert none.columns.tolist() == full.columns.tolist()
+
+
+def test_the_most_resamples_are_as_many_as_is_said(folder: Path, monkeypatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(
+        "fsl_sweep.orchestrator.report.build", lambda *_, bootstrap, **__: asked.append(bootstrap)
+    )
+    fsl_sweep.load_run(folder).report(bootstrap=1_000_000)
+    assert asked == [1_000_000]
+    for count in (1_000_001, 1, -1):
+        with pytest.raises(ConfigError, match="give 0 for none, or 2 to 1,000,000"):
+            fsl_sweep.load_run(folder).report(bootstrap=count)
 
 
 def test_selections_and_report_agree(folder: Path) -> None:

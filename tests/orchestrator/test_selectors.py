@@ -10,7 +10,7 @@ from fsl_sweep.orchestrator.catalogue import Info
 from fsl_sweep.orchestrator.errors import (
     ConfigError,
     SealedMeasurement,
-    SelectionError,
+    SelectorFault,
     UnknownName,
 )
 from fsl_sweep.orchestrator.selectors import (
@@ -192,13 +192,13 @@ def test_novel_is_sealed_even_while_it_is_there() -> None:
 
 @pytest.mark.parametrize("answer", [15, 0, None, "20", 20.0, True])
 def test_epochs_that_were_not_recorded_are_refused(answer: object) -> None:
-    with pytest.raises(SelectionError, match="'answers' chose"):
+    with pytest.raises(SelectorFault, match=r"'answers' of module \S+ chose .*, which"):
         apply(Answers(answer), TIERED)
     assert apply(Answers(np.int64(20)), TIERED) == 20
 
 
 def test_made_up_candidates_are_refused() -> None:
-    with pytest.raises(SelectionError, match="makes-up"):
+    with pytest.raises(SelectorFault, match="makes-up"):
         apply(MakesUp(), [Candidate("t", {}, 10, TIERED)])
 
 

@@ -58,6 +58,24 @@ def test_paths_expand_home_and_environment(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        (
+            MINIMAL + "metric: novel\n",
+            "s.yaml: metric: unknown key 'metric'; did you mean 'selectors.metric'?",
+        ),
+        (
+            MINIMAL + "epochs: 3\n",
+            "s.yaml: epochs: unknown key 'epochs'; did you mean 'defaults.epochs'?",
+        ),
+        (
+            MINIMAL + "episode: {lr: 0.1}\n",
+            "s.yaml: episode.lr: unknown key 'lr'; did you mean 'defaults.optimizer.lr'?",
+        ),
+        (
+            MINIMAL + "resources: {seed: 3}\n",
+            "s.yaml: resources.seed: unknown key 'seed'; did you mean 'seed' or "
+            "'evaluation.seed' or 'cross_validation.seed'?",
+        ),
+        (MINIMAL + "options: 3\n", "s.yaml: options: unknown key 'options'; known: benchmark, "),
         (MINIMAL + "epoch: 3\n", "s.yaml: epoch: unknown key 'epoch'; did you mean 'episode'?"),
         (
             MINIMAL + "evaluation: {selection_task: 5}\n",
@@ -115,6 +133,43 @@ def test_a_missing_file_and_an_unknown_preset_suggest(tmp_path):
         load_sweep(str(tmp_path / "none.yaml"))
     with pytest.raises(ConfigError, match="did you mean 'quickstart'"):
         load_sweep("quickstar")
+
+
+@pytest.mark.parametrize("name", ["quickstart", "quickstart.yaml", "quickstart.yml"])
+def test_a_bare_name_is_a_preset(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    assert load_sweep(name).where == "sweeps/quickstart.yaml"
+    (tmp_path / name).write_text(MINIMAL)  # a file that is there comes first
+    assert load_sweep(name).config.name == "tiny"
+
+
+@pytest.mark.parametrize(
+    "given", ["runs/quickstart", "./quickstart", "/nowhere/quickstart", "sweeps/quickstart.yaml"]
+)
+def test_a_path_is_no_preset_whatever_its_end(tmp_path, monkeypatch, given):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as caught:
+        load_sweep(given)
+    expected = f"{given}: no such file; for the preset write its name alone: quickstart"
+    assert str(caught.value) == expected
+
+
+def test_neither_another_ending_nor_a_folder_is_a_preset(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="did you mean 'quickstart'"):
+        load_sweep("quickstart.json")
+    (tmp_path / "runs" / "quickstart").mkdir(parents=True)
+    for given in ("runs/quickstart", "runs/"):
+        with pytest.raises(ConfigError, match=r"is a folder; give a sweep file, or the name of"):
+            load_sweep(given)
+
+
+def test_overrides_of_an_earlier_run_are_no_part_of_its_file(tmp_path):
+    first = load(tmp_path, MINIMAL, "evaluation.seed=7", "seeds=[1,\n2]")
+    assert first.text.endswith("# --set evaluation.seed=7\n# --set seeds=[1, 2]\n")
+    assert load(tmp_path, first.text).text == MINIMAL.rstrip() + "\n"
+    again = load(tmp_path, first.text, "evaluation.seed=7", "seeds=[1, 2]")
+    assert again == first
 
 
 def test_bad_overrides(tmp_path):

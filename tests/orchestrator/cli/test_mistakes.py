@@ -1,6 +1,7 @@
 """Every mistake of a user: one message, exit code 2, no traceback, nothing half-written."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -364,6 +365,30 @@ def test_a_run_folder_of_another_sweep_is_refused(run):
     code, _, err = run(("benchmark.seed", 5), arguments=("run", "s.yaml", "-o", "mine"))
     assert (code, "was measured on other data" in err) == (2, True)
     assert {p: p.read_bytes() for p in Path("mine").rglob("*") if p.is_file()} == before
+
+
+def test_a_run_folder_in_place_of_a_sweep_tells_how_to_go_on(run):
+    """The command that it tells plans exactly what the folder holds, overrides included."""
+    settings = ("--set", "seeds=[0, 1]", "--set", "defaults.epochs=1")
+    run(arguments=("trial", "s.yaml", "--index", "0", "-o", "my runs/tiny", *settings))
+    before = Path("my runs/tiny/sweep.yaml").read_text()
+    code, _, err = run(arguments=("run", "my runs/tiny"))
+    assert code == 2
+    assert err.startswith("fsl-sweep: my runs/tiny: is a run folder, not a sweep file; to go on ")
+    program, *command = shlex.split(err.partition("`")[2].partition("`")[0])
+    assert program == "fsl-sweep"
+    code, out, err = run(arguments=(*command, "--dry-run"))
+    assert (code, err) == (0, "")
+    assert "done already: 1; to run: 1" in out
+    assert "no longer planned" not in out
+    run(arguments=("trial", *command[1:], "--index", "1"))
+    assert Path("my runs/tiny/sweep.yaml").read_text() == before
+    # Without the overrides it is another plan, which is said, and how to undo it.
+    code, out, _ = run(
+        arguments=("run", "my runs/tiny/sweep.yaml", "-o", "my runs/tiny", "--dry-run")
+    )
+    assert out.count("no longer planned, left out of the report: ") == 2
+    assert "come back when the sweep is run with the file and the --set that planned them" in out
 
 
 def test_a_corrupt_record_is_named_and_its_trial_runs_again(run, capsys):

@@ -92,12 +92,26 @@ def message(shown: Shown) -> str:
         (["--snapshot", ""], "'' is not a selector; write name or"),
         (["--snapshot", "val", "--snapshot", "val"], "--snapshot: 'val' is given twice"),
         (["--snapshot", "cv-epoch"], "--snapshot: 'cv-epoch' needs class folds, which this run"),
-        (["--hyperparameter", "train_loss"], "unknown hyperparameter selector 'train_loss'; known"),
+        (["--hyperparameter", "train_los"], "unknown hyperparameter selector 'train_los'; known"),
+        (
+            ["--hyperparameter", "last"],
+            "'last' is a snapshot selector, not a hyperparameter selector; write it under "
+            "`selectors.snapshot` of the sweep file, or as `--snapshot last` of a report",
+        ),
+        (
+            ["--snapshot", "pareto"],
+            "'pareto' is a hyperparameter selector, not a snapshot selector; write it under "
+            "`selectors.hyperparameter` of the sweep file",
+        ),
         (["--hyperparameter", "budgeted-oracle(0)"], "a number of evaluations from 1, not 0"),
         (["--hyperparameter", "budgeted-oracle(3,foo)"], "halving, not 'foo'"),
         (["--hyperparameter", "cv(aligned)"], "--hyperparameter: 'cv(aligned)' needs class folds"),
         (["--metric", "mixture(3)"], "metric 'mixture(3)' cannot be used: write novel, or"),
         (["--bootstrap", "1"], "--bootstrap: 1 resamples cannot be made: give 0 for none, or 2"),
+        (
+            ["--bootstrap", "1000001"],
+            "--bootstrap: 1000001 resamples cannot be made: give 0 for none, or 2 to 1,000,000",
+        ),
         (["--classes"], "run/tasks/base-selection.json holds no class tuples of equal ways"),
     ],
 )

@@ -85,6 +85,7 @@ def test_a_sweep_runs_once_and_a_changed_file_runs_the_new_trials_alone(sweep, t
     sweep.write_text(SWEEP.replace("grid: [1, 2]", "grid: [2, 3]"))
     third = command("run", sweep, "-o", folder)
     assert third.returncode == 0, third.stderr
+    assert "4 trials are no longer planned and left out of the report" in third.stderr
     again = ends(folder)
     assert {t: again[t] for t in written} == written
     assert len(again) == TRIALS + 4

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fsl_sweep.orchestrator import testing
-from fsl_sweep.orchestrator.errors import SealedMeasurement, SelectionError
+from fsl_sweep.orchestrator.errors import SealedMeasurement, SelectionError, SelectorFault
 from fsl_sweep.orchestrator.selectors import Candidate, History, apply, hyperparameter_selector
 from fsl_sweep.orchestrator.selectors.base import FrontSelector, is_oracle
 from fsl_sweep.orchestrator.selectors.hyperparameter.pareto import Pareto, front
@@ -103,9 +103,9 @@ def test_fronts_are_sealed_and_checked_like_any_selector() -> None:
     assert apply(Backwards(), given_) == tuple(given_)
     with pytest.raises(SealedMeasurement, match="'peeks' read 'novel'"):
         apply(Peeks(), given_)
-    with pytest.raises(SelectionError, match="no candidate at all"):
+    with pytest.raises(SelectorFault, match="no candidate at all"):
         apply(Nothing(), given_)
-    with pytest.raises(SelectionError, match="makes-up"):
+    with pytest.raises(SelectorFault, match="makes-up"):
         apply(MakesUp(), given_)
     with pytest.raises(SelectionError, match="no candidate"):
         apply(Backwards(), [])

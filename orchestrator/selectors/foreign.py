@@ -1,0 +1,106 @@
+"""Mistakes of selectors that are not ours: told in a sentence, as they are not ours to debug.
+
+What a selector of this package does wrong is a defect of this package, and stays a traceback.
+"""
+
+import inspect
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import entry_points
+
+from fsl_sweep.orchestrator.errors import FslSweepError, SelectorFault
+
+GROUPS = ("fsl_sweep.snapshot_selectors", "fsl_sweep.hyperparameter_selectors")
+"""The entry-point groups of third parties' selectors."""
+
+_OURS = __name__.partition(".")[0]
+_LONGEST = 200
+
+
+@contextmanager
+def faults_told(selector: object) -> Iterator[None]:
+    """Tell an exception of a third party's selector as one message; ours are left as they are.
+
+    Args:
+        selector: a selector, or its class while there is no instance of it.
+
+    Raises:
+        SelectorFault: the block raised something else than an error of fsl-sweep's own, which
+            the selector may raise on purpose.
+    """
+    cls = selector if isinstance(selector, type) else type(selector)
+    try:
+        yield
+    except FslSweepError:
+        raise
+    except Exception as failure:  # a stranger's code may raise anything
+        if _package(cls.__module__) == _OURS:
+            raise
+        what = f"raised {type(failure).__name__}: {short(str(failure))}"
+        place = _raised_at(failure, cls) or _written_at(cls)
+        raise SelectorFault(_told(cls, what, place)) from failure
+
+
+def broken_promise(selector: object, what: str) -> Exception:
+    """The exception for an answer, or a declaration, that no selector may give.
+
+    Args:
+        selector: a selector or its class.
+        what: what it did and must do instead, such as ``chose 99, which is no epoch``.
+    """
+    cls = selector if isinstance(selector, type) else type(selector)
+    if _package(cls.__module__) == _OURS:
+        return RuntimeError(f"Selector '{_name(cls)}' {what}.")
+    return SelectorFault(_told(cls, what, _written_at(cls)))
+
+
+def short(text: str) -> str:
+    """A text of any origin on one line, and not too long for a message."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
+
+
+def _told(cls: type, what: str, place: str) -> str:
+    at = f" ({place})" if place else ""
+    return (
+        f"Selector '{_name(cls)}' of {_origin(cls)} {what}{at}. "
+        "Mend it, or compare strategies without it."
+    )
+
+
+def _name(cls: type) -> str:
+    name = getattr(cls, "name", None)
+    return name if isinstance(name, str) else cls.__qualname__
+
+
+def _origin(cls: type) -> str:
+    """The distribution whose entry point the class came by, or else its module."""
+    points = [p for group in GROUPS for p in entry_points(group=group) if p.dist is not None]
+    same = [p for p in points if p.module == cls.__module__]
+    alike = [p for p in points if _package(p.module) == _package(cls.__module__)]
+    for point in (*same, *alike):
+        assert point.dist is not None
+        return f"{point.dist.name} {point.dist.version}"
+    return f"module {cls.__module__}"
+
+
+def _raised_at(failure: Exception, cls: type) -> str:
+    """File and line of the innermost call in the selector's package; empty where there is none."""
+    found = ""
+    for frame, line in traceback.walk_tb(failure.__traceback__):
+        if _package(frame.f_globals.get("__name__") or "") == _package(cls.__module__):
+            found = f"{frame.f_code.co_filename}, line {line}"
+    return found
+
+
+def _written_at(cls: type) -> str:
+    """File and line of the class; empty where its source is not to be had."""
+    try:
+        return f"{inspect.getsourcefile(cls)}, line {inspect.getsourcelines(cls)[1]}"
+    except (OSError, TypeError):
+        return ""
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]

@@ -1,0 +1,242 @@
+"""A third party's selector that does wrong: one message with its name, origin and place."""
+
+import textwrap
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from made import plan, planned, record, spec
+
+from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.errors import SelectorFault
+from fsl_sweep.orchestrator.history import History
+from fsl_sweep.orchestrator.ledger import Ledger
+from fsl_sweep.orchestrator.records import TrialEnd
+from fsl_sweep.orchestrator.run import load_run
+from fsl_sweep.orchestrator.selectors import SnapshotSelector, apply
+from fsl_sweep.orchestrator.selectors.best import BestSnapshot
+from fsl_sweep.orchestrator.selectors.foreign import broken_promise, faults_told
+
+PLUGIN = """
+    from fsl_sweep.orchestrator.catalogue import Info
+    from fsl_sweep.orchestrator.selectors import *
+    from fsl_sweep.orchestrator.selectors.best import BestSnapshot
+
+    class One(SnapshotSelector):
+        name = "one"
+        needs = frozenset({"val"})
+
+        def select(self, history):
+            ANSWER
+
+    class Two(HyperparameterSelector):
+        name = "two"
+        needs = frozenset({"val"})
+
+        def select(self, candidates):
+            ANSWER
+
+    class Front(FrontSelector):
+        name = "front"
+        needs = frozenset({"val"})
+
+        def select(self, candidates):
+            ANSWER
+
+    class Best(BestSnapshot):
+        name = "best"
+        needs = frozenset({"val"})
+
+        def score(self, scores):
+            ANSWER
+
+    class Built(One):
+        name = "built"
+
+        def __init__(self):
+            ANSWER
+
+    class Greedy(One):
+        name = "greedy"
+        needs = frozenset({"wisdom"})
+
+    class Silent(SnapshotSelector):
+        name = "silent"
+
+        def select(self, history):
+            return 1
+
+    CLASSES = (One, Two, Front, Best, Built, Greedy, Silent)
+    INFOS = {cls.name: Info(cls.name, cls, "", "") for cls in CLASSES}
+    one, two, front, best, built, greedy, silent = INFOS.values()
+    odd = Info("odd", Two, "", "")
+"""
+FIRST = ("one", "best", "built", "greedy", "silent", "odd")
+SECOND = ("two", "front")
+CALLED = ("one", "two", "front", "best", "built")
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch) -> Callable[[str], Path]:
+    """Install a distribution whose selectors all do the same wrong thing; give its module."""
+
+    def install(answer: str) -> Path:
+        # A name of its own each time: modules stay imported.
+        name = f"wrong_{abs(hash((answer, str(tmp_path))))}"
+        metadata = tmp_path / f"{name}-1.2.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: wrong\nVersion: 1.2\n")
+        points = [
+            f"[fsl_sweep.{kind}_selectors]\n" + "".join(f"{one} = {name}:{one}\n" for one in names)
+            for kind, names in (("snapshot", FIRST), ("hyperparameter", SECOND))
+        ]
+        (metadata / "entry_points.txt").write_text("".join(points))
+        module = tmp_path / f"{name}.py"
+        module.write_text(textwrap.dedent(PLUGIN).lstrip().replace("ANSWER", answer))
+        monkeypatch.syspath_prepend(str(tmp_path))
+        return module
+
+    return install
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> str:
+    """A run folder of one method, two configurations and three epochs, all done."""
+    trials = [planned(spec(way=way)) for way in (5, 10)]
+    ledger = Ledger(tmp_path_factory.mktemp("run") / "run")
+    ledger.write_plan(plan(*trials), "name: made\n")
+    for seed, one in enumerate(trials):
+        trial = ledger.trial(one.id)
+        trial.begin(one.spec)
+        for epoch in (1, 2, 3):
+            trial.write_epoch(record(epoch, seed), b"weights")
+        trial.end(TrialEnd("done"))
+    return str(ledger.path)
+
+
+def told(capsys, run: str, selector: str) -> str:
+    """The one message of a report that asks for a selector."""
+    option = "--snapshot" if selector in FIRST else "--hyperparameter"
+    assert invoke(["report", run, option, selector]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    return err.removeprefix("fsl-sweep: ").rstrip("\n")
+
+
+@pytest.mark.parametrize("selector", CALLED)
+@pytest.mark.parametrize(
+    ("answer", "what"),
+    [
+        ("return 1 // 0", "raised ZeroDivisionError: integer division or modulo by zero"),
+        ("return self.missing", "raised AttributeError: "),
+        ("raise KeyError('a\\nb' * 500)", "raised KeyError: 'a"),
+    ],
+)
+def test_an_error_of_its_own(install, run, capsys, selector, answer, what):
+    module = install(answer)
+    message = told(capsys, run, selector)
+    assert message.startswith(f"Selector '{selector}' of wrong 1.2 {what}")
+    assert f"({module}, line " in message
+    assert message.endswith("). Mend it, or compare strategies without it.")
+    assert len(message) < 500
+    lines = module.read_text().splitlines()
+    number = int(message.rpartition("line ")[2].partition(")")[0])
+    assert lines[number - 1].strip() == answer
+    assert f"class {selector.capitalize()}(" in "\n".join(lines[number - 7 : number])
+
+
+@pytest.mark.parametrize(
+    ("selector", "answer", "what"),
+    [
+        ("one", "return 99", "chose 99, which is not a recorded epoch: it must return one of "),
+        ("one", "return 'last'", "chose 'last', which is not a recorded epoch"),
+        ("one", "return 2.0", "chose 2.0, which is not a recorded epoch"),
+        ("one", "return None", "chose None, which is not a recorded epoch"),
+        ("two", "return None", "chose None, which is not one of the candidates: it must return"),
+        ("front", "return []", "chose no candidate at all: where there is nothing to choose it "),
+        ("front", "return [1]", "chose 1, which is not one of the candidates"),
+        ("front", "return None", "raised TypeError: 'NoneType' object is not iterable"),
+        ("best", "return 'high'", "raised "),
+        ("greedy", "", "declares `needs` of frozenset({'wisdom'}): that is a frozenset of some "),
+        ("silent", "", "declares no `needs`: that is a frozenset of some of train_loss, base,"),
+    ],
+)
+def test_an_answer_that_is_none(install, run, capsys, selector, answer, what):
+    module = install(answer or "pass")
+    message = told(capsys, run, selector)
+    assert message.startswith(f"Selector '{selector}' of wrong 1.2 {what}")
+    assert f"({module}, line " in message
+
+
+def test_what_is_listed_as_another_kind(install, run, capsys):
+    install("pass")
+    expected = "Selector 'two' of wrong 1.2 is listed as a SnapshotSelector, and must be one"
+    assert told(capsys, run, "odd").startswith(expected)
+
+
+def test_a_sealed_read_is_the_callers_to_mend(install, run, capsys):
+    install("return int(history.epochs[history.scores['novel'].argmax()])")
+    assert told(capsys, run, "one") == (
+        "Selector 'one' read 'novel', which it did not declare. Add 'novel' to its `needs`, or "
+        "choose without it."
+    )
+
+
+def test_nothing_to_choose_from_leaves_the_strategy_out(install, run, capsys):
+    error = "__import__('fsl_sweep.orchestrator.errors', fromlist=['']).SelectionError"
+    install(f"raise {error}('No epoch is good enough.')")
+    assert invoke(["report", run, "--snapshot", "one", "--snapshot", "val"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "one / any, seed 0: No epoch is good enough." in out
+
+
+class Elementwise(BestSnapshot):
+    """Right on ``[E]``, wrong on the resamples ``[R, E]``."""
+
+    name: ClassVar[str] = "elementwise"
+    needs: ClassVar[frozenset[str]] = frozenset({"val"})
+
+    def score(self, scores: Mapping[str, Any]) -> Any:
+        if np.ndim(scores["val"]) > 1:
+            raise IndexError("too many dimensions")
+        return scores["val"]
+
+
+def test_a_score_that_cannot_be_resampled(run, monkeypatch):
+    from fsl_sweep.orchestrator import chosen
+
+    monkeypatch.setattr(chosen, "snapshot_selector", lambda name: Elementwise())
+    monkeypatch.setattr(
+        "fsl_sweep.orchestrator.resampled.snapshot_selector", lambda name: Elementwise()
+    )
+    with pytest.raises(SelectorFault, match=r"'elementwise' of module .* raised Index"):
+        load_run(run).report(["val"], ["val"], bootstrap=10)
+
+
+class Lasts(SnapshotSelector):
+    name: ClassVar[str] = "lasts"
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def select(self, history: History) -> int:
+        raise ZeroDivisionError("mine")
+
+
+def test_defects_of_ours_stay_tracebacks(monkeypatch):
+    history = History.from_arrays(epochs=[1, 2])
+    with pytest.raises(SelectorFault) as caught:
+        apply(Lasts(), history)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    monkeypatch.setattr(Lasts, "__module__", "fsl_sweep.orchestrator.selectors.snapshot.lasts")
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        apply(Lasts(), history)
+    monkeypatch.setattr(Lasts, "select", lambda self, history: 99)
+    with pytest.raises(RuntimeError, match="'lasts' chose 99, which is not a recorded epoch"):
+        apply(Lasts(), history)
+    assert isinstance(broken_promise(Lasts, "does"), RuntimeError)
+
+
+def test_ctrl_c_in_a_selector_is_no_fault_of_its() -> None:
+    with pytest.raises(KeyboardInterrupt), faults_told(Elementwise):
+        raise KeyboardInterrupt

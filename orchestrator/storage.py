@@ -64,7 +64,7 @@ class Folder:
         with _told(self.path / name, "read"):
             try:
                 found = (self.path / name).stat()
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 return None
             return Stamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 

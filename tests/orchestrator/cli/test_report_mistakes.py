@@ -112,7 +112,7 @@ def message(shown: Shown) -> str:
             ["--bootstrap", "1000001"],
             "--bootstrap: 1000001 resamples cannot be made: give 0 for none, or 2 to 1,000,000",
         ),
-        (["--classes"], "run/tasks/base-selection.json is missing, so that the classes of tasks are not"),
+        (["--classes"], "run/tasks/base-selection.json is missing, so that the classes of tasks"),
     ],
 )
 def test_what_is_asked_for(run, command, asked, expected):

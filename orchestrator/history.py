@@ -137,10 +137,10 @@ class History:
 
     def index(self, epoch: int) -> int:
         """Position of an epoch in the arrays. Raises KeyError if it was not recorded."""
-        found = np.flatnonzero(self._epochs == epoch)
-        if len(found) != 1:
+        at = int(np.searchsorted(self._epochs, epoch))
+        if at == len(self._epochs) or self._epochs[at] != epoch:
             raise KeyError(f"Epoch {epoch} was not recorded.")
-        return int(found[0])
+        return at
 
     def view(self, needs: Iterable[str], selector: str = "selector") -> "History":
         """A history that holds the declared measures alone.

@@ -38,7 +38,7 @@ from fsl_sweep.orchestrator.selectors import (
 from fsl_sweep.orchestrator.selectors.base import apply_counted, is_cross_validated, is_oracle
 from fsl_sweep.orchestrator.selectors.hyperparameter.oracle import OracleConfiguration
 from fsl_sweep.orchestrator.selectors.snapshot.oracle import OracleSnapshot
-from fsl_sweep.orchestrator.statistics import mean_alone, mean_interval
+from fsl_sweep.orchestrator.statistics import Interval, mean_alone, mean_interval
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
 __all__ = ["LeftOut", "Selected", "Selection", "Strategy", "select", "select_among", "why_unusable"]
@@ -182,23 +182,50 @@ def _reference(trials: Sequence[TrialHistory], chosen: Chosen) -> float:
     return float(pick.trial.scores["novel", "report"].means[pick.trial.index(pick.epoch)])
 
 
+@dataclass(frozen=True)
+class _Measured:
+    """A snapshot on the report tasks, by measure; no tasks where the mean alone is known."""
+
+    tasks: Mapping[Measure, np.ndarray]
+    intervals: Mapping[Measure, Interval]
+
+
 def _measure(picks: Sequence[_Pick], reference: float) -> tuple[list[Selection], list[LeftOut]]:
-    """Selections with their intervals; each trial's tasks are read once, whoever chose it."""
+    """Selections with their intervals; each snapshot is measured once, whoever chose it."""
     trials = {pick.trial.trial: pick.trial for pick in picks}
-    tasks: dict[tuple[str, int, Measure], np.ndarray] = {}
+    measured: dict[tuple[str, int], _Measured | None] = {}
     for key, trial in trials.items():
         chosen = sorted({pick.epoch for pick in picks if pick.trial.trial == key})
-        for measure in MEASURES:
-            rows = trial.scores[measure, "report"].rows([trial.index(e) for e in chosen])
-            tasks |= {(key, e, measure): row for e, row in zip(chosen, rows, strict=True)}
+        measured |= {(key, e): one for e, one in _measured(trial, chosen).items()}
     selections: list[Selection] = []
     left_out: list[LeftOut] = []
     for pick in picks:
-        if all(np.isfinite(tasks[pick.trial.trial, pick.epoch, m]).all() for m in MEASURES):
-            selections.append(_selection(pick, reference, tasks))
-        else:
+        one = measured[pick.trial.trial, pick.epoch]
+        if one is None:
             left_out.append(_unmeasured(pick))
+        else:
+            selections.append(_selection(pick, reference, one))
     return selections, left_out
+
+
+def _measured(trial: TrialHistory, epochs: Sequence[int]) -> dict[int, _Measured | None]:
+    """Snapshots of one trial by epoch; None for one with scores that are not numbers."""
+    at = [trial.index(epoch) for epoch in epochs]
+    tables = {m: trial.scores[m, "report"] for m in MEASURES}
+    rows = {m: table.rows(at) for m, table in tables.items()}
+    found: dict[int, _Measured | None] = {}
+    for number, epoch in enumerate(epochs):
+        values: dict[Measure, np.ndarray] = {m: rows[m][number] for m in MEASURES}
+        if not all(np.isfinite(v).all() for v in values.values()):
+            found[epoch] = None
+            continue
+        known = {m: tables[m].per_task for m in MEASURES}
+        intervals: dict[Measure, Interval] = {
+            m: mean_interval(v) if known[m] else mean_alone(float(v[0])) for m, v in values.items()
+        }
+        tasks: dict[Measure, np.ndarray] = {m: v if known[m] else v[:0] for m, v in values.items()}
+        found[epoch] = _Measured(tasks, intervals)
+    return found
 
 
 def _unmeasured(pick: _Pick) -> LeftOut:
@@ -215,16 +242,8 @@ def _unmeasured(pick: _Pick) -> LeftOut:
     )
 
 
-def _selection(
-    pick: _Pick, reference: float, tasks: Mapping[tuple[str, int, Measure], np.ndarray]
-) -> Selection:
-    trial = pick.trial
-    known = {m: trial.scores[m, "report"].per_task for m in MEASURES}
-    values = {m: tasks[trial.trial, pick.epoch, m] for m in MEASURES}
-    intervals = {
-        m: mean_interval(v) if known[m] else mean_alone(float(v[0])) for m, v in values.items()
-    }
-    apart = {m: v if known[m] else v[:0] for m, v in values.items()}
+def _selection(pick: _Pick, reference: float, measured: _Measured) -> Selection:
+    trial, intervals = pick.trial, measured.intervals
     return Selection(
         method=trial.method,
         seed=trial.seed,
@@ -238,8 +257,8 @@ def _selection(
         novel=intervals["novel"],
         regret=_difference(reference, intervals["novel"].mean),
         novel_evaluations=pick.novel_evaluations,
-        novel_tasks=apart["novel"],
-        base_tasks=apart["base"],
+        novel_tasks=measured.tasks["novel"],
+        base_tasks=measured.tasks["base"],
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from fsl_sweep.orchestrator.errors import BudgetSpent, SealedMeasurement
+from fsl_sweep.orchestrator.errors import BudgetSpent, SealedMeasurement, SelectorFault
 from fsl_sweep.orchestrator.history import Candidate, History
 from fsl_sweep.orchestrator.meter import Account, Meter
 from fsl_sweep.orchestrator.selectors import HyperparameterSelector, apply
@@ -125,7 +125,7 @@ def test_a_copied_meter_has_no_budget_of_its_own() -> None:
 
     with pytest.raises(BudgetSpent):
         apply(Metered(1, cheat), candidates())
-    with pytest.raises(TypeError, match="cannot be pickled"):
+    with pytest.raises(SelectorFault, match="TypeError: A meter cannot be pickled"):
         apply(Metered(1, lambda given: pickle.dumps(given[0])), candidates())
 
 

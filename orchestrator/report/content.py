@@ -203,21 +203,17 @@ def build(
         SealedMeasurement: a selector read what it did not declare.
         ValueError: there are too few resamples, or class tuples cannot be resampled.
     """
-    weight = base_weight(info.metric)
-    chosen = Chosen(histories)
+    weight, chosen = base_weight(info.metric), Chosen(histories)
     selected = select_among(chosen, info.snapshot, info.hyperparameter)
     summaries = summarise(selected)
-    comparisons = compare_methods(summaries, rope, weight)
-    rankings = rank_methods(summaries, weight)
+    comparisons, rankings = (
+        compare_methods(summaries, rope, weight),
+        rank_methods(summaries, weight),
+    )
     mixed = None if weight is None else mix(summaries, weight)
     completeness = completeness_of(histories)
     shown, total = curves_of(chosen, info.snapshot, curves)
-    count = _resamples(histories) if bootstrap is None else bootstrap
-    resampled = (
-        resample(histories, selected, resamples=count, classes=classes, base_weight=weight)
-        if count
-        else ()
-    )
+    resampled = _resampled(histories, selected, bootstrap, classes, weight)
     return Report(
         info=info,
         completeness=completeness,
@@ -262,6 +258,19 @@ def completeness_of(histories: Sequence[TrialHistory]) -> Completeness:
         budget=ended.count("budget"),
         problems=problems,
     )
+
+
+def _resampled(
+    histories: Sequence[TrialHistory],
+    selected: Selected,
+    bootstrap: int | None,
+    classes: ClassLists | None,
+    weight: float | None,
+) -> tuple[ResampledCell, ...]:
+    count = _resamples(histories) if bootstrap is None else bootstrap
+    if not count:
+        return ()
+    return resample(histories, selected, resamples=count, classes=classes, base_weight=weight)
 
 
 def _resamples(histories: Sequence[TrialHistory]) -> int:

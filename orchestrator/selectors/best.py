@@ -52,13 +52,3 @@ def first_best(scores: np.ndarray) -> int:
     if len(numbers) == 0:
         raise SelectionError("There is no score to choose by: all are NaN, or there are none.")
     return int(numbers[np.argmax(scores[numbers])])
-
-
-def best_epoch(history: History, measure: str) -> int:
-    """The epoch with the highest score. Raises SelectionError as ``first_best``."""
-    return int(history.epochs[first_best(comparable(history.scores[measure]))])
-
-
-def best_candidate(candidates: Sequence[Candidate], measure: str) -> Candidate:
-    """The candidate with the highest score. Raises SelectionError as ``first_best``."""
-    return candidates[first_best(comparable([c.scores[measure] for c in candidates]))]

@@ -23,7 +23,7 @@ from fsl_sweep.orchestrator.config import (
 )
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.in_distribution_plan import misplaced
-from fsl_sweep.orchestrator.merging import merged_settings
+from fsl_sweep.orchestrator.merging import merged_settings, told_apart
 from fsl_sweep.orchestrator.plan import PlannedTrial
 from fsl_sweep.orchestrator.programs import begins_again, for_programs, is_program
 from fsl_sweep.orchestrator.sweepfile import config_error, validated
@@ -68,23 +68,24 @@ class MethodResolver:
         merged = merged_settings(self.config.defaults, self.tree)
         if is_program(merged.get("learner")):
             merged = merged_settings(for_programs(self.config.defaults), self.tree)
-        trials: list[PlannedTrial] = []
-        seen: dict[str, Any] = {}
+        found: dict[str, tuple[dict[str, Any], list[TrialSpec]]] = {}
         here = f"methods.{self.method}"
         for axes, tree in self._expanded(merged):
             specs = [self._spec(tree, seed, cautions) for seed in self.config.seeds]
             configuration = specs[0].configuration
-            if configuration in seen:
-                problem = f"{axes} and {seen[configuration]} are the same configuration"
+            if configuration in found:
+                problem = f"{axes} and {found[configuration][0]} are the same configuration"
                 raise ConfigError(self.where, here, problem)
-            seen[configuration] = axes
-            shown = {path: _at(specs[0], path, value) for path, value in axes.items()}
-            trials += [
-                PlannedTrial(one.id, self.method, configuration, shown, one)
-                for full in specs
-                for one in (full, *self._folds(full))
-            ]
-        return trials
+            found[configuration] = axes, specs
+        shown = told_apart(
+            [{k: _at(s[0], k, v) for k, v in axes.items()} for axes, s in found.values()]
+        )
+        return [
+            PlannedTrial(one.id, self.method, configuration, values, one)
+            for (configuration, (_, specs)), values in zip(found.items(), shown, strict=True)
+            for full in specs
+            for one in (full, *self._folds(full))
+        ]
 
     def _expanded(
         self, merged: Mapping[str, Any]

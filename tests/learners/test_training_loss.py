@@ -87,14 +87,6 @@ def test_query_labels_follow_the_images_order():
     assert torch.equal(query_labels(query), query.flatten().long())
 
 
-def test_support_and_query_share_one_pass_through_the_backbone():
-    learner = build_learner({"name": "protonet"}, {"name": "conv4", "width": 4}, (1, 16, 16), 3, 0)
-    passes = []
-    learner.backbone.register_forward_hook(lambda _, given, __: passes.append(len(given[0])))
-    learner.training_loss(episodes())
-    assert passes == [2 * 3 * (2 + 4)]
-
-
 def test_supervised_loss_is_cross_entropy_over_unit_norm_features_times_ten():
     learner = build_learner({"name": "supervised"}, {"name": "identity"}, (1, 4, 4), 7, seed=0)
     batch = LabelledBatch(images(9, 1, 4, 4), torch.arange(9) % 7)

@@ -140,7 +140,7 @@ def test_the_published_configuration_is_a_point_of_each_grid(preset):
             optimizer = spec.optimizer
             return (
                 (spec.epochs, size, spec.batches) == (epochs, batch, 1000)
-                and spec.schedule == pytest.approx(rates)
+                and [(epoch, round(rate, 9)) for epoch, rate in spec.schedule] == rates
                 and options.items() <= spec.learner.options.items()
                 and (optimizer.name, optimizer.momentum, optimizer.nesterov) == ("sgd", 0.9, True)
                 and optimizer.weight_decay == 5e-4

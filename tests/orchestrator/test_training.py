@@ -199,6 +199,14 @@ def test_sgd_is_what_was_asked_for(nesterov):
     assert group["weight_decay"] == 0.01
 
 
+def test_a_learned_scale_begins_at_one_and_is_decayed_like_all_weights():
+    run = training(benchmark(), learner={"name": "ridge"}, optimizer={"lr": 0.1})
+    assert run.learner.scale.item() == 1.0
+    (group,) = run.optimizer.param_groups
+    assert group["weight_decay"] == 5e-4
+    assert any(parameter is run.learner.scale for parameter in group["params"])
+
+
 def test_adam_is_adam():
     optimizer = make_optimizer(torch.nn.Linear(2, 1), Optimizer(name="adam", lr=0.3))
     assert isinstance(optimizer, torch.optim.Adam)

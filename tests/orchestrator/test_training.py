@@ -354,6 +354,17 @@ def test_random_query_counts_reach_the_learner_with_a_plain_support():
     assert len(seen) > 1
 
 
+def test_random_query_counts_leave_a_fixed_support_as_it_is():
+    data = benchmark()
+    train = {**RANDOM_COUNTS, "shot": 1, "fixed_support": True, "tasks_per_batch": 4}
+    drawn = list(training(data, train=train, batches=40)._draws.epoch(1))
+    support = set(np.concatenate([episodes.support.ravel() for episodes in drawn]))
+    assert len(support) == 12  # one example for each of the 12 base classes
+    queries = [episodes.query[episodes.query >= 0] for episodes in drawn]
+    assert not set(np.concatenate(queries)) & support
+    assert {len(asked) for asked in queries} == {4 * 3 * 2}
+
+
 def test_the_loss_of_random_query_counts_is_the_mean_over_all_queries():
     data = benchmark()
     run = training(data, train={**RANDOM_COUNTS, "tasks_per_batch": 3}, batches=2)

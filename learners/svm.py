@@ -26,9 +26,9 @@ class SvmOptions(EpisodicOptions):
         C: upper bound of an example's weight; the smaller, the more regularised.
         scale: factor of the logits; the initial one where it is learned.
         learn_scale: whether the scale is trained along with the backbone.
-        label_smoothing: of the training loss, see `episode_loss`. No paper's text says it. The
-            original's code passes 0.1 in some of its commands, and that of "Two Sides" for RR on
-            mini-M and tiered-M only, never for the SVM.
+        label_smoothing: of the training loss, see `episode_loss`. The original's code passes 0.1 in
+            some of its commands; that of "Two Sides", whose text does not say it, for RR on mini-M
+            and tiered-M only, and never for the SVM.
     """
 
     C: PositiveFloat = 0.1

@@ -16,7 +16,7 @@ from fsl_sweep.orchestrator.config import canonical_json
 from fsl_sweep.orchestrator.errors import BadData, ConfigError
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.trainable import check_labels
-from fsl_sweep.orchestrator.ways import episode_shape, of_classes_only, of_one_shape
+from fsl_sweep.orchestrator.ways import episode_shape, of_classes_only
 
 
 def check_feasible(plan: Plan, benchmark: Benchmark) -> None:
@@ -67,7 +67,7 @@ def _wanted(trial: PlannedTrial) -> list[tuple[str, Any]]:
     wanted = [(split, episode_shape(spec.episode)) for split in ("base", "val", "novel")]
     if spec.episodic is not None:
         shape = episode_shape(spec.episodic)
-        if isinstance(shape, EpisodeShape) and not of_one_shape(spec.episodic):
+        if spec.episodic.query_counts == "multinomial" and isinstance(shape, EpisodeShape):
             shape = most_queries(shape)
         wanted.append(("train", shape))
     return wanted
@@ -76,7 +76,8 @@ def _wanted(trial: PlannedTrial) -> list[tuple[str, Any]]:
 def _problem(trial: PlannedTrial, split: str, failure: BadData) -> str:
     fold, train = trial.spec.fold, trial.spec.episodic
     if split == "train" and train is not None and train.query_counts == "multinomial":
-        failure = BadData(f"{failure} So many may fall on one class (query_counts: multinomial).")
+        hint = "With 'query_counts: multinomial' one class may get that many queries."
+        failure = BadData(f"{failure} {hint}")
     if fold is None:
         return f"{trial.method}, {split} tasks: {failure}"
     advice = f"Use {'fewer' if split == 'val' else 'more'} folds."

@@ -98,6 +98,13 @@ def test_supervised_loss_is_cross_entropy_over_unit_norm_features_times_ten():
     np.testing.assert_allclose(learner.training_loss(batch).item(), expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["supervised", "meta-baseline"])
+def test_the_classifier_of_base_classes_begins_without_a_bias(name):
+    learner = build_learner({"name": name}, {"name": "identity"}, (1, 4, 4), 7, seed=0)
+    assert learner.classifier.bias.tolist() == [0.0] * 7
+    assert learner.classifier.weight.std() > 0
+
+
 @pytest.mark.parametrize("name", ["protonet", "ridge", "supervised"])
 def test_gradient_steps_fit_a_batch(name):
     learner = build_learner({"name": name}, {"name": "conv4", "width": 8}, (1, 16, 16), 6, seed=0)

@@ -121,7 +121,7 @@ def test_a_class_must_have_all_queries_that_may_fall_on_it(tmp_path):
             check_feasible(plan, benchmark())
         assert f"need {needed} examples a class, but class 'class 0' has 9" in str(caught.value)
         assert str(caught.value).endswith(
-            "So many may fall on one class (query_counts: multinomial)."
+            "With 'query_counts: multinomial' one class may get that many queries."
         )
 
 

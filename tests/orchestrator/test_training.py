@@ -199,6 +199,14 @@ def test_sgd_is_what_was_asked_for(nesterov):
     assert group["weight_decay"] == 0.01
 
 
+def test_a_learned_scale_begins_at_one_and_is_decayed_like_all_weights():
+    run = training(benchmark(), learner={"name": "ridge"}, optimizer={"lr": 0.1})
+    assert run.learner.scale.item() == 1.0
+    (group,) = run.optimizer.param_groups
+    assert group["weight_decay"] == 5e-4
+    assert any(parameter is run.learner.scale for parameter in group["params"])
+
+
 def test_adam_is_adam():
     optimizer = make_optimizer(torch.nn.Linear(2, 1), Optimizer(name="adam", lr=0.3))
     assert isinstance(optimizer, torch.optim.Adam)
@@ -344,6 +352,17 @@ def test_random_query_counts_reach_the_learner_with_a_plain_support():
         assert np.min(counts) >= 1
         seen |= set(map(tuple, counts))
     assert len(seen) > 1
+
+
+def test_random_query_counts_leave_a_fixed_support_as_it_is():
+    data = benchmark()
+    train = {**RANDOM_COUNTS, "shot": 1, "fixed_support": True, "tasks_per_batch": 4}
+    drawn = list(training(data, train=train, batches=40)._draws.epoch(1))
+    support = set(np.concatenate([episodes.support.ravel() for episodes in drawn]))
+    assert len(support) == 12  # one example for each of the 12 base classes
+    queries = [episodes.query[episodes.query >= 0] for episodes in drawn]
+    assert not set(np.concatenate(queries)) & support
+    assert {len(asked) for asked in queries} == {4 * 3 * 2}
 
 
 def test_the_loss_of_random_query_counts_is_the_mean_over_all_queries():

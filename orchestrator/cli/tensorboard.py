@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from fsl_sweep.orchestrator.cli.status import RunFolder
+from fsl_sweep.orchestrator.printed import say
 
 
 def tensorboard(
@@ -32,5 +33,5 @@ def tensorboard(
     report = opened.report(bootstrap=0)
     drawn = [figure for own in figures(report).values() for figure in own]
     rebuild(folder, opened.histories, report.selected, drawn)
-    print(f"TensorBoard view written to {folder}", flush=True)
+    say(f"TensorBoard view written to {folder}")
     return serving.serve(folder, host, port) if serve else 0

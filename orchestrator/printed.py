@@ -13,7 +13,7 @@ _UNFIT = re.compile(f"[\t\n{_STEERING}]")
 
 
 def printable(text: str) -> str:
-    """The text with what would steer a terminal written out: ``\\x1b`` for an escape character.
+    r"""The text with what would steer a terminal written out: ``\x1b`` for an escape character.
 
     Line feeds and tabs stay.
     """
@@ -38,7 +38,10 @@ def say(text: str, stream: TextIO | None = None) -> None:
         text: of one line or several.
         stream: standard output by default.
     """
-    print(printable(text), file=stream or sys.stdout, flush=True)
+    stream = stream or sys.stdout
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    known = printable(text).encode(encoding, "backslashreplace").decode(encoding)
+    print(known, file=stream, flush=True)
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:

@@ -84,7 +84,9 @@ class PlainProgress:
         self._counts, self._stream = _Counts(plan, pending), stream
 
     def __enter__(self) -> "PlainProgress":
-        self._say(f"{counted(self._counts.total, 'trial')} to run; epoch, training loss, accuracy in %:")
+        self._say(
+            f"{counted(self._counts.total, 'trial')} to run; epoch, training loss, accuracy in %:"
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -183,7 +185,9 @@ class LiveProgress:
         if len(rows) > _ROWS:
             parts.append(Text(f"and {len(rows) - _ROWS} more running", style="dim"))
         done, total = self._counts.ended, self._counts.total
-        parts.append(Text(f"{done} of {counted(total, 'trial')} ended, {self._counts.failed} failed", "dim"))
+        parts.append(
+            Text(f"{done} of {counted(total, 'trial')} ended, {self._counts.failed} failed", "dim")
+        )
         parts += [Text(one_line(note), style="yellow") for note in self._notes[-3:]]
         return Group(*parts)
 

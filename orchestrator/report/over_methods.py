@@ -2,6 +2,7 @@
 
 from math import isnan
 
+from fsl_sweep.orchestrator.printed import counted
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.strategies import StrategyComparison, StrategyResult
@@ -28,8 +29,8 @@ def cells(one: StrategyResult) -> dict[str, str]:
     }
 
 
-def note(report: Report) -> str:
-    """What the columns mean, and what the verdicts do not say."""
+def note(report: Report, bold: bool = True) -> str:
+    """What the columns mean, and what the verdicts do not say; ``bold`` is there to be named."""
     found = report.over_methods
     text = (
         f"Regret in percentage points, {_replicates(found)}; 95 %: half-width of its interval; "
@@ -38,7 +39,7 @@ def note(report: Report) -> str:
         "alone."
     )
     compared = sum(one.against_least is not None for one in found.results)
-    return f"{text} {_verdicts(found, compared)}" if compared else text
+    return f"{text} {_verdicts(found, compared, bold)}" if compared else text
 
 
 def left_out(report: Report) -> list[str]:
@@ -62,11 +63,11 @@ def left_out(report: Report) -> list[str]:
 def _replicates(found: StrategyComparison) -> str:
     count = found.results[0].regret.n
     if len(found.methods) == 1:
-        return f"mean over {count} seed{'s' if count > 1 else ''} of {found.methods[0]}"
+        return f"mean over {counted(count, 'seed')} of {found.methods[0]}"
     return f"mean over {count} replicates ({len(found.methods)} methods, each with its seeds)"
 
 
-def _verdicts(found: StrategyComparison, compared: int) -> str:
+def _verdicts(found: StrategyComparison, compared: int, bold: bool) -> str:
     family = f", after Holm's correction over {compared} strategies" if compared > 1 else ""
     sample = (
         "replicates of one method resemble each other, and methods are no random sample of methods"
@@ -75,7 +76,7 @@ def _verdicts(found: StrategyComparison, compared: int) -> str:
     )
     return (
         "vs least: paired verdict on NovelGen against the least mean regret of the strategies that "
-        f"are no oracles (bold), at 95 %{family}. That one was found by these same numbers, and "
-        f"{sample}: `worse` comes too easily, and `undecided`, as usual with few seeds, does not "
-        "mean equally good."
+        f"are no oracles{' (bold)' if bold else ''}, at 95 %{family}. That one was found by these "
+        f"same numbers, and {sample}: `worse` comes too easily, and `undecided`, as usual with few "
+        "seeds, does not mean equally good."
     )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from fsl_sweep.orchestrator.printed import printable
 from fsl_sweep.orchestrator.records import TrialHistory
 from fsl_sweep.orchestrator.report.wording import values
 
@@ -29,7 +30,7 @@ def group_name(trial: TrialHistory) -> str:
     """The group of the HParams tab that all seeds of a configuration (and fold) share."""
     fold = "" if trial.fold is None else f"fold-{trial.fold}"
     parts = trial.method, values(trial.hyperparameters)[:LONGEST], trial.configuration, fold
-    return " ".join(part for part in parts if part)
+    return printable(" ".join(part for part in parts if part))
 
 
 def _name(trial: TrialHistory, addition: str) -> str:

@@ -8,6 +8,8 @@ from fsl_sweep.orchestrator.records import TrialHistory
 from fsl_sweep.orchestrator.report.wording import values
 
 LONGEST = 120
+REPORT = "report"
+"""The run of what belongs to no trial; those of trials have a seed below their method."""
 
 
 def run_names(histories: Sequence[TrialHistory]) -> list[str]:

@@ -34,14 +34,11 @@ def natural() -> pd.DataFrame:
 def told(path: Path) -> list[object]:
     """All that a report is made from."""
     source = TableSource(path)
-    return [
-        source.facts.tasks,
-        *(
-            (one.trial, one.method, one.configuration, one.seed, one.fold, one.epochs.tolist())
-            + tuple((pair, table.load().tolist()) for pair, table in one.scores.items())
-            for one in source.histories()
-        ),
-    ]
+    found: list[object] = [source.facts.tasks]
+    for one in source.histories():
+        found += [one.trial, one.method, one.configuration, one.seed, one.fold, one.epochs.tolist()]
+        found += [(pair, table.load().tolist()) for pair, table in one.scores.items()]
+    return found
 
 
 WHOLE = ("seed", "epoch")

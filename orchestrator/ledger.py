@@ -31,6 +31,7 @@ from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.record_cache import RecordCache
+from fsl_sweep.orchestrator.record_values import check_values
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.storage import Folder
 
@@ -251,7 +252,9 @@ class TrialLedger:
         for name in (self.folder / "epochs").names():
             data = self.folder.read(f"epochs/{name}")
             try:
-                rows.append(columns.opened(data or b""))
+                row = columns.opened(data or b"")
+                check_values(row)
+                rows.append(row)
             except _DAMAGE:
                 damaged.append(str(self.folder.path / "epochs" / name))
         return rows, damaged

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from typing import TextIO
+from typing import IO
 
 _STEERING = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 """Control characters, separators of lines, marks that turn the direction of writing, and bytes of
@@ -31,7 +31,7 @@ def unfit(text: str) -> str | None:
     return None if found is None else _written_out(found)
 
 
-def say(text: str, stream: TextIO | None = None) -> None:
+def say(text: str, stream: IO[str] | None = None) -> None:
     """Print a text and a line feed at once: the one way of plain text to a terminal.
 
     Args:

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ValidationError
 
 from fsl_sweep.orchestrator.blame import blaming
 from fsl_sweep.orchestrator.config import MethodConfig, Named, SweepConfig
-from fsl_sweep.orchestrator.errors import ConfigError, did_you_mean
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, did_you_mean
+from fsl_sweep.orchestrator.local_path import check_local
 from fsl_sweep.orchestrator.printed import one_line, unfit
 from fsl_sweep.orchestrator.sweep_text import noted, presets, read_sweep
 from fsl_sweep.orchestrator.sweep_yaml import parsed
@@ -101,6 +102,11 @@ def _expanded_path(text: str, path: str) -> str:
     missing = re.search(r"\$\{(\w+)\}", expanded)
     if missing:
         raise ConfigError("", path, f"the environment variable {missing[1]} in '{text}' is not set")
+    if path == "benchmark.root":
+        try:
+            check_local(expanded)
+        except RunFolderError as failure:
+            raise ConfigError("", path, str(failure)) from None
     return expanded
 
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.table import Table
@@ -54,7 +54,7 @@ class Sheet:
     whole: bool = False
 
 
-def show(report: Report, console: Console | None = None) -> None:
+def show(report: Report, console: SafeConsole | None = None) -> None:
     """Print the report on a terminal, or as ``to_text`` into a pipe or a file."""
     console = console or SafeConsole(file=sys.stdout)
     ascii_only = console.options.ascii_only
@@ -81,7 +81,7 @@ def to_text(report: Report, width: int | None = None, *, ascii_only: bool = Fals
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
-def _print(report: Report, console: Console, sheet: Sheet) -> None:
+def _print(report: Report, console: SafeConsole, sheet: Sheet) -> None:
     for part in _parts(report, sheet):
         width = sheet.tables if isinstance(part, Table) else sheet.prose
         console.print(part, highlight=False, width=width)

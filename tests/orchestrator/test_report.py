@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 from trials import TASKS, trial
 
+from fsl_sweep.orchestrator.console import SafeConsole
 from fsl_sweep.orchestrator.records import TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.report import (
     Report,
@@ -173,15 +173,19 @@ def test_columns_are_aligned() -> None:
 def test_colours_on_a_terminal_alone() -> None:
     report = build(INFO, runs())
     terminal, pipe = io.StringIO(), io.StringIO()
-    show(report, Console(file=terminal, force_terminal=True, color_system="truecolor", width=100))
-    show(report, Console(file=pipe, width=100))
+    show(
+        report, SafeConsole(file=terminal, force_terminal=True, color_system="truecolor", width=100)
+    )
+    show(report, SafeConsole(file=pipe, width=100))
     assert "\x1b[" in terminal.getvalue()
     assert "\x1b" not in pipe.getvalue()
 
 
 def test_ascii_terminals() -> None:
     raw = io.BytesIO()
-    console = Console(file=io.TextIOWrapper(raw, encoding="ascii", write_through=True), width=100)
+    console = SafeConsole(
+        file=io.TextIOWrapper(raw, encoding="ascii", write_through=True), width=100
+    )
     show(build(INFO, runs()), console)
     assert b"NovelGen" in raw.getvalue()
 

@@ -41,7 +41,7 @@ def of_strategies(report: Report, group: Sequence[Summary]) -> dict[str, str]:
         mean, tasks = found.seeds, found.tasks
     row = {
         wording.metric(report.base_weight): wording.percent(mean.mean),
-        "seeds": wording.half_width(mean),
+        "seeds": wording.spread(mean, [c.accuracy(report.base_weight) for c in summary.choices]),
         "tasks": wording.half_width(tasks),
     }
     if report.resampled:
@@ -89,12 +89,17 @@ def several_methods(report: Report) -> bool:
     return any(len(one.methods) > 1 for one in report.stability)
 
 
+def chances_known(report: Report) -> bool:
+    """Whether any method's chance to be best is known."""
+    return any(m.probability_best is not None for one in report.stability for m in one.methods)
+
+
 def of_stability(report: Report) -> list[StabilityRow]:
     """What each strategy's ranking of methods survives; equal rows once."""
-    several = several_methods(report)
+    several, chances = several_methods(report), chances_known(report)
     grouped: dict[tuple[object, ...], list[Stability]] = {}
     for one in report.stability:
-        cells = _stability_cells(one, several, bool(report.resampled))
+        cells = _stability_cells(one, several, chances)
         key = (_order(one.methods), tuple(cells.items()), one.strategy.oracle)
         grouped.setdefault(key, []).append(one)
     return [
@@ -102,7 +107,7 @@ def of_stability(report: Report) -> list[StabilityRow]:
             strategies=tuple(f"{s.strategy}{ORACLE if s.strategy.oracle else ''}" for s in own),
             oracle=own[0].strategy.oracle,
             order=_order(own[0].methods),
-            cells=_stability_cells(own[0], several, bool(report.resampled)),
+            cells=_stability_cells(own[0], several, chances),
         )
         for own in grouped.values()
     ]
@@ -150,11 +155,11 @@ def of_front(own: Sequence[Front]) -> list[tuple[str, str, str, str]]:
     return [row for _, row in sorted(rows, key=lambda row: row[0])]
 
 
-def _stability_cells(one: Stability, several: bool, resampled: bool) -> dict[str, str]:
+def _stability_cells(one: Stability, several: bool, chances: bool) -> dict[str, str]:
     cells = {"worst seed": " / ".join(wording.percent(method.worst) for method in one.methods)}
     if not several:
         return cells
-    if resampled:
+    if chances:
         cells["best, %"] = _chances(one.methods)
     shares = {"seeds": one.seeds, "tasks": one.tasks, "strategies": one.strategies}
     return cells | {name: _share(found) for name, found in shares.items()}

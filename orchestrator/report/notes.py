@@ -133,9 +133,8 @@ def same_ranking(report: Report) -> str:
     order = " > ".join(report.rankings[0].methods)
     decided = sum(c.result.verdict in ("better", "worse") for c in report.comparisons)
     return (
-        f"Means{_of_metric(report)} of these snapshots rank the methods alike under every "
-        f"strategy, {order}; in {decided} of {len(report.comparisons)} comparisons these snapshots "
-        "differ."
+        f"Means{_of_metric(report)} rank these snapshots of the methods alike under every "
+        f"strategy, {order}; in {decided} of {len(report.comparisons)} comparisons they differ."
     )
 
 
@@ -155,7 +154,7 @@ def other_rankings(report: Report) -> list[str]:
 def several_rankings(report: Report) -> str:
     """What ``other_rankings`` lists."""
     of = _of_metric(report)
-    return f"Means{of} of these snapshots rank the methods differently from strategy to strategy:"
+    return f"Means{of} rank these snapshots of the methods differently from strategy to strategy:"
 
 
 def provenance(report: Report) -> list[str]:

@@ -61,9 +61,11 @@ def _selecting(report: Report, group: Sequence[Summary]) -> str:
     own = {(one.method, one.strategy) for one in group}
     cells = [one for one in report.resampled if (one.method, one.strategy) in own]
     found = [one.result if report.mixed is None else one.mixed for one in cells]
-    shown = dict.fromkeys(map(wording.half_width, found))
-    widths = sorted((width for width in shown if width != "-"), key=float)
-    return "-".join(dict.fromkeys([widths[0], widths[-1]])) if widths else "-"
+    known = [one for one in found if one is not None and np.isfinite(one.low)]
+    if not known:
+        return "-"
+    known.sort(key=lambda one: one.high - one.low)
+    return " to ".join(dict.fromkeys(map(wording.half_width, (known[0], known[-1]))))
 
 
 def of_rank_correlations(report: Report) -> list[tuple[str, ...]]:

@@ -18,10 +18,14 @@ def percent(value: float) -> str:
 
 
 def half_width(interval: Interval | SelectionBootstrap | None) -> str:
-    """Half of an interval's width in percentage points; a dash where there is none."""
+    """Half of an interval's width in percentage points; a dash where there is none.
+
+    An interval that is wider than the scale of accuracies says that nothing is known.
+    """
     if interval is None or math.isnan(interval.low):
         return "-"
-    return f"{50 * (interval.high - interval.low):.2f}"
+    half = 50 * (interval.high - interval.low)
+    return "> 50" if half > 50 else f"{half:.2f}"
 
 
 def spread(interval: Interval, values: Sequence[float] | np.ndarray) -> str:

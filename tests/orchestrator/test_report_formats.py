@@ -177,11 +177,11 @@ def test_of_two_seeds_both_values_are_shown(write: Callable[[Report], str], metr
         assert ", ".join(shown) in text
         interval = one.reported(report.base_weight)
         half = 50 * (interval.high - interval.low)
-        assert half < 50 or f"{half:.2f}" not in text  # 149.72 points, of one degree of freedom
+        assert half < 100 or f"{half:.2f}" not in text  # 149.72 points, of one degree of freedom
     for strategy in report.over_methods.results:  # of two methods too
         assert ", ".join(f"{100 * regret:.1f}" for regret in strategy.regrets) in text
     assert "of two seeds both values" in " ".join(text.split())
-    assert "&gt; 50" in text or "> 50" in text
+    assert re.search(r"> 50|&gt; 50|\\textgreater\S* 50", text)
     plain = json.loads(to_json(report))["summary"][0]["novel"]
     assert (set(plain), plain["n"]) == ({"mean", "low", "high", "n"}, 2)
 

@@ -128,8 +128,11 @@ def did_you_mean(name: str, known: Iterable[str], guarded: Iterable[str] = ()) -
         guarded: those of them that are suggested only for what is nearly the name itself.
     """
     names, apart = sorted(known), set(guarded)
-    for some, cutoff in ((apart, 0.82), (set(names) - apart, 0.5)):
-        lower = {one.lower(): one for one in sorted(some)}
+    for some, cutoff in (
+        ([one for one in names if one in apart], 0.82),
+        ([one for one in names if one not in apart], 0.5),
+    ):
+        lower = {one.lower(): one for one in some}
         near = get_close_matches(name.lower(), lower, n=1, cutoff=cutoff)
         if near:
             return f"did you mean '{lower[near[0]]}'?"

@@ -103,13 +103,8 @@ def _over_methods(report: Report) -> Iterable[Block]:
     lines: list[Row] = []
     for group in groups:
         first = group[0]
-        look = (
-            "reference"
-            if first.strategy.oracle
-            else "best"
-            if over_methods.leads(report, first)
-            else ""
-        )
+        leads = over_methods.leads(report, first)
+        look = "reference" if first.strategy.oracle else "best" if leads else ""
         cells = over_methods.cells(report, first).values()
         lines.append(Row(("\n".join(one_line(group)), *cells), look))
     if lines:

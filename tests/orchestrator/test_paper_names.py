@@ -174,6 +174,7 @@ def test_a_misspelt_oracle_is_found_and_so_are_ours() -> None:
         assert f"did you mean '{suggested}'?" in str(unknown(snapshot_selector, typed))
     found = str(unknown(hyperparameter_selector, "budget-oracle(3)"))
     assert "did you mean 'budgeted-oracle'?" in found
+    assert did_you_mean("novel", ["selection", "report"], ["novel"]) == "known: report, selection"
     assert did_you_mean("pn", ["PN", "RR"]) == "did you mean 'PN'?"
 
 

@@ -95,7 +95,7 @@ def _parts(report: Report, sheet: Sheet) -> Iterable[RenderableType]:
         (over_methods.TITLE, _over_methods(report, sheet)),
         ("Learning curves", _curves(report, sheet)),
         ("Rank correlation with NovelGen (Kendall's tau-b)", _rank_correlation(report)),
-        (f"Comparisons of methods{by}", _comparisons(report, sheet)),
+        (f"{notes.COMPARISONS}{by}", _comparisons(report, sheet)),
         (f"Stability of conclusions{by}", uncertainty.stability(report, sheet.prose)),
         ("Regret against novel evaluations", uncertainty.budgets(report)),
         ("Fronts of BaseGen and NovelGen", uncertainty.fronts(report)),
@@ -227,8 +227,7 @@ def _comparisons(report: Report, sheet: Sheet) -> Iterable[RenderableType]:
     if len(pairs) > len(kept):
         yield Text(f"{PAIRS_SHOWN} of {len(pairs)} pairs; `--format json` has all.", "dim")
     if report.ranking_survives is not False:
-        text, decided = notes.same_ranking(report)
-        yield Text(text, "green" if decided else "yellow")
+        yield Text(notes.same_ranking(report))
         return
     yield Text(notes.several_rankings(report), "bold yellow")
     for line in notes.other_rankings(report):

@@ -10,6 +10,7 @@ from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
 from fsl_sweep.datasets.pool import ImagePool, array_digest, canonical_digest
 from fsl_sweep.datasets.tasks import INDICES_AT_ONCE
 from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.printed import counted
 
 
 @final
@@ -82,8 +83,9 @@ class AttributeTasks(TaskDistribution):
         for group, count in (("with", self._counts), ("without", self._negatives)):
             fewest = int(count.argmin())
             if count[fewest] < shape.per_class:
+                queries = counted(shape.query, "query", "queries")
                 raise BadData(
-                    f"{shape.shot}-shot tasks with {shape.query} queries need {shape.per_class} "
+                    f"{shape.shot}-shot tasks with {queries} need {shape.per_class} "
                     f"examples a class, but there are {count[fewest]} images {group} "
                     f"{self._names(fewest)}. Ask for fewer, or for pairs with more images "
                     "(min_images)."

@@ -18,6 +18,7 @@ from fsl_sweep.datasets.opening import (
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
 from fsl_sweep.datasets.store import Store, datasets_folder, open_store
 from fsl_sweep.orchestrator.errors import BadData, FslSweepError, MissingData, PluginError
+from fsl_sweep.orchestrator.local_path import check_local
 
 
 @dataclass(frozen=True)
@@ -251,6 +252,7 @@ def download(
             f"`fsl-sweep data prepare {name} --from PATH`."
         )
     place = (folder or datasets_folder(home).parent / "downloads" / name).expanduser()
+    check_local(place)
     try:
         files = tuple(fetch(file, place, progress or _silent) for file in source.files)
     except MissingData as failure:

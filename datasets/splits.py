@@ -9,6 +9,7 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.printed import counted
 
 
 def named_generator(seed: int, *words: str) -> np.random.Generator:
@@ -77,7 +78,8 @@ def class_benchmark(
     """
     for split, classes in partition.items():
         if len(classes) < 2:
-            raise BadData(f"The {split} split of '{name}' has {len(classes)} classes; 2 are least.")
+            found = counted(len(classes), "class", "classes")
+            raise BadData(f"The {split} split of '{name}' has {found}; 2 are least.")
     together = np.concatenate([partition[split] for split in ("base", "val", "novel")])
     labels, uses = np.unique(together, return_counts=True)
     if np.any(uses > 1):

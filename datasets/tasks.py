@@ -10,6 +10,7 @@ from fsl_sweep.datasets.distribution import TaskDistribution, sample_tasks
 from fsl_sweep.datasets.episodes import Episodes, EpisodeShape, VaryingShape
 from fsl_sweep.datasets.pool import ImagePool, array_digest, canonical_digest
 from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.printed import counted
 
 if TYPE_CHECKING:
     from fsl_sweep.datasets.benchmark import Benchmark
@@ -79,9 +80,10 @@ class ClassTasks(TaskDistribution):
         fewest = int(np.argmin(self._counts))
         if self._counts[fewest] < shape.per_class:
             name = self.pool.class_names[self._classes[fewest]]
+            queries = counted(shape.query, "query", "queries")
             short = int(np.sum(self._counts < shape.per_class))
             raise BadData(
-                f"{shape.shot}-shot tasks with {shape.query} queries need {shape.per_class} "
+                f"{shape.shot}-shot tasks with {queries} need {shape.per_class} "
                 f"examples a class, but class '{name}' has {self._counts[fewest]}"
                 + (f" (and {short - 1} more classes have too few)." if short > 1 else ".")
                 + (f" {self._note}" if self._note else "")

@@ -1,5 +1,7 @@
 import json
+import shutil
 import tarfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -134,3 +136,17 @@ def test_an_image_that_cannot_be_decoded_is_named_and_nothing_is_left(
 def test_options_are_checked(wrong, tmp_path):
     with pytest.raises(ValidationError):
         open_benchmark("image-folder", wrong, tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_corrupt_image_is_told_by_its_place(tmp_path, packed):
+    root = tmp_path / "photographs"
+    for name in ("a", "b", "c"):
+        (root / name).mkdir(parents=True)
+        (root / name / "1.png").write_bytes(b"no image at all")
+    if packed:
+        root = Path(shutil.make_archive(str(root), "zip", root))
+    with pytest.raises(BadData) as caught:
+        open_benchmark("image-folder", {}, root, tmp_path / "home")
+    assert str(caught.value).startswith(f"{root}/a/1.png cannot be decoded as an image (it is of")
+    assert "object at" not in str(caught.value)

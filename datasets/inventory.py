@@ -157,7 +157,11 @@ def check(
         counts=counts,
         expected=expected,
         problems=_unexpected(counts, expected),
-        remarks=(*_images_missing(source, store), *source.remarks(benchmark)),
+        remarks=(
+            *_images_missing(source, store),
+            *benchmark.cautions,
+            *source.remarks(benchmark),
+        ),
     )
 
 

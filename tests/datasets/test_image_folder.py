@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from fsl_sweep.datasets.inventory import check
 from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
@@ -150,3 +151,26 @@ def test_a_corrupt_image_is_told_by_its_place(tmp_path, packed):
         open_benchmark("image-folder", {}, root, tmp_path / "home")
     assert str(caught.value).startswith(f"{root}/a/1.png cannot be decoded as an image (it is of")
     assert "object at" not in str(caught.value)
+
+
+def test_copies_of_training_images_among_the_measured_ones_are_told(write_tree, images, tmp_path):
+    """A file that is there twice may be trained on and measured, and nobody would know."""
+    whole = check("image-folder", SMALL, prepared(write_tree(images), tmp_path), tmp_path)
+    assert whole.remarks == ()
+    benchmark = open_benchmark("image-folder", SMALL, None, tmp_path)
+    pool, novel = benchmark.train.pool, benchmark.novel.examples[0]
+    name = pool.class_names[pool.labels[novel]]
+    trained, held = benchmark.train.examples[0], benchmark.base.examples[0]
+    files = sorted(images, key=lambda path: path.partition("/")[2])
+    copied = {**images, files[held]: images[files[trained]], files[novel]: images[files[trained]]}
+    assert f"/{name}/" in files[novel]
+    root = prepared(write_tree(copied, name="copied"), tmp_path / "home")
+    assert check("image-folder", SMALL, root, tmp_path / "home").remarks == (
+        "base: 1 of 4 images are exact copies of training images; accuracies count them",
+        "novel: 1 of 10 images are exact copies of training images; accuracies count them",
+    )
+
+
+def prepared(root: Path, home: Path) -> Path:
+    open_benchmark("image-folder", SMALL, root, home)
+    return root

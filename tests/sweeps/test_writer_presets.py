@@ -64,7 +64,7 @@ def test_the_papers_table_for_femnist():
 
 
 SMALL = [
-    "evaluation={selection_tasks: 1, report_tasks: 2}",
+    "evaluation={selection_tasks: 2, report_tasks: 2}",
     "defaults.backbone={name: conv4, width: 4}",
     "defaults.epochs=1",
     "defaults.schedule={}",

@@ -129,23 +129,34 @@ def show_plan(prepared: Prepared) -> int:
     for name in left_out:
         say(f"no longer planned, left out of the report: {name}")
     if left_out:
+<<<<<<< HEAD
         say(f"  {unplanned.COME_BACK}")
     obstacles = [*_obstacles(prepared)]
+=======
+        console.print(f"  {unplanned.COME_BACK}")
+    sys.stdout.flush()  # the plan comes first, in a file too
+    obstacles, cautions = _against_the_data(prepared)
+    for caution in cautions:
+        console.print(f"caution: {caution}")
+>>>>>>> data
     for obstacle in obstacles:
         say(f"fsl-sweep: this plan cannot run: {obstacle}", sys.stderr)
     return 2 if obstacles else 0
 
 
-def _obstacles(prepared: Prepared) -> Iterator[UserError]:
-    """What a run of the plan would stop at before anything is trained."""
-    for check in (
-        lambda: check_writable(prepared.ledger.path),
-        lambda: check_feasible(prepared.plan, _open(prepared)),
-    ):
-        try:
-            check()
-        except UserError as obstacle:
-            yield obstacle
+def _against_the_data(prepared: Prepared) -> tuple[list[UserError], tuple[str, ...]]:
+    """What a run of the plan would stop at before it trains, and what the data caution of."""
+    obstacles: list[UserError] = []
+    cautions: tuple[str, ...] = ()
+    try:
+        check_writable(prepared.ledger.path)
+    except UserError as obstacle:
+        obstacles.append(obstacle)
+    try:
+        cautions = check_feasible(prepared.plan, _open(prepared))
+    except UserError as obstacle:
+        obstacles.append(obstacle)
+    return obstacles, cautions
 
 
 def execute(prepared: Prepared, address: str | None, progress: bool) -> int:
@@ -235,8 +246,8 @@ def execute_one(prepared: Prepared, index: int) -> TrialEnd:
 @contextmanager
 def _recording(prepared: Prepared, benchmark: Benchmark, keep_plan: bool = False) -> Iterator[Plan]:
     """Hold the run folder's lock, with the plan and the common tasks recorded in it."""
-    check_feasible(prepared.plan, benchmark)
-    plan = dataclasses.replace(prepared.plan, fingerprint=benchmark.fingerprint)
+    cautions = (*prepared.plan.cautions, *check_feasible(prepared.plan, benchmark))
+    plan = dataclasses.replace(prepared.plan, fingerprint=benchmark.fingerprint, cautions=cautions)
     ledger = prepared.ledger
     with run_lock(ledger.path):
         ledger.folder.sweep_unfinished()

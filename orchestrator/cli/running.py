@@ -129,16 +129,10 @@ def show_plan(prepared: Prepared) -> int:
     for name in left_out:
         say(f"no longer planned, left out of the report: {name}")
     if left_out:
-<<<<<<< HEAD
         say(f"  {unplanned.COME_BACK}")
-    obstacles = [*_obstacles(prepared)]
-=======
-        console.print(f"  {unplanned.COME_BACK}")
-    sys.stdout.flush()  # the plan comes first, in a file too
     obstacles, cautions = _against_the_data(prepared)
     for caution in cautions:
-        console.print(f"caution: {caution}")
->>>>>>> data
+        say(f"caution: {caution}")
     for obstacle in obstacles:
         say(f"fsl-sweep: this plan cannot run: {obstacle}", sys.stderr)
     return 2 if obstacles else 0

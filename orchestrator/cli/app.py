@@ -12,7 +12,16 @@ from typing import Annotated
 import typer
 
 import fsl_sweep
-from fsl_sweep.orchestrator.cli import data, plugins, report, run, status, tensorboard, trial
+from fsl_sweep.orchestrator.cli import (
+    data,
+    plugins,
+    report,
+    run,
+    status,
+    tensorboard,
+    trial,
+    verify,
+)
 from fsl_sweep.orchestrator.errors import FslSweepError, UserError
 
 OK, INCOMPLETE, MISTAKE, INTERRUPTED = 0, 1, 2, 130
@@ -94,6 +103,7 @@ for _name, _action in (
     ("run", run.run),
     ("report", report.report),
     ("status", status.status),
+    ("verify", verify.verify),
     ("trial", trial.trial),
     ("plugins", plugins.plugins),
     ("tensorboard", tensorboard.tensorboard),

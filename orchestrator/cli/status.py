@@ -34,10 +34,14 @@ def status(run: RunFolder) -> int:
         elif state == "begun":
             lines.append(f"  {history.trial}  {label}: {history.epochs[-1]} epochs recorded")
         lines += [f"  {history.trial}  {label}: damaged, {name}" for name in history.damaged]
-    holder = holder_of(run)
+    try:
+        holder = holder_of(run)
+        activity = f"running now: {holder}" if holder else "no run is active"
+    except RunFolderError as failure:
+        activity = str(failure)
     print(f"{plan.name}: {plan.counted} planned")
     print(", ".join(f"{number} {state}" for state, number in sorted(counts.items())))
-    print(f"running now: {holder}" if holder else "no run is active")
+    print(activity)
     print("\n".join(lines), end="\n" if lines else "")
     left_out = ledger.unplanned(plan)
     if left_out:

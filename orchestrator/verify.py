@@ -125,7 +125,7 @@ def _view(run: Path) -> Iterator[Finding]:
 
 def _trials(ledger: Ledger, plan: Plan) -> Iterator[Finding]:
     planned: Mapping[str, PlannedTrial] = {trial.id: trial for trial in plan.trials}
-    trials = sorted({*planned, *ledger.trial_ids()})
+    trials = ledger.trial_ids()
     try:
         yield from _strangers(ledger.folder / "trials", trials)
     except Damaged as damage:
@@ -134,18 +134,16 @@ def _trials(ledger: Ledger, plan: Plan) -> Iterator[Finding]:
     for trial in trials:
         storage = ledger.trial(trial)
         try:
-            names = storage.folder.every_name()
+            yield from _strangers(storage.folder, _TRIAL)
         except Damaged as damage:
             follows = "its trial counts as not done, and cannot be trained until it is removed"
             yield Finding(damage.place, damage.reason, follows)
             continue
-        if names:
-            yield from _trial(storage, trial, planned.get(trial))
+        yield from _trial(storage, trial, planned.get(trial))
 
 
 def _trial(storage: TrialLedger, trial: str, planned: PlannedTrial | None) -> Iterator[Finding]:
     folder = storage.folder
-    yield from _strangers(folder, _TRIAL)
     follows = "the plan holds the same; no number depends on it"
     yield from _note(folder, "spec.json", follows, lambda plain: digest(plain) == trial)
     damaged = storage.damaged() if planned is None else storage.history(planned).damaged
@@ -193,12 +191,16 @@ def _snapshots(storage: TrialLedger, whole: bool) -> Iterator[Finding]:
     except Damaged as damage:
         yield Finding(damage.place, damage.reason, follows)
         return
-    for epoch in sorted({*there, *digests}):
+    # A kill between an epoch's weights and its record leaves one snapshot without.
+    unnamed = [epoch for epoch in there if epoch not in digests] if whole else []
+    for epoch in unnamed:
+        problem = (
+            "no record names it, as after a kill" if len(unnamed) == 1 else "no record names it"
+        )
+        again = "it is not used; `fsl-sweep run` trains that epoch again"
+        yield Finding(folder.place(snapshot_name(epoch)), problem, again, len(unnamed) > 1)
+    for epoch in sorted(digests):
         name = snapshot_name(epoch)
-        if epoch not in digests:
-            if whole:
-                yield Finding(folder.place(name), "no record names it", "it is not used", False)
-            continue
         try:
             data = folder.read(name)
         except Damaged as damage:

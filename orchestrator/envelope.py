@@ -47,8 +47,8 @@ def parsed_json(data: bytes, place: str) -> dict[str, Any]:
     try:
         content = json.loads(data)
     except (ValueError, RecursionError) as failure:
-        reason = "it is nested too deeply" if isinstance(failure, RecursionError) else str(failure)
-        raise Damaged(place, reason) from None
+        reason = "nested too deeply" if isinstance(failure, RecursionError) else str(failure)
+        raise Damaged(place, f"it is not JSON: {reason}") from None
     if not isinstance(content, dict):
         raise Damaged(place, f"it holds a {type(content).__name__}, not an object")
     return content

@@ -21,6 +21,8 @@ from pydantic import (
     model_validator,
 )
 
+from fsl_sweep.orchestrator.paper_names import measure_name, selector_names
+
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -109,13 +111,34 @@ class Optimizer(Model):
 
 
 class EpisodicTraining(Model):
-    """The training episode, free of the episode that snapshots are measured with."""
+    """The training episode, free of the episode that snapshots are measured with.
+
+    Attributes:
+        augment_support: whether the trial's augmentation is for support images too, or for queries
+            only.
+        query_counts: ``equal``: every class has ``query`` queries. ``multinomial``: every class has
+            one, and the task's other ``way * (query - 1)`` fall on its classes at random.
+    """
 
     way: Ways = 5
     shot: Count = 5
     query: Queries = 15
     tasks_per_batch: Count = 4
     fixed_support: bool = False
+    augment_support: bool = True
+    query_counts: Literal["equal", "multinomial"] = "equal"
+
+    @model_validator(mode="after")
+    def _counts_need_numbers(self) -> "EpisodicTraining":
+        if self.query_counts == "multinomial" and (self.way == "all" or self.query == "rest"):
+            raise ValueError("query_counts: multinomial needs numbers for way and query")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_the_usual(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # What a training episode usually is stays out of a trial's id.
+        usual = {"augment_support": True, "query_counts": "equal"}
+        return {k: v for k, v in plain(self).items() if k not in usual or v != usual[k]}
 
 
 class BatchTraining(Model):
@@ -199,6 +222,16 @@ class Selectors(Model):
     hyperparameter: Annotated[list[str], Field(min_length=1)] = ["base", "val", "oracle"]
     metric: str = "novel"
 
+    @field_validator("snapshot", "hyperparameter")
+    @classmethod
+    def _in_our_names(cls, names: list[str]) -> list[str]:
+        return selector_names(names)
+
+    @field_validator("metric")
+    @classmethod
+    def _in_our_name(cls, metric: str) -> str:
+        return measure_name(metric)
+
     @model_serializer(mode="wrap")
     def _without_the_usual(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         # A plan without it is the one that it was before there was a choice.
@@ -232,13 +265,8 @@ class SweepConfig(Model):
 
     @model_validator(mode="after")
     def _no_repeats(self) -> "SweepConfig":
-        for key, values in (
-            ("seeds", self.seeds),
-            ("selectors.snapshot", self.selectors.snapshot),
-            ("selectors.hyperparameter", self.selectors.hyperparameter),
-        ):
-            if len(set(values)) != len(values):
-                raise ValueError(f"{key} repeats a value: {values}")
+        if len(set(self.seeds)) != len(self.seeds):
+            raise ValueError(f"seeds repeats a value: {self.seeds}")
         return self
 
 

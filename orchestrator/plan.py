@@ -7,7 +7,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fsl_sweep.orchestrator.config import Fold, Selectors, TrialSpec
+from fsl_sweep.orchestrator.config import (
+    Fold,
+    Selectors,
+    TrialSpec,
+    configuration_of,
+    digest,
+)
 
 FORMAT = 2
 TRIAL_ID = re.compile(r"[0-9a-f]{16}")
@@ -147,7 +153,9 @@ def _trial(number: int, plain: Mapping[str, Any]) -> PlannedTrial:
     if not TRIAL_ID.fullmatch(_text("id", plain["id"])):
         # It names a folder, and must not lead out of the run's.
         raise ValueError(f"trials.{number}.id: {plain['id']!r} is not the id of a trial")
-    for key, hashed in (("id", spec.id), ("configuration", spec.configuration)):
+    canonical = spec.canonical()
+    ids = {"id": digest(canonical), "configuration": configuration_of(canonical)}
+    for key, hashed in ids.items():
         if plain[key] != hashed:
             raise ValueError(f"trials.{number}.{key}: {plain[key]!r} is not that of its spec")
     return PlannedTrial(

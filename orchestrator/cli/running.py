@@ -1,7 +1,6 @@
 """What ``fsl-sweep run`` and ``fsl-sweep trial`` do: prepare, show the plan, execute."""
 
 import dataclasses
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -248,6 +247,8 @@ def _recording(prepared: Prepared, benchmark: Benchmark, keep_plan: bool = False
         if keep_plan:
             ledger.check_plan(plan)
         else:
+            if (changed := unplanned.changed_file(ledger)) is not None:
+                print(changed, file=sys.stderr, flush=True)
             ledger.write_plan(plan, prepared.sweep.text)
             _write_tasks(prepared, benchmark, "")
             for fold in plan.folds:
@@ -275,25 +276,16 @@ def _write_tasks(prepared: Prepared, benchmark: Benchmark, prefix: str) -> None:
             "classes": episodes.classes.tolist(),
         }
         name = f"tasks/{prefix}{measure}-{task_set}.json"
-        if _read_json(prepared.ledger, name) != content:
+        if prepared.ledger.read_note(name) != content:
             prepared.ledger.write_note(name, content)
 
 
 def _note_environment(ledger: Ledger) -> None:
     """Add this machine to ``environment.json``, unless it stands there already."""
-    noted = _read_json(ledger, "environment.json")
-    machines = noted.get("machines", []) if isinstance(noted, dict) else []
-    here = environment()
+    noted, here = ledger.read_note("environment.json") or {}, environment()
+    machines = noted.get("machines", [])
     if here not in machines:
         ledger.write_note("environment.json", {"machines": [*machines, here]})
-
-
-def _read_json(ledger: Ledger, name: str) -> object:
-    data = ledger.folder.read(name)
-    try:
-        return None if data is None else json.loads(data)
-    except ValueError:
-        return None
 
 
 def _progress(plan: Plan, pending: list[str]) -> LiveProgress | PlainProgress:

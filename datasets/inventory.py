@@ -7,6 +7,7 @@ from typing import Any
 
 from fsl_sweep.datasets.benchmark import SPLITS, SplitCounts, SplitName
 from fsl_sweep.datasets.catalogue import BENCHMARKS
+from fsl_sweep.datasets.copies import copy_remarks
 from fsl_sweep.datasets.download import fetch
 from fsl_sweep.datasets.opening import (
     find_store,
@@ -158,7 +159,12 @@ def check(
         counts=counts,
         expected=expected,
         problems=_unexpected(counts, expected),
-        remarks=(*_images_missing(source, store), *source.remarks(benchmark)),
+        remarks=(
+            *_images_missing(source, store),
+            *benchmark.cautions,
+            *source.remarks(benchmark),
+            *copy_remarks(benchmark),
+        ),
     )
 
 

@@ -331,7 +331,7 @@ class TrialSpec(Model):
     @property
     def configuration(self) -> str:
         """Id of the hyperparameter configuration: the trial without its seed and fold."""
-        return digest({k: v for k, v in self.canonical().items() if k not in ("seed", "fold")})
+        return configuration_of(self.canonical())
 
     @property
     def recorded_epochs(self) -> list[int]:
@@ -357,6 +357,11 @@ class TrialSpec(Model):
     def from_canonical(cls, plain: dict[str, Any]) -> "TrialSpec":
         """The inverse of ``canonical``; raises pydantic.ValidationError on anything else."""
         return cls.model_validate(plain, strict=False)
+
+
+def configuration_of(canonical: dict[str, Any]) -> str:
+    """Id of the hyperparameter configuration of a trial's plain data."""
+    return digest({k: v for k, v in canonical.items() if k not in ("seed", "fold")})
 
 
 def canonical_json(value: Any) -> str:

@@ -7,6 +7,7 @@
     |   |-- MissingData            a benchmark's files are not on this machine
     |   |-- BadData                files are there, but damaged, hostile or too few
     |   |-- RunFolderError         the run folder is locked, another sweep's, or cannot be written
+    |   |   `-- Damaged            a file in it is not what was written there
     |   |-- PluginError            a plug-in that was asked for does not load or clashes
     |   |   `-- SelectorFault      a plug-in's selector raised, or answered what is no answer
     |   `-- SealedMeasurement      a selector read a measure that it did not declare
@@ -72,6 +73,24 @@ class BadData(UserError):
 
 class RunFolderError(UserError):
     """A run folder that cannot be used: locked, another sweep's, changed data, or read-only."""
+
+
+class Damaged(RunFolderError):
+    """A file of a run folder that was altered, moved there, or is a link or no file at all.
+
+    Args:
+        place: where it is below the run folder.
+        reason: what is wrong with it, as a clause.
+    """
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(
+            f"{place} is damaged: {reason}. `fsl-sweep verify` lists all that is, and what follows."
+        )
+        self.place, self.reason = place, reason
+
+    def __reduce__(self) -> tuple[type["Damaged"], tuple[str, str]]:
+        return Damaged, (self.place, self.reason)
 
 
 class PluginError(UserError):

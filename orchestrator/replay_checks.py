@@ -95,15 +95,15 @@ class _Rows:
         spaced = (texts != texts.str.strip()).to_numpy()
         self.refuse(spaced, column, lambda _: "begins or ends with a space")
 
+    def measures_in_our_names(self) -> None:
+        typed = self.table["measure"].astype(str)
+        self.table["measure"] = typed.map({one: measure_name(one) for one in typed.unique()})
+
     def no_control_characters(self, column: str) -> None:
         """No text that would steer a terminal, or break a line of a report."""
         held = {text: unfit(text) for text in self.table[column].unique()}
         bad = self.table[column].map(lambda text: held[text] is not None).to_numpy(bool)
         self.refuse(bad, column, lambda text: f"holds the control character {held[text]}")
-
-    def measures_in_our_names(self) -> None:
-        typed = self.table["measure"]
-        self.table["measure"] = typed.map({one: measure_name(one) for one in typed.unique()})
 
     def one_of(self, column: str, known: tuple[str, ...]) -> None:
         values = self.table[column].to_numpy()

@@ -20,6 +20,7 @@ from fsl_sweep.learners.batches import EpisodeGroup, RaggedEpisodes
 from fsl_sweep.orchestrator.config import Optimizer, TrialSpec
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.randomness import torch_seed
+from fsl_sweep.orchestrator.resume_state import fits_module, fits_optimizer
 from fsl_sweep.orchestrator.training_draws import TrainingDraws
 from fsl_sweep.orchestrator.ways import of_one_shape
 
@@ -81,9 +82,22 @@ class Training:
         return {"learner": self.learner.state_dict(), "optimizer": self.optimizer.state_dict()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """The inverse of ``state``."""
+        """The inverse of ``state``. Raises ValueError, and loads nothing, where it does not fit."""
+        fits = fits_module(state.get("learner"), self.learner)
+        if not fits or not fits_optimizer(state.get("optimizer"), self._stepped()):
+            raise ValueError("the state is not that of this training")
         self.learner.load_state_dict(state["learner"])
         self.optimizer.load_state_dict(state["optimizer"])
+
+    def _stepped(self) -> torch.optim.Optimizer:
+        """An optimizer as this one, of zeros, after a step: what its state may hold."""
+        zeros = nn.ParameterList(torch.zeros_like(p) for p in self.learner.parameters())
+        for parameter in zeros:
+            parameter.grad = torch.zeros_like(parameter)
+        assert self.spec.optimizer is not None  # checked when this was made
+        stepped = make_optimizer(zeros, self.spec.optimizer)
+        stepped.step()
+        return stepped
 
     def _clip(self) -> None:
         if self._clip_norm is not None:

@@ -13,7 +13,16 @@ from typing import Annotated, Any
 import typer
 
 import fsl_sweep
-from fsl_sweep.orchestrator.cli import data, plugins, report, run, status, tensorboard, trial
+from fsl_sweep.orchestrator.cli import (
+    data,
+    plugins,
+    report,
+    run,
+    status,
+    tensorboard,
+    trial,
+    verify,
+)
 from fsl_sweep.orchestrator.errors import FslSweepError, UserError
 from fsl_sweep.orchestrator.printed import say
 
@@ -103,6 +112,7 @@ for _name, _action in (
     ("run", run.run),
     ("report", report.report),
     ("status", status.status),
+    ("verify", verify.verify),
     ("trial", trial.trial),
     ("plugins", plugins.plugins),
     ("tensorboard", tensorboard.tensorboard),

@@ -1,7 +1,6 @@
 """What ``fsl-sweep run`` and ``fsl-sweep trial`` do: prepare, show the plan, execute."""
 
 import dataclasses
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -130,22 +129,27 @@ def show_plan(prepared: Prepared) -> int:
         say(f"no longer planned, left out of the report: {name}")
     if left_out:
         say(f"  {unplanned.COME_BACK}")
-    obstacles = [*_obstacles(prepared)]
+    obstacles, cautions = _against_the_data(prepared)
+    for caution in cautions:
+        say(f"caution: {caution}")
     for obstacle in obstacles:
         say(f"fsl-sweep: this plan cannot run: {obstacle}", sys.stderr)
     return 2 if obstacles else 0
 
 
-def _obstacles(prepared: Prepared) -> Iterator[UserError]:
-    """What a run of the plan would stop at before anything is trained."""
-    for check in (
-        lambda: check_writable(prepared.ledger.path),
-        lambda: check_feasible(prepared.plan, _open(prepared)),
-    ):
-        try:
-            check()
-        except UserError as obstacle:
-            yield obstacle
+def _against_the_data(prepared: Prepared) -> tuple[list[UserError], tuple[str, ...]]:
+    """What a run of the plan would stop at before it trains, and what the data caution of."""
+    obstacles: list[UserError] = []
+    cautions: tuple[str, ...] = ()
+    try:
+        check_writable(prepared.ledger.path)
+    except UserError as obstacle:
+        obstacles.append(obstacle)
+    try:
+        cautions = check_feasible(prepared.plan, _open(prepared))
+    except UserError as obstacle:
+        obstacles.append(obstacle)
+    return obstacles, cautions
 
 
 def execute(prepared: Prepared, address: str | None, progress: bool) -> int:
@@ -235,14 +239,16 @@ def execute_one(prepared: Prepared, index: int) -> TrialEnd:
 @contextmanager
 def _recording(prepared: Prepared, benchmark: Benchmark, keep_plan: bool = False) -> Iterator[Plan]:
     """Hold the run folder's lock, with the plan and the common tasks recorded in it."""
-    check_feasible(prepared.plan, benchmark)
-    plan = dataclasses.replace(prepared.plan, fingerprint=benchmark.fingerprint)
+    cautions = (*prepared.plan.cautions, *check_feasible(prepared.plan, benchmark))
+    plan = dataclasses.replace(prepared.plan, fingerprint=benchmark.fingerprint, cautions=cautions)
     ledger = prepared.ledger
     with run_lock(ledger.path):
         ledger.folder.sweep_unfinished()
         if keep_plan:
             ledger.check_plan(plan)
         else:
+            if (changed := unplanned.changed_file(ledger)) is not None:
+                print(changed, file=sys.stderr, flush=True)
             ledger.write_plan(plan, prepared.sweep.text)
             _write_tasks(prepared, benchmark, "")
             for fold in plan.folds:
@@ -270,25 +276,16 @@ def _write_tasks(prepared: Prepared, benchmark: Benchmark, prefix: str) -> None:
             "classes": episodes.classes.tolist(),
         }
         name = f"tasks/{prefix}{measure}-{task_set}.json"
-        if _read_json(prepared.ledger, name) != content:
+        if prepared.ledger.read_note(name) != content:
             prepared.ledger.write_note(name, content)
 
 
 def _note_environment(ledger: Ledger) -> None:
     """Add this machine to ``environment.json``, unless it stands there already."""
-    noted = _read_json(ledger, "environment.json")
-    machines = noted.get("machines", []) if isinstance(noted, dict) else []
-    here = environment()
+    noted, here = ledger.read_note("environment.json") or {}, environment()
+    machines = noted.get("machines", [])
     if here not in machines:
         ledger.write_note("environment.json", {"machines": [*machines, here]})
-
-
-def _read_json(ledger: Ledger, name: str) -> object:
-    data = ledger.folder.read(name)
-    try:
-        return None if data is None else json.loads(data)
-    except ValueError:
-        return None
 
 
 def _progress(plan: Plan, pending: list[str]) -> LiveProgress | PlainProgress:

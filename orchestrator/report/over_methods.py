@@ -76,8 +76,7 @@ def _mean_over(found: StrategyComparison) -> str:
     if len(found.methods) > 1:
         over, column = f"{len(found.methods)} methods (each the mean over its seeds)", "methods"
     else:
-        seeds = len(one.regrets)
-        over, column = f"{counted(seeds, 'seed')} of {one.choices[0].method}", "seeds"
+        over, column = f"{counted(len(one.regrets), 'seed')} of {one.choices[0].method}", "seeds"
     return f"mean over {over}; {column}: {wording.what_spread(len(one.regrets))}"
 
 

@@ -8,7 +8,9 @@ is rebuilt before anything is appended, so that a torn tail cannot spoil later e
 # TensorBoard's generated protocol modules define their classes at run time.
 # pyright: reportAttributeAccessIssue=false
 
+import os
 import shutil
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +22,7 @@ from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.report.drawing import Figure
 from fsl_sweep.orchestrator.selection import Selected
+from fsl_sweep.orchestrator.storage import kind_of
 from fsl_sweep.orchestrator.tensorboard import curves, hparams, images
 from fsl_sweep.orchestrator.tensorboard.events import FILE, append, of_summary, scalars
 from fsl_sweep.orchestrator.tensorboard.names import REPORT, run_names
@@ -176,12 +179,13 @@ def _trial_events(trial: TrialHistory, selected: Selected | None) -> Iterator[Ev
 
 
 def _check_ours(folder: Path) -> None:
-    """Refuse to replace a folder that holds anything but a view."""
-    for path in folder.rglob("*") if folder.exists() else ():
-        if not path.is_dir() and path.name != FILE:
+    """Refuse to replace a folder that holds anything but a view, or that is a link."""
+    for path in (folder, *folder.rglob("*")) if os.path.lexists(folder) else ():
+        mode = path.lstat().st_mode
+        if not stat.S_ISDIR(mode) and (path.name != FILE or not stat.S_ISREG(mode)):
             raise RunFolderError(
-                f"{folder} holds {path.name}, which is no part of a TensorBoard view; "
-                "give another folder, or move that file away."
+                f"{path} is no part of a TensorBoard view, but a {kind_of(mode)}; move it away, "
+                "or give another folder."
             )
 
 

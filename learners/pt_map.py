@@ -89,8 +89,8 @@ class PtMap(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
         start: Float[Tensor, "task way"] | None,
     ) -> Transport:
         """How much of each query each class gets: 1 a query, the same amount a class."""
-        # Squared distances less the queries' squared lengths: what all costs of a row have in common
-        # does not change its plan.
+        # Squared distances, less the queries' squared lengths: what all costs of a row have in
+        # common does not change its plan.
         cost = (centres.square().sum(dim=-1, keepdim=True) - 2 * centres @ queries.mT).mT
         rows, columns = torch.ones_like(cost[:, :, 0]), torch.ones_like(cost[:, 0])
         return transport(cost, rows, columns * cost.shape[1] / cost.shape[2], self.lam, start)

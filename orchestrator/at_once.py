@@ -4,8 +4,8 @@ Sizes decide which kernels are chosen, and with them the last bits of features. 
 have equal records, nothing is tuned to the machine at hand or to its load.
 
 On a CPU what one layer leaves should still be in the cache when the next layer wants it; a GPU is
-busy only when it is given much. The sizes for CPUs are measured (``benchmarks/evaluation.py``), those
-for other devices bound the memory and have not been measured.
+busy only when it is given much. The sizes for CPUs were measured (``benchmarks/evaluation.py``);
+those for other devices bound the memory, and were not.
 """
 
 from dataclasses import dataclass

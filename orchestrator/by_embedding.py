@@ -57,7 +57,7 @@ def _score(
     episodes: Episodes,
     floats: int,
 ) -> TaskScores:
-    """Answers to the episodes, of tasks with at most ``floats`` features (or one task) at a time."""
+    """Correct answers of each task; a head is given one task, or at most ``floats`` features."""
     correct = np.zeros(len(episodes), np.int64)
     queries = np.zeros(len(episodes), np.int64)
     for group in grouped(episodes):

@@ -77,7 +77,7 @@ class _Block(nn.Sequential):
             nn.ReLU(inplace=True),
         )
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
         """Feature maps ``[n, outputs, h // 2, w // 2]`` of ``[n, inputs, h, w]``."""
         convolution, norm, pool, relu = self
         if self._norm_rises(input.device):

@@ -50,7 +50,7 @@ def sizes(chosen: AtOnce) -> Iterator[None]:
 def pools(
     shape: tuple[int, int, int], draw: Callable[[np.random.Generator], np.ndarray]
 ) -> Benchmark:
-    """Train, base, val and novel from a pool each, of ``CLASSES`` times ``EXAMPLES`` drawn examples."""
+    """Train, base, val and novel, from a pool each of ``CLASSES`` times ``EXAMPLES`` examples."""
     index = np.arange(CLASSES * EXAMPLES).reshape(CLASSES, EXAMPLES)
     labels, names = np.repeat(np.arange(CLASSES), EXAMPLES), tuple(map(str, range(CLASSES)))
     drawn = [draw(np.random.default_rng(seed)).reshape(-1, *shape) for seed in range(4)]

@@ -85,12 +85,14 @@ class _Block(nn.Sequential):
         return super().forward(input)
 
     def _norm_rises(self, device: torch.device) -> bool:
-        """Whether batch norm is an increasing function of each unit, so that it may come last.
+        """Whether batch norm is an increasing function of each unit, so that it may follow pooling.
 
-        The largest of four units is then the largest after it as well, to the last bit, and a
-        quarter of them is to be normalised. That takes the rest of a pass whose weights are not
-        trained and whose statistics do not depend on the maps. Asking a GPU would stall it.
+        The largest of four units is the largest after it as well, to the last bit, and a quarter of
+        the units is left to normalise. Statistics of the batch would change with the order, and
+        so would gradients where units are equal. To ask a GPU would stall it.
         """
         norm = self[1]
-        fixed = not self.training and not torch.is_grad_enabled() and norm.running_var is not None
-        return fixed and device.type == "cpu" and bool((norm.weight > 0).all())
+        if self.training or torch.is_grad_enabled() or device.type != "cpu":
+            return False
+        averaged = isinstance(norm, nn.BatchNorm2d) and norm.running_var is not None
+        return averaged and bool((norm.weight > 0).all())

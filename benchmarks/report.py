@@ -20,7 +20,15 @@ from benchmarks.timing import hardware
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial, Selectors
-from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, EpochRecord, TaskScores, TrialEnd
+from fsl_sweep.orchestrator.records import (
+    MEASURES,
+    TASK_SETS,
+    EpochRecord,
+    Measure,
+    TaskScores,
+    TaskSet,
+    TrialEnd,
+)
 
 METHODS, CONFIGURATIONS, EPOCHS, TASKS, QUERIES = 5, 20, 60, 1000, 75
 REPEATS = 3

@@ -102,6 +102,11 @@ class Catalogue(Generic[T]):
                 raise PluginError(f"Two {kind}s are named '{info.name}'; rename one of them.")
             self._own[info.name] = info
 
+    @property
+    def own(self) -> tuple[Info[T], ...]:
+        """Our own entries; members of families are not among them."""
+        return tuple(self._own.values())
+
     def find(self, name: str) -> Info[T]:
         """The entry called ``name``.
 

@@ -25,6 +25,7 @@ from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.in_distribution_plan import misplaced
 from fsl_sweep.orchestrator.merging import merged_settings
 from fsl_sweep.orchestrator.plan import PlannedTrial
+from fsl_sweep.orchestrator.printed import counted
 from fsl_sweep.orchestrator.programs import begins_again, for_programs, is_program
 from fsl_sweep.orchestrator.sweepfile import config_error, validated
 from fsl_sweep.orchestrator.ways import cannot_be_measured, cannot_vary, wrong_way
@@ -209,7 +210,7 @@ class MethodResolver:
             )
         cautions.extend(
             f"{self.method}: the schedule's step at epoch {epoch} is never reached, "
-            f"because training ends after {settings.epochs} epochs"
+            f"because training ends after {counted(settings.epochs, 'epoch')}"
             for epoch in sorted(steps)
             if epoch >= settings.epochs
         )

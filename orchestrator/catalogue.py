@@ -6,9 +6,11 @@ points, which are loaded only when their name is asked for: a broken plug-in tha
 stops nobody.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Any, Generic, TypeVar
 
 from fsl_sweep.orchestrator.errors import PluginError, UnknownName
@@ -154,8 +156,8 @@ class Catalogue(Generic[T]):
         prefix, colon, _ = name.partition(":")
         return self._families.get(prefix) if colon else None
 
-    def _plugins(self) -> list[EntryPoint]:
-        return sorted(entry_points(group=self.group), key=lambda point: (point.name, point.value))
+    def _plugins(self) -> tuple[EntryPoint, ...]:
+        return installed(self.group)
 
     def _load(self, points: list[EntryPoint]) -> Info[T]:
         point = points[0]
@@ -179,6 +181,23 @@ class Catalogue(Generic[T]):
                 f"named '{point.name}'; '{point.value}' is {loaded!r}."
             )
         return loaded
+
+
+def installed(group: str) -> tuple[EntryPoint, ...]:
+    """Third parties' entry points of a group, sorted by name."""
+    return _in_group(group, tuple(sys.path))
+
+
+@cache
+def _in_group(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    points = _scanned(path).select(group=group)
+    return tuple(sorted(points, key=lambda point: (point.name, point.value)))
+
+
+@cache
+def _scanned(path: tuple[str, ...]) -> EntryPoints:  # noqa: ARG001 - what a scan depends on
+    """All entry points on ``sys.path``. A scan opens a file for each installed distribution."""
+    return entry_points()
 
 
 def _distribution(point: EntryPoint) -> tuple[str, str]:

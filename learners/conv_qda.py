@@ -41,6 +41,11 @@ class ConvQda(EpisodicLearner):
         self.backbone = backbone
         self.shrinkage, self.scale = options.shrinkage, options.scale
 
+    @classmethod
+    def has_weights(cls, options: ConvQdaOptions) -> bool:  # noqa: ARG003 (an interface)
+        """None: the Gaussians are the support's."""
+        return False
+
     def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
         """Features of the backbone, as they are."""
         return self.backbone(images)

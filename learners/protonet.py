@@ -49,6 +49,11 @@ class Protonet(EpisodicLearner):
         self.metric = options.metric
         self.scale = nn.Parameter(torch.tensor(options.scale), requires_grad=options.learn_scale)
 
+    @classmethod
+    def has_weights(cls, options: ProtonetOptions) -> bool:
+        """A scale that is trained is the only one."""
+        return options.learn_scale
+
     def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
         """Features of the backbone, as they are."""
         return self.backbone(images)

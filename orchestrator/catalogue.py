@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
 from fsl_sweep.orchestrator.errors import PluginError, UnknownName
@@ -189,15 +189,10 @@ def installed(group: str) -> tuple[EntryPoint, ...]:
 
 
 @cache
-def _in_group(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    points = _scanned(path).select(group=group)
+def _in_group(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:  # noqa: ARG001
+    """Scanned once for each ``sys.path``: a scan opens a file of every installed distribution."""
+    points = entry_points(group=group)
     return tuple(sorted(points, key=lambda point: (point.name, point.value)))
-
-
-@cache
-def _scanned(path: tuple[str, ...]) -> EntryPoints:  # noqa: ARG001 - what a scan depends on
-    """All entry points on ``sys.path``. A scan opens a file for each installed distribution."""
-    return entry_points()
 
 
 def _distribution(point: EntryPoint) -> tuple[str, str]:

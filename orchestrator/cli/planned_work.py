@@ -71,6 +71,8 @@ def expected_seconds(
 
 def _stages(spec: TrialSpec) -> list[tuple[EpisodicTraining | BatchTraining, int]]:
     """What the trial trains on, and for how many epochs each."""
+    if spec.train is None:
+        return []
     if not isinstance(spec.train, StagedTraining):
         return [(spec.train, spec.epochs)]
     last = spec.train.meta.epochs

@@ -163,7 +163,7 @@ def _fitting_stores(
 def _place(
     source: AbstractBenchmark[Any], options: BaseModel, root: Path | None, home: Path | None
 ) -> Path:
-    root = None if root is None else root.expanduser()
+    root = None if root is None else root.expanduser().absolute()
     if root is not None and not root.exists():
         raise MissingData(f"There is nothing at {root}. {_advice(source)}")
     signature = source.signature(options, root)

@@ -6,7 +6,7 @@ from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.backbones.conv4 import Conv4
 from fsl_sweep.learners.backbones.identity import Identity
 from fsl_sweep.learners.backbones.resnet12 import ResNet12
-from fsl_sweep.learners.backbones.torchvision import torchvision_backbone
+from fsl_sweep.learners.backbones.torchvision import is_torchvision_model, torchvision_backbone
 from fsl_sweep.learners.backbones.wrn import WRN16x10
 from fsl_sweep.learners.base import Learner
 from fsl_sweep.learners.classifier import Classifier
@@ -162,6 +162,7 @@ BACKBONES: Catalogue[Backbone] = Catalogue(
             torchvision_backbone,
             "",
             "a classification model of torchvision without its classifier, from random weights",
+            is_torchvision_model,
         ),
     ],
 )

@@ -45,6 +45,8 @@ class Family(Generic[T]):
         member: the class of a member; raises UnknownName where there is none of that name.
         paper: as in `Info`.
         description: as in `Info`.
+        has: whether there is a member of that name, where that can be asked of any name: then
+            who forgets the prefix is told.
     """
 
     prefix: str
@@ -52,6 +54,7 @@ class Family(Generic[T]):
     member: Callable[[str], type[T]]
     paper: str
     description: str
+    has: Callable[[str], bool] | None = None
 
     @property
     def name(self) -> str:
@@ -118,8 +121,7 @@ class Catalogue(Generic[T]):
         if name in self._own and not plugins:
             return self._own[name]
         if not plugins:
-            shown = [family.name for family in self._families.values()]
-            raise UnknownName(self.kind, name, [*self.names(), *shown])
+            raise UnknownName(self.kind, name, self._meant(name))
         return self._load(plugins)
 
     def names(self) -> list[str]:
@@ -151,6 +153,12 @@ class Catalogue(Generic[T]):
                     error = str(failure)
             source, version = _distribution(point)
             yield Listing(self.kind, point.name, source, version, description, error)
+
+    def _meant(self, name: str) -> list[str]:
+        """What an unknown name may stand for: a member without its prefix, or any entry."""
+        families = self._families.values()
+        members = [f"{f.prefix}:{name}" for f in families if f.has is not None and f.has(name)]
+        return members or [*self.names(), *(family.name for family in families)]
 
     def _family(self, name: str) -> Family[T] | None:
         prefix, colon, _ = name.partition(":")

@@ -260,13 +260,6 @@ class ProgramConfig(Model):
     train: dict[str, Any] = {}
 
 
-class UntrainedConfig(Model):
-    """One hyperparameter configuration of a method in which there is nothing to train."""
-
-    learner: Named
-    backbone: Named
-
-
 class MethodConfig(ProgramConfig):
     """One hyperparameter configuration of a method, before its names are looked up.
 
@@ -277,6 +270,23 @@ class MethodConfig(ProgramConfig):
     optimizer: Optimizer
     schedule: dict[Any, Any] = {}
     precision: Literal["fp32", "bf16"] = "fp32"
+
+
+class UntrainedConfig(Model):
+    """One hyperparameter configuration of a method in which there is nothing to train.
+
+    What only training uses may be there, because other methods share it; it is not looked at.
+    """
+
+    learner: Named
+    backbone: Named
+    optimizer: Any = None
+    schedule: Any = None
+    epochs: Any = None
+    batches: Any = None
+    augment: Any = None
+    precision: Any = None
+    train: Any = None
 
 
 class TrialSpec(Model):

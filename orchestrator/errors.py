@@ -117,7 +117,8 @@ class TrialFailure(FslSweepError):
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`` did you mean 'x'?`` for the nearest known name, else the list of what is known."""
     names = sorted(known)
-    near = get_close_matches(name, names, n=1, cutoff=0.5)
+    members = [one for one in names if one.endswith(f":{name}")]  # torchvision:resnet18
+    near = members or get_close_matches(name, names, n=1, cutoff=0.5)
     if near:
         return f"did you mean '{near[0]}'?"
     return f"known: {', '.join(names)}" if names else "none is known"

@@ -26,7 +26,7 @@ from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.in_distribution_plan import misplaced
 from fsl_sweep.orchestrator.programs import begins_again, is_program
 from fsl_sweep.orchestrator.schedule import Rates, resolved_schedule
-from fsl_sweep.orchestrator.sweepfile import config_error, validated
+from fsl_sweep.orchestrator.sweep_mistakes import config_error, validated
 from fsl_sweep.orchestrator.untrained import UNTRAINED, trains_nothing, unused
 from fsl_sweep.orchestrator.ways import cannot_be_measured, cannot_vary, wrong_way
 
@@ -107,8 +107,7 @@ class ConfigurationResolver:
         )
 
     def _untrained(self, tree: Mapping[str, Any], cautions: list[str]) -> TrialSpec:
-        used = {key: value for key, value in tree.items() if key in UntrainedConfig.model_fields}
-        settings = self._checked(UntrainedConfig, used)
+        settings = self._checked(UntrainedConfig, tree)
         learner = self._learner(settings)
         backbone = self._resolved(BACKBONES, settings.backbone, "backbone")
         self._check_features(learner, backbone, "none")
@@ -225,13 +224,13 @@ class ConfigurationResolver:
         try:
             return model.model_validate(value)
         except ValidationError as failure:
-            error = config_error(failure, model, self.where)
+            error = config_error(failure, model, self.where, axes=True)
             path = ".".join(part for part in (section, error.path) if part)
             raise self.error(path, error.problem) from None
 
     def _resolved(self, catalogue: Catalogue[Any], named: Named, section: str) -> Named:
         try:
-            return resolved(catalogue, named, self.where, section)
+            return resolved(catalogue, named, self.where, section, axes=True)
         except ConfigError as error:
             raise self.error(error.path, error.problem) from None
 
@@ -248,14 +247,27 @@ def resolved(
     where: str,
     path: str,
     without: tuple[str, ...] = (),
+    axes: bool = False,
 ) -> Named:
-    """A catalogue entry with every option checked and filled in."""
+    """A catalogue entry with every option checked and filled in.
+
+    Args:
+        catalogue: where its name stands.
+        named: name and options as written.
+        where: the file, for messages.
+        path: its key path there.
+        without: options that are not the entry's own.
+        axes: as in `config_error`.
+
+    Raises:
+        ConfigError: an unknown name or a bad option.
+    """
     try:
         model: type[BaseModel] = catalogue.find(named.name).cls.Options
     except UnknownName as failure:
         raise ConfigError(where, f"{path}.name", str(failure)) from None
     given = {key: value for key, value in named.options.items() if key not in without}
-    options = validated(model, given, where, path)
+    options = validated(model, given, where, path, axes)
     return Named.model_validate({"name": named.name, **options.model_dump(mode="json")})
 
 

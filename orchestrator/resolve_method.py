@@ -12,7 +12,6 @@ from fsl_sweep.orchestrator.config import (
     Named,
     SweepConfig,
     TrialSpec,
-    UntrainedConfig,
     digest,
 )
 from fsl_sweep.orchestrator.errors import ConfigError
@@ -20,6 +19,7 @@ from fsl_sweep.orchestrator.merging import merged_settings
 from fsl_sweep.orchestrator.plan import PlannedTrial
 from fsl_sweep.orchestrator.programs import for_programs, is_program
 from fsl_sweep.orchestrator.resolve_configuration import ConfigurationResolver
+from fsl_sweep.orchestrator.untrained import USED
 
 
 @final
@@ -77,7 +77,7 @@ class MethodResolver:
         for axes, tree in self._expanded():
             spec = self._one.spec(tree, axes, cautions)
             if spec.train is None:
-                axes = {path: value for path, value in axes.items() if _is_used(path)}
+                axes = {path: value for path, value in axes.items() if path.startswith(USED)}
             plain = spec.canonical()
             configuration = spec.configuration
             if configuration in seen:
@@ -137,11 +137,6 @@ class MethodResolver:
         shared = {} if plan is None else plan.model_dump()
         folds = [Fold(index=index, **shared) for index in several]
         return [(None, None), *((fold, fold.model_dump(mode="json")) for fold in folds)]
-
-
-def _is_used(path: str) -> bool:
-    """Whether a method that trains nothing uses what stands at a dotted path."""
-    return path.partition(".")[0] in UntrainedConfig.model_fields
 
 
 def _at(plain: Mapping[str, Any], path: str, fallback: Any) -> Any:

@@ -21,7 +21,7 @@ from pydantic import Field
 
 from fsl_sweep.orchestrator.config import Model
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.sweepfile import validated
+from fsl_sweep.orchestrator.sweep_mistakes import validated
 
 Rates = list[tuple[int, float]]
 
@@ -48,7 +48,7 @@ def resolved_schedule(given: Mapping[Any, Any], rate: float, epochs: int) -> Rat
     if len(given) > 1:
         problem = f"stands alone: it sets the rate of every epoch, so leave out {_others(given)}"
         raise _error("cosine", problem)
-    cosine = validated(Cosine, given["cosine"], "", "schedule.cosine")
+    cosine = validated(Cosine, given["cosine"], "", "schedule.cosine", axes=True)
     if cosine.warmup >= epochs:
         problem = f"a rise over {cosine.warmup} of {epochs} epochs leaves none for the cosine"
         raise _error("cosine.warmup", f"{problem}; set fewer, or more 'epochs'")

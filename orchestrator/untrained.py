@@ -7,8 +7,10 @@ from pydantic import ValidationError
 
 from fsl_sweep.learners.building import resolve
 from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
-from fsl_sweep.orchestrator.config import UntrainedConfig
 from fsl_sweep.orchestrator.errors import UserError
+
+USED = ("learner", "backbone")
+"""The sections of such a method's settings that mean something to it."""
 
 UNTRAINED = {
     "optimizer": None,
@@ -40,7 +42,7 @@ def trains_nothing(learner: Any, backbone: Any) -> bool:
 
 def unused(method: str, tree: Mapping[str, Any]) -> str | None:
     """A caution where a method itself sets what only training uses, else None."""
-    keys = [key for key in tree if key not in UntrainedConfig.model_fields]
+    keys = [key for key in tree if key not in USED]
     if not keys:
         return None
     return (

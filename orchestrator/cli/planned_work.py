@@ -30,12 +30,19 @@ def images(specs: Iterable[TrialSpec]) -> int | None:
 
 
 def summary(pending: Mapping[str, TrialSpec]) -> str:
-    """``1,200 gradient steps over 90,000 images``, and how many of the steps are in folds."""
+    """``1,200 gradient steps over 90,000 images``, and how many of the steps are in folds.
+
+    Trials that have nothing to train are told apart.
+    """
+    untrained = sum(spec.train is None for spec in pending.values())
+    if untrained == len(pending) > 0:
+        return "nothing: there are no weights to train, and each trial is measured once, as it is"
     count, seen = steps(pending.values()), images(pending.values())
     over = "" if seen is None else f" over {seen:,} images"
     in_folds = steps(spec for spec in pending.values() if spec.fold is not None)
     share = f", {in_folds / count:.0%} of them in class folds" if in_folds else ""
-    return f"{count:,} gradient steps{over}{share}"
+    apart = f"; trials that have nothing to train: {untrained:,}" if untrained else ""
+    return f"{count:,} gradient steps{over}{share}{apart}"
 
 
 def expected_seconds(

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
@@ -33,6 +34,28 @@ class Info(Generic[T]):
     cls: type[T]
     paper: str
     description: str
+
+
+@dataclass(frozen=True)
+class Ours:
+    """An entry of our own whose module is imported only when its class is asked for.
+
+    Attributes:
+        name: as in `Info`.
+        place: of its class, as ``module:class``.
+        paper: as in `Info`.
+        description: as in `Info`.
+    """
+
+    name: str
+    place: str
+    paper: str
+    description: str
+
+    def load(self) -> Info[Any]:
+        """The entry with its class."""
+        module, _, name = self.place.partition(":")
+        return Info(self.name, getattr(import_module(module), name), self.paper, self.description)
 
 
 @dataclass(frozen=True)
@@ -96,12 +119,12 @@ class Catalogue(Generic[T]):
         self,
         kind: str,
         group: str,
-        entries: Sequence[Info[T]],
+        entries: Sequence[Info[T] | Ours],
         families: Sequence[Family[T]] = (),
     ) -> None:
         self.kind, self.group = kind, group
         self._families = {family.prefix: family for family in families}
-        self._own: dict[str, Info[T]] = {}
+        self._own: dict[str, Info[T] | Ours] = {}
         for info in entries:
             if info.name in self._own:
                 raise PluginError(f"Two {kind}s are named '{info.name}'; rename one of them.")
@@ -119,7 +142,8 @@ class Catalogue(Generic[T]):
             return family.find(name.removeprefix(f"{family.prefix}:"))
         plugins = [point for point in self._plugins() if point.name == name]
         if name in self._own and not plugins:
-            return self._own[name]
+            own = self._own[name]
+            return own.load() if isinstance(own, Ours) else own
         if not plugins:
             raise UnknownName(self.kind, name, self._meant(name))
         return self._load(plugins)

@@ -271,6 +271,15 @@ class MethodConfig(ProgramConfig):
     schedule: dict[Any, Any] = {}
     precision: Literal["fp32", "bf16"] = "fp32"
 
+    @field_validator("schedule", mode="before")
+    @classmethod
+    def _cosine_has_a_form(cls, value: Any) -> Any:
+        if value == "cosine":
+            raise ValueError(
+                "write {cosine: {}}, or {cosine: {warmup: 5}} for a rise over 5 epochs first"
+            )
+        return value
+
 
 class UntrainedConfig(Model):
     """One hyperparameter configuration of a method in which there is nothing to train.

@@ -89,9 +89,9 @@ def _as_list(key: object, given: Any) -> str:
     one = _written([given])
     if key != "seeds" or isinstance(given, bool) or not isinstance(given, int) or given < 1:
         return f"is a list: write {one}"
-    several = list(range(given)) if given < 5 else [0, 1, "...", given - 1]
+    several = _written(list(range(given))) if given < 5 else f"[0, 1, ..., {given - 1}]"
     seeds = "1 seed" if given == 1 else f"{given} seeds"
-    return f"is a list: for {seeds} write {_written(several)}, for the seed {given} only {one}"
+    return f"is a list: for {seeds} write {several}, for the seed {given} only {one}"
 
 
 def _written(value: Any) -> str:

@@ -34,6 +34,7 @@ class PretrainedLearner(GradientLearner[LabelledBatch]):
         super().__init__(backbone, options, n_base_classes)
         self.backbone = backbone
         self.classifier = nn.Linear(backbone.feature_dim, n_base_classes)
+        nn.init.zeros_(self.classifier.bias)  # as the released code of both papers begins
         self.scale = options.scale
 
     @classmethod

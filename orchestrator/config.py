@@ -117,13 +117,34 @@ class Optimizer(Model):
 
 
 class EpisodicTraining(Model):
-    """The training episode, free of the episode that snapshots are measured with."""
+    """The training episode, free of the episode that snapshots are measured with.
+
+    Attributes:
+        augment_support: whether the trial's augmentation is for support images too, or for queries
+            only.
+        query_counts: ``equal``: every class has ``query`` queries. ``multinomial``: every class has
+            one, and the task's other ``way * (query - 1)`` fall on its classes at random.
+    """
 
     way: Ways = 5
     shot: Count = 5
     query: Queries = 15
     tasks_per_batch: Count = 4
     fixed_support: bool = False
+    augment_support: bool = True
+    query_counts: Literal["equal", "multinomial"] = "equal"
+
+    @model_validator(mode="after")
+    def _counts_need_numbers(self) -> "EpisodicTraining":
+        if self.query_counts == "multinomial" and (self.way == "all" or self.query == "rest"):
+            raise ValueError("query_counts: multinomial needs numbers for way and query")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_the_usual(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # What a training episode usually is stays out of a trial's id.
+        usual = {"augment_support": True, "query_counts": "equal"}
+        return {k: v for k, v in plain(self).items() if k not in usual or v != usual[k]}
 
 
 class BatchTraining(Model):

@@ -6,6 +6,8 @@ import torch
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.distribution import TaskDistribution, check_tasks
+from fsl_sweep.datasets.episodes import EpisodeShape
+from fsl_sweep.datasets.query_counts import most_queries
 from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.learners.building import resolve
 from fsl_sweep.learners.catalogue import BACKBONES
@@ -14,7 +16,7 @@ from fsl_sweep.orchestrator.config import canonical_json
 from fsl_sweep.orchestrator.errors import BadData, ConfigError
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.trainable import check_labels
-from fsl_sweep.orchestrator.ways import episode_shape
+from fsl_sweep.orchestrator.ways import episode_shape, of_classes_only
 
 
 def check_feasible(plan: Plan, benchmark: Benchmark) -> None:
@@ -35,7 +37,7 @@ def check_feasible(plan: Plan, benchmark: Benchmark) -> None:
         fold = trial.spec.fold
         ours = benchmark if fold is None else folds[fold]
         check_labels(trial, ours)
-        _check_fixed_support(trial, ours.train)
+        _check_classes(trial, ours.train)
         for split, shape in _wanted(trial):
             if (fold, split, shape) in seen:
                 continue
@@ -64,12 +66,18 @@ def _wanted(trial: PlannedTrial) -> list[tuple[str, Any]]:
     spec = trial.spec
     wanted = [(split, episode_shape(spec.episode)) for split in ("base", "val", "novel")]
     if spec.episodic is not None:
-        wanted.append(("train", episode_shape(spec.episodic)))
+        shape = episode_shape(spec.episodic)
+        if spec.episodic.query_counts == "multinomial" and isinstance(shape, EpisodeShape):
+            shape = most_queries(shape)
+        wanted.append(("train", shape))
     return wanted
 
 
 def _problem(trial: PlannedTrial, split: str, failure: BadData) -> str:
-    fold = trial.spec.fold
+    fold, train = trial.spec.fold, trial.spec.episodic
+    if split == "train" and train is not None and train.query_counts == "multinomial":
+        hint = "With 'query_counts: multinomial' one class may get that many queries."
+        failure = BadData(f"{failure} {hint}")
     if fold is None:
         return f"{trial.method}, {split} tasks: {failure}"
     advice = f"Use {'fewer' if split == 'val' else 'more'} folds."
@@ -77,10 +85,11 @@ def _problem(trial: PlannedTrial, split: str, failure: BadData) -> str:
     return f"{trial.method}, {place}, {split} tasks: {failure} {advice}"
 
 
-def _check_fixed_support(trial: PlannedTrial, tasks: TaskDistribution) -> None:
+def _check_classes(trial: PlannedTrial, tasks: TaskDistribution) -> None:
     train = trial.spec.episodic
-    if train is not None and train.fixed_support and not isinstance(tasks, ClassTasks):
+    asked = None if train is None else of_classes_only(train)
+    if asked is not None and not isinstance(tasks, ClassTasks):
         raise BadData(
-            f"{trial.method}, train tasks: fixed_support keeps a support for every base class, but "
-            f"the tasks of this benchmark are made of {tasks.unit}. Leave out train.fixed_support."
+            f"{trial.method}, train tasks: '{asked}' is for tasks of base classes, but the tasks "
+            f"of this benchmark are made of {tasks.unit}. Leave it out of train."
         )

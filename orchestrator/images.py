@@ -6,6 +6,7 @@ from torch import Tensor
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.learners.augmentation import Augmentation
 
 
 class PoolImages:
@@ -37,6 +38,15 @@ class PoolImages:
             raw = torch.from_numpy(self.pool.images[flat]).to(self.device)
         unit = raw if self.pool.holds_features else raw.float().div_(255)
         return unit.view(*indices.shape, *raw.shape[1:])
+
+    def augmented(
+        self, indices: np.ndarray, augment: Augmentation, draws: torch.Generator, kept: int = 0
+    ) -> Tensor:
+        """Images as in `unit`, ``[indices.size, C, H, W]``, all but the first ``kept`` changed."""
+        images = self.unit(indices.reshape(-1))
+        if kept == 0:
+            return augment(images, draws)
+        return torch.cat([images[:kept], augment(images[kept:], draws)])
 
     def normalised(self, images: Tensor) -> Tensor:
         """Zero mean and unit variance a channel, by the training images' statistics.

@@ -11,16 +11,17 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
+from fsl_sweep.datasets.episodes import Episodes
 from fsl_sweep.datasets.ragged import grouped
 from fsl_sweep.learners.augmentation import augmentation
+from fsl_sweep.learners.backbones.dropblock import one_training_step
 from fsl_sweep.learners.base import EpisodeBatch, GradientLearner, LabelledBatch
 from fsl_sweep.learners.batches import EpisodeGroup, RaggedEpisodes
 from fsl_sweep.orchestrator.config import Optimizer, TrialSpec
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.randomness import torch_seed
 from fsl_sweep.orchestrator.training_draws import TrainingDraws
-from fsl_sweep.orchestrator.ways import episode_shape
+from fsl_sweep.orchestrator.ways import of_one_shape
 
 
 class Training:
@@ -48,6 +49,7 @@ class Training:
         self._augment = augmentation(spec.augment)
         self._images = PoolImages(benchmark.train.pool, benchmark, device)
         self._draws = TrainingDraws(spec, benchmark)
+        self._one_shape = spec.episodic is not None and of_one_shape(spec.episodic)
 
     def epoch(self, epoch: int) -> Iterator[Tensor]:
         """Take the epoch's gradient steps, yielding each step's loss (a detached scalar).
@@ -65,7 +67,7 @@ class Training:
         self.learner.train()
         for batch in self._batches(epoch, draws):
             self.optimizer.zero_grad(set_to_none=True)
-            with self._precision():
+            with one_training_step(self.learner), self._precision():
                 loss = self.learner.training_loss(batch)
             # Frozen features under a head without parameters have a loss, but nothing to learn.
             if loss.requires_grad:
@@ -97,32 +99,34 @@ class Training:
     ) -> Iterator[EpisodeBatch | RaggedEpisodes | LabelledBatch]:
         for drawn in self._draws.epoch(epoch):
             if not isinstance(drawn, Episodes):
-                yield LabelledBatch(
-                    self._ready(drawn.examples, draws), self._on_device(drawn.labels)
-                )
-            elif self._one_shape():
+                images = self._images.augmented(drawn.examples, self._augment, draws)
+                yield LabelledBatch(self._images.normalised(images), self._on_device(drawn.labels))
+            elif self._one_shape:
                 yield self._rectangular(drawn, draws)
             else:
                 yield self._ragged(drawn, draws)
 
-    def _one_shape(self) -> bool:
-        train = self.spec.episodic
-        return train is not None and isinstance(episode_shape(train), EpisodeShape)
-
     def _rectangular(self, episodes: Episodes, draws: torch.Generator) -> EpisodeBatch:
-        shot = episodes.support.shape[2]
-        indices = np.concatenate([episodes.support, episodes.query], axis=2)
-        images = self._ready(indices, draws)
-        return EpisodeBatch(images[:, :, :shot], images[:, :, shot:])
+        parts = self._ready(episodes.support.ravel(), episodes.query.ravel(), draws)
+        pairs = zip((episodes.support, episodes.query), parts, strict=True)
+        return EpisodeBatch(
+            *(images.view(*part.shape, *images.shape[1:]) for part, images in pairs)
+        )
 
     def _ragged(self, episodes: Episodes, draws: torch.Generator) -> RaggedEpisodes:
-        indices: list[np.ndarray] = []
-        groups: list[EpisodeGroup] = []
-        for group in grouped(episodes):
-            support = self._rows(group.support, indices)
-            query = self._rows(group.query, indices)
-            groups.append(EpisodeGroup(support, query, self._on_device(group.target)))
-        return RaggedEpisodes(self._ready(np.concatenate(indices), draws), tuple(groups))
+        supports: list[np.ndarray] = []
+        queries: list[np.ndarray] = []
+        groups = tuple(
+            EpisodeGroup(
+                self._rows(group.support, supports),
+                self._rows(group.query, queries),
+                self._on_device(group.target),
+            )
+            for group in grouped(episodes)
+        )
+        return RaggedEpisodes(
+            *self._ready(np.concatenate(supports), np.concatenate(queries), draws), groups
+        )
 
     def _rows(self, part: np.ndarray, indices: list[np.ndarray]) -> Tensor:
         """The rows that the part's images get behind those of ``indices``, which it joins."""
@@ -133,10 +137,17 @@ class Training:
     def _on_device(self, numbers: np.ndarray) -> Tensor:
         return torch.from_numpy(numbers).to(self.device)
 
-    def _ready(self, indices: np.ndarray, draws: torch.Generator) -> Tensor:
-        images = self._images.unit(indices)
-        flat = self._augment(images.view(-1, *images.shape[-3:]), draws)
-        return self._images.normalised(flat).view(images.shape)
+    def _ready(
+        self, support: np.ndarray, query: np.ndarray, draws: torch.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """Normalised support and query images, augmented as the training episode says."""
+        train = self.spec.episodic
+        kept = len(support) if train is not None and not train.augment_support else 0
+        images = self._images.augmented(
+            np.concatenate([support, query]), self._augment, draws, kept
+        )
+        images = self._images.normalised(images)
+        return images[: len(support)], images[len(support) :]
 
 
 class Untrained:

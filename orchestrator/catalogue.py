@@ -130,6 +130,11 @@ class Catalogue(Generic[T]):
                 raise PluginError(f"Two {kind}s are named '{info.name}'; rename one of them.")
             self._own[info.name] = info
 
+    @property
+    def own(self) -> tuple[Info[T], ...]:
+        """Our own entries; members of families are not among them."""
+        return tuple(map(_loaded, self._own.values()))
+
     def find(self, name: str) -> Info[T]:
         """The entry called ``name``.
 
@@ -142,8 +147,7 @@ class Catalogue(Generic[T]):
             return family.find(name.removeprefix(f"{family.prefix}:"))
         plugins = [point for point in self._plugins() if point.name == name]
         if name in self._own and not plugins:
-            own = self._own[name]
-            return own.load() if isinstance(own, Ours) else own
+            return _loaded(self._own[name])
         if not plugins:
             raise UnknownName(self.kind, name, self._meant(name))
         return self._load(plugins)
@@ -213,6 +217,10 @@ class Catalogue(Generic[T]):
                 f"named '{point.name}'; '{point.value}' is {loaded!r}."
             )
         return loaded
+
+
+def _loaded(own: Info[T] | Ours) -> Info[T]:
+    return own.load() if isinstance(own, Ours) else own
 
 
 def installed(group: str) -> tuple[EntryPoint, ...]:

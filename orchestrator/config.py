@@ -21,6 +21,8 @@ from pydantic import (
     model_validator,
 )
 
+from fsl_sweep.orchestrator.paper_names import measure_name, selector_names
+
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -228,6 +230,16 @@ class Selectors(Model):
     hyperparameter: Annotated[list[str], Field(min_length=1)] = ["base", "val", "oracle"]
     metric: str = "novel"
 
+    @field_validator("snapshot", "hyperparameter")
+    @classmethod
+    def _in_our_names(cls, names: list[str]) -> list[str]:
+        return selector_names(names)
+
+    @field_validator("metric")
+    @classmethod
+    def _in_our_name(cls, metric: str) -> str:
+        return measure_name(metric)
+
     @model_serializer(mode="wrap")
     def _without_the_usual(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         # A plan without it is the one that it was before there was a choice.
@@ -261,13 +273,8 @@ class SweepConfig(Model):
 
     @model_validator(mode="after")
     def _no_repeats(self) -> "SweepConfig":
-        for key, values in (
-            ("seeds", self.seeds),
-            ("selectors.snapshot", self.selectors.snapshot),
-            ("selectors.hyperparameter", self.selectors.hyperparameter),
-        ):
-            if len(set(values)) != len(values):
-                raise ValueError(f"{key} repeats a value: {values}")
+        if len(set(self.seeds)) != len(self.seeds):
+            raise ValueError(f"seeds repeats a value: {self.seeds}")
         return self
 
 

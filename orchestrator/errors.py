@@ -19,6 +19,7 @@ Messages are full sentences: what happened, where, and what to do about it.
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 
 class FslSweepError(Exception):
@@ -47,14 +48,18 @@ class ConfigError(UserError):
 
 
 class UnknownName(UserError):
-    """A name that no catalogue entry and no plug-in has."""
+    """A name that no catalogue entry and no plug-in has. Arguments as of ``did_you_mean``."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        self.kind, self.name, self.known = kind, name, tuple(known)
-        super().__init__(f"unknown {kind} '{name}'; {did_you_mean(name, self.known)}")
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], guarded: Iterable[str] = ()
+    ) -> None:
+        self.kind, self.name = kind, name
+        self.known, self.guarded = tuple(known), tuple(guarded)
+        advice = did_you_mean(name, self.known, self.guarded)
+        super().__init__(f"unknown {kind} '{name}'; {advice}")
 
-    def __reduce__(self) -> tuple[type["UnknownName"], tuple[str, str, tuple[str, ...]]]:
-        return UnknownName, (self.kind, self.name, self.known)
+    def __reduce__(self) -> tuple[type["UnknownName"], tuple[Any, ...]]:
+        return UnknownName, (self.kind, self.name, self.known, self.guarded)
 
 
 class MissingData(UserError):
@@ -114,11 +119,23 @@ class TrialFailure(FslSweepError):
     """A trial cannot go on, and running it again would end the same way (a NaN loss)."""
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`` did you mean 'x'?`` for the nearest known name, else the list of what is known."""
-    names = sorted(known)
-    members = [one for one in names if one.endswith(f":{name}")]  # torchvision:resnet18
-    near = members or get_close_matches(name, names, n=1, cutoff=0.5)
-    if near:
-        return f"did you mean '{near[0]}'?"
+def did_you_mean(name: str, known: Iterable[str], guarded: Iterable[str] = ()) -> str:
+    """`` did you mean 'x'?`` for the nearest known name, else the list of what is known.
+
+    Args:
+        name: what was typed; its case does not matter.
+        known: all names that there are.
+        guarded: those of them that are suggested only for what is nearly the name itself.
+    """
+    names, apart = sorted(known), set(guarded)
+    for member in (one for one in names if one.endswith(f":{name}")):
+        return f"did you mean '{member}'?"  # torchvision:resnet18
+    for some, cutoff in (
+        ([one for one in names if one in apart], 0.82),
+        ([one for one in names if one not in apart], 0.5),
+    ):
+        lower = {one.lower(): one for one in some}
+        near = get_close_matches(name.lower(), lower, n=1, cutoff=cutoff)
+        if near:
+            return f"did you mean '{lower[near[0]]}'?"
     return f"known: {', '.join(names)}" if names else "none is known"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import BadData, did_you_mean
+from fsl_sweep.orchestrator.paper_names import TEST_MEASURE, measure_name
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def checked_table(path: Path, given: "pd.DataFrame") -> "pd.DataFrame":
     rows.whole_numbers("seed")
     rows.whole_numbers("epoch")
     rows.whole_numbers("fold", empty=-1)
+    rows.measures_in_our_names()
     rows.one_of("measure", ROW_MEASURES)
     rows.accuracies()
     rows.tasks_and_sets()
@@ -91,10 +93,18 @@ class _Rows:
         spaced = (texts != texts.str.strip()).to_numpy()
         self.refuse(spaced, column, lambda _: "begins or ends with a space")
 
+    def measures_in_our_names(self) -> None:
+        typed = self.table["measure"].astype(str)
+        self.table["measure"] = typed.map({one: measure_name(one) for one in typed.unique()})
+
     def one_of(self, column: str, known: tuple[str, ...]) -> None:
         values = self.table[column].to_numpy()
         known_here = np.isin(values.astype(str), known)
-        self.refuse(~known_here, column, lambda v: f"is not known; {did_you_mean(v, known)}")
+        self.refuse(
+            ~known_here,
+            column,
+            lambda v: f"is not known; {did_you_mean(v, known, [TEST_MEASURE])}",
+        )
 
     def whole_numbers(self, column: str, empty: int | None = None) -> None:
         if column not in self.table:

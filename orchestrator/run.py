@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
+from fsl_sweep.orchestrator.paper_names import measure_name
 from fsl_sweep.orchestrator.records import Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.replay import Source
 from fsl_sweep.orchestrator.replay_opening import open_sources
@@ -104,12 +105,12 @@ class Run:
                 twice, or needs class folds and there are none.
         """
         from fsl_sweep.orchestrator.report import RunInfo
-        from fsl_sweep.orchestrator.selectors.asked import check_asked
+        from fsl_sweep.orchestrator.selectors.asked import asked_for
 
         if snapshot or hyperparameter:
             # Those of the sweep file were checked when it was planned.
             folds = any(trial.fold is not None for trial in self.histories)
-            check_asked(snapshot or (), hyperparameter or (), folds)
+            snapshot, hyperparameter = asked_for(snapshot or (), hyperparameter or (), folds)
         facts = self._source.facts
         return RunInfo(
             name=facts.name,
@@ -120,7 +121,7 @@ class Run:
             parts=facts.parts,
             versions=facts.versions,
             cautions=facts.cautions,
-            metric=metric or facts.selectors.metric,
+            metric=measure_name(metric) if metric else facts.selectors.metric,
         )
 
     def report(

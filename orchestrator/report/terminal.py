@@ -52,7 +52,7 @@ def _parts(report: Report, width: int, ascii_only: bool) -> Iterable[RenderableT
         (over_methods.TITLE, _over_methods(report, width)),
         ("Learning curves", _curves(report, width, ascii_only)),
         ("Rank correlation with NovelGen (Kendall's tau-b)", _rank_correlation(report)),
-        (f"Comparisons of methods{by}", _comparisons(report, width)),
+        (f"{notes.COMPARISONS}{by}", _comparisons(report, width)),
         (f"Stability of conclusions{by}", uncertainty.stability(report, width)),
         ("Regret against novel evaluations", uncertainty.budgets(report)),
         ("Fronts of BaseGen and NovelGen", uncertainty.fronts(report)),
@@ -183,8 +183,7 @@ def _comparisons(report: Report, width: int) -> Iterable[RenderableType]:
     if len(pairs) > PAIRS_SHOWN:
         yield Text(f"{PAIRS_SHOWN} of {len(pairs)} pairs; `--format json` has all.", "dim")
     if report.ranking_survives is not False:
-        text, decided = notes.same_ranking(report)
-        yield Text(text, "green" if decided else "yellow")
+        yield Text(notes.same_ranking(report))
         return
     yield Text(notes.several_rankings(report), "bold yellow")
     for line in notes.other_rankings(report):

@@ -248,7 +248,12 @@ def test_wording() -> None:
     assert wording.half_width(None) == "-"
     assert wording.half_width(mean_interval([0.5])) == "-"
     interval = mean_interval([0.5, 0.6])
+    assert wording.half_width(interval) == "> 50"  # t of one degree of freedom: 63.53
+    interval = mean_interval([0.5, 0.6, 0.55])
     assert wording.half_width(interval) == f"{100 * (interval.high - interval.mean):.2f}"
+    assert wording.spread(interval, [0.5, 0.6, 0.55]) == wording.half_width(interval)
+    assert wording.spread(mean_interval([0.5, 0.6]), [0.5, 0.6]) == "50.0, 60.0"
+    assert wording.spread(mean_interval([0.5]), [0.5]) == "-"
     assert wording.values({"optimizer.lr": 0.1, "train.way": 5}) == "lr=0.1 way=5"
     assert wording.values({"a.lr": 1, "b.lr": 2}) == "a.lr=1 b.lr=2"
     assert wording.values({"schedule": {0: 0.1}}) == "schedule={0: 0.1}"
@@ -440,7 +445,7 @@ def test_equal_comparisons_stand_once() -> None:
     assert [one.strategy.snapshot for one in first] == ["last", "train_loss", "base", "val"]
     assert [one.strategy.snapshot for one in second] == ["last", "train_loss", "base", "val"]
     assert [str(one.strategy) for one in third] == ["oracle / val", "oracle / oracle"]
-    rows = [row.split() for row in section(to_text(report, 140), "Comparisons of methods")[1:]]
+    rows = [row.split() for row in section(to_text(report, 140), "Comparisons of these")[1:]]
     assert [row[:2] for row in rows[:4]] == [[one.strategy.snapshot, "val"] for one in first]
     assert [len(row) for row in rows] == [2 + 3 * 2, 2, 2, 2, 2 + 3 * 2, 2, 2, 2, 3 + 3 * 2]
     assert len(json.loads(to_json(report))["comparisons"]) == 10 * 3

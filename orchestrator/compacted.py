@@ -11,9 +11,11 @@ import pyarrow.parquet as pq
 
 from fsl_sweep.orchestrator import columns
 from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.record_values import check_values
 from fsl_sweep.orchestrator.storage import Folder
 
 NAME = "records.parquet"
+_TASK_COLUMNS = [name for m, s in columns.PAIRS for name in columns.task_columns(f"{m}_{s}")]
 
 Row = tuple[str, int]
 """A measure and task set (``novel_report``), and the position of an epoch among the recorded."""
@@ -42,7 +44,11 @@ class CompactedRecords:
         if data is None or hashlib.sha256(data).hexdigest() != checksum:
             return None
         try:
-            summary = columns.read_columns(columns.parquet(data), columns.SUMMARY_COLUMNS)
+            file = columns.parquet(data)
+            if not {*columns.SUMMARY_COLUMNS, *_TASK_COLUMNS} <= {*file.schema_arrow.names}:
+                return None
+            summary = columns.read_columns(file, columns.SUMMARY_COLUMNS)
+            check_values(summary)
         except (pa.ArrowException, OSError, ValueError, KeyError):
             return None
         return cls(folder, checksum, summary)
@@ -53,9 +59,17 @@ class CompactedRecords:
         They are read anew each time: the tasks of a thousand trials do not fit in memory.
 
         Raises:
-            RunFolderError: the file is not the one that it was.
+            RunFolderError: the file is not the one that it was, or holds what no trial measures.
         """
-        return columns.read_columns(_opened(self._path, self._checksum), names)
+        table = columns.read_columns(_opened(self._path, self._checksum), names)
+        try:
+            check_values(table, self.summary)
+        except ValueError as failure:
+            raise RunFolderError(
+                f"{self._path} is damaged: {failure}. Remove it, and run the sweep again to train "
+                "that trial anew."
+            ) from None
+        return table
 
     def rows(self, name: str, at: Sequence[int]) -> pa.Table:
         """``correct`` and ``queries`` of ``name`` in the rows ``at``. Raises as ``load``."""

@@ -29,8 +29,10 @@ from fsl_sweep.orchestrator.columns import Tasks, TasksInMemory
 from fsl_sweep.orchestrator.compacted import NAME, CompactedRecords
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.local_path import check_local
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.record_cache import RecordCache
+from fsl_sweep.orchestrator.record_values import check_values
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.storage import Folder
 
@@ -38,9 +40,14 @@ _DAMAGE = (columns.DamagedRecord, pa.ArrowInvalid, pa.ArrowException, OSError, V
 
 
 class Ledger:
-    """Reads and writes one run folder."""
+    """Reads and writes one run folder.
+
+    Raises:
+        RunFolderError: the path is an address, such as ``s3://bucket/run``.
+    """
 
     def __init__(self, path: Path) -> None:
+        check_local(path)
         self.folder = Folder(path)
 
     @property
@@ -251,7 +258,9 @@ class TrialLedger:
         for name in (self.folder / "epochs").names():
             data = self.folder.read(f"epochs/{name}")
             try:
-                rows.append(columns.opened(data or b""))
+                row = columns.opened(data or b"")
+                check_values(row)
+                rows.append(row)
             except _DAMAGE:
                 damaged.append(str(self.folder.path / "epochs" / name))
         return rows, damaged

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from fsl_sweep.orchestrator.config import Fold, Selectors, TrialSpec
+from fsl_sweep.orchestrator.printed import counted, unfit
 
 FORMAT = 1
 _ID = re.compile(r"[0-9a-f]{16}")
@@ -83,8 +84,9 @@ class Plan:
         """``6 trials``, or ``18 trials (12 of them in 2 class folds)``, for a person."""
         specs = self.specs.values()
         in_folds = sum(spec.fold is not None for spec in specs)
-        folds = f" ({in_folds} of them in {len(self.folds)} class folds)" if in_folds else ""
-        return f"{len(specs)} trials{folds}"
+        folds = counted(len(self.folds), "class fold")
+        within = f" ({in_folds} of them in {folds})" if in_folds else ""
+        return f"{counted(len(specs), 'trial')}{within}"
 
     def to_plain(self) -> dict[str, Any]:
         """Plain data for ``plan.json``."""
@@ -153,6 +155,8 @@ def _trial(number: int, plain: Mapping[str, Any]) -> PlannedTrial:
 def _text(key: str, value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{key}: {value!r} is not a text")
+    if (character := unfit(value)) is not None:
+        raise ValueError(f"{key}: {value!r} holds the control character {character}")
     return value
 
 

@@ -56,7 +56,7 @@ def plan_sweep(sweep: SweepFile) -> Plan:
 
 def _check_size(methods: Sequence[MethodResolver]) -> None:
     """Whether somebody can mean so many trials, before any of them is made."""
-    counts = [method.counted for method in methods]
+    counts = [method.size for method in methods]
     if sum(counts) <= MOST_TRIALS:
         return
     largest = methods[counts.index(max(counts))]

@@ -24,6 +24,7 @@ from fsl_sweep.orchestrator.config import (
 )
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.in_distribution_plan import misplaced
+from fsl_sweep.orchestrator.printed import counted
 from fsl_sweep.orchestrator.programs import begins_again, is_program
 from fsl_sweep.orchestrator.schedule import Rates, resolved_schedule
 from fsl_sweep.orchestrator.sweep_mistakes import config_error, validated
@@ -203,7 +204,7 @@ class ConfigurationResolver:
             raise self.error(error.path, error.problem) from None
         cautions.extend(
             f"{self.method}: the schedule's step at epoch {epoch} is never reached, "
-            f"because training ends after {settings.epochs} epochs"
+            f"because training ends after {counted(settings.epochs, 'epoch')}"
             for epoch, _ in rates
             if epoch >= settings.epochs
         )

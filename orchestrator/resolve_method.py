@@ -50,7 +50,7 @@ class MethodResolver:
         self._merged = merged
 
     @property
-    def counted(self) -> int:
+    def size(self) -> int:
         """How many trials there are, told without making any; fewer where several are the same.
 
         Raises:
@@ -60,7 +60,7 @@ class MethodResolver:
 
     @property
     def product(self) -> str:
-        """What multiplies to ``counted``, for a person: ``optimizer.lr: 4 x seeds: 3``."""
+        """What multiplies to ``size``, for a person: ``optimizer.lr: 4 x seeds: 3``."""
         factors = {**self._sizes(), "seeds": len(self.config.seeds)}
         if self.config.cross_validation is not None:
             factors["full trial and class folds"] = len(self._folds)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
+from fsl_sweep.orchestrator.local_path import check_local
 
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))")
 
@@ -19,7 +20,7 @@ def with_paths(tree: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     ``root`` is taken from ``folder`` and made absolute.
 
     Raises:
-        ConfigError: an environment variable is not set, or ``root`` is no text.
+        ConfigError: an environment variable is not set, or ``root`` is no text or no local path.
     """
     benchmark = tree.get("benchmark")
     if not isinstance(benchmark, Mapping):
@@ -29,6 +30,10 @@ def with_paths(tree: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if root is not None:
         if not isinstance(root, str):
             raise ConfigError("", "benchmark.root", f"must be a path, not {root!r}")
+        try:
+            check_local(root)
+        except RunFolderError as failure:
+            raise ConfigError("", "benchmark.root", str(failure)) from None
         plain["root"] = os.path.abspath(folder / root)
     return {**tree, "benchmark": plain}
 

@@ -1,19 +1,18 @@
 """Reading a sweep file: YAML in, a validated SweepConfig out, and errors a person can act on."""
 
-import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from fsl_sweep.orchestrator.blame import blaming
 from fsl_sweep.orchestrator.config import SweepConfig
 from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.printed import one_line, unfit
 from fsl_sweep.orchestrator.sweep_mistakes import validated
 from fsl_sweep.orchestrator.sweep_paths import moved_root, with_paths
 from fsl_sweep.orchestrator.sweep_text import noted, presets, read_sweep
+from fsl_sweep.orchestrator.sweep_yaml import parsed
 
 __all__ = ["SweepFile", "assignments", "load_sweep", "presets"]
 
@@ -34,27 +33,6 @@ class SweepFile:
     config: SweepConfig
 
 
-class _Loader(yaml.SafeLoader):
-    """SafeLoader that refuses a repeated key and reads ``1e-3`` as the number it looks like."""
-
-
-def _mapping_without_repeats(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
-    keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
-    for i, key in enumerate(keys):
-        if key in keys[:i]:
-            line = node.value[i][0].start_mark.line + 1
-            raise yaml.YAMLError(f"line {line}: the key '{key}' is written twice")
-    return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
-
-
-_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_repeats)
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"),
-    list("-+0123456789"),
-)
-
-
 def load_sweep(name_or_path: str, overrides: Sequence[str] = ()) -> SweepFile:
     """Read a sweep file, or a preset by its name.
 
@@ -69,7 +47,7 @@ def load_sweep(name_or_path: str, overrides: Sequence[str] = ()) -> SweepFile:
         ConfigError: no such file, not YAML, or not a sweep; the message names file, key and value.
     """
     where, text, folder = read_sweep(name_or_path)
-    tree = _parse(text, where)
+    tree = parsed(text, where)
     if not isinstance(tree, dict):
         raise ConfigError(where, "", "a sweep file is a mapping that begins with 'name:'")
     for override in overrides:
@@ -98,23 +76,11 @@ def assignments(texts: Sequence[str]) -> dict[str, Any]:
     return tree
 
 
-def _parse(text: str, where: str) -> Any:
-    loader = _Loader(text)
-    try:
-        return loader.get_single_data()
-    except yaml.MarkedYAMLError as failure:
-        mark = failure.problem_mark
-        line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise ConfigError(where, "", f"not valid YAML: {line}{failure.problem}") from failure
-    except (yaml.YAMLError, ValueError, RecursionError) as failure:
-        raise ConfigError(where, "", f"not valid YAML: {failure}") from failure
-    finally:
-        loader.dispose()
-
-
 def _override(tree: dict[str, Any], text: str) -> None:
     key, equals, value = text.partition("=")
     parts = key.strip().split(".")
+    if (character := unfit(key)) is not None:
+        raise ConfigError("--set", one_line(key), f"it holds the control character {character}")
     if not equals or not all(parts):
         raise ConfigError("--set", text, "write it as KEY=VALUE, such as defaults.epochs=5")
     place: Any = tree
@@ -123,4 +89,4 @@ def _override(tree: dict[str, Any], text: str) -> None:
         if not isinstance(place, dict):
             problem = f"'{'.'.join(parts[: i + 1])}' is {place!r}, which has no keys"
             raise ConfigError("--set", key, problem)
-    place[parts[-1]] = _parse(value, f"--set {key}")
+    place[parts[-1]] = parsed(value, f"--set {key}")

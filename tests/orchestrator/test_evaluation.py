@@ -164,7 +164,7 @@ def writers():
 
 
 def ragged_tasks(writers, way, query):
-    settings = Evaluation(selection_tasks=5, report_tasks=3)
+    settings = Evaluation(selection_tasks=4, report_tasks=3)
     return CommonTasks.draw(writers, Episode(way=way, shot=1, query=query), settings)
 
 

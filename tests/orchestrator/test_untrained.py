@@ -134,19 +134,17 @@ def test_the_trial_is_measured_as_it_was_built_and_reported(tmp_path):
     plan = planned(tmp_path, "transfer, steps: 2", more="seeds: [0, 1]\n")
     ledger = Ledger(tmp_path / "run")
     ledger.write_plan(plan, "")
-    for trial in plan.trials:
-        (record,) = Trial(trial.spec, ledger.trial(trial.id), data).run()
+    for planned_trial in plan.trials:
+        trial = Trial(planned_trial.spec, ledger.trial(planned_trial.id), data)
+        (record,) = trial.run()
         assert (record.epoch, math.isnan(record.train_loss)) == (1, True)
-    one = Trial(plan.trials[0].spec, ledger.trial(plan.trials[0].id), data)
-    tasks = CommonTasks.draw(data, one.spec.episode, one.spec.evaluation)
-    scores = Evaluator(data, tasks, CPU).measure(one._training().learner)
-    recorded = ledger.histories(plan)[0]
-    assert recorded.end is not None
-    assert recorded.end.status == "done"
-    for (measure, task_set), found in scores.items():
-        kept = recorded.scores[measure][task_set] if measure in recorded.scores else None
-        if kept is not None:
-            assert (kept.correct[0] == found.correct).all()
+        tasks = CommonTasks.draw(data, trial.spec.episode, trial.spec.evaluation)
+        built = Evaluator(data, tasks, CPU).measure(trial._training().learner)
+        assert built.keys() == record.scores.keys()
+        for key, scores in built.items():
+            assert (record.scores[key].correct == scores.correct).all()
+    ends = [history.end for history in ledger.histories(plan)]
+    assert [end and end.status for end in ends] == ["done", "done"]
     assert load_run(tmp_path / "run").report().selected
 
 

@@ -248,14 +248,14 @@ def test_missing_data_says_where_it_looked_and_what_mends_it(run, tmp_path):
         ("benchmark", {"name": "omniglot"}), arguments=("run", "s.yaml", "--dry-run")
     )
     assert code == 2
-    assert "tiny: 1 trials" in out
+    assert "tiny: 1 trial of 1 method" in out
     assert "fsl-sweep data prepare omniglot" in err
 
 
 def test_an_episode_that_cannot_be_filled_is_told_after_the_plan(run):
     code, out, err = run(("episode.way", 5000), arguments=("run", "s.yaml", "--dry-run"))
     assert code == 2
-    assert "tiny: 1 trials" in out
+    assert "tiny: 1 trial of 1 method" in out
     assert err == (
         "fsl-sweep: this plan cannot run: PN, base tasks: 5000-way tasks need 5000 classes, but "
         "only 10 are there.\n"
@@ -275,7 +275,7 @@ def test_a_dry_run_tells_everything_that_stands_in_the_way(run):
         )
         first, second = err.splitlines()
         assert code == 2
-        assert "tiny: 1 trials" in out
+        assert "tiny: 1 trial of 1 method" in out
         assert first == (
             f"fsl-sweep: this plan cannot run: The run folder {folder} cannot be written: "
             f"{reason}. Choose another with -o, or mend its permissions."

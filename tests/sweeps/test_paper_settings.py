@@ -94,7 +94,8 @@ def test_the_file_says_what_it_costs(preset, capsys):
 LONG = [(0, 0.1), (20, 0.006), (40, 0.0012), (50, 0.00024)]
 LEARNED, SEVEN = {"scale": 1.0, "learn_scale": True}, {"scale": 7.0, "learn_scale": False}
 INNER = {"scale": 1.0, "inner_lr": 0.01, "inner_steps": 5, "inner_steps_test": 20}
-# "Two Sides of Meta-Learning Evaluation", appendix D.2, table 4: epochs, rates, tasks or images a batch.
+# "Two Sides of Meta-Learning Evaluation", appendix D.2, table 4: epochs, rates, tasks or images a
+# batch.
 TABLE_4 = {
     "PN": (60, LONG, 4, {"scale": 10.0, "metric": "euclidean", "learn_scale": False}),
     "RR": (60, LONG, 8, LEARNED),
@@ -172,7 +173,9 @@ def test_fix_ml_differs_from_its_counterpart_in_the_support_only(preset):
 
 
 def test_ways_of_prototypical_networks():
-    ways = {p: [(s.episodic.way, s.episodic.tasks_per_batch) for s in specs(p)["PN"]] for p in IMAGES}
+    ways = {
+        p: [(s.episodic.way, s.episodic.tasks_per_batch) for s in specs(p)["PN"]] for p in IMAGES
+    }
     assert ways == {
         "mini": [(5, 4), (20, 1), (64, 1)],
         "tiered": [(5, 4), (20, 1)],

@@ -164,9 +164,9 @@ def _fitting_stores(
 def _place(
     source: AbstractBenchmark[Any], options: BaseModel, root: Path | None, home: Path | None
 ) -> Path:
-    root = None if root is None else root.expanduser()
     if root is not None:
         check_local(root)
+        root = root.expanduser().absolute()
     if root is not None and not root.exists():
         raise MissingData(f"There is nothing at {root}. {_advice(source)}")
     signature = source.signature(options, root)

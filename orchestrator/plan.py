@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pydantic import ValidationError
@@ -78,7 +79,7 @@ class Plan:
     parts: Mapping[str, Any]
     cautions: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def specs(self) -> dict[str, TrialSpec]:
         """Each distinct trial's specification by id, in plan order."""
         return {trial.id: trial.spec for trial in self.trials}

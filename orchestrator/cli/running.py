@@ -33,11 +33,9 @@ from fsl_sweep.orchestrator.records import TrialEnd
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.reported_metric import base_weight
 from fsl_sweep.orchestrator.resolve import plan_sweep
-from fsl_sweep.orchestrator.run import load_run
 from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
 from fsl_sweep.orchestrator.selectors.base import is_cross_validated
 from fsl_sweep.orchestrator.sweepfile import SweepFile, load_sweep
-from fsl_sweep.orchestrator.tensorboard import LiveView, rebuild
 
 
 @dataclass(frozen=True)
@@ -171,6 +169,7 @@ def execute(prepared: Prepared, address: str | None, progress: bool) -> int:
             return 0
         # The rest of this function needs Ray; a second run of a finished sweep does not.
         from fsl_sweep.orchestrator.sweep import run_trials
+        from fsl_sweep.orchestrator.tensorboard import LiveView
 
         config = prepared.sweep.config
         _note_environment(prepared.ledger)
@@ -196,6 +195,9 @@ def execute(prepared: Prepared, address: str | None, progress: bool) -> int:
 
 def _show_choices(prepared: Prepared) -> None:
     """Write the TensorBoard view anew, with what each strategy selected."""
+    from fsl_sweep.orchestrator.run import load_run
+    from fsl_sweep.orchestrator.tensorboard import rebuild
+
     run = load_run(prepared.ledger.path)
     rebuild(run.path / "tensorboard", run.histories, run.report().selected)
 

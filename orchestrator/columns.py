@@ -84,20 +84,6 @@ def checked(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return table
 
 
-def check_counts(table: pa.Table) -> None:
-    """Whether counts of all epochs are there and of the same tasks. Raises ValueError."""
-    sizes: dict[str, set[int]] = {}
-    for name in table.column_names:
-        if table.schema.field(name).type == COUNTS:
-            lists = table[name].combine_chunks()
-            if lists.flatten().null_count:
-                raise ValueError("it lacks values")
-            tasks = sizes.setdefault(name.rpartition("_")[0], set())
-            tasks.update(np.diff(_values(lists.offsets)).tolist())
-    if any(len(tasks) > 1 or 0 in tasks for tasks in sizes.values()):
-        raise ValueError("its epochs have counts of different tasks")
-
-
 def record_of(row: pa.Table) -> EpochRecord:
     """The record that a one-row table holds."""
     (plain,) = row.to_pylist()

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from fsl_sweep.orchestrator import columns
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
+from fsl_sweep.orchestrator.record_values import check_values
 from fsl_sweep.orchestrator.storage import Folder
 
 NAME = "records.parquet"
@@ -41,8 +42,12 @@ class CompactedRecords:
             data = folder.read(NAME)
             if data is None or hashlib.sha256(data).hexdigest() != checksum:
                 return None
-            summary = columns.read_columns(columns.parquet(data), columns.SUMMARY_COLUMNS)
-            return cls(folder, checksum, columns.checked(summary, columns.SUMMARY_SCHEMA))
+            file = columns.parquet(data)
+            if not {*columns.SCHEMA.names} <= {*file.schema_arrow.names}:
+                return None
+            summary = columns.read_columns(file, columns.SUMMARY_COLUMNS)
+            check_values(columns.checked(summary, columns.SUMMARY_SCHEMA))
+            return cls(folder, checksum, summary)
         except (Damaged, pa.ArrowException, OSError, ValueError, KeyError):
             return None
 
@@ -52,12 +57,13 @@ class CompactedRecords:
         They are read anew each time: the tasks of a thousand trials do not fit in memory.
 
         Raises:
-            RunFolderError: the file is not the one that it was, or holds no such columns.
+            RunFolderError: the file is not the one that it was, holds no such columns, or what no
+                trial measures.
         """
         schema = pa.schema([columns.SCHEMA.field(name) for name in names])
         try:
             table = columns.read_columns(_opened(self._folder, self._checksum), names)
-            columns.check_counts(columns.checked(table, schema))
+            check_values(columns.checked(table, schema), self.summary)
         except (pa.ArrowException, OSError, ValueError, KeyError) as failure:
             raise Damaged(self._folder.place(NAME), str(failure)) from failure
         return table

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from fsl_sweep.orchestrator import columns
 from fsl_sweep.orchestrator.errors import Damaged
+from fsl_sweep.orchestrator.record_values import check_values
 from fsl_sweep.orchestrator.storage import Folder
 
 FOLDER = "epochs"
@@ -46,6 +47,7 @@ class EpochRecords:
             return None
         try:
             row = columns.checked(columns.streamed(payload), columns.SCHEMA)
+            check_values(row)
             if row["epoch"].to_pylist() != [epoch]:
                 raise ValueError("it is another epoch's")
         except ValueError as failure:
@@ -63,7 +65,7 @@ class EpochRecords:
                 except Damaged:
                     damaged.append(name_of(epoch))
             if rows:
-                columns.check_counts(pa.concat_tables(rows))
+                check_values(pa.concat_tables(rows))
         except (Damaged, ValueError):  # no folder, or epochs that were not measured alike
             return [], [FOLDER]
         return rows, damaged

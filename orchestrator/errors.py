@@ -147,6 +147,8 @@ def did_you_mean(name: str, known: Iterable[str], guarded: Iterable[str] = ()) -
         guarded: those of them that are suggested only for what is nearly the name itself.
     """
     names, apart = sorted(known), set(guarded)
+    for member in (one for one in names if one.endswith(f":{name}")):
+        return f"did you mean '{member}'?"  # torchvision:resnet18
     for some, cutoff in (
         ([one for one in names if one in apart], 0.82),
         ([one for one in names if one not in apart], 0.5),

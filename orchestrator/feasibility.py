@@ -1,5 +1,6 @@
 """Whether a benchmark can fill every episode that a plan asks for, before anything runs."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -8,19 +9,23 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.distribution import TaskDistribution, check_tasks
 from fsl_sweep.datasets.episodes import EpisodeShape
 from fsl_sweep.datasets.query_counts import most_queries
-from fsl_sweep.datasets.tasks import ClassTasks
+from fsl_sweep.datasets.tasks import ClassTasks, check_common, most_tasks
 from fsl_sweep.learners.building import resolve
 from fsl_sweep.learners.catalogue import BACKBONES
 from fsl_sweep.orchestrator.class_fold import benchmark_of
-from fsl_sweep.orchestrator.config import canonical_json
+from fsl_sweep.orchestrator.config import TrialSpec, canonical_json
 from fsl_sweep.orchestrator.errors import BadData, ConfigError
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
+from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.trainable import check_labels
 from fsl_sweep.orchestrator.ways import episode_shape, of_classes_only
 
 
-def check_feasible(plan: Plan, benchmark: Benchmark) -> None:
+def check_feasible(plan: Plan, benchmark: Benchmark) -> tuple[str, ...]:
     """Whether the benchmark can fill every episode that the plan asks for.
+
+    Returns:
+        What the data add to the plan's cautions.
 
     Raises:
         BadData: too few classes or examples; the message names the method, fold, split and
@@ -38,14 +43,33 @@ def check_feasible(plan: Plan, benchmark: Benchmark) -> None:
         ours = benchmark if fold is None else folds[fold]
         check_labels(trial, ours)
         _check_classes(trial, ours.train)
-        for split, shape in _wanted(trial):
-            if (fold, split, shape) in seen:
+        for split, tasks, shape in _wanted(trial):
+            if (fold, split, tasks, shape) in seen:
                 continue
-            seen.add((fold, split, shape))
+            seen.add((fold, split, tasks, shape))
             try:
-                check_tasks(ours.distribution(split), shape)
+                if tasks is None:
+                    check_tasks(ours.distribution(split), shape)
+                else:
+                    check_common(ours.distribution(split), tasks, shape)
             except BadData as failure:
                 raise BadData(_problem(trial, split, failure)) from failure
+    return (*benchmark.cautions, *_shared_tasks(plan.trials[0].spec, benchmark))
+
+
+def _shared_tasks(spec: TrialSpec, benchmark: Benchmark) -> Iterator[str]:
+    """Where the tasks to select on and those to report on are not all different."""
+    selection, report = spec.evaluation.selection_tasks, spec.evaluation.report_tasks
+    for measure in MEASURES:
+        distribution = benchmark.distribution(measure)
+        most = most_tasks(distribution, episode_shape(spec.episode))
+        shared = 0 if most is None else selection + report - most
+        if shared > 0:
+            yield (
+                f"{SHOWN_AS[measure]}: of {most} {distribution.unit}, {selection} are selected on "
+                f"and {report} reported on, {shared} of them the same: a snapshot or configuration "
+                f"chosen by {SHOWN_AS[measure]} has that measure reported too high"
+            )
 
 
 def _check_backbone(trial: PlannedTrial, benchmark: Benchmark) -> None:
@@ -61,15 +85,18 @@ def _check_backbone(trial: PlannedTrial, benchmark: Benchmark) -> None:
         return
 
 
-def _wanted(trial: PlannedTrial) -> list[tuple[str, Any]]:
-    """Splits, and the shapes of the episodes that are drawn from them."""
+def _wanted(trial: PlannedTrial) -> list[tuple[str, int | None, Any]]:
+    """Splits, how many common tasks they must have at least, and the shapes of the episodes."""
     spec = trial.spec
-    wanted = [(split, episode_shape(spec.episode)) for split in ("base", "val", "novel")]
+    most = max(spec.evaluation.selection_tasks, spec.evaluation.report_tasks)
+    wanted: list[tuple[str, int | None, Any]] = [
+        (split, most, episode_shape(spec.episode)) for split in MEASURES
+    ]
     if spec.episodic is not None:
         shape = episode_shape(spec.episodic)
         if spec.episodic.query_counts == "multinomial" and isinstance(shape, EpisodeShape):
             shape = most_queries(shape)
-        wanted.append(("train", shape))
+        wanted.append(("train", None, shape))
     return wanted
 
 

@@ -1,5 +1,8 @@
 """From pool indices to normalised images, or features as they are, on the learner's device."""
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -7,6 +10,7 @@ from torch import Tensor
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.learners.augmentation import Augmentation
+from fsl_sweep.orchestrator.at_once import at_once
 
 
 class PoolImages:
@@ -18,6 +22,7 @@ class PoolImages:
 
     def __init__(self, pool: ImagePool, benchmark: Benchmark, device: torch.device) -> None:
         self.pool, self.device = pool, device
+        self.at_once = at_once(device, pool.images.shape[1:])
         shape = (1, -1, 1, 1)
         self._mean = torch.tensor(benchmark.pixel_mean, dtype=torch.float32, device=device).view(
             shape
@@ -55,3 +60,20 @@ class PoolImages:
         """
         flat = images.view(-1, *images.shape[-3:])
         return ((flat - self._mean) / self._std).view(images.shape)
+
+    def through(self, network: Callable[[Tensor], Tensor], indices: np.ndarray) -> Tensor:
+        """What a network in evaluation mode gives for each normalised image, ``[n, ...]``.
+
+        The images pass in chunks of one size, of which the last is filled up with images that have
+        passed before: kernels are chosen by the number of images, and what is found for an image
+        must not depend, not even in its last bits, on how many others are asked for.
+
+        Args:
+            network: from images ``[m, C, H, W]`` to a row for each.
+            indices: pool indices ``[n]`` of the images, at least one.
+        """
+        size = self.at_once.images
+        filled = np.resize(indices, size * math.ceil(len(indices) / size))
+        chunks = (filled[start : start + size] for start in range(0, len(filled), size))
+        parts = [network(self.normalised(self.unit(chunk))) for chunk in chunks]
+        return torch.cat(parts)[: len(indices)]

@@ -35,6 +35,7 @@ from fsl_sweep.orchestrator.compacted import NAME, CompactedRecords
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.epoch_records import EpochRecords
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
+from fsl_sweep.orchestrator.local_path import check_local
 from fsl_sweep.orchestrator.plan import TRIAL_ID, Plan, PlannedTrial, check_format
 from fsl_sweep.orchestrator.record_cache import RecordCache
 from fsl_sweep.orchestrator.records import STATUSES, EpochRecord, TrialEnd, TrialHistory
@@ -45,9 +46,14 @@ _SNAPSHOT = re.compile(r"([0-9]{4}|[1-9][0-9]{4,8})\.safetensors")
 
 
 class Ledger:
-    """Reads and writes one run folder."""
+    """Reads and writes one run folder.
+
+    Raises:
+        RunFolderError: the path is an address, such as ``s3://bucket/run``.
+    """
 
     def __init__(self, path: Path) -> None:
+        check_local(path)
         self.folder = Folder(path)
 
     @property

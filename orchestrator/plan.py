@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,6 +15,7 @@ from fsl_sweep.orchestrator.config import (
     configuration_of,
     digest,
 )
+from fsl_sweep.orchestrator.printed import counted, unfit
 
 FORMAT = 2
 TRIAL_ID = re.compile(r"[0-9a-f]{16}")
@@ -77,7 +79,7 @@ class Plan:
     parts: Mapping[str, Any]
     cautions: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def specs(self) -> dict[str, TrialSpec]:
         """Each distinct trial's specification by id, in plan order."""
         return {trial.id: trial.spec for trial in self.trials}
@@ -97,8 +99,9 @@ class Plan:
         """``6 trials``, or ``18 trials (12 of them in 2 class folds)``, for a person."""
         specs = self.specs.values()
         in_folds = sum(spec.fold is not None for spec in specs)
-        folds = f" ({in_folds} of them in {len(self.folds)} class folds)" if in_folds else ""
-        return f"{len(specs)} trials{folds}"
+        folds = counted(len(self.folds), "class fold")
+        within = f" ({in_folds} of them in {folds})" if in_folds else ""
+        return f"{counted(len(specs), 'trial')}{within}"
 
     def to_plain(self) -> dict[str, Any]:
         """Plain data for ``plan.json``."""
@@ -170,6 +173,8 @@ def _trial(number: int, plain: Mapping[str, Any]) -> PlannedTrial:
 def _text(key: str, value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{key}: {value!r} is not a text")
+    if (character := unfit(value)) is not None:
+        raise ValueError(f"{key}: {value!r} holds the control character {character}")
     return value
 
 

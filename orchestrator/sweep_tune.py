@@ -15,6 +15,7 @@ from fsl_sweep.orchestrator.config import Resources
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.events import SweepListener
 from fsl_sweep.orchestrator.ledger import Ledger
+from fsl_sweep.orchestrator.printed import say
 from fsl_sweep.orchestrator.sweep_reporter import TuneReporter
 from fsl_sweep.orchestrator.sweep_worker import TrialTrainable, WorkerContext
 
@@ -75,10 +76,10 @@ def _reserved(resources: Resources, cluster: Mapping[str, float]) -> dict[str, f
 def ray_running(address: str | None) -> Iterator[None]:
     """Ray for the length of the block: a private one on loopback, or a cluster that is joined."""
     if address and not os.environ.get("RAY_AUTH_MODE") and not _is_local(address):
-        print(
+        say(
             f"fsl-sweep: warning: joining {address} without token authentication. Anyone who "
             "reaches that port can run code on the cluster; set RAY_AUTH_MODE=token on all nodes.",
-            file=sys.stderr,
+            sys.stderr,
         )
     logging.getLogger("ray").setLevel(logging.CRITICAL)
     ray.init(

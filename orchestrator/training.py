@@ -164,11 +164,29 @@ class Training:
         return images[: len(support)], images[len(support) :]
 
 
+class Untrained:
+    """In place of `Training` where there is nothing to train: the learner stays as it was built.
+
+    Args:
+        learner: on its device already.
+    """
+
+    def __init__(self, learner: GradientLearner[Any]) -> None:
+        self.learner = learner
+
+    def state(self) -> None:
+        """There is nothing to go on from: what was not measured is measured again."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Never called, because there is no state."""
+
+
 def make_optimizer(learner: nn.Module, options: Optimizer) -> torch.optim.Optimizer:
     """The optimizer of a trial, over all of the learner's parameters (there may be none)."""
     parameters = [{"params": list(learner.parameters())}]
-    if options.name == "adam":
-        return torch.optim.Adam(parameters, lr=options.lr, weight_decay=options.weight_decay)
+    if options.name != "sgd":
+        cls = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[options.name]
+        return cls(parameters, lr=options.lr, weight_decay=options.weight_decay)
     return torch.optim.SGD(
         parameters,
         lr=options.lr,
@@ -181,7 +199,7 @@ def make_optimizer(learner: nn.Module, options: Optimizer) -> torch.optim.Optimi
 def learning_rate(schedule: list[tuple[int, float]], epoch: int) -> float:
     """The rate of an epoch counted from 1; schedules count from 0, as the papers' tables do.
 
-    NaN where there is no schedule: a program has rates of its own.
+    NaN where there is no schedule: a program has rates of its own, or nothing is trained.
     """
     reached = [rate for first, rate in schedule if first <= epoch - 1]
     return reached[-1] if reached else math.nan

@@ -21,7 +21,9 @@ from fsl_sweep.orchestrator.program_training import ProgramTraining
 from fsl_sweep.orchestrator.randomness import torch_seed
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd
 from fsl_sweep.orchestrator.resume_state import is_progress
-from fsl_sweep.orchestrator.training import Training, learning_rate, n_base_classes
+from fsl_sweep.orchestrator.training import Training, Untrained, learning_rate, n_base_classes
+
+AnyTraining = Training | ProgramTraining | Untrained
 
 
 class Trial:
@@ -88,7 +90,7 @@ class Trial:
             else:
                 self._keep(training, epoch, spent, None)
 
-    def _training(self) -> Training | ProgramTraining:
+    def _training(self) -> AnyTraining:
         spec = self.spec
         learner = build_learner(
             {"name": spec.learner.name, **spec.learner.options},
@@ -101,10 +103,14 @@ class Trial:
             return ProgramTraining(spec, self.benchmark, learner, self.device)
         if not isinstance(learner, GradientLearner):
             raise TypeError(f"A {type(learner).__name__} has no training loss.")
+        if spec.train is None:
+            return Untrained(learner.to(self.device))
         return Training(spec, self.benchmark, learner.to(self.device), self.device)
 
-    def _train(self, training: Training | ProgramTraining, epoch: int, spent: float) -> float:
-        """Mean loss of the epoch's steps; NaN of a program, which does not tell its loss."""
+    def _train(self, training: AnyTraining, epoch: int, spent: float) -> float:
+        """Mean loss of the epoch's steps; NaN where there is none, or a program does not tell."""
+        if isinstance(training, Untrained):
+            return math.nan
         limit = self.spec.budget.seconds if self.spec.budget else float("inf")
         started, total, steps = time.perf_counter(), torch.zeros((), device=self.device), 0
 
@@ -127,7 +133,7 @@ class Trial:
 
     def _measure(
         self,
-        training: Training | ProgramTraining,
+        training: AnyTraining,
         evaluator: Evaluator,
         epoch: int,
         loss: float,
@@ -149,7 +155,7 @@ class Trial:
 
     def _keep(
         self,
-        training: Training | ProgramTraining,
+        training: AnyTraining,
         epoch: int,
         spent: float,
         record: EpochRecord | None,
@@ -159,13 +165,13 @@ class Trial:
         if record is not None:
             self.storage.write_epoch(record, snapshot_bytes(training.learner))
         state = training.state()
-        if state is None:  # a program that cannot go on begins again, with its time
+        if state is None:  # what cannot go on begins again, with its time
             return
         buffer = io.BytesIO()
         torch.save({"epoch": epoch, "spent": spent, **state}, buffer)
         self.storage.write_resume(buffer.getvalue())
 
-    def _resumed(self) -> tuple[Training | ProgramTraining, int, float]:
+    def _resumed(self) -> tuple[AnyTraining, int, float]:
         """The training to go on with, epochs already done and seconds spent.
 
         A fresh training, with zero of both, where there is no state that is whole, fits, and

@@ -5,9 +5,10 @@ Each command lives in a file of its own and imports what it needs when it runs, 
 """
 
 import functools
+import io
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,8 +24,12 @@ from fsl_sweep.orchestrator.cli import (
     verify,
 )
 from fsl_sweep.orchestrator.errors import FslSweepError, UserError
+from fsl_sweep.orchestrator.printed import say
 
 OK, INCOMPLETE, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+
+_UsageError: Any = typer.BadParameter.__base__
+"""What the parser raises: its class lies in click, or within typer, which newly brings its own."""
 
 app = typer.Typer(
     name="fsl-sweep",
@@ -44,7 +49,7 @@ app.add_typer(datasets, name="data")
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        print(f"fsl-sweep {fsl_sweep.__version__}")
+        say(f"fsl-sweep {fsl_sweep.__version__}")
         raise typer.Exit(OK)
 
 
@@ -68,10 +73,14 @@ def main() -> None:
 def invoke(arguments: list[str]) -> int:
     """Run one command and give its exit code: 0, 1 (incomplete), 2 (a mistake) or 130 (Ctrl-C)."""
     try:
-        app(args=arguments, prog_name="fsl-sweep")
+        code = app(args=arguments, prog_name="fsl-sweep", standalone_mode=False)
+    except _UsageError as mistake:
+        mistake.show(message := io.StringIO())
+        say(message.getvalue().rstrip("\n"), sys.stderr)
+        return MISTAKE
     except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else OK
-    return OK
+        code = stop.code
+    return code if isinstance(code, int) else OK
 
 
 def _command(parent: typer.Typer, name: str, action: Callable[..., int]) -> None:
@@ -88,10 +97,10 @@ def _guarded(action: Callable[[], int]) -> int:
     try:
         return action()
     except KeyboardInterrupt:
-        print("Stopped. What was recorded is kept: the same command goes on.", file=sys.stderr)
+        say("Stopped. What was recorded is kept: the same command goes on.", sys.stderr)
         return INTERRUPTED
     except FslSweepError as failure:
-        print(f"fsl-sweep: {failure}", file=sys.stderr)
+        say(f"fsl-sweep: {failure}", sys.stderr)
         return MISTAKE if isinstance(failure, UserError) else INCOMPLETE
     except BrokenPipeError:
         # The reader of a pipe has gone, as `fsl-sweep report RUN | head` does.

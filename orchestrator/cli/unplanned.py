@@ -2,6 +2,7 @@
 
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.plan import Plan
+from fsl_sweep.orchestrator.printed import counted
 
 COME_BACK = (
     "they stay on disk, and come back when the sweep is run with the file and the --set that "
@@ -14,7 +15,7 @@ def notice(ledger: Ledger, plan: Plan) -> str | None:
     count = len(ledger.unplanned(plan))
     if not count:
         return None
-    trials = "1 trial is" if count == 1 else f"{count} trials are"
+    trials = f"{counted(count, 'trial')} {'is' if count == 1 else 'are'}"
     return (
         f"{ledger.path}: {trials} no longer planned and left out of the report (`fsl-sweep status` "
         f"lists them); {COME_BACK}."

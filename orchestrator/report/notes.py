@@ -1,5 +1,6 @@
 """The sentences under the report's tables, whatever the format."""
 
+from fsl_sweep.orchestrator.printed import counted
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.groups import ORACLE
@@ -17,6 +18,11 @@ BUDGETS = (
     "selection tasks."
 )
 
+BOLD = (
+    " Bold: the highest of those that are no oracles, as seen afterwards; to choose a strategy by "
+    "it would be an oracle too."
+)
+
 FRONTS = (
     "Configurations that for a seed no other beats in one of the two without losing in the other, "
     "as seen on the selection tasks; percent on the report tasks, mean over all seeds. seeds: how "
@@ -24,21 +30,20 @@ FRONTS = (
 )
 
 
-def strategies(report: Report) -> str:
-    """What the columns of the table of strategies mean."""
+def strategies(report: Report, bold: bool = True) -> str:
+    """What the columns of the table of strategies mean, and its bold rows where it has some."""
     seeds = max(summary.novel.n for summary in report.summaries)
     weight = report.base_weight
     metric = "" if weight is None else f"{wording.mixture(weight)}: {_mixture(weight)}. "
     of = "" if weight is None else "its "
     return (
-        f"Percent on the report tasks, mean over {seeds} seed{'s' if seeds > 1 else ''}. "
+        f"Percent on the report tasks, mean over {counted(seeds, 'seed')}. "
         f"{metric}seeds, tasks: half-widths of {of}95 % intervals{_two(report)}. "
         + _select(report, seeds)
         + "regret: NovelGen of oracle / oracle minus "
         "this. evals: snapshots whose novel scores the strategy looked at. "
-        "* oracle: reads novel scores. Each seed's configuration and epoch are chosen apart. "
-        "Bold: the highest of those that are no oracles, as seen afterwards; to choose a strategy "
-        "by it would be an oracle too."
+        "* oracle: reads novel scores. Each seed's configuration and epoch are chosen apart."
+        + (BOLD if bold else "")
     )
 
 
@@ -87,7 +92,7 @@ def _again(report: Report) -> str:
 def counts(report: Report) -> str:
     """How much of the plan is there, without a full stop."""
     found = report.completeness
-    text = f"{found.planned} trials planned, {found.done} done, {found.failed} failed"
+    text = f"{counted(found.planned, 'trial')} planned, {found.done} done, {found.failed} failed"
     if not found.complete:
         return f"{text}, {found.missing} missing"
     return text + (f" ({found.budget} stopped by their budget)" if found.budget else "")

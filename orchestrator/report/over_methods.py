@@ -1,5 +1,6 @@
 """Strategies over all methods, in words: which to trust, and what it costs."""
 
+from fsl_sweep.orchestrator.printed import counted
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS
@@ -36,14 +37,14 @@ def leads(report: Report, one: StrategyResult) -> bool:
     return one.least and _has_verdicts(report.over_methods)
 
 
-def note(report: Report) -> str:
-    """What the columns mean, and what the verdicts do not say."""
+def note(report: Report, bold: bool = True) -> str:
+    """What the columns mean, and what the verdicts do not say; ``bold`` is there to be named."""
     found = report.over_methods
     return (
         f"Regret in percentage points, {_mean_over(found)}; worst: of the worst seed of a method. "
         "evals: of all methods and seeds. training: epochs of the full trials, and of their class "
         "folds where the strategy reads them, against the full trials alone. "
-        f"{_verdicts(found)}"
+        f"{_verdicts(found, bold)}"
     ).rstrip()
 
 
@@ -75,18 +76,17 @@ def _mean_over(found: StrategyComparison) -> str:
     if len(found.methods) > 1:
         over, column = f"{len(found.methods)} methods (each the mean over its seeds)", "methods"
     else:
-        seeds = len(one.regrets)
-        over, column = f"{seeds} seed{'s' if seeds > 1 else ''} of {one.choices[0].method}", "seeds"
+        over, column = f"{counted(len(one.regrets), 'seed')} of {one.choices[0].method}", "seeds"
     return f"mean over {over}; {column}: {wording.what_spread(len(one.regrets))}"
 
 
-def _verdicts(found: StrategyComparison) -> str:
+def _verdicts(found: StrategyComparison, bold: bool) -> str:
     if _has_verdicts(found):
         return (
             "vs least: whether it is worse than the least mean regret of the strategies that are "
-            "no oracles (bold), paired over methods at 95 %, with p adjusted for all pairs of "
-            "strategies, because these same numbers found the least. `undecided` does not mean "
-            "equally good."
+            f"no oracles{' (bold)' if bold else ''}, paired over methods at 95 %, with p adjusted "
+            "for all pairs of strategies, because these same numbers found the least. `undecided` "
+            "does not mean equally good."
         )
     usual = sum(not one.strategy.oracle for one in found.results)
     if usual < 2 or len(found.methods) >= LEAST_ROWS:

@@ -25,7 +25,7 @@ from fsl_sweep.orchestrator.selection import Selected
 from fsl_sweep.orchestrator.storage import kind_of
 from fsl_sweep.orchestrator.tensorboard import curves, hparams, images
 from fsl_sweep.orchestrator.tensorboard.events import FILE, append, of_summary, scalars
-from fsl_sweep.orchestrator.tensorboard.names import run_names
+from fsl_sweep.orchestrator.tensorboard.names import REPORT, run_names
 
 
 def rebuild(
@@ -33,6 +33,7 @@ def rebuild(
     histories: Sequence[TrialHistory],
     selected: Selected | None = None,
     figures: Sequence[Figure] = (),
+    dated: float = 0.0,
 ) -> None:
     """Write the whole view anew.
 
@@ -41,6 +42,7 @@ def rebuild(
         histories: one for each planned trial; those without a record get no run.
         selected: strategies' choices for the HParams tab, if they are to be shown.
         figures: the report's, for the Images tab.
+        dated: when the newest of what they show was recorded, in seconds since 1970.
 
     Raises:
         RunFolderError: the folder holds something else than a view, or cannot be written.
@@ -51,7 +53,7 @@ def rebuild(
         for leftover in (new, old):
             _check_ours(leftover)
             shutil.rmtree(leftover, ignore_errors=True)
-        _write(new, histories, selected, figures)
+        _write(new, histories, selected, figures, dated)
         if folder.exists():
             folder.rename(old)
         new.rename(folder)
@@ -147,13 +149,14 @@ def _write(
     histories: Sequence[TrialHistory],
     selected: Selected | None,
     figures: Sequence[Figure],
+    dated: float,
 ) -> None:
     append(
-        folder,
+        folder / REPORT,
         [
             of_summary(curves.layout()),
             of_summary(hparams.experiment([t for t in histories if _is_full(t)], selected)),
-            *map(of_summary, images.pictures(figures)),
+            *(of_summary(picture, dated) for picture in images.pictures(figures)),
         ],
     )
     for trial, name in zip(histories, run_names(histories), strict=True):

@@ -94,10 +94,10 @@ def benchmark(classes: int = 24, examples: int = 12, image_size: int = 16) -> Be
 
 
 def writer_benchmark(image_size: int = 16) -> Benchmark:
-    """Twelve writers, three a split, who wrote 1 to 5 examples of some of five characters."""
+    """Sixteen writers, four a split, who all wrote at least three examples of three characters."""
     rng = np.random.default_rng(0)
-    table = rng.integers(0, 6, (12, 5))
-    table[:, :3] += 1
+    table = rng.integers(0, 6, (16, 5))
+    table[:, :3] += 3
     writer, label = np.indices(table.shape)
     writers, labels = (np.repeat(part.ravel(), table.ravel()) for part in (writer, label))
     prototypes = rng.random((5, 1, image_size, image_size))
@@ -108,7 +108,7 @@ def writer_benchmark(image_size: int = 16) -> Benchmark:
         [f"character {i}" for i in range(5)],
         writers=writers,
     )
-    tasks = [WriterTasks(pool, np.arange(first, first + 3)) for first in (0, 3, 6, 9)]
+    tasks = [WriterTasks(pool, np.arange(first, first + 4)) for first in (0, 4, 8, 12)]
     return Benchmark.of("made", *tasks)
 
 

@@ -1,5 +1,6 @@
 """What a sweep file may ask of learners that train in stages or answer one number of ways."""
 
+import dataclasses
 import json
 
 import pytest
@@ -25,6 +26,7 @@ FILE = """
 name: tiny
 benchmark: {name: glyphs}
 episode: {way: WAY, shot: 1, query: 2}
+evaluation: {selection_tasks: 4, report_tasks: 3}
 defaults: {backbone: {name: conv4}, optimizer: {lr: 0.1}, epochs: 40}
 methods:
   M: {learner: {name: LEARNER}, train: TRAIN}
@@ -90,6 +92,28 @@ def test_all_that_a_task_has_can_be_taken_of_writers_alone(tmp_path):
     many = planned(tmp_path, "protonet", "{way: 6, shot: 1, query: 1}", way=2)
     with pytest.raises(BadData, match=r"M, train tasks: Tasks of writers .* need 6 classes of 2"):
         check_feasible(many, writer_benchmark())
+
+
+def test_more_tasks_than_writers_are_refused_and_shared_ones_told(tmp_path):
+    """Four writers a split: 4 tasks to select on and 3 to report on have 3 in common."""
+    plan = planned(tmp_path, "protonet", "{way: all, shot: 1, query: rest}", way="all")
+    cautions = check_feasible(plan, writer_benchmark())
+    assert cautions[2] == (
+        "NovelGen: of 4 writers, 4 are selected on and 3 reported on, 3 of them the same: a "
+        "snapshot or configuration chosen by NovelGen has that measure reported too high"
+    )
+    assert len(cautions) == 3
+    few = {"selection_tasks": 1, "report_tasks": 3}
+    assert check_feasible(measured_on(plan, few), writer_benchmark()) == ()
+    with pytest.raises(BadData, match=r"M, base tasks: 5 tasks are asked for, .* only 4 writers"):
+        check_feasible(measured_on(plan, {"report_tasks": 5}), writer_benchmark())
+
+
+def measured_on(plan, tasks):
+    (trial,) = plan.trials
+    evaluation = trial.spec.evaluation.model_copy(update=tasks)
+    spec = trial.spec.model_copy(update={"evaluation": evaluation})
+    return dataclasses.replace(plan, trials=(dataclasses.replace(trial, spec=spec),))
 
 
 @pytest.mark.parametrize("asked", ["fixed_support: true", "query_counts: multinomial"])

@@ -49,7 +49,7 @@ def record(epoch: int, accuracy: float) -> EpochRecord:
 def test_scalars_of_recorded_trials(tmp_path: Path) -> None:
     rebuild(tmp_path / "tb", [PN, RR, NOTHING])
     runs = EventMultiplexer().AddRunsFromDirectory(str(tmp_path / "tb")).Reload().Runs()
-    assert sorted(runs) == [".", "PN/lr=0.1/seed-0", "RR_2/lr=0.2/seed-3"]
+    assert sorted(runs) == ["PN/lr=0.1/seed-0", "RR_2/lr=0.2/seed-3", "report"]
     folder = tmp_path / "tb" / "PN" / "lr=0.1" / "seed-0"
     assert series(folder, "NovelGen") == [(1, 0.4), (2, 0.5), (3, 0.45)]
     assert series(folder, "BaseGen") == [(1, 0.6), (2, 0.8), (3, 0.9)]
@@ -70,7 +70,7 @@ def test_scalars_of_recorded_trials(tmp_path: Path) -> None:
 
 def test_margin_charts_name_existing_tags(tmp_path: Path) -> None:
     rebuild(tmp_path / "tb", [PN])
-    root = read(tmp_path / "tb").Tensors("custom_scalars__config__")
+    root = read(tmp_path / "tb" / "report").Tensors("custom_scalars__config__")
     content = layout_pb2.Layout.FromString(root[0].tensor_proto.string_val[0])
     tags = set(read(tmp_path / "tb/PN/lr=0.1/seed-0").Tags()["tensors"])
     margins = [s for chart in content.category[0].chart for s in chart.margin.series]
@@ -152,15 +152,15 @@ def drawn() -> list[Figure]:
 
 
 def test_figures_are_images(tmp_path: Path) -> None:
-    rebuild(tmp_path / "tb", [PN], figures=drawn())
-    events = read(tmp_path / "tb")
+    rebuild(tmp_path / "tb", [PN], figures=drawn(), dated=1.7e9)
+    events = read(tmp_path / "tb" / "report")
     tags = [tag for tag in events.Tags()["tensors"] if tag.startswith("figures/")]
     title = "figures/trade-off/PN _ __bad_ 学 " + "long " * 60
     title = title[: title.index("PN") + LONGEST].strip()
     assert tags == [title, f"{title} 2", "figures/mixtures/"]
     for tag in tags:
         (event,) = events.Tensors(tag)
-        assert (event.step, event.wall_time) == (0, 0)
+        assert (event.step, event.wall_time) == (0, 1.7e9)
         wide, tall, png = event.tensor_proto.string_val
         with Image.open(io.BytesIO(png)) as picture:
             assert picture.format == "PNG"
@@ -185,8 +185,8 @@ def test_figures_through_tensorboards_own_reader(tmp_path: Path) -> None:
     provider = data_provider.MultiplexerDataProvider(multiplexer, str(tmp_path / "tb"))
     about = {"experiment_id": "", "plugin_name": "images"}
     ask = RequestContext()
-    assert list(provider.list_blob_sequences(ask, **about)) == ["."]
-    found = provider.read_blob_sequences(ask, **about, downsample=10)["."]
+    assert list(provider.list_blob_sequences(ask, **about)) == ["report"]
+    found = provider.read_blob_sequences(ask, **about, downsample=10)["report"]
     assert len(found) == 3
     for (sequence,) in found.values():
         _, _, picture = sequence.values

@@ -369,7 +369,7 @@ FILES: list[tuple[str, Callable[[Path], object], str]] = [
     (
         "a.parquet",
         lambda p: table().assign(accuracy=True).to_parquet(p),
-        "a.parquet: row 1: accuracy 'true' is not a finite number.",
+        "a.parquet: row 1: accuracy 'True' is not a finite number.",
     ),
     (
         "a.parquet",

@@ -7,6 +7,7 @@ from typing import Any
 from ray import tune
 from ray.tune.experiment import Trial as TuneTrial
 
+from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.events import SweepListener
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.records import TrialEnd
@@ -37,7 +38,13 @@ class TuneReporter(tune.Callback):
         result: dict[str, Any],
         **info: Any,
     ) -> None:
-        """An epoch was measured; its numbers are read from the ledger, not sent through Ray."""
+        """An epoch was measured; its numbers are read from the ledger, not sent through Ray.
+
+        Raises:
+            MachineFailure: the worker's machine failed, so that the sweep cannot go on.
+        """
+        if "machine_failure" in result:
+            raise MachineFailure(result["machine_failure"])
         if result["epoch"] < 1:
             return
         name = trial.config["trial"]

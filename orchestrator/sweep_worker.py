@@ -10,7 +10,7 @@ from ray import tune
 
 from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.orchestrator.config import TrialSpec
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.records import EpochRecord
 from fsl_sweep.orchestrator.trial import Trial, use_threads
@@ -52,9 +52,16 @@ class TrialTrainable(tune.Trainable):
         self._epochs = self._begin(config["trial"])
 
     def step(self) -> dict[str, Any]:
-        """Run up to the next measured epoch, or to the trial's end."""
-        for record in self._epochs:
-            return {"epoch": record.epoch, "done": False}
+        """Run up to the next measured epoch, or to the trial's end.
+
+        A failure of the machine is an answer, not an exception: it ends the sweep, whereas Tune
+        would try every trial again.
+        """
+        try:
+            for record in self._epochs:
+                return {"epoch": record.epoch, "done": False}
+        except MachineFailure as failure:
+            return {"epoch": 0, "done": True, "machine_failure": str(failure)}
         return {"epoch": 0, "done": True}
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:

@@ -68,12 +68,13 @@ class Watch:
     """Whether places that answered still do.
 
     Args:
+        name: what they are together.
         places: all of them have to answer.
         patience: seconds for which one may be silent.
     """
 
-    def __init__(self, places: Sequence[Place], patience: float) -> None:
-        self._patience = patience
+    def __init__(self, name: str, places: Sequence[Place], patience: float) -> None:
+        self._name, self._patience = name, patience
         self._heard = dict.fromkeys(places, time.monotonic())
 
     def check(self) -> None:
@@ -84,8 +85,8 @@ class Watch:
                 self._heard[place] = time.monotonic()
             elif time.monotonic() - heard > self._patience:
                 raise MachineFailure(
-                    f"Ray at {place} does not answer any more: {reason}. What was recorded is "
-                    "kept; once Ray runs again, the same command goes on."
+                    f"{self._name} is gone: {place} does not answer any more ({reason}). What was "
+                    "recorded is kept; once Ray can run again, the same command goes on."
                 )
 
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from fsl_sweep.orchestrator import columns
 from fsl_sweep.orchestrator.compacted import NAME, CompactedRecords, Row
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError
 from fsl_sweep.orchestrator.storage import Folder, Stamp
 
 _SUMMARIES, _TASKS = "summaries.cache", "tasks.cache"
@@ -44,9 +44,9 @@ class RecordCache:
         self._rows: dict[Key, dict[Row, pa.Table]] = {}
         self._opened: dict[Key, tuple[CompactedRecords, Stamp | None]] = {}
         # What is damaged, or of another version, is as good as not there.
-        with suppress(ValueError, KeyError, TypeError, RunFolderError):
+        with suppress(ValueError, KeyError, TypeError, RunFolderError, MachineFailure):
             self._summaries = _summaries_of(self._folder.read(_SUMMARIES))
-        with suppress(ValueError, KeyError, TypeError, RunFolderError):
+        with suppress(ValueError, KeyError, TypeError, RunFolderError, MachineFailure):
             self._rows = _rows_of(self._folder.read(_TASKS))
 
     def records(self, trial: Folder, checksum: str) -> CompactedRecords | None:
@@ -78,7 +78,7 @@ class RecordCache:
             if records.used
         }
         checked = {key: stamp for key, (_, stamp) in self._summaries.items()}
-        with suppress(RunFolderError):
+        with suppress(RunFolderError, MachineFailure):
             if any(checked.get(key) != stamp for key, (_, stamp) in settled.items()):
                 self._folder.write(_SUMMARIES, _summary_bytes(settled))
             if any(rows.keys() - self._rows.get(key, {}).keys() for key, rows in used.items()):

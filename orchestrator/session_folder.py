@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -18,12 +19,12 @@ from pathlib import Path
 
 from fsl_sweep.orchestrator.errors import MachineFailure
 
-_PREFIX = "fsl-sweep-ray-"
+_PREFIX = "fsl-ray-"
 _NAME = re.compile(rf"{_PREFIX}[a-z0-9_]{{8}}")
 _OWNER = "owner"
-# A socket's path has 107 bytes on Linux and 103 elsewhere, and Ray adds up to 65 to the folder's:
-# /session_2026-01-31_23-59-59_123456_1234567/sockets/plasma_store
-_LONGEST = 103 - 65
+# What Ray adds to the folder's path must leave it short enough for a socket.
+_SOCKET = f"/{_PREFIX}01234567/session_2026-01-31_23-59-59_123456_1234567/sockets/plasma_store"
+_LONGEST = (107 if sys.platform == "linux" else 103) - len(_SOCKET)
 _ROOM = 64 * 2**20
 """Bytes that must be free: Ray's logs and sockets take a few MB."""
 
@@ -73,8 +74,8 @@ def _made() -> tuple[Path, int]:
 
 
 def _made_in(place: str) -> tuple[Path, int]:
-    if len(os.fsencode(place)) + len(_PREFIX) + 9 > _LONGEST:
-        raise OSError(f"its path is too long for sockets; {_LONGEST - len(_PREFIX) - 9} bytes fit")
+    if len(os.fsencode(place)) > _LONGEST:
+        raise OSError(f"its path is longer than {_LONGEST} bytes, too long for sockets in it")
     if (free := shutil.disk_usage(place).free) < _ROOM:
         raise OSError(f"only {free / 2**20:.0f} MB are free")
     while True:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import folder_error
 
 _UNFINISHED = ".unfinished-"
 
@@ -24,8 +24,9 @@ class Stamp(NamedTuple):
 class Folder:
     """A folder of small files, each written whole: temporary name, fsync, rename, fsync folder.
 
-    Names are relative, with ``/`` between parts. Every failure of the file system is raised as
-    RunFolderError with the path and what to do.
+    Names are relative, with ``/`` between parts. Every failure of the file system is raised with
+    the path and what to do: as MachineFailure where the disk is full or fails, else as
+    RunFolderError.
     """
 
     def __init__(self, path: Path) -> None:
@@ -103,7 +104,8 @@ def _told(path: Path, action: str) -> Iterator[None]:
         yield
     except OSError as failure:
         reason = failure.strerror or str(failure)
-        raise RunFolderError(
+        raise folder_error(
+            failure,
             f"{path} could not be {action}: {reason}. What was recorded before is intact; "
-            "make room or mend the permissions, then run the same command again."
+            "make room or mend the permissions, then run the same command again.",
         ) from failure

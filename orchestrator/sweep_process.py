@@ -100,7 +100,6 @@ class RayProcess:
             self._folder = self._stack.enter_context(session_folder())
             self._pipe, theirs = multiprocessing.Pipe()
             self._stack.callback(self._pipe.close)
-            self._started = time.monotonic()
             with theirs:
                 self._process = self._spawned(theirs.fileno())
             self._stack.callback(self._kill)
@@ -128,13 +127,14 @@ class RayProcess:
             MachineFailure: Ray did not start or went away, a disk is full, or the run folder has
                 vanished.
         """
-        watch, before, checked = None, _identity(job.run), time.monotonic()
+        watch, before = None, _identity(job.run)
+        begun = checked = time.monotonic()
         with suppress(BrokenPipeError):  # what it has to say about its end is read below
             self._pipe.send(job)
         while True:
             spoke = self._pipe.poll(1.0)
             if time.monotonic() - checked > 1.0:
-                self._check(watch)
+                watch.check() if watch else self._check_starting(begun)
                 _check_there(job.run, before)
                 checked = time.monotonic()
             if not spoke:
@@ -147,10 +147,15 @@ class RayProcess:
             elif kind == "finished":
                 return
             else:
-                for listener in listeners:
-                    getattr(listener, kind)(*content)
-                with suppress(BrokenPipeError):
-                    self._pipe.send(None)
+                self._pass_on(kind, content, listeners)
+
+    def _pass_on(
+        self, kind: str, content: tuple[Any, ...], listeners: Sequence[SweepListener]
+    ) -> None:
+        for listener in listeners:
+            getattr(listener, kind)(*content)
+        with suppress(BrokenPipeError):
+            self._pipe.send(None)
 
     def _spawned(self, pipe: int) -> subprocess.Popen[bytes]:
         arguments = [json.dumps(sys.path), str(pipe), str(self._folder), self._address or ""]
@@ -200,12 +205,12 @@ class RayProcess:
         return ""
 
     def _watch(self, places: Sequence[Place]) -> Watch:
-        return Watch(places, _PATIENCE_CLUSTER if self._address else _PATIENCE_HERE)
+        if self._address:
+            return Watch(f"The Ray cluster at {self._address}", places, _PATIENCE_CLUSTER)
+        return Watch("The Ray of this run", places, _PATIENCE_HERE)
 
-    def _check(self, watch: Watch | None) -> None:
-        if watch is not None:
-            watch.check()
-        elif time.monotonic() - self._started > _TO_START:
+    def _check_starting(self, begun: float) -> None:
+        if time.monotonic() - begun > _TO_START:
             where = f"at {self._address}" if self._address else "on this machine"
             raise MachineFailure(
                 f"Ray {where} did not start within {_TO_START:.0f} seconds{self._last_words()}. "

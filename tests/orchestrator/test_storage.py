@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError
 from fsl_sweep.orchestrator.storage import Folder
 
 
@@ -24,7 +24,7 @@ def test_a_failed_write_leaves_what_was_there_and_no_litter(tmp_path, monkeypatc
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(RunFolderError, match=r"x could not be written: No space left on device"):
+    with pytest.raises(MachineFailure, match=r"x could not be written: No space left on device"):
         folder.write("x", b"new")
     assert folder.read("x") == b"old"
     assert os.listdir(tmp_path) == ["x"]

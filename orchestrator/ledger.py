@@ -38,10 +38,15 @@ _DAMAGE = (columns.DamagedRecord, pa.ArrowInvalid, pa.ArrowException, OSError, V
 
 
 class Ledger:
-    """Reads and writes one run folder."""
+    """Reads and writes one run folder.
 
-    def __init__(self, path: Path) -> None:
-        self.folder = Folder(path)
+    Args:
+        path: the run folder.
+        standing: it is there; where it has vanished since, writing fails and does not rebuild it.
+    """
+
+    def __init__(self, path: Path, standing: bool = False) -> None:
+        self.folder = Folder(path, path if standing else None)
 
     @property
     def path(self) -> Path:

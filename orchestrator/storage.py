@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from fsl_sweep.orchestrator.errors import folder_error
+from fsl_sweep.orchestrator.errors import MachineFailure, folder_error
 
 _UNFINISHED = ".unfinished-"
 
@@ -27,20 +27,24 @@ class Folder:
     Names are relative, with ``/`` between parts. Every failure of the file system is raised with
     the path and what to do: as MachineFailure where the disk is full or fails, else as
     RunFolderError.
+
+    Args:
+        path: the folder; made when it is first written to.
+        standing: a folder above it, or itself, that is there already and never made again.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, standing: Path | None = None) -> None:
+        self.path, self._standing = path, standing
 
     def __truediv__(self, name: str) -> "Folder":
-        return Folder(self.path / name)
+        return Folder(self.path / name, self._standing)
 
     def write(self, name: str, data: bytes) -> None:
         """Put ``data`` under ``name``, replacing what was there, whole or not at all."""
         target = self.path / name
         temporary = target.parent / f"{_UNFINISHED}{uuid.uuid4().hex}"
-        with _told(target, "written"):
-            target.parent.mkdir(parents=True, exist_ok=True)
+        with _told(target, "written"), self._standing_told():
+            self._make(target.parent)
             try:
                 with temporary.open("xb") as file:
                     file.write(data)
@@ -51,6 +55,27 @@ class Folder:
                 temporary.unlink(missing_ok=True)
                 raise
             _sync(target.parent)
+
+    @contextmanager
+    def _standing_told(self) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError as failure:
+            if self._standing is None:
+                raise
+            raise MachineFailure(
+                f"The run folder {self._standing} is gone: it was deleted or moved. Nothing more "
+                "is written there; put it back, or run the same command to begin anew."
+            ) from failure
+
+    def _make(self, folder: Path) -> None:
+        """Make a folder, but nothing above the one that stands."""
+        if self._standing is None:
+            folder.mkdir(parents=True, exist_ok=True)
+            return
+        inside = folder.relative_to(self._standing)
+        for part in [*reversed(inside.parents), inside][1:]:
+            (self._standing / part).mkdir(exist_ok=True)
 
     def read(self, name: str) -> bytes | None:
         """The bytes under ``name``, or None if there is no such file."""

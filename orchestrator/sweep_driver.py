@@ -5,7 +5,9 @@ It ends all of Ray when the command is gone, which the pipe between the two tell
 
 import os
 import queue
+import re
 import sys
+import textwrap
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +22,11 @@ from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd
 from fsl_sweep.orchestrator.session_folder import end_session
 from fsl_sweep.orchestrator.sweep_process import Job
+
+# Stamps of Ray's log lines, and what its failed checks say whatever has failed.
+_BOILERPLATE = re.compile(
+    r"\[[^\]]*\] \(\w+\) \S+:\d+: ?|An unexpected system state has occurred\..*?fix it\. ?"
+)
 
 
 def main(pipe: int, folder: str, address: str | None) -> None:
@@ -139,6 +146,14 @@ def _told(failure: Exception) -> str:
 
 
 def _one_line(failure: Exception) -> str:
-    """The failure's kind and message, on one line of bounded length."""
-    told = " ".join("".join(c if c.isprintable() else " " for c in str(failure)).split())
-    return f"{type(failure).__name__}: {told[:400]}".rstrip(".: ")
+    """The failure's kind and message, on one line of bounded length.
+
+    Of a traceback, as Tune puts it into messages, only the last line counts.
+    """
+    text = _BOILERPLATE.sub("", str(failure))
+    if "Traceback" in text:
+        text = text.strip().splitlines()[-1]
+    told = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return textwrap.shorten(f"{type(failure).__name__}: {told}", 400, placeholder=" ...").rstrip(
+        ".: "
+    )

@@ -36,6 +36,7 @@ def run(job: Job, listener: SweepListener, scratch: Path) -> None:
         fingerprint=job.fingerprint,
         threads=job.resources.cpu,
     )
+    reporter = TuneReporter(Ledger(job.run), [listener])
     trainable = tune.with_parameters(TrialTrainable, context=context)
     tuner = tune.Tuner(
         tune.with_resources(trainable, reserved),
@@ -47,10 +48,15 @@ def run(job: Job, listener: SweepListener, scratch: Path) -> None:
             verbose=0,
             failure_config=tune.FailureConfig(max_failures=job.retries),
             checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
-            callbacks=[TuneReporter(Ledger(job.run), [listener])],
+            callbacks=[reporter],
         ),
     )
-    tuner.fit()
+    try:
+        tuner.fit()
+    except Exception:
+        if reporter.failure is not None:
+            raise reporter.failure from None
+        raise
 
 
 def _directory(trial: TuneTrial) -> str:

@@ -85,5 +85,5 @@ class TrialTrainable(tune.Trainable):
                 )
             self._benchmark = opened
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        storage = Ledger(Path(context.run)).trial(trial)
+        storage = Ledger(Path(context.run), standing=True).trial(trial)
         return Trial(spec, storage, self._benchmark, device).run()

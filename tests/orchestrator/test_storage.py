@@ -1,4 +1,5 @@
 import os
+import shutil
 
 import pytest
 
@@ -43,3 +44,16 @@ def test_a_file_in_place_of_the_folder_is_told_with_its_path(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RunFolderError, match="file/x could not be written"):
         Folder(tmp_path / "file").write("x", b"")
+
+
+def test_a_folder_that_vanished_is_told_and_not_made_again(tmp_path):
+    root = tmp_path / "run"
+    root.mkdir()
+    folder = Folder(root, standing=root) / "trials" / "a"
+    folder.write("epochs/1", b"1")
+    shutil.rmtree(root)
+    with pytest.raises(MachineFailure, match="run is gone: it was deleted or moved"):
+        folder.write("epochs/2", b"2")
+    with pytest.raises(MachineFailure, match="run is gone"):
+        Folder(root, standing=root).write("x", b"")
+    assert not root.exists()

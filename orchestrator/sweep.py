@@ -21,5 +21,5 @@ def run_trials(
 ) -> None:
     """Start Ray, or join a cluster, and run trials to their end; see ``Job`` and ``RayProcess``."""
     job = Job(ledger.path, specs, fingerprint, root, resources, retries)
-    with RayProcess(address, len(specs) // resources.cpu) as ray:
+    with RayProcess(address, len(specs)) as ray:
         ray.run(job, listeners)

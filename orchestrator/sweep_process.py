@@ -35,6 +35,7 @@ from fsl_sweep.orchestrator.sweep_driver import main
 main(int(sys.argv[2]), sys.argv[3], sys.argv[4] or None)
 """
 _LOG = "driver.log"
+_OF_A_TRIAL = ("fsl_sweep.orchestrator.sweep_worker", "fsl_sweep.orchestrator.trial")
 # Tune's own result files, restoration state and nagging are not wanted: the ledger is the record.
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -80,17 +81,16 @@ class RayProcess:
 
     Args:
         address: a cluster to join; None starts Ray on this machine, for loopback only.
-        workers: how many trials can run at once, as far as that is known: so many of Ray's workers
-            load what a trial needs while the command is still busy with the data.
+        trials: how many are to run, as far as that is known.
 
     Raises:
         ConfigError: the address is none.
         MachineFailure: there is no place for its files, or no cluster at the address.
     """
 
-    def __init__(self, address: str | None = None, workers: int = 0) -> None:
+    def __init__(self, address: str | None = None, trials: int = 0) -> None:
         self._address = None if address == "local" else address
-        self._workers = workers
+        self._trials = trials
         self._stack = ExitStack()
 
     def __enter__(self) -> "RayProcess":
@@ -177,10 +177,10 @@ class RayProcess:
             # none in the home folder.
             own = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
             environment = {**environment, **_LOOPBACK, **own}
-            # Ray starts a worker for each core at once; where most of them will run trials, they
-            # load what a trial needs before they are asked to.
-            if 2 * self._workers >= (os.cpu_count() or 1):
-                environment["RAY_preload_python_modules"] = "fsl_sweep.orchestrator.sweep_worker"
+            # Ray starts a worker for each core, long before it is given a trial. Where most of them
+            # will be given one, they load what it needs meanwhile.
+            if 2 * self._trials >= (os.cpu_count() or 1):
+                environment["RAY_preload_python_modules"] = ",".join(_OF_A_TRIAL)
         return environment
 
     def _receive(self) -> tuple[str, Any]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import ray
 from ray import tune
+from ray.tune.execution import class_cache
 from ray.tune.experiment import Trial as TuneTrial
 
 from fsl_sweep.orchestrator.config import Resources
@@ -36,6 +37,9 @@ def run(job: Job, listener: SweepListener, scratch: Path) -> None:
         fingerprint=job.fingerprint,
         threads=job.resources.cpu,
     )
+    # Tune asks for workers with an environment of their own, for the sake of a library that is not
+    # used here; without it, its actors take the workers that Ray has started already.
+    class_cache.DEFAULT_ENV_VARS.clear()
     reporter = TuneReporter(Ledger(job.run), [listener])
     trainable = tune.with_parameters(TrialTrainable, context=context)
     tuner = tune.Tuner(

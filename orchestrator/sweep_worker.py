@@ -1,19 +1,19 @@
-"""The Ray side of a trial: a Tune trainable whose step is one measured epoch."""
+"""The Ray side of a trial: a Tune trainable whose step is one measured epoch.
+
+What a trial needs is imported when one begins: the driver needs this class, and not torch.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from ray import tune
 
-from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.records import EpochRecord
-from fsl_sweep.orchestrator.trial import Trial, use_threads
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class TrialTrainable(tune.Trainable):
         """Begin the first trial of this actor."""
         if context is None:
             raise TypeError("wrap this class in tune.with_parameters(..., context=...)")
+        from fsl_sweep.orchestrator.trial import use_threads
+
         use_threads(context.threads)
         self._context = context
         self._benchmark: Any = None
@@ -74,6 +76,11 @@ class TrialTrainable(tune.Trainable):
         self._epochs = iter(())
 
     def _begin(self, trial: str) -> Iterator[EpochRecord]:
+        import torch
+
+        from fsl_sweep.datasets.opening import open_benchmark
+        from fsl_sweep.orchestrator.trial import Trial
+
         context, spec = self._context, self._context.specs[trial]
         if self._benchmark is None:
             root = Path(context.root) if context.root else None

@@ -163,7 +163,7 @@ def execute(prepared: Prepared, address: str | None, progress: bool) -> tuple[in
         ray = None
         if early := _surely_pending(prepared):
             # Ray takes longer to start than all that comes before it is needed.
-            ray = stack.enter_context(_ray_process(prepared, address, early))
+            ray = stack.enter_context(RayProcess(address, early))
         benchmark = _open(prepared)
         plan = stack.enter_context(_recording(prepared, benchmark))
         if (notice := unplanned.notice(prepared.ledger, plan)) is not None:
@@ -174,7 +174,7 @@ def execute(prepared: Prepared, address: str | None, progress: bool) -> tuple[in
             if trial in _trials_of(plan, prepared.only)
         }
         if pending:
-            ray = ray or stack.enter_context(_ray_process(prepared, address, len(pending)))
+            ray = ray or stack.enter_context(RayProcess(address, len(pending)))
             _run(prepared, plan, benchmark, ray, pending, progress)
         run = load_run(prepared.ledger.path)
         report = run.report()
@@ -190,10 +190,6 @@ def _surely_pending(prepared: Prepared) -> int:
     ledger.check_plan(plan)
     chosen = _trials_of(plan, prepared.only)
     return sum(ledger.trial(trial).folder.stamp("end.json") is None for trial in chosen)
-
-
-def _ray_process(prepared: Prepared, address: str | None, trials: int) -> RayProcess:
-    return RayProcess(address, trials // prepared.sweep.config.resources.cpu)
 
 
 def _run(

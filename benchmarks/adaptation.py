@@ -35,7 +35,7 @@ def compare(label: str, backbone: dict[str, Any], shot: int, runs: int) -> None:
     batch = EpisodeBatch(*(torch.randn(*s, generator=draws).to(device) for s in shapes))
 
     def step(together: bool) -> None:
-        learner._together = lambda _: together  # the choice that is measured
+        learner._together = lambda device: together  # the choice that is measured
         learner.zero_grad(set_to_none=True)
         learner.training_loss(batch).backward()
         if device.type == "cuda":

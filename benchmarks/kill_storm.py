@@ -50,7 +50,7 @@ def main(kills: int = 60, seed: int = 0) -> int:
     place = Path(tempfile.mkdtemp(prefix="storm", dir="/tmp"))
     environment = {**os.environ, "TMPDIR": str(place)}
     (place / "storm.yaml").write_text(SWEEP)
-    rng, counts = random.Random(seed), collections.Counter()
+    rng, counts = random.Random(seed), collections.Counter[str]()
     began = time.monotonic()
     _command(place, "undisturbed", environment).wait()
     whole = time.monotonic() - began

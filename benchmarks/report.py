@@ -20,7 +20,15 @@ from benchmarks.timing import hardware
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial, Selectors
-from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, EpochRecord, TaskScores, TrialEnd
+from fsl_sweep.orchestrator.records import (
+    MEASURES,
+    TASK_SETS,
+    EpochRecord,
+    Measure,
+    TaskScores,
+    TaskSet,
+    TrialEnd,
+)
 
 METHODS, CONFIGURATIONS, EPOCHS, TASKS, QUERIES = 5, 20, 60, 1000, 75
 REPEATS = 3
@@ -69,10 +77,9 @@ def _plan(trials: int, epochs: int, tasks: int) -> tuple[PlannedTrial, ...]:
     if trials % cells:
         raise SystemExit(f"--trials must be a multiple of {cells}, not {trials}.")
     grid = [(m, r, s) for m in range(METHODS) for r in rates for s in range(trials // cells)]
-    specs = [(m, _spec(m, r, s, epochs, tasks)) for m, r, s in grid]
+    specs = [(m, r, _spec(m, r, s, epochs, tasks)) for m, r, s in grid]
     return tuple(
-        PlannedTrial(s.id, f"M{m}", s.configuration, {"optimizer.lr": s.optimizer.lr}, s)
-        for m, s in specs
+        PlannedTrial(s.id, f"M{m}", s.configuration, {"optimizer.lr": r}, s) for m, r, s in specs
     )
 
 
@@ -103,7 +110,7 @@ def _records(generator: np.random.Generator, epochs: int, tasks: int) -> list[Ep
     records = []
     for epoch in range(1, epochs + 1):
         level = best * (1 - np.exp(-epoch / 15))
-        scores = {
+        scores: dict[tuple[Measure, TaskSet], TaskScores] = {
             (m, s): TaskScores(generator.binomial(QUERIES, level[i], tasks), queries)
             for i, m in enumerate(MEASURES)
             for s in TASK_SETS

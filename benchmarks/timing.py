@@ -9,15 +9,19 @@ from pathlib import Path
 import torch
 
 
-def medians(candidates: Mapping[str, Callable[[], object]], runs: int = 5) -> dict[str, float]:
+def medians(
+    candidates: Mapping[str, Callable[[], object]],
+    runs: int = 5,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, float]:
     """Median seconds of each candidate over ``runs`` rounds, after one round to warm up."""
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
     for number in range(runs + 1):
         for name, candidate in candidates.items():
-            start = time.perf_counter()
+            start = clock()
             candidate()
             if number:
-                seconds[name].append(time.perf_counter() - start)
+                seconds[name].append(clock() - start)
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 

@@ -1,6 +1,7 @@
 """A benchmark of attribute pairs over one pool: in distribution, or with other attributes."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,6 +12,11 @@ from fsl_sweep.datasets.fixed_tasks import FixedTasks
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.splits import named_generator
 from fsl_sweep.orchestrator.errors import BadData
+
+_SHARED = (
+    "All tasks draw from all images, as in the paper: images that are trained on come back in the "
+    "tasks of BaseGen, ValGen and NovelGen, which are then of unseen tasks, not of unseen images"
+)
 
 
 class AttributeOptions(BaseModel):
@@ -24,8 +30,11 @@ class AttributeOptions(BaseModel):
     min_images: int = Field(
         20, ge=2, description="images that a pair needs in each split that draws it"
     )
+    images: Literal["split", "shared"] = Field(
+        "split", description="whether no image is in two splits, or all tasks draw from all images"
+    )
     held_out: float = Field(
-        0.6, gt=0, lt=1, description="share of the images that is not trained on"
+        0.6, gt=0, lt=1, description="share of the images that is not trained on, if they are split"
     )
     seed: int = Field(0, ge=0, description="of the images' split and of the training tasks")
 
@@ -41,10 +50,11 @@ def attribute_benchmark(
 
     "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution", section 4 and appendix
     D.1: training and validation tasks are uniform over the feasible pairs of A; novel ones are so
-    too (in distribution), or over the pairs of a set A' that is disjoint from A. In the paper all
-    of them share one set of images. Here no image is in two splits: the share ``held_out`` is
-    dealt out evenly to base, val and novel, and a pair is feasible where every split that draws
-    it has enough images. BaseGen is measured on the pairs of the training tasks.
+    too (in distribution), or over the pairs of a set A' that is disjoint from A. With ``images:
+    shared``, as in the paper, all of them draw from all images. With ``split`` no image is in two
+    splits: the share ``held_out`` is dealt out evenly to base, val and novel, and a pair is
+    feasible where every split that draws it has enough images. BaseGen is measured on the pairs of
+    the training tasks.
 
     Args:
         name: as in the catalogue.
@@ -56,7 +66,12 @@ def attribute_benchmark(
     Raises:
         BadData: no pair of a set is feasible.
     """
-    parts = _parts(len(pool), options.held_out, options.seed)
+    shared = options.images == "shared"
+    parts = (
+        dict.fromkeys(SPLITS, np.arange(len(pool)))
+        if shared
+        else _parts(len(pool), options.held_out, options.seed)
+    )
     same = np.array_equal(np.unique(attributes), np.unique(novel_attributes))
     sharing = [parts[split] for split in SPLITS if same or split != "novel"]
     pairs = feasible_pairs(pool, attributes, sharing, options.min_images)
@@ -78,6 +93,8 @@ def attribute_benchmark(
         base=AttributeTasks(pool, train.pairs, parts["base"]),
         val=AttributeTasks(pool, pairs, parts["val"]),
         novel=AttributeTasks(pool, novel_pairs, parts["novel"]),
+        fresh_base=not shared,
+        cautions=(_SHARED,) if shared else (),
     )
 
 

@@ -10,6 +10,7 @@ from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
 from fsl_sweep.datasets.pool import ImagePool, array_digest, canonical_digest
 from fsl_sweep.datasets.tasks import INDICES_AT_ONCE
 from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.printed import counted
 
 
 @final
@@ -18,8 +19,8 @@ class AttributeTasks(TaskDistribution):
 
     "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution", section 4, example 2: the
     positive examples carry both attributes, the negative ones are any that do not (they may carry
-    one of the two). The first class of a task is the positive one; ``Episodes.classes`` holds the
-    two attributes, lower number first, in the place of class labels.
+    one of the two). Class 0 of a task is the negative one, class 1 the positive one;
+    ``Episodes.classes`` holds the two attributes, lower number first, in the place of class labels.
 
     Args:
         pool: images whose classes carry attributes.
@@ -82,8 +83,9 @@ class AttributeTasks(TaskDistribution):
         for group, count in (("with", self._counts), ("without", self._negatives)):
             fewest = int(count.argmin())
             if count[fewest] < shape.per_class:
+                queries = counted(shape.query, "query", "queries")
                 raise BadData(
-                    f"{shape.shot}-shot tasks with {shape.query} queries need {shape.per_class} "
+                    f"{shape.shot}-shot tasks with {queries} need {shape.per_class} "
                     f"examples a class, but there are {count[fewest]} images {group} "
                     f"{self._names(fewest)}. Ask for fewer, or for pairs with more images "
                     "(min_images)."
@@ -136,7 +138,7 @@ class AttributeTasks(TaskDistribution):
         positive = self._positive[self._starts[which, None] + ranks]
         ranks = distinct(rng, self._negatives[which], shape.per_class)
         negative = self._without(which, ranks)
-        drawn = self.examples[np.stack([positive, negative], axis=1)]  # (T, 2, k + q)
+        drawn = self.examples[np.stack([negative, positive], axis=1)]  # (T, 2, k + q)
         return Episodes(
             np.ascontiguousarray(drawn[..., : shape.shot]),
             np.ascontiguousarray(drawn[..., shape.shot :]),
@@ -167,7 +169,10 @@ class AttributeTasks(TaskDistribution):
 def feasible_pairs(
     pool: ImagePool, attributes: np.ndarray, parts: list[np.ndarray], least: int
 ) -> np.ndarray:
-    """Pairs that have enough images with both attributes, and without, in every part.
+    """Pairs of different properties with enough images with both, and without, in every part.
+
+    The property of an attribute ``Closure.Buckle`` is what stands before its first dot; without
+    one, the attribute is a property of its own. Two closures are no pair.
 
     Args:
         pool: images whose classes carry attributes.
@@ -183,6 +188,8 @@ def feasible_pairs(
     for part in parts:
         together = co_occurrence(pool, part)[np.ix_(chosen, chosen)]
         enough &= (together >= least) & (len(part) - together >= least)
+    property_of = np.array([name.partition(".")[0] for name in pool.attribute_names or ()])[chosen]
+    enough &= property_of[:, None] != property_of
     first, second = np.nonzero(np.triu(enough, k=1))
     return np.stack([chosen[first], chosen[second]], axis=1)
 

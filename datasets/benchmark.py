@@ -40,10 +40,13 @@ class Benchmark:
         val: validation classes (ValGen).
         novel: novel classes (NovelGen).
         fingerprint: hex digest of the pools' content and of the split.
+        fresh_base: whether BaseGen is measured on examples that are never trained on. Where the
+            user chose a protocol that is not so, a caution says what is measured instead.
+        cautions: what a reader of its numbers should know, as sentences without a full stop.
 
     Raises:
-        BadData: an example of ``train`` is in ``base``, the pools' image shapes differ, or some
-            hold images and others features.
+        BadData: an example of ``train`` is in ``base``, which is said to be fresh; the pools' image
+            shapes differ, or some hold images and others features.
     """
 
     name: str
@@ -52,6 +55,8 @@ class Benchmark:
     val: TaskDistribution
     novel: TaskDistribution
     fingerprint: str
+    fresh_base: bool = True
+    cautions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         pools = [self.distribution(split).pool for split in SPLITS]
@@ -61,7 +66,8 @@ class Benchmark:
         if len({pool.holds_features for pool in pools}) > 1:
             raise BadData(f"Some splits of '{self.name}' hold images and others features.")
         same_pool = self.train.pool.fingerprint == self.base.pool.fingerprint
-        if same_pool and np.intersect1d(self.train.examples, self.base.examples).size:
+        shared = same_pool and np.intersect1d(self.train.examples, self.base.examples).size
+        if shared and self.fresh_base:
             raise BadData(f"'{self.name}' measures BaseGen on examples that it trains on.")
 
     @classmethod
@@ -72,11 +78,14 @@ class Benchmark:
         base: TaskDistribution,
         val: TaskDistribution,
         novel: TaskDistribution,
+        *,
+        fresh_base: bool = True,
+        cautions: tuple[str, ...] = (),
     ) -> "Benchmark":
         """A benchmark with its fingerprint, which does not depend on its name."""
         splits = {"train": train, "base": base, "val": val, "novel": novel}
         fingerprint = canonical_digest({key: split.digest() for key, split in splits.items()})
-        return cls(name, train, base, val, novel, fingerprint)
+        return cls(name, train, base, val, novel, fingerprint, fresh_base, cautions)
 
     def distribution(self, split: str) -> TaskDistribution:
         """The task distribution called ``train``, ``base``, ``val`` or ``novel``.

@@ -22,7 +22,8 @@ class ClassFold:
         index: the fold, from 0.
         folds: how many there are, at least 2.
         over: the classes that are dealt into folds: those of base, or of base and val.
-        by: whether they are dealt one by one or a superclass at a time.
+        by: whether they are dealt one by one (classes of a family together) or a superclass at a
+            time.
         seed: of the deal; and, for val classes that are trained on, of their held-out examples.
     """
 
@@ -103,7 +104,8 @@ def deal(groups: Sequence[str], folds: int, seed: int) -> np.ndarray:
 def _folds(benchmark: Benchmark, classes: np.ndarray, fold: ClassFold) -> np.ndarray:
     """The fold of each of ``classes``: a function of their names and the seed alone."""
     pool = benchmark.train.pool
-    groups = pool.class_names if fold.by == "class" else pool.superclasses
+    # Turns of a character go into one fold: val must show no drawing that is trained on.
+    groups = pool.origins if fold.by == "class" else pool.superclasses
     if groups is None:
         raise BadData(
             f"Folds by superclass: '{benchmark.name}' has no superclasses. Use `by: class`."

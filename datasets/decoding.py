@@ -4,7 +4,7 @@ import io
 from typing import Literal
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from fsl_sweep.orchestrator.errors import BadData
 
@@ -39,10 +39,18 @@ def decode(content: bytes, where: str, colour: Colour) -> Image.Image:
         return upright.convert("RGB" if colour == "rgb" else "L")
     except BadData:
         raise
+    except UnidentifiedImageError as failure:  # its text names the buffer, not the file
+        problem = "it is of no known image format" if content else "it is empty"
+        raise _undecoded(where, problem) from failure
     except Exception as failure:  # Pillow's decoders raise anything at all on damaged files
-        raise BadData(
-            f"{where} cannot be decoded as an image ({type(failure).__name__}: {failure})."
-        ) from failure
+        raise _undecoded(where, f"{type(failure).__name__}: {failure}") from failure
+
+
+def _undecoded(where: str, problem: str) -> BadData:
+    return BadData(
+        f"{where} cannot be decoded as an image ({problem}). Download or copy it again; from a "
+        "data set of your own it can also be taken out."
+    )
 
 
 def squared(image: Image.Image, side: int) -> np.ndarray:

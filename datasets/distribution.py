@@ -58,7 +58,23 @@ class TaskDistribution(ABC):
         """Hex digest of everything that its draws depend on, the pool's content included."""
 
 
-class VaryingTasks(TaskDistribution):
+class CountedTasks(TaskDistribution):
+    """Tasks that can be counted, so that each can be taken once: writers, or a fixed number."""
+
+    @abstractmethod
+    def count(self, shape: EpisodeShape) -> int:
+        """How many tasks can fill an episode of ``shape``."""
+
+    @abstractmethod
+    def take(self, which: np.ndarray, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
+        """An episode of each of the tasks ``which`` ``[T]``, numbers from 0 to ``count - 1``.
+
+        Raises:
+            BadData: as ``check``.
+        """
+
+
+class VaryingTasks(CountedTasks):
     """Tasks that bring classes and examples of their own, in numbers that differ, as a writer does.
 
     They can be asked for all that a task has (``VaryingShape``), in arrays padded with -1, as well
@@ -72,6 +88,16 @@ class VaryingTasks(TaskDistribution):
     @abstractmethod
     def sample(
         self, tasks: int, shape: EpisodeShape | VaryingShape, rng: np.random.Generator
+    ) -> Episodes:
+        """As the base class; of one shape, or padded."""
+
+    @abstractmethod
+    def count(self, shape: EpisodeShape | VaryingShape) -> int:
+        """As the base class."""
+
+    @abstractmethod
+    def take(
+        self, which: np.ndarray, shape: EpisodeShape | VaryingShape, rng: np.random.Generator
     ) -> Episodes:
         """As the base class; of one shape, or padded."""
 

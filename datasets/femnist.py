@@ -17,7 +17,7 @@ from fsl_sweep.datasets.leaf_json import SIDE, open_leaf
 from fsl_sweep.datasets.pool import ImagePool, canonical_digest
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
 from fsl_sweep.datasets.store_writer import StoreWriter
-from fsl_sweep.datasets.writer_splits import writer_benchmark
+from fsl_sweep.datasets.writer_splits import BaseTasks, writer_benchmark
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 _CHARACTERS = {
@@ -32,10 +32,18 @@ class FemnistOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    held_out: float = Field(
-        0.2, gt=0, lt=1, description="share of the training writers for BaseGen"
+    base: BaseTasks = Field(
+        "held-out",
+        description="what BaseGen is measured on: examples that are not trained on, or "
+        "other draws of those that are",
     )
-    seed: int = Field(0, ge=0, description="of the split of the writers")
+    held_out: float = Field(
+        0.2,
+        gt=0,
+        lt=1,
+        description="share of each training writer's examples of a character for BaseGen",
+    )
+    seed: int = Field(0, ge=0, description="of the writers' split, held-out examples and supports")
 
 
 @final
@@ -84,8 +92,10 @@ class Femnist(AbstractBenchmark[FemnistOptions]):
         )
 
     def assemble(self, options: FemnistOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
-        """Writers drawn into training, BaseGen, validation and novel ones."""
-        return writer_benchmark(self.name, pools["main"], options.held_out, options.seed)
+        """Writers drawn into training, validation and novel ones."""
+        return writer_benchmark(
+            self.name, pools["main"], options.held_out, options.seed, options.base
+        )
 
     def expected(self, options: FemnistOptions) -> Mapping[str, int]:  # noqa: ARG002 (an interface)
         """Nothing: people take LEAF's samples of FEMNIST, and the split follows their size."""

@@ -5,14 +5,14 @@ from typing import ClassVar, final
 import numpy as np
 
 from fsl_sweep.datasets.attribute_tasks import AttributeTasks
-from fsl_sweep.datasets.distribution import TaskDistribution
+from fsl_sweep.datasets.distribution import CountedTasks
 from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
 from fsl_sweep.datasets.pool import canonical_digest
 from fsl_sweep.datasets.splits import named_generator
 
 
 @final
-class FixedTasks(TaskDistribution):
+class FixedTasks(CountedTasks):
     """``count`` attribute tasks, drawn once; training goes over them again and again.
 
     "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution" trains on 1000, 250 or 50
@@ -66,12 +66,23 @@ class FixedTasks(TaskDistribution):
         return self._kept[shape]
 
     def sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
-        """``tasks`` of them: whole passes in random order, cut where there are enough."""
+        """``tasks`` of them, drawn independently; a task always has the same examples."""
         self.check(shape, tasks)
+        return self.take(rng.integers(0, len(self.which), tasks), shape, rng)
+
+    def count(self, shape: EpisodeShape) -> int:  # noqa: ARG002 (an interface)
+        """As many as were drawn, whatever the shape."""
+        return len(self.which)
+
+    def take(
+        self,
+        which: np.ndarray,
+        shape: EpisodeShape,
+        rng: np.random.Generator,  # noqa: ARG002 (an interface)
+    ) -> Episodes:
+        """The tasks as they are kept; nothing is left to chance."""
         kept = self.episodes(shape)
-        rounds = -(-tasks // len(kept))
-        order = np.concatenate([rng.permutation(len(kept)) for _ in range(rounds)])[:tasks]
-        return Episodes(kept.support[order], kept.query[order], kept.classes[order])
+        return Episodes(kept.support[which], kept.query[which], kept.classes[which])
 
     def digest(self) -> str:
         """Hex digest of what they are drawn from, how many, and the seed."""

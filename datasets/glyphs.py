@@ -278,6 +278,7 @@ def _of_attributes(name: str, pool: ImagePool, options: GlyphOptions) -> Benchma
     chosen = AttributeOptions(
         training_tasks=options.training_tasks,
         min_images=options.min_images,
+        images="split",
         held_out=options.held_out,
         seed=options.seed,
     )

@@ -26,7 +26,7 @@ def in_distribution(benchmark: Benchmark, seed: int) -> Benchmark:
     each class. ``train`` has 80 %; ``base`` and ``val`` share the 10 % for validation, from which
     their tasks are drawn independently; ``novel`` has the 10 % for testing. Of the n examples of a
     class ``max(1, round(0.1 n))`` are in each of the small shares. Which ones depends on the seed,
-    the class's name and its examples alone.
+    the class's name and its examples alone; classes of a family are split alike.
 
     Raises:
         BadData: its training tasks are not of classes, ``train`` and ``base`` differ in pool or
@@ -110,7 +110,7 @@ def _shares(
                 f"Class '{name}' has {len(own)} example(s); 3 are needed to train, validate and "
                 "test on different ones."
             )
-        shuffled = named_generator(seed, PREFIX, name).permutation(own)
+        shuffled = named_generator(seed, PREFIX, pool.origins[label]).permutation(own)
         size = max(1, round(SHARE * len(own)))
         pieces = np.split(shuffled, [len(own) - 2 * size, len(own) - size])
         for part, piece in zip(parts, pieces, strict=True):

@@ -7,6 +7,7 @@ from typing import Any
 
 from fsl_sweep.datasets.benchmark import SPLITS, SplitCounts, SplitName
 from fsl_sweep.datasets.catalogue import BENCHMARKS
+from fsl_sweep.datasets.copies import copy_remarks
 from fsl_sweep.datasets.download import fetch
 from fsl_sweep.datasets.opening import (
     find_store,
@@ -18,6 +19,7 @@ from fsl_sweep.datasets.opening import (
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
 from fsl_sweep.datasets.store import Store, datasets_folder, open_store
 from fsl_sweep.orchestrator.errors import BadData, FslSweepError, MissingData, PluginError
+from fsl_sweep.orchestrator.local_path import check_local
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,12 @@ def check(
         counts=counts,
         expected=expected,
         problems=_unexpected(counts, expected),
-        remarks=(*_images_missing(source, store), *source.remarks(benchmark)),
+        remarks=(
+            *_images_missing(source, store),
+            *benchmark.cautions,
+            *source.remarks(benchmark),
+            *copy_remarks(benchmark),
+        ),
     )
 
 
@@ -251,6 +258,7 @@ def download(
             f"`fsl-sweep data prepare {name} --from PATH`."
         )
     place = (folder or datasets_folder(home).parent / "downloads" / name).expanduser()
+    check_local(place)
     try:
         files = tuple(fetch(file, place, progress or _silent) for file in source.files)
     except MissingData as failure:

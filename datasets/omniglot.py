@@ -6,7 +6,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, final
@@ -18,7 +18,14 @@ from fsl_sweep.datasets.archives import FileTree, Member, open_tree
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.decoding import decode, squared
 from fsl_sweep.datasets.download import RemoteFile
-from fsl_sweep.datasets.omniglot_splits import DRAWERS, PARTS, SplitRule, partition, rotated_name
+from fsl_sweep.datasets.omniglot_splits import (
+    DRAWERS,
+    PARTS,
+    SplitRule,
+    partition,
+    rotated_name,
+    upright_name,
+)
 from fsl_sweep.datasets.pool import ImagePool, canonical_digest
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
 from fsl_sweep.datasets.splits import class_benchmark
@@ -102,12 +109,13 @@ class Omniglot(AbstractBenchmark[OmniglotOptions]):
         _describe(pool, names, parts)
 
     def assemble(self, options: OmniglotOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
-        """Classes by the chosen split; base examples by the held-out share."""
+        """Classes by the chosen split; base examples by the held-out share, with their turns."""
         pool = pools["main"]
         if pool.attributes is None:
             raise BadData("The prepared Omniglot does not say which part its classes are from.")
         parts = [tuple(PARTS)[int(row.argmax())] for row in pool.attributes]
         split = partition(options.split, pool.class_names, parts, options.seed)
+        pool = replace(pool, families=tuple(map(upright_name, pool.class_names)))
         return class_benchmark(self.name, pool, split, options.held_out, options.seed)
 
     def expected(self, options: OmniglotOptions) -> Mapping[str, int]:

@@ -22,6 +22,11 @@ def rotated_name(name: str, quarter_turns: int) -> str:
     return f"{name}{_ROTATION}{90 * quarter_turns}" if quarter_turns else name
 
 
+def upright_name(name: str) -> str:
+    """The inverse: the character of a class, whichever way it is turned."""
+    return name.partition(_ROTATION)[0]
+
+
 def partition(
     rule: SplitRule, class_names: Sequence[str], parts: Sequence[str], seed: int
 ) -> dict[str, np.ndarray]:
@@ -65,7 +70,7 @@ def _published(class_names: Sequence[str]) -> dict[str, np.ndarray]:
         for number in range(first, last + 1)
     }
     try:
-        splits = np.array([split_of[name.partition(_ROTATION)[0]] for name in class_names])
+        splits = np.array([split_of[upright_name(name)] for name in class_names])
     except KeyError as failure:
         raise BadData(f"Omniglot's published lists do not have class {failure}.") from failure
     return {split: np.flatnonzero(splits == split) for split in ("base", "val", "novel")}

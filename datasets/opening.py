@@ -15,6 +15,7 @@ from fsl_sweep.datasets.source import AbstractBenchmark, Progress
 from fsl_sweep.datasets.store import SHEET, Store, datasets_folder, open_store, store_path
 from fsl_sweep.datasets.store_writer import TEMPORARY, writing_store
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, MissingData, folder_error
+from fsl_sweep.orchestrator.local_path import check_local
 
 
 def open_benchmark(
@@ -163,7 +164,9 @@ def _fitting_stores(
 def _place(
     source: AbstractBenchmark[Any], options: BaseModel, root: Path | None, home: Path | None
 ) -> Path:
-    root = None if root is None else root.expanduser()
+    if root is not None:
+        check_local(root)
+        root = root.expanduser().absolute()
     if root is not None and not root.exists():
         raise MissingData(f"There is nothing at {root}. {_advice(source)}")
     signature = source.signature(options, root)

@@ -27,6 +27,9 @@ class ImagePool:
         writers: int64 ``[N]``, who drew the image, where known.
         attributes: bool ``[n_classes, A]``, where known.
         attribute_names: one for each column of ``attributes``.
+        families: one for each class, where some classes show the same originals, as a character
+            and its turns do: the i-th examples of the classes of a family are one original. None
+            where every class has images of its own.
 
     Raises:
         BadData: the arrays disagree in length, shape, type or range.
@@ -40,6 +43,7 @@ class ImagePool:
     writers: np.ndarray | None = None
     attributes: np.ndarray | None = None
     attribute_names: tuple[str, ...] | None = None
+    families: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         shape, kind = self.images.shape, self.images.dtype
@@ -63,9 +67,20 @@ class ImagePool:
                 f"Attributes must be [{classes} classes, {len(names)} names]; "
                 f"these are {list(self.attributes.shape)}."
             )
+        if self.families is not None:
+            self._check_families(self.families)
 
     def __len__(self) -> int:
         return int(self.images.shape[0])
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """For each class a name that it shares with the classes that show the same originals.
+
+        Whatever must not come apart (an original and its turns) is drawn by this name, and not
+        by the class's own.
+        """
+        return self.families or self.class_names
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
@@ -109,6 +124,14 @@ class ImagePool:
             attributes=attributes,
             attribute_names=names.attributes,
         )
+
+    def _check_families(self, families: tuple[str, ...]) -> None:
+        counts = np.bincount(self.labels, minlength=len(self.class_names))
+        if len(families) != len(counts):
+            raise BadData(f"{len(families)} families are given for {len(counts)} classes.")
+        sizes = set(zip(families, counts.tolist(), strict=True))
+        if len(sizes) != len(set(families)):
+            raise BadData("The classes of a family must have equally many examples.")
 
     def _check_labels(self) -> None:
         labels, classes = self.labels, len(self.class_names)

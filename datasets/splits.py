@@ -9,6 +9,7 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.printed import counted
 
 
 def named_generator(seed: int, *words: str) -> np.random.Generator:
@@ -25,7 +26,8 @@ def held_out_split(
 
     Of the n examples of a class ``max(1, round(held_out * n))`` are held out, and at least one is
     left to train on. Which ones depends on the seed, the class's name and its examples alone, so
-    that the same class is split in the same way in every fold and benchmark.
+    that the same class is split in the same way in every fold and benchmark. Classes of a family
+    are split alike: an original is held out with all of its turns, or with none.
 
     Args:
         pool: the images.
@@ -48,7 +50,8 @@ def held_out_split(
             raise BadData(
                 f"Class '{name}' has {count} example(s); 2 are needed to hold one out of training."
             )
-        shuffled = named_generator(seed, "held-out", name).permutation(order[start:stop])
+        rng = named_generator(seed, "held-out", pool.origins[label])
+        shuffled = rng.permutation(order[start:stop])
         size = min(max(1, round(held_out * count)), count - 1)
         held.append(shuffled[:size])
         train.append(shuffled[size:])
@@ -77,7 +80,8 @@ def class_benchmark(
     """
     for split, classes in partition.items():
         if len(classes) < 2:
-            raise BadData(f"The {split} split of '{name}' has {len(classes)} classes; 2 are least.")
+            found = counted(len(classes), "class", "classes")
+            raise BadData(f"The {split} split of '{name}' has {found}; 2 are least.")
     together = np.concatenate([partition[split] for split in ("base", "val", "novel")])
     labels, uses = np.unique(together, return_counts=True)
     if np.any(uses > 1):

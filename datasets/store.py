@@ -21,6 +21,7 @@ from fsl_sweep.datasets.pool import (
     pool_fingerprint,
 )
 from fsl_sweep.orchestrator.errors import BadData, MissingData
+from fsl_sweep.orchestrator.local_path import check_local
 
 FORMAT = 1
 SHEET = "sheet.json"
@@ -159,6 +160,7 @@ def open_store(path: Path) -> Store:
 def datasets_folder(home: Path | None) -> Path:
     """Where stores are: under ``home``, else ``$FSL_SWEEP_HOME``, else ``~/.cache/fsl-sweep``."""
     chosen = home or os.environ.get("FSL_SWEEP_HOME") or Path.home() / ".cache" / "fsl-sweep"
+    check_local(chosen)
     return Path(chosen).expanduser() / "datasets"
 
 

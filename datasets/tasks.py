@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING, Literal, final
 import numpy as np
 
 from fsl_sweep.datasets.distinct import distinct
-from fsl_sweep.datasets.distribution import TaskDistribution, sample_tasks
+from fsl_sweep.datasets.distribution import (
+    TaskDistribution,
+    VaryingTasks,
+    check_tasks,
+    sample_tasks,
+)
 from fsl_sweep.datasets.episodes import Episodes, EpisodeShape, VaryingShape
 from fsl_sweep.datasets.pool import ImagePool, array_digest, canonical_digest
 from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.printed import counted
 
 if TYPE_CHECKING:
     from fsl_sweep.datasets.benchmark import Benchmark
@@ -79,9 +85,10 @@ class ClassTasks(TaskDistribution):
         fewest = int(np.argmin(self._counts))
         if self._counts[fewest] < shape.per_class:
             name = self.pool.class_names[self._classes[fewest]]
+            queries = counted(shape.query, "query", "queries")
             short = int(np.sum(self._counts < shape.per_class))
             raise BadData(
-                f"{shape.shot}-shot tasks with {shape.query} queries need {shape.per_class} "
+                f"{shape.shot}-shot tasks with {queries} need {shape.per_class} "
                 f"examples a class, but class '{name}' has {self._counts[fewest]}"
                 + (f" (and {short - 1} more classes have too few)." if short > 1 else ".")
                 + (f" {self._note}" if self._note else "")
@@ -209,6 +216,10 @@ def common_tasks(
     for every trial, epoch, method and process, so that every comparison can be paired.
     Snapshots are selected on one task set and reported on the other, drawn independently of it.
 
+    Of writers none is in a set twice, and the two sets share none where there are enough: a random
+    order of the writers, the same for both, is taken from its begin for selection and from its end
+    for the report.
+
     Args:
         benchmark: where tasks come from.
         split: ``base``, ``val`` or ``novel`` (``train`` for a study of memorisation).
@@ -218,14 +229,49 @@ def common_tasks(
         seed: the evaluation's seed.
 
     Raises:
-        BadData: the split has too few classes or examples.
+        BadData: the split has too few classes, examples or writers.
         ValueError: an unknown split or task set.
     """
     if task_set not in ("selection", "report"):
         raise ValueError(f"task_set is 'selection' or 'report', not {task_set!r}")
     distribution = benchmark.distribution(split)
-    words = (benchmark.fingerprint, split, task_set, tasks, shape.way, shape.shot, shape.query)
-    digest = hashlib.sha256("/".join(map(str, (*words, seed))).encode()).digest()
+    asked = (shape.way, shape.shot, shape.query, seed)
+    rng = _generator(benchmark.fingerprint, split, task_set, tasks, *asked)
+    if not isinstance(distribution, VaryingTasks):
+        return sample_tasks(distribution, tasks, shape, rng)
+    check_common(distribution, tasks, shape)
+    order = _generator(benchmark.fingerprint, split, "people", *asked).permutation(
+        distribution.count(shape)
+    )
+    which = order[:tasks] if task_set == "selection" else order[::-1][:tasks]
+    return distribution.take(which, shape, rng)
+
+
+def check_common(
+    distribution: TaskDistribution, tasks: int, shape: EpisodeShape | VaryingShape
+) -> None:
+    """Whether so many common tasks of ``shape`` can be drawn.
+
+    Raises:
+        BadData: too few classes or examples, or fewer writers than tasks.
+    """
+    check_tasks(distribution, shape)
+    most = most_tasks(distribution, shape)
+    if most is not None and tasks > most:
+        raise BadData(
+            f"{tasks} tasks are asked for, and none may come twice, but there are only {most} "
+            f"{distribution.unit} with what a task needs. Set evaluation.selection_tasks and "
+            f"evaluation.report_tasks to {most} at most; with {most // 2} each the two sets share "
+            f"no {distribution.unit}."
+        )
+
+
+def most_tasks(distribution: TaskDistribution, shape: EpisodeShape | VaryingShape) -> int | None:
+    """How many tasks there are to measure on, of which none is taken twice; None: any number."""
+    return distribution.count(shape) if isinstance(distribution, VaryingTasks) else None
+
+
+def _generator(*words: object) -> np.random.Generator:
+    digest = hashlib.sha256("/".join(map(str, words)).encode()).digest()
     entropy = np.frombuffer(digest, dtype="<u4").tolist()
-    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))
-    return sample_tasks(distribution, tasks, shape, rng)
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))

@@ -7,6 +7,7 @@ import numpy as np
 from fsl_sweep.datasets.distribution import VaryingTasks
 from fsl_sweep.datasets.episodes import Episodes, EpisodeShape, VaryingShape
 from fsl_sweep.datasets.pool import ImagePool, array_digest, canonical_digest
+from fsl_sweep.datasets.splits import named_generator
 from fsl_sweep.datasets.tasks import INDICES_AT_ONCE
 from fsl_sweep.orchestrator.errors import BadData
 
@@ -26,11 +27,16 @@ class WriterTasks(VaryingTasks):
     never drawn. Where ``way`` is a number, that many of the writer's classes are drawn uniformly.
     Classes and examples of a task stand in random order.
 
+    Training goes over the writers again and again. With ``kept_support`` a writer's support is then
+    the same each time, wherever all other examples are queries: one (S, Q) a writer. Shapes with a
+    number of queries draw anew.
+
     Args:
         pool: the images, with their writers.
         writers: the writers to draw, in any order.
         examples: pool indices that may be drawn, all of those writers; by default every example
             of them.
+        kept_support: the seed of the support that is drawn once; None draws one for each task.
 
     Raises:
         BadData: the pool does not say who wrote what, a writer is repeated or has no example, or
@@ -40,11 +46,15 @@ class WriterTasks(VaryingTasks):
     unit: ClassVar[str] = "writers"
 
     def __init__(
-        self, pool: ImagePool, writers: np.ndarray, examples: np.ndarray | None = None
+        self,
+        pool: ImagePool,
+        writers: np.ndarray,
+        examples: np.ndarray | None = None,
+        kept_support: int | None = None,
     ) -> None:
         if pool.writers is None:
             raise BadData("Tasks of writers need a pool that says who wrote each image.")
-        self.pool = pool
+        self.pool, self._kept_support = pool, kept_support
         self.writers = np.sort(np.asarray(writers, dtype=np.int64))
         if examples is None:
             examples = np.flatnonzero(np.isin(pool.writers, self.writers))
@@ -53,7 +63,7 @@ class WriterTasks(VaryingTasks):
         # A cell is what one writer has of one class; cells lie writer by writer.
         place = np.searchsorted(self.writers, pool.writers[self.examples])
         labels = pool.labels[self.examples]
-        order = np.lexsort((labels, place))
+        order = np.lexsort((self._kept_order(), labels, place))
         self._by_cell = self.examples[order]
         cells, self._starts, self._counts = np.unique(
             np.stack([place[order], labels[order]]), axis=1, return_index=True, return_counts=True
@@ -74,7 +84,7 @@ class WriterTasks(VaryingTasks):
         """Raises BadData where no writer has what ``shape`` asks for; see the base class."""
         if tasks is not None and tasks < 1:
             raise BadData(f"{tasks} tasks are asked for; at least 1 is needed.")
-        ways = self._ways(shape)
+        ways = self.ways(shape)
         least = shape.way or _LEAST_WAY
         if ways.max(initial=0) < least:
             raise BadData(
@@ -88,42 +98,39 @@ class WriterTasks(VaryingTasks):
     ) -> Episodes:
         """``tasks`` independent episodes: writers uniformly, with replacement."""
         self.check(shape, tasks)
-        able = self._able(shape)
-        return self._episodes(able[rng.integers(0, len(able), tasks)], shape, rng)
+        return self.take(rng.integers(0, self.count(shape), tasks), shape, rng)
 
-    def sample_without_replacement(
-        self,
-        shape: EpisodeShape | VaryingShape,
-        rng: np.random.Generator,
-        tasks: int | None = None,
+    def count(self, shape: EpisodeShape | VaryingShape) -> int:
+        """How many writers have what ``shape`` asks for."""
+        return len(self.able(shape))
+
+    def take(
+        self, which: np.ndarray, shape: EpisodeShape | VaryingShape, rng: np.random.Generator
     ) -> Episodes:
-        """Each writer once, in random order, or ``tasks`` of them; no two tasks share an example.
+        """An episode of each of ``which``, positions in ``able``; each once: no shared example."""
+        self.check(shape)
+        return self._episodes(self.able(shape)[which], shape, rng)
 
-        Raises:
-            BadData: as ``check``.
-        """
-        self.check(shape, tasks)
-        return self._episodes(rng.permutation(self._able(shape))[:tasks], shape, rng)
+    def able(self, shape: EpisodeShape | VaryingShape) -> np.ndarray:
+        """Positions in ``writers`` of those who have what ``shape`` asks for, int64."""
+        return np.flatnonzero(self.ways(shape) >= (shape.way or _LEAST_WAY))
+
+    def ways(self, shape: EpisodeShape | VaryingShape) -> np.ndarray:
+        """How many classes each writer has with enough examples, int64 ``[len(writers)]``."""
+        enough = self._counts >= _per_class(shape)
+        return np.bincount(self._cell_writer[enough], minlength=len(self.writers))
 
     def digest(self) -> str:
-        """Hex digest of the pool's content, the writers and the examples."""
+        """Hex digest of the pool's content, the writers, the examples and the kept support."""
         return canonical_digest(
             {
                 "kind": "writer-tasks",
                 "pool": self.pool.fingerprint,
                 "writers": array_digest(self.writers),
                 "examples": array_digest(self.examples),
+                "kept support": self._kept_support,
             }
         )
-
-    def _ways(self, shape: EpisodeShape | VaryingShape) -> np.ndarray:
-        """How many classes each writer has with enough examples, int64 ``[len(writers)]``."""
-        enough = self._counts >= _per_class(shape)
-        return np.bincount(self._cell_writer[enough], minlength=len(self.writers))
-
-    def _able(self, shape: EpisodeShape | VaryingShape) -> np.ndarray:
-        """Positions in ``writers`` of those who can be drawn, int64."""
-        return np.flatnonzero(self._ways(shape) >= (shape.way or _LEAST_WAY))
 
     def _episodes(
         self, people: np.ndarray, shape: EpisodeShape | VaryingShape, rng: np.random.Generator
@@ -135,16 +142,25 @@ class WriterTasks(VaryingTasks):
         query = shape.query or int(self._counts[cells].max()) - shape.shot
         padded = EpisodeShape(way, shape.shot, query)
         step = max(1, INDICES_AT_ONCE // (way * padded.per_class))
+        kept = self._kept_support is not None and shape.query is None
         parts = [
-            self._some_episodes(people[start : start + step], cells, padded, rng)
+            self._some_episodes(people[start : start + step], cells, padded, rng, kept)
             for start in range(0, len(people), step)
         ]
         return Episodes.concatenate(parts)
 
     def _some_episodes(
-        self, people: np.ndarray, cells: np.ndarray, padded: EpisodeShape, rng: np.random.Generator
+        self,
+        people: np.ndarray,
+        cells: np.ndarray,
+        padded: EpisodeShape,
+        rng: np.random.Generator,
+        kept: bool,
     ) -> Episodes:
-        """Episodes with at most ``padded.way`` of ``cells`` and ``padded.per_class`` examples."""
+        """Episodes with at most ``padded.way`` of ``cells`` and ``padded.per_class`` examples.
+
+        ``kept`` takes the examples of a cell as they lie.
+        """
         support = np.full((len(people), padded.way, padded.shot), -1, dtype=np.int64)
         query = np.full((len(people), padded.way, padded.query), -1, dtype=np.int64)
         classes = np.full((len(people), padded.way), -1, dtype=np.int64)
@@ -154,13 +170,24 @@ class WriterTasks(VaryingTasks):
         slot = _ranks(task)
         chosen = cells[chosen]
         classes[task, slot] = self._cell_class[chosen]
-        row, drawn = _shuffled(self._starts[chosen], self._counts[chosen], padded.per_class, rng)
+        order = None if kept else rng
+        row, drawn = _shuffled(self._starts[chosen], self._counts[chosen], padded.per_class, order)
         rank, drawn = _ranks(row), self._by_cell[drawn]
         inside = rank < padded.shot
         support[task[row[inside]], slot[row[inside]], rank[inside]] = drawn[inside]
         row, rank = row[~inside], rank[~inside] - padded.shot
         query[task[row], slot[row], rank] = drawn[~inside]
         return Episodes(support, query, classes)
+
+    def _kept_order(self) -> np.ndarray:
+        """Where each example comes among those of its cell, ``[len(examples)]``.
+
+        It depends on the seed and the example, not on who else is there.
+        """
+        if self._kept_support is None:
+            return self.examples
+        order = named_generator(self._kept_support, "kept support").permutation(len(self.pool))
+        return order[self.examples]
 
     def _check_members(self, pool_writers: np.ndarray) -> None:
         writers, examples = self.writers, self.examples
@@ -183,18 +210,21 @@ def _per_class(shape: EpisodeShape | VaryingShape) -> int:
 
 
 def _shuffled(
-    starts: np.ndarray, counts: np.ndarray, most: int, rng: np.random.Generator
+    starts: np.ndarray, counts: np.ndarray, most: int, rng: np.random.Generator | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """At most ``most`` of each range ``starts[r] .. starts[r] + counts[r] - 1``, in random order.
+
+    Without a generator they are the first, in order.
 
     Returns:
         The range of each drawn number, ascending, and the number; int64.
     """
     row = np.repeat(np.arange(len(starts)), counts)
     number = np.arange(len(row)) + np.repeat(starts - np.cumsum(counts) + counts, counts)
-    order = np.lexsort((rng.random(len(row)), row))
+    if rng is not None:
+        number = number[np.lexsort((rng.random(len(row)), row))]
     kept = _ranks(row) < most
-    return row[kept], number[order][kept]
+    return row[kept], number[kept]
 
 
 def _ranks(rows: np.ndarray) -> np.ndarray:

@@ -42,7 +42,7 @@ class AbstractZappos(AbstractBenchmark[ZapposOptions]):
     """
 
     Options = ZapposOptions
-    version = 1
+    version = 2
     download = DOWNLOAD
 
     def pool_options(self, options: ZapposOptions) -> dict[str, Any]:

@@ -17,19 +17,15 @@ import numpy as np
 
 from fsl_sweep.orchestrator.errors import BadData, did_you_mean
 
-# "Two Sides" names two heights where the table has bins of inches, and says nothing of their
-# border; three inches is where shops begin to speak of high heels. Flat shoes have neither.
+# "Two Sides" names two heights where the table has bins of inches. The bins are those of its
+# authors' code; shoes of two and three inches have neither.
 _HEELS: Mapping[str, tuple[str, ...]] = {
     "HeelHeight.Short.heel": (
+        "HeelHeight.Flat",
         "HeelHeight.Under.1in",
         "HeelHeight.1in...1.3.4in",
-        "HeelHeight.2in...2.3.4in",
     ),
-    "HeelHeight.High.heel": (
-        "HeelHeight.3in...3.3.4in",
-        "HeelHeight.4in...4.3.4in",
-        "HeelHeight.5in...over",
-    ),
+    "HeelHeight.High.heel": ("HeelHeight.4in...4.3.4in", "HeelHeight.5in...over"),
 }
 
 
@@ -105,11 +101,14 @@ def _carried(
 
 
 def _columns(name: str, header: Mapping[str, int], where: str) -> list[int]:
-    for names in ((name,), _HEELS.get(name, ())):
-        found = [header[_spelling(part)] for part in names if _spelling(part) in header]
-        if found:
-            return found
-    raise BadData(f"{where} has no column '{name}'; {did_you_mean(_spelling(name), header)}")
+    if _spelling(name) in header:
+        return [header[_spelling(name)]]
+    bins = _HEELS.get(name, (name,))
+    for part in bins:
+        if _spelling(part) not in header:
+            what = f"'{part}'" if part == name else f"'{name}', and none '{part}', a bin of it"
+            raise BadData(f"{where} has no column {what}; {did_you_mean(_spelling(part), header)}")
+    return [header[_spelling(part)] for part in bins]
 
 
 def _spelling(name: str) -> str:

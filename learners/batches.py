@@ -83,8 +83,8 @@ class EpisodeGroup:
     """Tasks of a `RaggedEpisodes` with equally many classes, and equally many queries in all.
 
     Attributes:
-        support: int64 ``[task, way, shot]``, rows of the images.
-        query: int64 ``[task, m]``, rows of the images.
+        support: int64 ``[task, way, shot]``, rows of the support images.
+        query: int64 ``[task, m]``, rows of the query images.
         target: int64 ``[task, m]``, the class of each query within its task, 0 .. way - 1.
     """
 
@@ -98,9 +98,11 @@ class RaggedEpisodes:
     """Several tasks that differ in their numbers of classes and queries.
 
     Attributes:
-        images: normalised and augmented images of all tasks, ``[n, c, h, w]``.
+        support: normalised and augmented support images of all tasks, ``[s, c, h, w]``.
+        query: the same, query images of all tasks, ``[q, c, h, w]``.
         groups: the tasks, those of equal shape together.
     """
 
-    images: Float[Tensor, "n c h w"]
+    support: Float[Tensor, "s c h w"]
+    query: Float[Tensor, "q c h w"]
     groups: tuple[EpisodeGroup, ...]

@@ -13,13 +13,12 @@ from torch import Tensor
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.batches import check_support
-from fsl_sweep.learners.episodic import EpisodicLearner
+from fsl_sweep.learners.episodic import EpisodicLearner, EpisodicOptions
 from fsl_sweep.learners.heads.gaussian import log_densities
-from fsl_sweep.learners.options import Options
 
 
-class ConvQdaOptions(Options):
-    """Options of `ConvQda`.
+class ConvQdaOptions(EpisodicOptions):
+    """Options of `ConvQda`, beside those of `EpisodicOptions`.
 
     Attributes:
         shrinkage: weight of the identity in each class's covariance, above 0.
@@ -38,12 +37,12 @@ class ConvQda(EpisodicLearner):
 
     def __init__(self, backbone: Backbone, options: ConvQdaOptions, n_base_classes: int) -> None:
         super().__init__(backbone, options, n_base_classes)
-        self.backbone = backbone
         self.shrinkage, self.scale = options.shrinkage, options.scale
 
-    def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
-        """Features of the backbone, as they are."""
-        return self.backbone(images)
+    @classmethod
+    def has_weights(cls, options: ConvQdaOptions) -> bool:  # noqa: ARG003 (an interface)
+        """None: the Gaussians are the support's."""
+        return False
 
     def head(
         self,

@@ -1,18 +1,38 @@
 """Training on episodes: the head that is tested is the head that is trained."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.base import EmbeddingLearner, TrainsOn
 from fsl_sweep.learners.batches import EpisodeBatch, RaggedEpisodes
+from fsl_sweep.learners.options import Options
+
+Passes = Literal["separate", "joint"]
+
+
+class EpisodicOptions(Options):
+    """Options of every learner that trains its head on episodes.
+
+    Attributes:
+        passes: how a training step's images go through the backbone. ``separate``: the support
+            images of all tasks in one pass and then the queries in another, so that a batch norm
+            normalises each by its own statistics, as the released code of "Two Sides of
+            Meta-Learning Evaluation" does. ``joint``: all in one pass, by common statistics.
+            Measuring normalises by running averages, and does not depend on this.
+    """
+
+    passes: Passes = "separate"
 
 
 class EpisodicLearner(EmbeddingLearner[EpisodeBatch]):
     """An embedding learner whose training loss is its own head's on sampled episodes.
+
+    Its options derive from `EpisodicOptions`.
 
     Attributes:
         label_smoothing: of the training loss, in [0, 0.5); see `episode_loss`.
@@ -22,37 +42,47 @@ class EpisodicLearner(EmbeddingLearner[EpisodeBatch]):
     takes_ragged: ClassVar[bool] = True
     label_smoothing: float = 0.0
 
+    def __init__(self, backbone: Backbone, options: EpisodicOptions, n_base_classes: int) -> None:
+        super().__init__(backbone, options, n_base_classes)
+        self.backbone = backbone
+        self.passes: Passes = options.passes
+
+    def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
+        """Features of the backbone, as they are."""
+        return self.backbone(images)
+
     def training_loss(self, batch: EpisodeBatch | RaggedEpisodes) -> Float[Tensor, ""]:
         """Mean cross-entropy over the tasks; see `episode_loss`."""
-        return episode_loss(self, batch, self.label_smoothing)
+        return episode_loss(self, batch, self.passes, self.label_smoothing)
 
 
 def episode_loss(
     learner: EmbeddingLearner[Any],
     batch: EpisodeBatch | RaggedEpisodes,
+    passes: Passes,
     label_smoothing: float = 0.0,
 ) -> Float[Tensor, ""]:
     """Mean over tasks of the mean cross-entropy (nats) of a learner's head over their queries.
 
-    Support and query of all tasks go through the backbone together, in one pass: a batch norm then
-    normalises both by the same statistics, and the device is used best.
+    Where tasks have equally many queries, this is the mean over all queries of the batch.
 
     Args:
         learner: whose `embed` and `head` are used.
         batch: the episodes.
+        passes: whether support and queries are embedded apart or together, see `EpisodicOptions`.
         label_smoothing: target probability taken from the query's class and shared equally by the
-            others, in [0, 0.5), as MetaOptNet's released code does. (torch's own option shares it
-            among all classes, the query's included.)
+            others, in [0, 0.5), as the released code of MetaOptNet and of "Two Sides of
+            Meta-Learning Evaluation" does: eps / (way - 1) for each wrong class, 1 - eps for the
+            right one. (torch's own option shares it among all classes, the query's included.)
     """
     if isinstance(batch, RaggedEpisodes):
-        return _ragged_loss(learner, batch, label_smoothing)
+        return _ragged_loss(learner, batch, passes, label_smoothing)
     tasks, way, shot = batch.support.shape[:3]
-    queries = batch.query.shape[2]
-    images = torch.cat([batch.support.flatten(0, 2), batch.query.flatten(0, 2)])
-    features = learner.embed(images)
-    support, query = features.split([tasks * way * shot, tasks * way * queries])
+    support, query = _embedded(
+        learner, batch.support.flatten(0, 2), batch.query.flatten(0, 2), passes
+    )
     logits = learner.head(
-        support.reshape(tasks, way, shot, -1), query.reshape(tasks, way * queries, -1)
+        support.reshape(tasks, way, shot, -1), query.reshape(tasks, -1, query.shape[-1])
     )
     labels = query_labels(batch.query)
     spread = label_smoothing * way / (way - 1)
@@ -60,13 +90,13 @@ def episode_loss(
 
 
 def _ragged_loss(
-    learner: EmbeddingLearner[Any], batch: RaggedEpisodes, label_smoothing: float
+    learner: EmbeddingLearner[Any], batch: RaggedEpisodes, passes: Passes, label_smoothing: float
 ) -> Float[Tensor, ""]:
     """Each task counts alike, whatever its number of queries."""
-    features = learner.embed(batch.images)
+    support, query = _embedded(learner, batch.support, batch.query, passes)
     losses: list[Tensor] = []
     for group in batch.groups:
-        logits = learner.head(features[group.support], features[group.query])  # [task, m, way]
+        logits = learner.head(support[group.support], query[group.query])  # [task, m, way]
         way = logits.shape[-1]
         spread = label_smoothing * way / (way - 1)
         each = cross_entropy(
@@ -74,6 +104,19 @@ def _ragged_loss(
         )
         losses.append(each.view(group.target.shape).mean(dim=1))
     return torch.cat(losses).mean()
+
+
+def _embedded(
+    learner: EmbeddingLearner[Any],
+    support: Float[Tensor, "s c h w"],
+    query: Float[Tensor, "q c h w"],
+    passes: Passes,
+) -> tuple[Float[Tensor, "s d"], Float[Tensor, "q d"]]:
+    """Features of the support and of the query images of all tasks."""
+    if passes == "separate":
+        return learner.embed(support), learner.embed(query)
+    features = learner.embed(torch.cat([support, query]))
+    return features[: len(support)], features[len(support) :]
 
 
 def query_labels(query: Float[Tensor, "task way query c h w"]) -> Int[Tensor, " n"]:

@@ -3,6 +3,11 @@
 Finn, Abbeel, Levine, "Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks" (arXiv
 1703.03400), algorithm 2 and section 5.2. Steps and step size are those of "Two Sides of
 Meta-Learning Evaluation", appendix D.2, table 4.
+
+A task's support and queries always go through the network apart, in training and in test, so that
+there is no option ``passes``. In test dropout and DropBlock are off, as everywhere. (The released
+code of "Two Sides" tests FOMAML in training mode, and drops there too: an accident, not followed.
+The batch statistics that it so tests with are the option ``batch_norm: batch``.)
 """
 
 from abc import abstractmethod
@@ -19,7 +24,7 @@ from torch.nn.functional import cross_entropy
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from fsl_sweep.learners.backbones.base import Backbone
-from fsl_sweep.learners.backbones.dropblock import DropSchedule, one_training_step
+from fsl_sweep.learners.backbones.dropblock import DropSchedule
 from fsl_sweep.learners.base import AdaptationLearner, TrainsOn
 from fsl_sweep.learners.batches import EpisodeBatch, check_support
 from fsl_sweep.learners.episodic import query_labels
@@ -92,13 +97,12 @@ class GradientAdaptation(AdaptationLearner[EpisodeBatch]):
 
     def training_loss(self, batch: EpisodeBatch) -> Float[Tensor, ""]:
         """Mean cross-entropy over the queries of all tasks, each at its task's adapted weights."""
-        with one_training_step(self):
-            logits = self._adapted_logits(
-                batch.support,
-                batch.query.flatten(1, 2),
-                self.options.inner_steps,
-                keep_graph=not self.first_order,
-            )
+        logits = self._adapted_logits(
+            batch.support,
+            batch.query.flatten(1, 2),
+            self.options.inner_steps,
+            keep_graph=not self.first_order,
+        )
         return cross_entropy(logits.flatten(0, 1), query_labels(batch.query))
 
     def predict(

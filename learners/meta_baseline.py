@@ -22,13 +22,13 @@ from fsl_sweep.learners.batches import (
     RaggedEpisodes,
     check_support,
 )
-from fsl_sweep.learners.episodic import episode_loss
+from fsl_sweep.learners.episodic import EpisodicOptions, Passes, episode_loss
 from fsl_sweep.learners.heads.prototype import cosine_similarities, prototypes
 from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
 
 
-class MetaBaselineOptions(PretrainedOptions):
-    """Options of `MetaBaseline`, beside the ``scale`` of the classifier in the first stage.
+class MetaBaselineOptions(PretrainedOptions, EpisodicOptions):
+    """Options of `MetaBaseline`, beside ``scale`` of the first stage and ``passes`` of the second.
 
     Attributes:
         temperature: factor of the cosines when episodes begin.
@@ -55,9 +55,15 @@ class MetaBaseline(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
         self, backbone: Backbone, options: MetaBaselineOptions, n_base_classes: int
     ) -> None:
         super().__init__(backbone, options, n_base_classes)
+        self.passes: Passes = options.passes
         self.temperature = nn.Parameter(
             torch.tensor(options.temperature), requires_grad=options.learn_temperature
         )
+
+    @classmethod
+    def has_weights(cls, options: MetaBaselineOptions) -> bool:
+        """A temperature that is trained is the only one."""
+        return options.learn_temperature
 
     def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
         """Features of the backbone, projected to unit norm, float32 at least."""
@@ -77,5 +83,5 @@ class MetaBaseline(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
     ) -> Float[Tensor, ""]:
         """Mean cross-entropy: among all base classes, or within each episode."""
         if isinstance(batch, EpisodeBatch | RaggedEpisodes):
-            return episode_loss(self, batch)
+            return episode_loss(self, batch, self.passes)
         return super().training_loss(batch)

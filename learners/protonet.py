@@ -14,17 +14,16 @@ from torch import Tensor, nn
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.batches import check_support
-from fsl_sweep.learners.episodic import EpisodicLearner
+from fsl_sweep.learners.episodic import EpisodicLearner, EpisodicOptions
 from fsl_sweep.learners.heads.prototype import (
     cosine_similarities,
     prototypes,
     squared_distances,
 )
-from fsl_sweep.learners.options import Options
 
 
-class ProtonetOptions(Options):
-    """Options of `Protonet`.
+class ProtonetOptions(EpisodicOptions):
+    """Options of `Protonet`, beside those of `EpisodicOptions`.
 
     Attributes:
         scale: factor of the logits.
@@ -45,13 +44,13 @@ class Protonet(EpisodicLearner):
 
     def __init__(self, backbone: Backbone, options: ProtonetOptions, n_base_classes: int) -> None:
         super().__init__(backbone, options, n_base_classes)
-        self.backbone = backbone
         self.metric = options.metric
         self.scale = nn.Parameter(torch.tensor(options.scale), requires_grad=options.learn_scale)
 
-    def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
-        """Features of the backbone, as they are."""
-        return self.backbone(images)
+    @classmethod
+    def has_weights(cls, options: ProtonetOptions) -> bool:
+        """A scale that is trained is the only one."""
+        return options.learn_scale
 
     def head(
         self,

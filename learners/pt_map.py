@@ -18,7 +18,6 @@ from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.base import EmbeddingLearner
 from fsl_sweep.learners.batches import LabelledBatch, check_support
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
-from fsl_sweep.learners.heads.prototype import squared_distances
 from fsl_sweep.learners.heads.transport import Transport, transport
 from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
 
@@ -73,11 +72,11 @@ class PtMap(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
             tasks, way, shot = support.shape[:3]
             examples = prepared(support.flatten(1, 2), self.power).view(tasks, way, shot, -1)
             queries = prepared(query, self.power)
-            centres = examples.mean(dim=2)
+            centres, support_sums = examples.mean(dim=2), examples.sum(dim=2)
             found = self._transport(queries, centres, None)
             for _ in range(self.rounds):
                 shares = found.solution.value
-                sums = examples.sum(dim=2) + shares.transpose(-1, -2) @ queries
+                sums = support_sums + shares.transpose(-1, -2) @ queries
                 estimate = sums / (shot + shares.sum(dim=1))[..., None]
                 centres = centres + self.rate * (estimate - centres)
                 found = self._transport(queries, centres, found.potentials)
@@ -90,7 +89,9 @@ class PtMap(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
         start: Float[Tensor, "task way"] | None,
     ) -> Transport:
         """How much of each query each class gets: 1 a query, the same amount a class."""
-        cost = squared_distances(queries, centres)
+        # Squared distances, less the queries' squared lengths: what all costs of a row have in
+        # common does not change its plan.
+        cost = (centres.square().sum(dim=-1, keepdim=True) - 2 * centres @ queries.mT).mT
         rows, columns = torch.ones_like(cost[:, :, 0]), torch.ones_like(cost[:, 0])
         return transport(cost, rows, columns * cost.shape[1] / cost.shape[2], self.lam, start)
 

@@ -15,19 +15,20 @@ from torch import Tensor, nn
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.batches import check_support
-from fsl_sweep.learners.episodic import EpisodicLearner
+from fsl_sweep.learners.episodic import EpisodicLearner, EpisodicOptions
 from fsl_sweep.learners.heads import ridge
-from fsl_sweep.learners.options import Options
 
 
-class RidgeOptions(Options):
-    """Options of `Ridge`.
+class RidgeOptions(EpisodicOptions):
+    """Options of `Ridge`, beside those of `EpisodicOptions`.
 
     Attributes:
         lam: regularisation lambda of the regression.
         scale: factor of the logits; the initial one where it is learned.
         learn_scale: whether the scale is trained along with the backbone.
-        label_smoothing: of the training loss; 0.1 was the default of the original's code.
+        label_smoothing: of the training loss, see `episode_loss`. The original's code passes 0.1 in
+            some of its commands; that of "Two Sides", whose text does not say it, for RR on mini-M
+            and tiered-M only.
     """
 
     lam: NonNegativeFloat = 50.0
@@ -48,14 +49,14 @@ class Ridge(EpisodicLearner):
 
     def __init__(self, backbone: Backbone, options: RidgeOptions, n_base_classes: int) -> None:
         super().__init__(backbone, options, n_base_classes)
-        self.backbone = backbone
         self.lam = options.lam
         self.label_smoothing = options.label_smoothing
         self.scale = nn.Parameter(torch.tensor(options.scale), requires_grad=options.learn_scale)
 
-    def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
-        """Features of the backbone, as they are."""
-        return self.backbone(images)
+    @classmethod
+    def has_weights(cls, options: RidgeOptions) -> bool:
+        """A scale that is trained is the only one."""
+        return options.learn_scale
 
     def head(
         self,

@@ -15,19 +15,20 @@ from pydantic import Field, PositiveFloat
 from torch import Tensor, nn
 
 from fsl_sweep.learners.backbones.base import Backbone
-from fsl_sweep.learners.episodic import EpisodicLearner
+from fsl_sweep.learners.episodic import EpisodicLearner, EpisodicOptions
 from fsl_sweep.learners.heads import svm
-from fsl_sweep.learners.options import Options
 
 
-class SvmOptions(Options):
-    """Options of `Svm`.
+class SvmOptions(EpisodicOptions):
+    """Options of `Svm`, beside those of `EpisodicOptions`.
 
     Attributes:
         C: upper bound of an example's weight; the smaller, the more regularised.
         scale: factor of the logits; the initial one where it is learned.
         learn_scale: whether the scale is trained along with the backbone.
-        label_smoothing: of the training loss; 0.1 was the default of the original's code.
+        label_smoothing: of the training loss, see `episode_loss`. The original's code passes 0.1 in
+            some of its commands; that of "Two Sides", whose text does not say it, for RR on mini-M
+            and tiered-M only, and never for the SVM.
     """
 
     C: PositiveFloat = 0.1
@@ -47,14 +48,14 @@ class Svm(EpisodicLearner):
 
     def __init__(self, backbone: Backbone, options: SvmOptions, n_base_classes: int) -> None:
         super().__init__(backbone, options, n_base_classes)
-        self.backbone = backbone
         self.C = options.C
         self.label_smoothing = options.label_smoothing
         self.scale = nn.Parameter(torch.tensor(options.scale), requires_grad=options.learn_scale)
 
-    def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
-        """Features of the backbone, as they are."""
-        return self.backbone(images)
+    @classmethod
+    def has_weights(cls, options: SvmOptions) -> bool:
+        """A scale that is trained is the only one."""
+        return options.learn_scale
 
     def head(
         self,

@@ -260,13 +260,14 @@ class LearnerContract:
             way = self._ways()[-1]
             yield EpisodeBatch(random_images(2, way, 2, seed=1), random_images(2, way, 3, seed=2))
         if self.learner.takes_ragged:
-            yield RaggedEpisodes(random_images(13, seed=3), (_group(2, 2, 3), _group(1, 3, 2)))
+            groups = _group(2, 2, 3), _group(1, 3, 2)
+            yield RaggedEpisodes(random_images(4, seed=3), random_images(7, seed=4), groups)
 
 
 def _group(tasks: int, way: int, queries: int) -> EpisodeGroup:
     """One-shot tasks whose images may come again in other tasks."""
     support = torch.arange(tasks * way).view(tasks, way, 1)
-    query = (torch.arange(tasks * queries) + tasks * way).view(tasks, queries)
+    query = torch.arange(tasks * queries).view(tasks, queries)
     return EpisodeGroup(support, query, torch.arange(queries).expand(tasks, -1) % way)
 
 

@@ -16,9 +16,6 @@ from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.records import Measure, TaskScores, TaskSet
 from fsl_sweep.orchestrator.scoring import check_scorable, correct_counts
 
-# Support and query images of the tasks that are adapted together; bounds memory.
-_IMAGES_AT_ONCE = 1024
-
 
 def measure_by_adaptation(
     learner: AdaptationLearner[Any],
@@ -40,7 +37,7 @@ def _score(learner: AdaptationLearner[Any], images: PoolImages, episodes: Episod
     correct = np.zeros(len(episodes), np.int64)
     queries = np.zeros(len(episodes), np.int64)
     for group in grouped(episodes):
-        step = max(1, _IMAGES_AT_ONCE // (group.support[0].size + group.query.shape[1]))
+        step = max(1, images.at_once.adapted // (group.support[0].size + group.query.shape[1]))
         for start in range(0, len(group), step):
             some = group[start : start + step]
             support = images.normalised(images.unit(some.support))

@@ -13,8 +13,6 @@ from fsl_sweep.orchestrator.errors import BadData, TrialFailure
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.records import Measure, TaskScores, TaskSet
 
-IMAGES_AT_ONCE = 512
-
 
 def measure_by_classification(
     learner: ClassificationLearner[Any],
@@ -54,18 +52,15 @@ def _right(
     classes: Int[np.ndarray, " classes"],
 ) -> Bool[np.ndarray, " n"]:
     """Whether each image is answered correctly."""
-    answers: list[np.ndarray] = []
     with torch.inference_mode():
-        for start in range(0, len(asked), IMAGES_AT_ONCE):
-            chosen = asked[start : start + IMAGES_AT_ONCE]
-            logits = learner.classify(images.normalised(images.unit(chosen)))
-            broken = int((~torch.isfinite(logits)).any(dim=1).sum())
-            if broken:
-                raise TrialFailure(
-                    f"the learner's answers to {broken} of {len(chosen)} images are not numbers"
-                )
-            answers.append(logits.argmax(dim=1).cpu().numpy())
-    return classes[np.concatenate(answers)] == images.pool.labels[asked]
+        logits = images.through(learner.classify, asked)
+        broken = int((~torch.isfinite(logits)).any(dim=1).sum())
+        if broken:
+            raise TrialFailure(
+                f"the learner's answers to {broken} of {len(asked)} images are not numbers"
+            )
+        answers = logits.argmax(dim=1).cpu().numpy()
+    return classes[answers] == images.pool.labels[asked]
 
 
 def _score(right: Bool[np.ndarray, " pool"], episodes: Episodes) -> TaskScores:

@@ -18,10 +18,6 @@ from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.records import Measure, TaskScores, TaskSet
 from fsl_sweep.orchestrator.scoring import check_scorable, correct_counts
 
-IMAGES_AT_ONCE = 512
-# Query features gathered at once, in floats: bounds memory at about 128 MB.
-_FLOATS_AT_ONCE = 2**25
-
 
 def measure_by_embedding(
     learner: EmbeddingLearner[Any],
@@ -37,7 +33,8 @@ def measure_by_embedding(
         check_scorable(episodes)
     with torch.inference_mode():
         features, row_of = _embed(learner, images, group.values())
-        return {key: _score(learner, features, row_of, e) for key, e in group.items()}
+        floats = images.at_once.floats
+        return {key: _score(learner, features, row_of, e, floats) for key, e in group.items()}
 
 
 def _embed(
@@ -47,23 +44,25 @@ def _embed(
     touched = [np.unique(part) for e in episodes for part in (e.support, e.query)]
     indices = np.unique(np.concatenate(touched))
     indices = indices[indices >= 0]  # absent classes and queries are padded with -1
-    parts = [
-        learner.embed(images.normalised(images.unit(indices[start : start + IMAGES_AT_ONCE])))
-        for start in range(0, len(indices), IMAGES_AT_ONCE)
-    ]
+    features = images.through(learner.embed, indices).float()
     row_of = np.full(images.pool.images.shape[0], -1, np.int64)
     row_of[indices] = np.arange(len(indices))
-    return torch.cat(parts).float(), row_of
+    return features, row_of
 
 
 def _score(
-    learner: EmbeddingLearner[Any], features: Tensor, row_of: np.ndarray, episodes: Episodes
+    learner: EmbeddingLearner[Any],
+    features: Tensor,
+    row_of: np.ndarray,
+    episodes: Episodes,
+    floats: int,
 ) -> TaskScores:
+    """Correct answers of each task; a head is given one task, or at most ``floats`` features."""
     correct = np.zeros(len(episodes), np.int64)
     queries = np.zeros(len(episodes), np.int64)
     for group in grouped(episodes):
         images = group.support[0].size + group.query.shape[1]
-        step = max(1, _FLOATS_AT_ONCE // (images * features.shape[1]))
+        step = max(1, floats // (images * features.shape[1]))
         for start in range(0, len(group), step):
             some = group[start : start + step]
             support = _gather(features, row_of[some.support])

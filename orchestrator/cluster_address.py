@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fsl_sweep.orchestrator.errors import ConfigError, MachineFailure
+from fsl_sweep.orchestrator.printed import say
 
 _ADDRESS = re.compile(r"(?:ray://)?(?:\[([0-9a-fA-F:.]+)\]|([^\s:/\[\]]+)):([0-9]{1,5})")
 _LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -57,10 +58,10 @@ def check_reachable(address: str) -> None:
             "--address to run on this machine."
         )
     if place.host not in _LOCAL and not os.environ.get("RAY_AUTH_MODE"):
-        print(
+        say(
             f"fsl-sweep: warning: joining {address} without token authentication. Anyone who "
             "reaches that port can run code on the cluster; set RAY_AUTH_MODE=token on all nodes.",
-            file=sys.stderr,
+            sys.stderr,
         )
 
 

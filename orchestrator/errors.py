@@ -7,6 +7,7 @@
     |   |-- MissingData            a benchmark's files are not on this machine
     |   |-- BadData                files are there, but damaged, hostile or too few
     |   |-- RunFolderError         the run folder is locked, another sweep's, or cannot be written
+    |   |   `-- Damaged            a file in it is not what was written there
     |   |-- PluginError            a plug-in that was asked for does not load or clashes
     |   |   `-- SelectorFault      a plug-in's selector raised, or answered what is no answer
     |   `-- SealedMeasurement      a selector read a measure that it did not declare
@@ -21,6 +22,7 @@ Messages are full sentences: what happened, where, and what to do about it.
 import errno
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 # What no other folder name and no other rights would mend.
 _OF_THE_MACHINE = {
@@ -66,14 +68,18 @@ class ConfigError(UserError):
 
 
 class UnknownName(UserError):
-    """A name that no catalogue entry and no plug-in has."""
+    """A name that no catalogue entry and no plug-in has. Arguments as of ``did_you_mean``."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        self.kind, self.name, self.known = kind, name, tuple(known)
-        super().__init__(f"unknown {kind} '{name}'; {did_you_mean(name, self.known)}")
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], guarded: Iterable[str] = ()
+    ) -> None:
+        self.kind, self.name = kind, name
+        self.known, self.guarded = tuple(known), tuple(guarded)
+        advice = did_you_mean(name, self.known, self.guarded)
+        super().__init__(f"unknown {kind} '{name}'; {advice}")
 
-    def __reduce__(self) -> tuple[type["UnknownName"], tuple[str, str, tuple[str, ...]]]:
-        return UnknownName, (self.kind, self.name, self.known)
+    def __reduce__(self) -> tuple[type["UnknownName"], tuple[Any, ...]]:
+        return UnknownName, (self.kind, self.name, self.known, self.guarded)
 
 
 class MissingData(UserError):
@@ -86,6 +92,24 @@ class BadData(UserError):
 
 class RunFolderError(UserError):
     """A run folder that cannot be used: locked, another sweep's, changed data, or read-only."""
+
+
+class Damaged(RunFolderError):
+    """A file of a run folder that was altered, moved there, or is a link or no file at all.
+
+    Args:
+        place: where it is below the run folder.
+        reason: what is wrong with it, as a clause.
+    """
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(
+            f"{place} is damaged: {reason}. `fsl-sweep verify` lists all that is, and what follows."
+        )
+        self.place, self.reason = place, reason
+
+    def __reduce__(self) -> tuple[type["Damaged"], tuple[str, str]]:
+        return Damaged, (self.place, self.reason)
 
 
 class PluginError(UserError):
@@ -147,10 +171,23 @@ def folder_error(failure: OSError, message: str) -> RunFolderError | MachineFail
     return (MachineFailure if is_of_machine(failure) else RunFolderError)(message)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`` did you mean 'x'?`` for the nearest known name, else the list of what is known."""
-    names = sorted(known)
-    near = get_close_matches(name, names, n=1, cutoff=0.5)
-    if near:
-        return f"did you mean '{near[0]}'?"
+def did_you_mean(name: str, known: Iterable[str], guarded: Iterable[str] = ()) -> str:
+    """`` did you mean 'x'?`` for the nearest known name, else the list of what is known.
+
+    Args:
+        name: what was typed; its case does not matter.
+        known: all names that there are.
+        guarded: those of them that are suggested only for what is nearly the name itself.
+    """
+    names, apart = sorted(known), set(guarded)
+    for member in (one for one in names if one.endswith(f":{name}")):
+        return f"did you mean '{member}'?"  # torchvision:resnet18
+    for some, cutoff in (
+        ([one for one in names if one in apart], 0.82),
+        ([one for one in names if one not in apart], 0.5),
+    ):
+        lower = {one.lower(): one for one in some}
+        near = get_close_matches(name.lower(), lower, n=1, cutoff=cutoff)
+        if near:
+            return f"did you mean '{lower[near[0]]}'?"
     return f"known: {', '.join(names)}" if names else "none is known"

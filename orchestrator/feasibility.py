@@ -1,24 +1,31 @@
 """Whether a benchmark can fill every episode that a plan asks for, before anything runs."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.distribution import TaskDistribution, check_tasks
-from fsl_sweep.datasets.tasks import ClassTasks
+from fsl_sweep.datasets.episodes import EpisodeShape
+from fsl_sweep.datasets.query_counts import most_queries
+from fsl_sweep.datasets.tasks import ClassTasks, check_common, most_tasks
 from fsl_sweep.learners.building import resolve
 from fsl_sweep.learners.catalogue import BACKBONES
 from fsl_sweep.orchestrator.class_fold import benchmark_of
-from fsl_sweep.orchestrator.config import canonical_json
+from fsl_sweep.orchestrator.config import TrialSpec, canonical_json
 from fsl_sweep.orchestrator.errors import BadData, ConfigError
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
+from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.trainable import check_labels
-from fsl_sweep.orchestrator.ways import episode_shape
+from fsl_sweep.orchestrator.ways import episode_shape, of_classes_only
 
 
-def check_feasible(plan: Plan, benchmark: Benchmark) -> None:
+def check_feasible(plan: Plan, benchmark: Benchmark) -> tuple[str, ...]:
     """Whether the benchmark can fill every episode that the plan asks for.
+
+    Returns:
+        What the data add to the plan's cautions.
 
     Raises:
         BadData: too few classes or examples; the message names the method, fold, split and
@@ -35,15 +42,34 @@ def check_feasible(plan: Plan, benchmark: Benchmark) -> None:
         fold = trial.spec.fold
         ours = benchmark if fold is None else folds[fold]
         check_labels(trial, ours)
-        _check_fixed_support(trial, ours.train)
-        for split, shape in _wanted(trial):
-            if (fold, split, shape) in seen:
+        _check_classes(trial, ours.train)
+        for split, tasks, shape in _wanted(trial):
+            if (fold, split, tasks, shape) in seen:
                 continue
-            seen.add((fold, split, shape))
+            seen.add((fold, split, tasks, shape))
             try:
-                check_tasks(ours.distribution(split), shape)
+                if tasks is None:
+                    check_tasks(ours.distribution(split), shape)
+                else:
+                    check_common(ours.distribution(split), tasks, shape)
             except BadData as failure:
                 raise BadData(_problem(trial, split, failure)) from failure
+    return (*benchmark.cautions, *_shared_tasks(plan.trials[0].spec, benchmark))
+
+
+def _shared_tasks(spec: TrialSpec, benchmark: Benchmark) -> Iterator[str]:
+    """Where the tasks to select on and those to report on are not all different."""
+    selection, report = spec.evaluation.selection_tasks, spec.evaluation.report_tasks
+    for measure in MEASURES:
+        distribution = benchmark.distribution(measure)
+        most = most_tasks(distribution, episode_shape(spec.episode))
+        shared = 0 if most is None else selection + report - most
+        if shared > 0:
+            yield (
+                f"{SHOWN_AS[measure]}: of {most} {distribution.unit}, {selection} are selected on "
+                f"and {report} reported on, {shared} of them the same: a snapshot or configuration "
+                f"chosen by {SHOWN_AS[measure]} has that measure reported too high"
+            )
 
 
 def _check_backbone(trial: PlannedTrial, benchmark: Benchmark) -> None:
@@ -59,17 +85,26 @@ def _check_backbone(trial: PlannedTrial, benchmark: Benchmark) -> None:
         return
 
 
-def _wanted(trial: PlannedTrial) -> list[tuple[str, Any]]:
-    """Splits, and the shapes of the episodes that are drawn from them."""
+def _wanted(trial: PlannedTrial) -> list[tuple[str, int | None, Any]]:
+    """Splits, how many common tasks they must have at least, and the shapes of the episodes."""
     spec = trial.spec
-    wanted = [(split, episode_shape(spec.episode)) for split in ("base", "val", "novel")]
+    most = max(spec.evaluation.selection_tasks, spec.evaluation.report_tasks)
+    wanted: list[tuple[str, int | None, Any]] = [
+        (split, most, episode_shape(spec.episode)) for split in MEASURES
+    ]
     if spec.episodic is not None:
-        wanted.append(("train", episode_shape(spec.episodic)))
+        shape = episode_shape(spec.episodic)
+        if spec.episodic.query_counts == "multinomial" and isinstance(shape, EpisodeShape):
+            shape = most_queries(shape)
+        wanted.append(("train", None, shape))
     return wanted
 
 
 def _problem(trial: PlannedTrial, split: str, failure: BadData) -> str:
-    fold = trial.spec.fold
+    fold, train = trial.spec.fold, trial.spec.episodic
+    if split == "train" and train is not None and train.query_counts == "multinomial":
+        hint = "With 'query_counts: multinomial' one class may get that many queries."
+        failure = BadData(f"{failure} {hint}")
     if fold is None:
         return f"{trial.method}, {split} tasks: {failure}"
     advice = f"Use {'fewer' if split == 'val' else 'more'} folds."
@@ -77,10 +112,11 @@ def _problem(trial: PlannedTrial, split: str, failure: BadData) -> str:
     return f"{trial.method}, {place}, {split} tasks: {failure} {advice}"
 
 
-def _check_fixed_support(trial: PlannedTrial, tasks: TaskDistribution) -> None:
+def _check_classes(trial: PlannedTrial, tasks: TaskDistribution) -> None:
     train = trial.spec.episodic
-    if train is not None and train.fixed_support and not isinstance(tasks, ClassTasks):
+    asked = None if train is None else of_classes_only(train)
+    if asked is not None and not isinstance(tasks, ClassTasks):
         raise BadData(
-            f"{trial.method}, train tasks: fixed_support keeps a support for every base class, but "
-            f"the tasks of this benchmark are made of {tasks.unit}. Leave out train.fixed_support."
+            f"{trial.method}, train tasks: '{asked}' is for tasks of base classes, but the tasks "
+            f"of this benchmark are made of {tasks.unit}. Leave it out of train."
         )

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from fsl_sweep.orchestrator.errors import SealedMeasurement, SelectionError, did_you_mean
 from fsl_sweep.orchestrator.meter import Account, Meter
+from fsl_sweep.orchestrator.paper_names import TEST_MEASURE
 from fsl_sweep.orchestrator.records import MEASURES, TrialHistory
 from fsl_sweep.orchestrator.sealing import (
     SCORES,
@@ -155,7 +156,8 @@ class History:
         """
         declared = frozenset(needs)
         for need in declared - _SCORES:
-            raise ValueError(f"'{need}' is not a measure; {did_you_mean(need, SCORES)}")
+            advice = did_you_mean(need, SCORES, [TEST_MEASURE])
+            raise ValueError(f"'{need}' is not a measure; {advice}")
         for need in sorted(declared - self.scores._sealed_for[1]):
             raise SealedMeasurement(selector, need)
         scores = {m: v.copy() for m, v in self.scores._held.items() if m in declared}

@@ -47,6 +47,7 @@ class ProgramTraining:
         self.device = device
         self._augment = augmentation(spec.augment)
         self._images = PoolImages(benchmark.train.pool, benchmark, device)
+        self._augment_support = spec.episodic is None or spec.episodic.augment_support
         self._draws = TrainingDraws(spec, benchmark)
 
     def epoch(self, epoch: int, check: Check) -> None:
@@ -85,8 +86,16 @@ class ProgramTraining:
         return None if state is None else {"program": state}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """The inverse of ``state``."""
-        self.learner.restore_training(state["program"])
+        """The inverse of ``state``.
+
+        Raises:
+            ValueError: it is not the state of a program.
+            TrialFailure: the program refuses it.
+        """
+        saved = state.get("program")
+        if not isinstance(saved, torch.Tensor) or saved.dtype != torch.uint8 or saved.ndim != 1:
+            raise ValueError("the state is not that of a program")
+        self.learner.restore_training(saved)
 
     def _data(self, epoch: int, check: Check) -> MetaDataset:
         channels, height, width = self.benchmark.image_shape
@@ -109,7 +118,8 @@ class ProgramTraining:
                 for task in range(len(drawn)):
                     yield self._episode(drawn[task : task + 1], draws), 0
             else:
-                yield Batch(self._ready(drawn.examples, draws), drawn.labels), 0
+                images = self._images.augmented(drawn.examples, self._augment, draws)
+                yield Batch(challenge_images(images), drawn.labels), 0
 
     def _validation(
         self, shape: EpisodeShape | VaryingShape, rng: np.random.Generator
@@ -121,7 +131,8 @@ class ProgramTraining:
     def _episode(self, drawn: Episodes, draws: torch.Generator | None) -> Episode:
         _, way, shot = drawn.support.shape
         query = drawn.query.shape[2]
-        images = self._ready(np.concatenate([drawn.support.ravel(), drawn.query.ravel()]), draws)
+        indices = np.concatenate([drawn.support.ravel(), drawn.query.ravel()])
+        images = self._ready(indices, draws, 0 if self._augment_support else way * shot)
         labels = np.arange(way)
         classes = np.searchsorted(self.benchmark.train.classes, drawn.classes[0])
         return Episode(
@@ -133,6 +144,7 @@ class ProgramTraining:
             classes.repeat(query),
         )
 
-    def _ready(self, indices: np.ndarray, draws: torch.Generator | None) -> Images:
-        images = self._images.unit(indices)
-        return challenge_images(images if draws is None else self._augment(images, draws))
+    def _ready(self, indices: np.ndarray, draws: torch.Generator | None, kept: int) -> Images:
+        if draws is None:
+            return challenge_images(self._images.unit(indices))
+        return challenge_images(self._images.augmented(indices, self._augment, draws, kept))

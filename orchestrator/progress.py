@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from fsl_sweep.orchestrator.console import SafeConsole
 from fsl_sweep.orchestrator.plan import Plan
+from fsl_sweep.orchestrator.printed import counted, one_line, say
 from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS, EpochRecord, Measure, TrialEnd
 from fsl_sweep.orchestrator.report import wording
 
@@ -82,8 +84,9 @@ class PlainProgress:
         self._counts, self._stream = _Counts(plan, pending), stream
 
     def __enter__(self) -> "PlainProgress":
-        trials = "1 trial" if self._counts.total == 1 else f"{self._counts.total} trials"
-        self._say(f"{trials} to run; epoch, training loss, accuracy in %:")
+        self._say(
+            f"{counted(self._counts.total, 'trial')} to run; epoch, training loss, accuracy in %:"
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -115,17 +118,17 @@ class PlainProgress:
         self._say(f"{self._counts.labels[trial]}  {end.status}{reason}  ({counts}{left})")
 
     def _say(self, line: str) -> None:
-        print(line, file=self._stream, flush=True)
+        say(one_line(line), self._stream)
 
 
 class LiveProgress:
     """A bar over all trials with the time left, and a row for each running trial."""
 
-    def __init__(self, plan: Plan, pending: list[str], console: Console) -> None:
+    def __init__(self, plan: Plan, pending: list[str], console: SafeConsole) -> None:
         self._counts = _Counts(plan, pending)
         self._notes: list[str] = []
         self._bar = Progress(
-            TextColumn("[bold]{task.description}"),
+            TextColumn("{task.description}", style="bold", markup=False),
             BarColumn(bar_width=30),
             MofNCompleteColumn(),
             TextColumn("epochs"),
@@ -182,8 +185,10 @@ class LiveProgress:
         if len(rows) > _ROWS:
             parts.append(Text(f"and {len(rows) - _ROWS} more running", style="dim"))
         done, total = self._counts.ended, self._counts.total
-        parts.append(Text(f"{done} of {total} trials ended, {self._counts.failed} failed", "dim"))
-        parts += [Text(note, style="yellow") for note in self._notes[-3:]]
+        parts.append(
+            Text(f"{done} of {counted(total, 'trial')} ended, {self._counts.failed} failed", "dim")
+        )
+        parts += [Text(one_line(note), style="yellow") for note in self._notes[-3:]]
         return Group(*parts)
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import BadData, did_you_mean
+from fsl_sweep.orchestrator.paper_names import TEST_MEASURE, measure_name
+from fsl_sweep.orchestrator.printed import one_line, unfit
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ def checked_table(path: Path, given: "pd.DataFrame") -> "pd.DataFrame":
     rows.whole_numbers("seed")
     rows.whole_numbers("epoch")
     rows.whole_numbers("fold", empty=-1)
+    rows.measures_in_our_names()
     rows.one_of("measure", ROW_MEASURES)
     rows.accuracies()
     rows.tasks_and_sets()
@@ -75,7 +78,7 @@ class _Rows:
         if bad.any():
             at = int(np.flatnonzero(bad)[0])
             value = self.table[column].iloc[at]
-            shown = f" '{value}'" if value != "" else ""
+            shown = f" '{one_line(str(value))}'" if value != "" else ""
             row = self.number(at)
             end = "" if why(value).endswith("?") else "."
             raise BadData(f"{self.path}: row {row}: {column}{shown} {why(value)}{end}")
@@ -86,23 +89,38 @@ class _Rows:
 
     def names(self, column: str) -> None:
         """Texts that say something, and are not told apart by spaces that nobody sees."""
-        texts = self.table[column].astype(str)
+        texts = self.table[column]
         self.refuse((texts == "").to_numpy(), column, lambda _: "is empty")
+        self.no_control_characters(column)
         spaced = (texts != texts.str.strip()).to_numpy()
         self.refuse(spaced, column, lambda _: "begins or ends with a space")
+
+    def measures_in_our_names(self) -> None:
+        typed = self.table["measure"].astype(str)
+        self.table["measure"] = typed.map({one: measure_name(one) for one in typed.unique()})
+
+    def no_control_characters(self, column: str) -> None:
+        """No text that would steer a terminal, or break a line of a report."""
+        held = {text: unfit(text) for text in self.table[column].unique()}
+        bad = self.table[column].map(lambda text: held[text] is not None).to_numpy(bool)
+        self.refuse(bad, column, lambda text: f"holds the control character {held[text]}")
 
     def one_of(self, column: str, known: tuple[str, ...]) -> None:
         values = self.table[column].to_numpy()
         known_here = np.isin(values.astype(str), known)
-        self.refuse(~known_here, column, lambda v: f"is not known; {did_you_mean(v, known)}")
+        self.refuse(
+            ~known_here,
+            column,
+            lambda v: f"is not known; {did_you_mean(v, known, [TEST_MEASURE])}",
+        )
 
     def whole_numbers(self, column: str, empty: int | None = None) -> None:
         if column not in self.table:
             self.table[column] = empty
             return
-        texts = self.table[column].astype(str).str.strip()
+        texts = self.table[column].str.strip()
         if empty is not None:
-            texts = texts.mask(texts.isin(["", "nan"]), str(empty))
+            texts = texts.mask(texts == "", str(empty))
         whole = texts.str.fullmatch(r"\d{1,18}(\.0+)?").to_numpy(bool, copy=True)
         if empty is not None:
             whole |= (texts == str(empty)).to_numpy()
@@ -114,7 +132,7 @@ class _Rows:
 
         values = pd.to_numeric(self.table["accuracy"], errors="coerce").to_numpy(np.float64)
         self.refuse(~np.isfinite(values), "accuracy", lambda _: "is not a finite number")
-        if self.table["accuracy"].dtype == object:
+        if not pd.api.types.is_numeric_dtype(self.table["accuracy"]):
             # Digit for digit: the reader above may be off by the last bit.
             values = np.array([float(text) for text in self.table["accuracy"]])
         outside = (self.table["measure"] != "train_loss").to_numpy() & ~(
@@ -131,7 +149,9 @@ class _Rows:
         for column in ("task", "set"):
             if column not in self.table:
                 continue
-            self.table[column] = self.table[column].astype(str).replace("nan", "")
+            # A whole number beside an empty cell is a floating-point one to pandas.
+            texts = self.table[column].str.strip()
+            self.table[column] = texts.str.replace(r"^(\d+)\.0+$", r"\1", regex=True)
             filled = (self.table[column] != "").to_numpy()
             self.refuse(loss & filled, column, lambda _: "must be empty: it is a row of train_loss")
             if not filled.any():
@@ -139,6 +159,8 @@ class _Rows:
                 continue
             empty = "is empty, but other rows have one: give it in every row of an accuracy"
             self.refuse(~loss & ~filled, column, lambda _, empty=empty: empty)
+        if "task" in self.table:
+            self.no_control_characters("task")
         if "set" in self.table:
             self.one_of("set", ("", *TASK_SETS))
 

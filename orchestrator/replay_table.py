@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from fsl_sweep.orchestrator.ledger import TrialLedger
+
 
 @final
 class TableSource(Source):
@@ -60,13 +62,13 @@ class TableSource(Source):
             "resampled; leave out --classes."
         )
 
-    def trial_folders(self) -> Mapping[str, Path]:
+    def trials(self) -> "Mapping[str, TrialLedger]":
         """None: a table comes without snapshots."""
         return {}
 
 
 def _read(path: Path) -> "pd.DataFrame":
-    """The table as text, missing cells empty; numbers of a Parquet file stay numbers."""
+    """The table as text, missing cells empty; but accuracies that are numbers stay numbers."""
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -79,7 +81,9 @@ def _read(path: Path) -> "pd.DataFrame":
             table = pq.ParquetFile(path).read(use_threads=False)
             # pandas writes the index of a frame beside its columns.
             names = [n for n in table.column_names if not n.startswith("__index_level_")]
-            return pd.DataFrame({name: _plain(table[name]) for name in names})
+            if repeated := [name for name in names if names.count(name) > 1]:
+                raise BadData(f"{path}: column '{repeated[0]}' is there twice.")
+            return pd.DataFrame({name: _cells(name, table[name]) for name in names})
     except UnicodeDecodeError:
         problem = (
             "it is not UTF-8 text; if it is compressed, unpack it first, else save it as UTF-8"
@@ -93,12 +97,24 @@ def _read(path: Path) -> "pd.DataFrame":
     raise RunFolderError(f"{path} is neither a run folder nor a .csv or .parquet file{advice}.")
 
 
-def _plain(column: "pa.ChunkedArray") -> np.ndarray:
+def _cells(name: str, column: "pa.ChunkedArray") -> np.ndarray:
+    """A column of a Parquet file as pandas writes it into a CSV: text, nothing for null or NaN.
+
+    Accuracies that are numbers stay numbers, exact and quick to read.
+    """
     import pyarrow as pa
 
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
-        return column.to_numpy()
-    return column.cast(pa.string()).fill_null("").to_numpy().astype(object)
+        numbers = column.to_numpy()
+        if name == "accuracy":
+            return numbers.astype(np.float64)
+        return np.array(["" if np.isnan(x) else str(x) for x in numbers], object)
+    text = column.cast(pa.string()).fill_null("").to_numpy().astype(object)
+    if pa.types.is_boolean(column.type):
+        return np.array([x.capitalize() for x in text], object)
+    return text
 
 
 def _selectors(trials: list[TrialHistory]) -> Selectors:

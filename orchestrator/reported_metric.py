@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
+from fsl_sweep.orchestrator.paper_names import TEST_MEASURE, measure_name
 from fsl_sweep.orchestrator.selected import Strategy
 from fsl_sweep.orchestrator.selectors.catalogue import parse
 from fsl_sweep.orchestrator.selectors.mixture import checked_weight
@@ -60,9 +61,9 @@ def base_weight(metric: str) -> float | None:
         UnknownName: the metric is neither.
         ConfigError: the weight is missing or not in [0, 1].
     """
-    name, arguments = parse(metric)
+    name, arguments = parse(measure_name(metric))
     if name not in METRICS:
-        raise UnknownName("metric", name, METRICS)
+        raise UnknownName("metric", name, METRICS, [TEST_MEASURE])
     if name == "novel" and not arguments:
         return None
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
+from fsl_sweep.orchestrator.paper_names import measure_name
 from fsl_sweep.orchestrator.records import Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.replay import Source
 from fsl_sweep.orchestrator.replay_opening import open_sources
@@ -104,12 +105,12 @@ class Run:
                 twice, or needs class folds and there are none.
         """
         from fsl_sweep.orchestrator.report import RunInfo
-        from fsl_sweep.orchestrator.selectors.asked import check_asked
+        from fsl_sweep.orchestrator.selectors.asked import asked_for
 
         if snapshot or hyperparameter:
             # Those of the sweep file were checked when it was planned.
             folds = any(trial.fold is not None for trial in self.histories)
-            check_asked(snapshot or (), hyperparameter or (), folds)
+            snapshot, hyperparameter = asked_for(snapshot or (), hyperparameter or (), folds)
         facts = self._source.facts
         return RunInfo(
             name=facts.name,
@@ -120,7 +121,7 @@ class Run:
             parts=facts.parts,
             versions=facts.versions,
             cautions=facts.cautions,
-            metric=metric or facts.selectors.metric,
+            metric=measure_name(metric) if metric else facts.selectors.metric,
         )
 
     def report(
@@ -204,19 +205,16 @@ class Run:
         return pd.DataFrame([row_of(one) for one in selected.selections])
 
     def snapshot_path(self, trial: str, epoch: int) -> Path:
-        """The weights of a snapshot, in safetensors format.
+        """The weights of a snapshot, in safetensors format, compared with their checksum.
 
         Raises:
             UnknownName: no planned trial has that id.
-            RunFolderError: the snapshot is not there.
+            RunFolderError: the snapshot is not there, or is not the one that was measured.
         """
-        folders = self._source.trial_folders()
-        if trial not in folders:
-            raise UnknownName("trial", trial, folders)
-        path = folders[trial] / "snapshots" / f"{epoch:04d}.safetensors"
-        if not path.is_file():
-            raise RunFolderError(f"{path} does not exist: epoch {epoch} has no snapshot.")
-        return path
+        trials = self._source.trials()
+        if trial not in trials:
+            raise UnknownName("trial", trial, trials)
+        return trials[trial].check_snapshot(epoch)
 
     def _resamples(self, asked: int | None) -> int | None:
         """How many resamples to make; None leaves it to the report."""

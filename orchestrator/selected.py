@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fsl_sweep.orchestrator.printed import counted
 from fsl_sweep.orchestrator.records import Measure, TrialHistory
 from fsl_sweep.orchestrator.selectors.mixture import mixed
 from fsl_sweep.orchestrator.statistics import Interval
@@ -183,7 +184,7 @@ def why_unusable(trial: TrialHistory) -> str | None:
         return f"damaged records: {names}"
     if trial.end is None:
         count = len(trial.epochs)
-        return f"unfinished: {count} snapshots recorded" if count else "not run"
+        return f"unfinished: {counted(count, 'snapshot')} recorded" if count else "not run"
     if trial.end.status == "failed":
         return f"failed: {trial.end.reason or 'no reason recorded'}"
     if len(trial.epochs) == 0:

@@ -16,6 +16,10 @@ from fsl_sweep.orchestrator.statistics.bootstrap import over_seeds
 from fsl_sweep.orchestrator.statistics.ties import comparable
 from fsl_sweep.orchestrator.summary import Summary
 
+ENOUGH_SEEDS = 3
+"""Two seeds of each method do not tell a chance to be best: where methods are equal, both seeds of
+one are above both of the other in every third run, and the chance would be 100 %."""
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -42,7 +46,8 @@ class MethodStability:
             over seeds, in [0, 1].
         worst, worst_seed: the same of the worst seed, and which one; the earlier among equals.
         probability_best: share of resamples of tasks and seeds, with the selection repeated, in
-            which no other method is better (ties are shared); None where nothing was resampled.
+            which no other method is better (ties are shared); None where nothing was resampled,
+            and where a method has fewer than three seeds.
     """
 
     method: str
@@ -112,7 +117,8 @@ def _stability(
     strategy = own[0].strategy
     there = [cell for cell in resampled if cell is not None]
     together = there if len(there) == len(own) else []
-    best = _probability_best(together) if together else [None] * len(own)
+    enough = together and min(len(one.choices) for one in own) >= ENOUGH_SEEDS
+    best = _probability_best(together) if enough else [None] * len(own)
     accuracies = [[choice.accuracy(base_weight) for choice in one.choices] for one in own]
     methods = [
         _method(one, means[strategy][one.method], by_seed, chance)

@@ -1,18 +1,19 @@
 """Strategies compared with each other, over all methods: what each loses, and what it costs.
 
-A replicate is a method with one seed. The regret of a strategy is known for each of them, so that
-two strategies can be paired.
+A replicate is a method with one seed. The replicates of a method resemble each other, so that they
+are no independent evidence on other methods: what counts once is a method, by its mean over seeds.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from fsl_sweep.orchestrator.records import TrialHistory
 from fsl_sweep.orchestrator.selected import Selected, Selection, Strategy
-from fsl_sweep.orchestrator.statistics import Comparison, Interval, compare, correct_family
+from fsl_sweep.orchestrator.statistics import Comparison, Interval, paired_interval
 from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS, mean_interval
+from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS, pairwise_p_values
 from fsl_sweep.orchestrator.statistics.ties import comparable
 from fsl_sweep.orchestrator.summary import Summary
 
@@ -23,20 +24,25 @@ class StrategyResult:
 
     Attributes:
         strategy: which one.
-        regret: mean over the replicates, each of which counts once, with its interval over them.
+        regrets: of each method, mean over its seeds, ``[methods]``; of each seed where there is one
+            method.
+        regret: their mean, with its interval over them.
         worst: the most regret of any replicate.
         novel_evaluations: snapshots whose novel scores it looked at, in all replicates.
         training: epochs trained of all trials that it reads, over those of the full trials alone:
             1 but for a cross-validated one, which reads class folds too.
-        least: whether it is what the others are compared with: of the strategies that are no
-            oracles the one of least mean regret, the earliest of equals.
-        against_least: its NovelGen against that of the least, paired over the replicates, after
-            Holm's correction over the strategies that are compared; None for an oracle and for the
-            least itself. As the reference is the same, the effect is the difference of regrets.
+        least: whether it has the least mean regret of the strategies that are no oracles; the
+            earliest of equals.
+        against_least: its NovelGen against that of the least, paired over the methods: ``worse``,
+            or ``undecided``. The p value is that of sign flips, adjusted for all pairs of
+            strategies, because the least was found by these same numbers. None for an oracle, for
+            the least itself, and where there are too few methods for any verdict. As the
+            reference is the same, the effect is the difference of regrets.
         choices: the selections behind it, by method and seed.
     """
 
     strategy: Strategy
+    regrets: np.ndarray = field(repr=False, compare=False)
     regret: Interval
     worst: float
     novel_evaluations: int
@@ -48,9 +54,11 @@ class StrategyResult:
     @property
     def caution(self) -> str | None:
         """Why not to trust its interval and its verdict, or None."""
-        if self.regret.n == 1:
-            return "one replicate alone has no interval"
-        return f"only {self.regret.n} replicates" if self.regret.n < FEW_SEEDS else None
+        methods = len({choice.method for choice in self.choices})
+        count, noun = (methods, "method") if methods > 1 else (len(self.choices), "seed")
+        if count == 1:
+            return f"one {noun} alone has no interval"
+        return f"only {count} {noun}s" if count < FEW_SEEDS else None
 
 
 @dataclass(frozen=True)
@@ -92,24 +100,27 @@ def compare_strategies(
     own = {s: [cells[s, m] for m in methods] for s in lacks if methods and not lacks[s]}
     return StrategyComparison(
         methods=methods,
-        results=() if unknown else _results(own, _training(histories, methods)),
+        results=() if unknown else _results(own, _training(histories, methods), len(methods)),
         lacking=tuple((strategy, without) for strategy, without in lacks.items() if without),
         without_regret=tuple(method for method in methods if method in unknown),
     )
 
 
-def _results(cells: dict[Strategy, list[Summary]], training: float) -> tuple[StrategyResult, ...]:
+def _results(
+    cells: dict[Strategy, list[Summary]], training: float, methods: int
+) -> tuple[StrategyResult, ...]:
     choices = {
         s: tuple(choice for one in own for choice in one.choices) for s, own in cells.items()
     }
     regrets = {s: _regrets(own) for s, own in choices.items()}
     least = _least(regrets)
-    verdicts = {} if least is None else _verdicts(regrets, least)
+    verdicts = {} if least is None else _verdicts(regrets, least, methods)
     return tuple(
         StrategyResult(
             strategy=strategy,
+            regrets=regrets[strategy],
             regret=mean_interval(regrets[strategy], kind="seeds"),
-            worst=float(regrets[strategy].max()),
+            worst=max(choice.regret for choice in choices[strategy]),
             novel_evaluations=sum(one.novel_evaluations for one in own),
             training=training if strategy.cross_validated else 1.0,
             least=strategy == least,
@@ -121,9 +132,13 @@ def _results(cells: dict[Strategy, list[Summary]], training: float) -> tuple[Str
 
 
 def _regrets(choices: Sequence[Selection]) -> np.ndarray:
-    """Of each replicate, ``[n]``: the replicates of a method are the same under all strategies."""
-    # Rounded, so that a replicate on which two strategies do equally well has no difference.
-    return np.round([one.regret for one in choices], 12)
+    """Of each method ``[n]``, mean over its seeds; of each seed where there is one method."""
+    own: dict[str, list[float]] = {}
+    for one in choices:
+        own.setdefault(one.method, []).append(one.regret)
+    several = [float(np.mean(regrets)) for regrets in own.values()]
+    # Rounded, so that a method on which two strategies do equally well has no difference.
+    return np.round(several if len(own) > 1 else [one.regret for one in choices], 12)
 
 
 def _least(regrets: dict[Strategy, np.ndarray]) -> Strategy | None:
@@ -133,11 +148,23 @@ def _least(regrets: dict[Strategy, np.ndarray]) -> Strategy | None:
     return usual[int(np.argmin(means))] if usual else None
 
 
-def _verdicts(regrets: dict[Strategy, np.ndarray], least: Strategy) -> dict[Strategy, Comparison]:
-    others = [strategy for strategy in regrets if strategy != least and not strategy.oracle]
-    # Less regret is better: the sign turns it into what NovelGen lacks of the oracle's.
-    compared = [compare(-regrets[strategy], -regrets[least]) for strategy in others]
-    return dict(zip(others, correct_family(compared), strict=True))
+def _verdicts(
+    regrets: dict[Strategy, np.ndarray], least: Strategy, methods: int
+) -> dict[Strategy, Comparison]:
+    """Of every strategy that is no oracle against the least; none with too few methods."""
+    if methods < LEAST_ROWS:
+        return {}
+    usual = [strategy for strategy in regrets if not strategy.oracle]
+    alone, adjusted = pairwise_p_values(np.stack([regrets[one] for one in usual], axis=1))
+    reference = usual.index(least)
+    found: dict[Strategy, Comparison] = {}
+    for one, p, together in zip(usual, alone[reference], adjusted[reference], strict=True):
+        if one != least:
+            # Less regret is better: the sign turns it into what NovelGen lacks of the oracle's.
+            effect = paired_interval(-regrets[one], -regrets[least])
+            verdict = "worse" if together < 1 - effect.confidence else "undecided"
+            found[one] = Comparison(verdict, effect, float(p), float(together), 0.0, effect.caution)
+    return found
 
 
 def _training(histories: Iterable[TrialHistory], methods: Sequence[str]) -> float:

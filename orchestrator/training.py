@@ -11,16 +11,18 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
+from fsl_sweep.datasets.episodes import Episodes
 from fsl_sweep.datasets.ragged import grouped
 from fsl_sweep.learners.augmentation import augmentation
+from fsl_sweep.learners.backbones.dropblock import one_training_step
 from fsl_sweep.learners.base import EpisodeBatch, GradientLearner, LabelledBatch
 from fsl_sweep.learners.batches import EpisodeGroup, RaggedEpisodes
 from fsl_sweep.orchestrator.config import Optimizer, TrialSpec
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.randomness import torch_seed
+from fsl_sweep.orchestrator.resume_state import fits_module, fits_optimizer
 from fsl_sweep.orchestrator.training_draws import TrainingDraws
-from fsl_sweep.orchestrator.ways import episode_shape
+from fsl_sweep.orchestrator.ways import of_one_shape
 
 
 class Training:
@@ -48,6 +50,7 @@ class Training:
         self._augment = augmentation(spec.augment)
         self._images = PoolImages(benchmark.train.pool, benchmark, device)
         self._draws = TrainingDraws(spec, benchmark)
+        self._one_shape = spec.episodic is not None and of_one_shape(spec.episodic)
 
     def epoch(self, epoch: int) -> Iterator[Tensor]:
         """Take the epoch's gradient steps, yielding each step's loss (a detached scalar).
@@ -65,7 +68,7 @@ class Training:
         self.learner.train()
         for batch in self._batches(epoch, draws):
             self.optimizer.zero_grad(set_to_none=True)
-            with self._precision():
+            with one_training_step(self.learner), self._precision():
                 loss = self.learner.training_loss(batch)
             # Frozen features under a head without parameters have a loss, but nothing to learn.
             if loss.requires_grad:
@@ -79,9 +82,22 @@ class Training:
         return {"learner": self.learner.state_dict(), "optimizer": self.optimizer.state_dict()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """The inverse of ``state``."""
+        """The inverse of ``state``. Raises ValueError, and loads nothing, where it does not fit."""
+        fits = fits_module(state.get("learner"), self.learner)
+        if not fits or not fits_optimizer(state.get("optimizer"), self._stepped()):
+            raise ValueError("the state is not that of this training")
         self.learner.load_state_dict(state["learner"])
         self.optimizer.load_state_dict(state["optimizer"])
+
+    def _stepped(self) -> torch.optim.Optimizer:
+        """An optimizer as this one, of zeros, after a step: what its state may hold."""
+        zeros = nn.ParameterList(torch.zeros_like(p) for p in self.learner.parameters())
+        for parameter in zeros:
+            parameter.grad = torch.zeros_like(parameter)
+        assert self.spec.optimizer is not None  # checked when this was made
+        stepped = make_optimizer(zeros, self.spec.optimizer)
+        stepped.step()
+        return stepped
 
     def _clip(self) -> None:
         if self._clip_norm is not None:
@@ -97,32 +113,34 @@ class Training:
     ) -> Iterator[EpisodeBatch | RaggedEpisodes | LabelledBatch]:
         for drawn in self._draws.epoch(epoch):
             if not isinstance(drawn, Episodes):
-                yield LabelledBatch(
-                    self._ready(drawn.examples, draws), self._on_device(drawn.labels)
-                )
-            elif self._one_shape():
+                images = self._images.augmented(drawn.examples, self._augment, draws)
+                yield LabelledBatch(self._images.normalised(images), self._on_device(drawn.labels))
+            elif self._one_shape:
                 yield self._rectangular(drawn, draws)
             else:
                 yield self._ragged(drawn, draws)
 
-    def _one_shape(self) -> bool:
-        train = self.spec.episodic
-        return train is not None and isinstance(episode_shape(train), EpisodeShape)
-
     def _rectangular(self, episodes: Episodes, draws: torch.Generator) -> EpisodeBatch:
-        shot = episodes.support.shape[2]
-        indices = np.concatenate([episodes.support, episodes.query], axis=2)
-        images = self._ready(indices, draws)
-        return EpisodeBatch(images[:, :, :shot], images[:, :, shot:])
+        parts = self._ready(episodes.support.ravel(), episodes.query.ravel(), draws)
+        pairs = zip((episodes.support, episodes.query), parts, strict=True)
+        return EpisodeBatch(
+            *(images.view(*part.shape, *images.shape[1:]) for part, images in pairs)
+        )
 
     def _ragged(self, episodes: Episodes, draws: torch.Generator) -> RaggedEpisodes:
-        indices: list[np.ndarray] = []
-        groups: list[EpisodeGroup] = []
-        for group in grouped(episodes):
-            support = self._rows(group.support, indices)
-            query = self._rows(group.query, indices)
-            groups.append(EpisodeGroup(support, query, self._on_device(group.target)))
-        return RaggedEpisodes(self._ready(np.concatenate(indices), draws), tuple(groups))
+        supports: list[np.ndarray] = []
+        queries: list[np.ndarray] = []
+        groups = tuple(
+            EpisodeGroup(
+                self._rows(group.support, supports),
+                self._rows(group.query, queries),
+                self._on_device(group.target),
+            )
+            for group in grouped(episodes)
+        )
+        return RaggedEpisodes(
+            *self._ready(np.concatenate(supports), np.concatenate(queries), draws), groups
+        )
 
     def _rows(self, part: np.ndarray, indices: list[np.ndarray]) -> Tensor:
         """The rows that the part's images get behind those of ``indices``, which it joins."""
@@ -133,17 +151,42 @@ class Training:
     def _on_device(self, numbers: np.ndarray) -> Tensor:
         return torch.from_numpy(numbers).to(self.device)
 
-    def _ready(self, indices: np.ndarray, draws: torch.Generator) -> Tensor:
-        images = self._images.unit(indices)
-        flat = self._augment(images.view(-1, *images.shape[-3:]), draws)
-        return self._images.normalised(flat).view(images.shape)
+    def _ready(
+        self, support: np.ndarray, query: np.ndarray, draws: torch.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """Normalised support and query images, augmented as the training episode says."""
+        train = self.spec.episodic
+        kept = len(support) if train is not None and not train.augment_support else 0
+        images = self._images.augmented(
+            np.concatenate([support, query]), self._augment, draws, kept
+        )
+        images = self._images.normalised(images)
+        return images[: len(support)], images[len(support) :]
+
+
+class Untrained:
+    """In place of `Training` where there is nothing to train: the learner stays as it was built.
+
+    Args:
+        learner: on its device already.
+    """
+
+    def __init__(self, learner: GradientLearner[Any]) -> None:
+        self.learner = learner
+
+    def state(self) -> None:
+        """There is nothing to go on from: what was not measured is measured again."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Never called, because there is no state."""
 
 
 def make_optimizer(learner: nn.Module, options: Optimizer) -> torch.optim.Optimizer:
     """The optimizer of a trial, over all of the learner's parameters (there may be none)."""
     parameters = [{"params": list(learner.parameters())}]
-    if options.name == "adam":
-        return torch.optim.Adam(parameters, lr=options.lr, weight_decay=options.weight_decay)
+    if options.name != "sgd":
+        cls = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[options.name]
+        return cls(parameters, lr=options.lr, weight_decay=options.weight_decay)
     return torch.optim.SGD(
         parameters,
         lr=options.lr,
@@ -156,7 +199,7 @@ def make_optimizer(learner: nn.Module, options: Optimizer) -> torch.optim.Optimi
 def learning_rate(schedule: list[tuple[int, float]], epoch: int) -> float:
     """The rate of an epoch counted from 1; schedules count from 0, as the papers' tables do.
 
-    NaN where there is no schedule: a program has rates of its own.
+    NaN where there is no schedule: a program has rates of its own, or nothing is trained.
     """
     reached = [rate for first, rate in schedule if first <= epoch - 1]
     return reached[-1] if reached else math.nan

@@ -7,13 +7,15 @@ import numpy as np
 from jaxtyping import Int
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.distribution import TaskDistribution, sample_tasks
+from fsl_sweep.datasets.distribution import TaskDistribution
 from fsl_sweep.datasets.episodes import Episodes
 from fsl_sweep.datasets.fixed_support import FixedSupportTasks
+from fsl_sweep.datasets.query_counts import MultinomialQueries
 from fsl_sweep.datasets.tasks import ClassTasks
+from fsl_sweep.datasets.training_steps import training_steps
 from fsl_sweep.orchestrator.config import BatchTraining, EpisodicTraining, TrialSpec
 from fsl_sweep.orchestrator.randomness import generator
-from fsl_sweep.orchestrator.ways import episode_shape
+from fsl_sweep.orchestrator.ways import episode_shape, of_classes_only
 
 
 class Labelled(NamedTuple):
@@ -40,12 +42,7 @@ class TrainingDraws:
 
     def _episodes(self, train: EpisodicTraining, rng: np.random.Generator) -> Iterator[Episodes]:
         shape = episode_shape(train)
-        # Drawn for a hundred steps at a time: vectorised, yet bounded in memory.
-        for first in range(0, self.spec.batches, 100):
-            steps = min(100, self.spec.batches - first)
-            episodes = sample_tasks(self._tasks, steps * train.tasks_per_batch, shape, rng)
-            for step in range(steps):
-                yield episodes[step * train.tasks_per_batch : (step + 1) * train.tasks_per_batch]
+        return training_steps(self._tasks, self.spec.batches, train.tasks_per_batch, shape, rng)
 
     def _labelled(self, train: BatchTraining, rng: np.random.Generator) -> Iterator[Labelled]:
         examples = self._tasks.examples
@@ -59,9 +56,11 @@ class TrainingDraws:
 
 
 def _training_tasks(spec: TrialSpec, benchmark: Benchmark) -> TaskDistribution:
-    if spec.episodic is None or not spec.episodic.fixed_support:
-        return benchmark.train
-    if not isinstance(benchmark.train, ClassTasks):
-        raise TypeError(f"fixed_support needs tasks of classes, not {type(benchmark.train)}")
-    rng = generator(spec.id, "fixed support")
-    return FixedSupportTasks(benchmark.train, spec.episodic.shot, rng)
+    tasks, train = benchmark.train, spec.episodic
+    if train is None or not (asked := of_classes_only(train)):
+        return tasks
+    if not isinstance(tasks, ClassTasks):
+        raise TypeError(f"{asked} needs tasks of classes, not {type(tasks)}")
+    if train.fixed_support:
+        tasks = FixedSupportTasks(tasks, train.shot, generator(spec.id, "fixed support"))
+    return tasks if train.query_counts == "equal" else MultinomialQueries(tasks)

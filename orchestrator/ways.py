@@ -37,14 +37,26 @@ def cannot_vary(
 ) -> str | None:
     """What is wrong with training the learner on episodes that differ in shape, or None."""
     episodes = train.meta if isinstance(train, StagedTraining) else train
-    if isinstance(episodes, BatchTraining) or isinstance(episode_shape(episodes), EpisodeShape):
+    if isinstance(episodes, BatchTraining) or of_one_shape(episodes):
         return None
     if LEARNERS.find(learner.name).cls.takes_ragged:
         return None
-    return (
-        f"{learner.name} trains on episodes of one shape, and 'way: all' and 'query: rest' make "
-        "episodes that differ; give numbers"
-    )
+    only = f"{learner.name} trains on episodes of one shape, and"
+    if episodes.query_counts == "multinomial":
+        return f"{only} 'query_counts: multinomial' makes episodes that differ; leave it out"
+    return f"{only} 'way: all' and 'query: rest' make episodes that differ; give numbers"
+
+
+def of_one_shape(train: EpisodicTraining) -> bool:
+    """Whether all classes of all training tasks have equally many examples."""
+    return train.query_counts == "equal" and isinstance(episode_shape(train), EpisodeShape)
+
+
+def of_classes_only(train: EpisodicTraining) -> str | None:
+    """What of a training episode is for tasks of class tuples only, or None."""
+    if train.fixed_support:
+        return "fixed_support"
+    return None if train.query_counts == "equal" else f"query_counts: {train.query_counts}"
 
 
 def cannot_be_measured(learner: Named, episode: Episode) -> str | None:

@@ -7,6 +7,7 @@ FEMNIST.
 
 from typing import Annotated, final
 
+import torch
 from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
@@ -54,7 +55,7 @@ class Conv4(Backbone):
         self.options, self.image_shape = options, image_shape
         self.feature_dim = options.width * sides[0] * sides[1]
         inputs = (channels, *[options.width] * (BLOCKS - 1))
-        self.blocks = nn.Sequential(*[_block(n, options.width) for n in inputs])
+        self.blocks = nn.Sequential(*[_Block(n, options.width) for n in inputs])
 
     def forward(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
         """Features ``[n, feature_dim]`` of images ``[n, c, h, w]``."""
@@ -62,11 +63,36 @@ class Conv4(Backbone):
         return self.blocks(fastest_layout(images)).flatten(1)
 
 
-def _block(inputs: int, outputs: int) -> nn.Sequential:
-    # Pooling and ReLU commute, gradients included; pooled first, the ReLU has a quarter to do.
-    return nn.Sequential(
-        nn.Conv2d(inputs, outputs, kernel_size=3, padding=1),
-        nn.BatchNorm2d(outputs),
-        nn.MaxPool2d(2),
-        nn.ReLU(inplace=True),
-    )
+class _Block(nn.Sequential):
+    """3x3 convolution, batch norm, 2x2 max-pooling and ReLU.
+
+    Pooling and ReLU commute, gradients included; pooled first, the ReLU has a quarter to do.
+    """
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(
+            nn.Conv2d(inputs, outputs, kernel_size=3, padding=1),
+            nn.BatchNorm2d(outputs),
+            nn.MaxPool2d(2),
+            nn.ReLU(inplace=True),
+        )
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
+        """Feature maps ``[n, outputs, h // 2, w // 2]`` of ``[n, inputs, h, w]``."""
+        convolution, norm, pool, relu = self
+        if self._norm_rises(input.device):
+            return relu(norm(pool(convolution(input))))
+        return super().forward(input)
+
+    def _norm_rises(self, device: torch.device) -> bool:
+        """Whether batch norm is an increasing function of each unit, so that it may follow pooling.
+
+        The largest of four units is the largest after it as well, to the last bit, and a quarter of
+        the units is left to normalise. Statistics of the batch would change with the order, and
+        so would gradients where units are equal. To ask a GPU would stall it.
+        """
+        norm = self[1]
+        if self.training or torch.is_grad_enabled() or device.type != "cpu":
+            return False
+        averaged = isinstance(norm, nn.BatchNorm2d) and norm.running_var is not None
+        return averaged and bool((norm.weight > 0).all())

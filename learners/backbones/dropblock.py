@@ -1,8 +1,9 @@
 """DropBlock: dropout of square regions of a feature map, on a schedule of training steps.
 
 Ghiasi, Lin, Le, "DropBlock" (arXiv 1810.12890), with the schedule and the rescaling of MetaOptNet
-(arXiv 1904.03758, supplement). In MetaOptNet's released code the step counter also advances when
-the network is evaluated, so that measuring more changes training; here it does not.
+(arXiv 1904.03758, supplement). MetaOptNet's released code counts forward passes, two a training
+step, and counts them when the network is evaluated too, so that measuring more changes training.
+Here training steps count, and nothing else.
 """
 
 from collections.abc import Iterator
@@ -51,6 +52,8 @@ def drop_blocks(
 @final
 class DropSchedule(nn.Module):
     """Counts training steps, and from the count gives the drop rate and the random draws.
+
+    A pass through the network is a training step, unless `one_training_step` holds several.
 
     Counter and seed are buffers (``step``, ``seed``, int64 scalars), so that a learner that is
     saved and loaded goes on with the very draws that it would have made.
@@ -103,8 +106,8 @@ class DropSchedule(nn.Module):
 def one_training_step(network: nn.Module) -> Iterator[None]:
     """Lets the schedules of ``network`` count all passes within the block as one training step.
 
-    For a learner that passes images through its network several times in a training step; else
-    its drop rate would rise as many times faster.
+    The training loop holds a step's passes together, of which there may be one, two (support and
+    queries apart) or as many as a learner adapts; else the drop rate would rise as much faster.
     """
     schedules = [module for module in network.modules() if isinstance(module, DropSchedule)]
     for schedule in schedules:

@@ -10,7 +10,6 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
-from fsl_sweep.learners.heads.prototype import squared_distances
 
 ROUNDS = 10
 
@@ -34,9 +33,13 @@ def soft_prototype_probabilities(
         chances = _probabilities(query, total)
         for _ in range(rounds):
             # The mean of support and weighted queries; its length does not matter.
-            chances = _probabilities(query, total + chances.transpose(-1, -2) @ query)
-        return chances
+            chances = _probabilities(query, total + chances @ query)
+        return chances.mT
 
 
-def _probabilities(query: Tensor, towards: Tensor) -> Float[Tensor, "task m way"]:
-    return (-squared_distances(query, normalize(towards, dim=-1))).softmax(dim=-1)
+def _probabilities(query: Tensor, towards: Tensor) -> Float[Tensor, "task way m"]:
+    # Less the query's squared length, which all its distances have in common. Classes come before
+    # queries because softmax along a few neighbours in memory is slow.
+    centres = normalize(towards, dim=-1)
+    distances = centres.square().sum(dim=-1, keepdim=True) - 2 * centres @ query.mT
+    return (-distances).softmax(dim=1)

@@ -56,74 +56,89 @@ def transport(
         Plans, not differentiable; ``residual`` is the largest error of a column's sum over
         the largest column, at most eps^(2/3) where ``SOLVED``.
     """
+    # A problem has few columns: softmax is an order of magnitude faster along them if it is the
+    # rows that lie side by side in memory.
+    problem = _Problem(lam * cost.mT.contiguous(), rows[:, None], columns)
     potentials = torch.zeros_like(columns) if start is None else start
     tolerance = torch.finfo(cost.dtype).eps ** (2 / 3)
-    plan = _plan(cost, rows, lam, potentials)
-    residual = _residual(plan, columns)
+    plan = problem.plan(potentials)
+    residual = problem.residual(plan)
     steps = 0
     while steps < MOST_STEPS and (residual > tolerance).any():  # a NaN is not above
         steps += 1
         going = residual > tolerance
-        moved = _best_move(cost, rows, columns, lam, potentials, plan)
+        moved = _best_move(problem, potentials, plan, going)
         # Tasks that are done stay as they are, whatever company they are in.
         potentials = torch.where(going[:, None], moved, potentials)
-        plan = _plan(cost, rows, lam, potentials)
-        residual = _residual(plan, columns)
+        plan = problem.plan(potentials)
+        residual = problem.residual(plan)
     status = torch.where(residual <= tolerance, Status.SOLVED, Status.INEXACT)
-    finite = cost.isfinite().flatten(1).all(dim=1)
+    finite = (0 * problem.cost).sum(dim=(1, 2)) == 0  # else NaN: five times as fast as asking each
     status = torch.where(finite, status, Status.NOT_FINITE)
     plan = plan.masked_fill((status != Status.SOLVED)[:, None, None], torch.nan)
-    solution = Solution(plan, status, steps, residual.masked_fill(~finite, torch.nan))
+    solution = Solution(plan.mT, status, steps, residual.masked_fill(~finite, torch.nan))
     return Transport(solution, potentials)
 
 
-def _plan(cost: Tensor, rows: Tensor, lam: float, potentials: Tensor) -> Float[Tensor, "B m n"]:
-    """The plan of the given potentials, which has the rows' sums."""
-    return rows[..., None] * (potentials[:, None] - lam * cost).softmax(dim=-1)
+@dataclass(frozen=True)
+class _Problem:
+    """Costs, transposed, and marginals of a batch of problems; plans are transposed as well."""
 
+    cost: Float[Tensor, "B n m"]  # times lambda
+    rows: Float[Tensor, "B 1 m"]
+    columns: Float[Tensor, "B n"]
 
-def _objective(
-    cost: Tensor, rows: Tensor, columns: Tensor, lam: float, potentials: Tensor
-) -> Float[Tensor, " B"]:
-    """What the right potentials make least; convex."""
-    amounts = rows * (potentials[:, None] - lam * cost).logsumexp(dim=-1)
-    return amounts.sum(dim=-1) - (columns * potentials).sum(dim=-1)
+    def plan(self, potentials: Tensor) -> Float[Tensor, "B n m"]:
+        """The plan of the given potentials, which has the rows' sums."""
+        return self.rows * (potentials[..., None] - self.cost).softmax(dim=1)
+
+    def objective(self, potentials: Tensor) -> Float[Tensor, " B"]:
+        """What the right potentials make least; convex."""
+        amounts = self.rows[:, 0] * (potentials[..., None] - self.cost).logsumexp(dim=1)
+        return amounts.sum(dim=-1) - (self.columns * potentials).sum(dim=-1)
+
+    def residual(self, plan: Tensor) -> Float[Tensor, " B"]:
+        """The largest error of a column's sum over the largest column."""
+        return (plan.sum(dim=2) - self.columns).abs().amax(dim=1) / self.columns.amax(dim=1)
+
+    def newton_step(self, plan: Tensor) -> Float[Tensor, "B n"]:
+        """The Hessian's inverse times what the columns lack, damped while they lack much."""
+        sums = plan.sum(dim=2)
+        missing = self.columns - sums
+        hessian = torch.diag_embed(sums) - plan @ (plan / self.rows).mT
+        size = hessian.diagonal(dim1=-2, dim2=-1).amax(dim=-1)
+        damping = 1e-3 * missing.abs().amax(dim=-1) + torch.finfo(plan.dtype).eps * size
+        # Potentials matter up to a constant: along it the Hessian is 0, and the step is made 0.
+        hessian = hessian + size[:, None, None] / plan.shape[1]
+        hessian.diagonal(dim1=-2, dim2=-1).add_(damping[:, None])
+        step, _ = torch.linalg.solve_ex(hessian, missing[..., None])
+        return step[..., 0]
 
 
 def _best_move(
-    cost: Tensor, rows: Tensor, columns: Tensor, lam: float, potentials: Tensor, plan: Tensor
+    problem: _Problem, potentials: Tensor, plan: Tensor, going: Tensor
 ) -> Float[Tensor, "B n"]:
-    """Potentials after Sinkhorn's step or a part of Newton's, whichever has the least objective."""
-    sums = plan.sum(dim=1)
-    tiny = torch.finfo(cost.dtype).tiny
-    best = potentials + (columns.log() - sums.clamp_min(tiny).log())
-    least = _objective(cost, rows, columns, lam, best)
-    newton = _newton_step(plan, rows, columns - sums)
-    for length in _LENGTHS:
-        tried = potentials + length * newton
-        objective = _objective(cost, rows, columns, lam, tried)
-        better = objective < least
-        best = torch.where(better[:, None], tried, best)
-        least = torch.where(better, objective, least)
+    """Potentials after a step, of those problems that are ``going``."""
+    newton = potentials + problem.newton_step(plan)
     # Close to the solution the objective is flat to rounding, but the columns' errors still tell.
-    whole = _plan(cost, rows, lam, potentials + newton)
-    close = _residual(whole, columns) < _residual(plan, columns) / 4
-    best = torch.where(close[:, None], potentials + newton, best)
+    close = problem.residual(problem.plan(newton)) < problem.residual(plan) / 4
+    best = newton
+    if not (close | ~going).all():
+        best = torch.where(close[:, None], newton, _least(problem, potentials, plan, newton))
     return best - best.mean(dim=-1, keepdim=True)  # a constant changes nothing
 
 
-def _newton_step(plan: Tensor, rows: Tensor, missing: Tensor) -> Float[Tensor, "B n"]:
-    """The Hessian's inverse times what the columns lack, damped while they lack much."""
-    weighted = plan / rows[..., None]
-    hessian = torch.diag_embed(plan.sum(dim=1)) - plan.transpose(-1, -2) @ weighted
-    size = hessian.diagonal(dim1=-2, dim2=-1).amax(dim=-1)
-    damping = 1e-3 * missing.abs().amax(dim=-1) + torch.finfo(plan.dtype).eps * size
-    # Potentials matter up to a constant: along it the Hessian is 0, and the step is made 0.
-    hessian = hessian + size[:, None, None] / plan.shape[-1]
-    hessian.diagonal(dim1=-2, dim2=-1).add_(damping[:, None])
-    step, _ = torch.linalg.solve_ex(hessian, missing[..., None])
-    return step[..., 0]
-
-
-def _residual(plan: Tensor, columns: Tensor) -> Float[Tensor, " B"]:
-    return (plan.sum(dim=1) - columns).abs().amax(dim=1) / columns.amax(dim=1)
+def _least(
+    problem: _Problem, potentials: Tensor, plan: Tensor, newton: Tensor
+) -> Float[Tensor, "B n"]:
+    """Potentials after Sinkhorn's step or a part of Newton's, whichever has the least objective."""
+    tiny = torch.finfo(plan.dtype).tiny
+    best = potentials + (problem.columns.log() - plan.sum(dim=2).clamp_min(tiny).log())
+    least = problem.objective(best)
+    for length in _LENGTHS:
+        tried = potentials + length * (newton - potentials)
+        objective = problem.objective(tried)
+        better = objective < least
+        best = torch.where(better[:, None], tried, best)
+        least = torch.where(better, objective, least)
+    return best

@@ -5,18 +5,32 @@ Each command lives in a file of its own and imports what it needs when it runs, 
 """
 
 import functools
+import io
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import fsl_sweep
-from fsl_sweep.orchestrator.cli import data, plugins, report, run, status, tensorboard, trial
+from fsl_sweep.orchestrator.cli import (
+    data,
+    plugins,
+    report,
+    run,
+    status,
+    tensorboard,
+    trial,
+    verify,
+)
 from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure, UserError, is_of_machine
+from fsl_sweep.orchestrator.printed import say
 from fsl_sweep.orchestrator.stopping import Stopped, signals_stop
 
 OK, INCOMPLETE, MISTAKE, MACHINE, INTERRUPTED = 0, 1, 2, 3, 130
+
+_UsageError: Any = typer.BadParameter.__base__
+"""What the parser raises: its class lies in click, or within typer, which newly brings its own."""
 
 app = typer.Typer(
     name="fsl-sweep",
@@ -36,7 +50,7 @@ app.add_typer(datasets, name="data")
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        print(f"fsl-sweep {fsl_sweep.__version__}")
+        say(f"fsl-sweep {fsl_sweep.__version__}")
         raise typer.Exit(OK)
 
 
@@ -64,10 +78,14 @@ def invoke(arguments: list[str]) -> int:
     SIGTERM or SIGHUP).
     """
     try:
-        app(args=arguments, prog_name="fsl-sweep")
+        code = app(args=arguments, prog_name="fsl-sweep", standalone_mode=False)
+    except _UsageError as mistake:
+        mistake.show(message := io.StringIO())
+        say(message.getvalue().rstrip("\n"), sys.stderr)
+        return MISTAKE
     except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else OK
-    return OK
+        code = stop.code
+    return code if isinstance(code, int) else OK
 
 
 def _command(parent: typer.Typer, name: str, action: Callable[..., int]) -> None:
@@ -85,10 +103,10 @@ def _guarded(action: Callable[[], int]) -> int:
         with signals_stop():
             return action()
     except KeyboardInterrupt as stop:
-        print("Stopped. What was recorded is kept: the same command goes on.", file=sys.stderr)
+        say("Stopped. What was recorded is kept: the same command goes on.", sys.stderr)
         return stop.code if isinstance(stop, Stopped) else INTERRUPTED
     except FslSweepError as failure:
-        print(f"fsl-sweep: {failure}", file=sys.stderr)
+        say(f"fsl-sweep: {failure}", sys.stderr)
         return _code_of(failure)
     except BrokenPipeError:
         # The reader of a pipe has gone, as `fsl-sweep report RUN | head` does.
@@ -98,7 +116,7 @@ def _guarded(action: Callable[[], int]) -> int:
         if not is_of_machine(failure):
             raise
         place = f"{failure.filename}: " if failure.filename else ""
-        print(f"fsl-sweep: the machine failed: {place}{failure.strerror}.", file=sys.stderr)
+        say(f"fsl-sweep: the machine failed: {place}{failure.strerror}.", sys.stderr)
         return MACHINE
 
 
@@ -112,6 +130,7 @@ for _name, _action in (
     ("run", run.run),
     ("report", report.report),
     ("status", status.status),
+    ("verify", verify.verify),
     ("trial", trial.trial),
     ("plugins", plugins.plugins),
     ("tensorboard", tensorboard.tensorboard),

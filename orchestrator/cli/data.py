@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from fsl_sweep.orchestrator.printed import counted, say
+
 Name = Annotated[str, typer.Argument(help="A benchmark's name, as `fsl-sweep data list` shows.")]
 Options = Annotated[
     list[str] | None,
@@ -16,15 +18,15 @@ Options = Annotated[
 
 def list_benchmarks() -> int:
     """Show every benchmark and what is prepared of it."""
-    from rich.console import Console
     from rich.table import Table
 
     from fsl_sweep.datasets.inventory import available
+    from fsl_sweep.orchestrator.console import SafeConsole
 
     table = Table("benchmark", "on this machine", "description", box=None, pad_edge=False)
     for row in available():
         table.add_row(row.name, _whereabouts(row), row.problem or row.description)
-    Console(highlight=False).print(table)
+    SafeConsole().print(table)
     return 0
 
 
@@ -37,17 +39,17 @@ def check(
     from fsl_sweep.datasets import inventory
 
     checked = _with_options(name, options, lambda given: inventory.check(name, given, root))
-    print(f"{name}: {checked.path}")
-    print(f"{_content(checked)}, fingerprint {checked.fingerprint}")
+    say(f"{name}: {checked.path}")
+    say(f"{_content(checked)}, fingerprint {checked.fingerprint}")
     for split, counts in checked.counts.items():
         expected = checked.expected.get(split)
         beside = f" (expected {expected})" if expected is not None else ""
-        print(f"  {split:6} {counts.classes:5} {counts.unit}{beside}, {counts.images:7,} images")
+        say(f"  {split:6} {counts.classes:5} {counts.unit}{beside}, {counts.images:7,} images")
     for remark in checked.remarks:
-        print(f"  {remark}")
+        say(f"  {remark}")
     for problem in checked.problems:
-        print(f"problem: {problem}")
-    print("checksums: all right")
+        say(f"problem: {problem}")
+    say("checksums: all right")
     return 1 if checked.problems else 0
 
 
@@ -66,10 +68,10 @@ def prepare(
             name, options, lambda given: inventory.prepare(name, source, given, None, advance)
         )
     state = "already prepared" if done.already else "prepared"
-    print(f"{name}: {state}, {done.store.classes:,} classes, {done.store.images:,} images")
+    say(f"{name}: {state}, {_classes_and_images(done.store)}")
     if done.already and done.store.origin:
-        print(f"from {done.store.origin}, where files have these names and sizes")
-    print(f"{done.store.path} ({done.store.bytes / 2**20:.1f} MB)")
+        say(f"from {done.store.origin}, where files have these names and sizes")
+    say(f"{done.store.path} ({done.store.bytes / 2**20:.1f} MB)")
     return 0
 
 
@@ -86,22 +88,23 @@ def download(
     with _progress(f"downloading {name}") as advance:
         done = inventory.download(name, folder, None, advance)
     for path, already in done.files:
-        print(f"{path}: {'already there' if already else 'downloaded'}, checksum right")
+        say(f"{path}: {'already there' if already else 'downloaded'}, checksum right")
     if done.files:
-        print(f"next: fsl-sweep data prepare {name} --from {done.folder}")
+        say(f"next: fsl-sweep data prepare {name} --from {done.folder}")
     else:
-        print(f"{name}: embedded, there is nothing to download")
+        say(f"{name}: embedded, there is nothing to download")
     return 0
 
 
 @contextmanager
 def _progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
     """A bar on a terminal, nothing elsewhere."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    console = Console(stderr=True)
-    columns = (TextColumn(title), BarColumn(), MofNCompleteColumn())
+    from fsl_sweep.orchestrator.console import SafeConsole
+
+    console = SafeConsole(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
@@ -118,7 +121,8 @@ def _with_options(name: str, overrides: list[str] | None, action: Any) -> Any:
     from pydantic import ValidationError
 
     from fsl_sweep.datasets.catalogue import BENCHMARKS
-    from fsl_sweep.orchestrator.sweepfile import assignments, config_error
+    from fsl_sweep.orchestrator.sweep_mistakes import config_error
+    from fsl_sweep.orchestrator.sweepfile import assignments
 
     try:
         return action(assignments(overrides or []))
@@ -132,11 +136,15 @@ def _content(checked: Any) -> str:
     return f"images: {'x'.join(map(str, checked.image_shape))}"
 
 
+def _classes_and_images(store: Any) -> str:
+    return f"{counted(store.classes, 'class', 'classes')}, {counted(store.images, 'image')}"
+
+
 def _whereabouts(row: Any) -> str:
     if row.embedded:
         return "embedded"
     whole = [store for store in row.stores if store.problem is None]
-    found = [f"{s.classes:,} classes, {s.images:,} images" for s in whole]
+    found = list(map(_classes_and_images, whole))
     if row.stores and not whole:
         found.append("damaged: prepare it again")
     if row.unfinished:

@@ -5,14 +5,16 @@ import uuid
 from pathlib import Path
 
 from fsl_sweep.orchestrator.errors import RunFolderError, folder_error
+from fsl_sweep.orchestrator.local_path import check_local
 
 
 def check_output(path: Path) -> None:
     """Whether a file can be there at all: known before a report is worked out, which may take long.
 
     Raises:
-        RunFolderError: it is a folder, or in a folder that does not exist.
+        RunFolderError: it is a folder, in a folder that does not exist, or an address.
     """
+    check_local(path)
     if path.is_dir():
         raise RunFolderError(f"{path} is a folder; give -o the name of a file.")
     if not path.parent.is_dir():

@@ -5,11 +5,12 @@ from itertools import groupby
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from fsl_sweep.orchestrator.catalogue import Catalogue, Listing
+from fsl_sweep.orchestrator.console import SafeConsole
+from fsl_sweep.orchestrator.printed import say
 
 OURS = "fsl-sweep"
 
@@ -27,14 +28,14 @@ def plugins(
     for column in table.columns:
         column.overflow = "fold"  # an ellipsis would hide what may be written
     for kind, group in groupby(listings, key=lambda listing: listing.kind):
-        table.add_row(f"[bold]{kind}[/bold]")
+        table.add_row(Text(kind, "bold"))
         for listing in group:
             shown = "does not load" if listing.error else listing.description
             source = [_source(listing)] if others else []
-            table.add_row(f"  {escape(listing.name)} ", *source, escape(shown))
-    Console(highlight=False).print(table)
+            table.add_row(f"  {listing.name} ", *source, shown)
+    SafeConsole().print(table)
     for listing in broken:
-        print(f"{listing.kind} {listing.name}: {listing.error}")
+        say(f"{listing.kind} {listing.name}: {listing.error}")
     return 1 if broken else 0
 
 

@@ -1,14 +1,11 @@
 """What ``fsl-sweep run`` and ``fsl-sweep trial`` do: prepare, show the plan, execute."""
 
 import dataclasses
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-
-from rich.console import Console
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.opening import open_benchmark
@@ -16,6 +13,7 @@ from fsl_sweep.orchestrator.blame import blaming
 from fsl_sweep.orchestrator.class_fold import benchmark_of
 from fsl_sweep.orchestrator.cli import planned_work, unplanned
 from fsl_sweep.orchestrator.config import TrialSpec
+from fsl_sweep.orchestrator.console import SafeConsole
 from fsl_sweep.orchestrator.environment import environment
 from fsl_sweep.orchestrator.errors import (
     ConfigError,
@@ -31,17 +29,16 @@ from fsl_sweep.orchestrator.feasibility import check_feasible
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.lock import check_writable, run_lock
 from fsl_sweep.orchestrator.plan import Plan
+from fsl_sweep.orchestrator.printed import counted, say
 from fsl_sweep.orchestrator.progress import LiveProgress, PlainProgress, trial_label
 from fsl_sweep.orchestrator.records import TrialEnd
 from fsl_sweep.orchestrator.report import Report, wording
 from fsl_sweep.orchestrator.reported_metric import base_weight
 from fsl_sweep.orchestrator.resolve import plan_sweep
-from fsl_sweep.orchestrator.run import load_run
 from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
 from fsl_sweep.orchestrator.selectors.base import is_cross_validated
 from fsl_sweep.orchestrator.sweep_process import Job, RayProcess
 from fsl_sweep.orchestrator.sweepfile import SweepFile, load_sweep
-from fsl_sweep.orchestrator.tensorboard import LiveView, rebuild
 
 
 @dataclass(frozen=True)
@@ -110,47 +107,50 @@ def show_plan(prepared: Prepared) -> int:
         The exit code: 2 where the folder cannot be written, data is missing or an episode cannot
         be filled, else 0.
     """
-    console = Console(highlight=False, soft_wrap=True)
     plan = prepared.plan
     prepared.ledger.check_plan(plan)
     pending = prepared.ledger.pending(plan)
-    console.print(f"{plan.name}: {plan.counted} of {len(plan.methods)} methods")
-    console.print(f"run folder: {prepared.ledger.path}")
+    say(f"{plan.name}: {plan.counted} of {counted(len(plan.methods), 'method')}")
+    say(f"run folder: {prepared.ledger.path}")
     for number, trial in enumerate(plan.trials):
         label = trial_label(trial.method, trial.hyperparameters, trial.spec.seed, trial.fold)
         state = "to run" if trial.id in pending else "done"
-        console.print(f"  {number:4d}  {trial.id}  {state:6}  {label}")
+        say(f"  {number:4d}  {trial.id}  {state:6}  {label}")
     done = len(plan.specs) - len(pending)
-    console.print(f"done already: {done}; to run: {len(pending)}")
-    console.print(f"to train: {planned_work.summary(pending)}")
+    say(f"done already: {done}; to run: {len(pending)}")
+    say(f"to train: {planned_work.summary(pending)}")
     seconds = planned_work.expected_seconds(plan, prepared.ledger.histories(plan), pending)
     if seconds is not None:
         expected = wording.duration(seconds)
-        console.print(f"expected: {expected} of trial time, from the pace of those done already")
+        say(f"expected: {expected} of trial time, from the pace of those done already")
     for caution in plan.cautions:
-        console.print(f"caution: {caution}")
+        say(f"caution: {caution}")
     left_out = prepared.ledger.unplanned(plan)
     for name in left_out:
-        console.print(f"no longer planned, left out of the report: {name}")
+        say(f"no longer planned, left out of the report: {name}")
     if left_out:
-        console.print(f"  {unplanned.COME_BACK}")
-    sys.stdout.flush()  # the plan comes first, in a file too
-    obstacles = [*_obstacles(prepared)]
+        say(f"  {unplanned.COME_BACK}")
+    obstacles, cautions = _against_the_data(prepared)
+    for caution in cautions:
+        say(f"caution: {caution}")
     for obstacle in obstacles:
-        print(f"fsl-sweep: this plan cannot run: {obstacle}", file=sys.stderr)
+        say(f"fsl-sweep: this plan cannot run: {obstacle}", sys.stderr)
     return 2 if obstacles else 0
 
 
-def _obstacles(prepared: Prepared) -> Iterator[UserError]:
-    """What a run of the plan would stop at before anything is trained."""
-    for check in (
-        lambda: check_writable(prepared.ledger.path),
-        lambda: check_feasible(prepared.plan, _open(prepared)),
-    ):
-        try:
-            check()
-        except UserError as obstacle:
-            yield obstacle
+def _against_the_data(prepared: Prepared) -> tuple[list[UserError], tuple[str, ...]]:
+    """What a run of the plan would stop at before it trains, and what the data caution of."""
+    obstacles: list[UserError] = []
+    cautions: tuple[str, ...] = ()
+    try:
+        check_writable(prepared.ledger.path)
+    except UserError as obstacle:
+        obstacles.append(obstacle)
+    try:
+        cautions = check_feasible(prepared.plan, _open(prepared))
+    except UserError as obstacle:
+        obstacles.append(obstacle)
+    return obstacles, cautions
 
 
 def execute(prepared: Prepared, address: str | None, progress: bool) -> tuple[int, Report]:
@@ -167,7 +167,7 @@ def execute(prepared: Prepared, address: str | None, progress: bool) -> tuple[in
         benchmark = _open(prepared)
         plan = stack.enter_context(_recording(prepared, benchmark))
         if (notice := unplanned.notice(prepared.ledger, plan)) is not None:
-            print(notice, file=sys.stderr, flush=True)
+            say(notice, sys.stderr)
         pending = {
             trial: spec
             for trial, spec in prepared.ledger.pending(plan).items()
@@ -176,9 +176,13 @@ def execute(prepared: Prepared, address: str | None, progress: bool) -> tuple[in
         if pending:
             ray = ray or stack.enter_context(RayProcess(address, len(pending)))
             _run(prepared, plan, benchmark, ray, pending, progress)
+        from fsl_sweep.orchestrator.run import load_run
+
         run = load_run(prepared.ledger.path)
         report = run.report()
         if pending:
+            from fsl_sweep.orchestrator.tensorboard import rebuild
+
             rebuild(run.path / "tensorboard", run.histories, report.selected)
         left = prepared.ledger.pending(plan) if pending else {}
         return sum(trial in left for trial in pending), report
@@ -201,6 +205,8 @@ def _run(
     progress: bool,
 ) -> None:
     """Run trials on Ray, with everything that follows them, and end Ray."""
+    from fsl_sweep.orchestrator.tensorboard import LiveView
+
     ledger, config = prepared.ledger, prepared.sweep.config
     job = Job(
         ledger.path, pending, benchmark.fingerprint, prepared.root, config.resources, config.retries
@@ -247,21 +253,23 @@ def execute_one(prepared: Prepared, index: int) -> TrialEnd:
         label = trial_label(
             planned.method, planned.hyperparameters, planned.spec.seed, planned.fold
         )
-        print(f"{label}: {end.status}{': ' + end.reason if end.reason else ''}")
+        say(f"{label}: {end.status}{': ' + end.reason if end.reason else ''}")
         return end
 
 
 @contextmanager
 def _recording(prepared: Prepared, benchmark: Benchmark, keep_plan: bool = False) -> Iterator[Plan]:
     """Hold the run folder's lock, with the plan and the common tasks recorded in it."""
-    check_feasible(prepared.plan, benchmark)
-    plan = dataclasses.replace(prepared.plan, fingerprint=benchmark.fingerprint)
+    cautions = (*prepared.plan.cautions, *check_feasible(prepared.plan, benchmark))
+    plan = dataclasses.replace(prepared.plan, fingerprint=benchmark.fingerprint, cautions=cautions)
     ledger = prepared.ledger
     with run_lock(ledger.path):
         ledger.folder.sweep_unfinished()
         if keep_plan:
             ledger.check_plan(plan)
         else:
+            if (changed := unplanned.changed_file(ledger)) is not None:
+                print(changed, file=sys.stderr, flush=True)
             ledger.write_plan(plan, prepared.sweep.text)
             _write_tasks(prepared, benchmark, "")
             for fold in plan.folds:
@@ -295,29 +303,20 @@ def _write_tasks(prepared: Prepared, benchmark: Benchmark, prefix: str) -> None:
             "classes": episodes.classes.tolist(),
         }
         name = f"tasks/{prefix}{measure}-{task_set}.json"
-        if _read_json(prepared.ledger, name) != content:
+        if prepared.ledger.read_note(name) != content:
             prepared.ledger.write_note(name, content)
 
 
 def _note_environment(ledger: Ledger) -> None:
     """Add this machine to ``environment.json``, unless it stands there already."""
-    noted = _read_json(ledger, "environment.json")
-    machines = noted.get("machines", []) if isinstance(noted, dict) else []
-    here = environment()
+    noted, here = ledger.read_note("environment.json") or {}, environment()
+    machines = noted.get("machines", [])
     if here not in machines:
         ledger.write_note("environment.json", {"machines": [*machines, here]})
 
 
-def _read_json(ledger: Ledger, name: str) -> object:
-    data = ledger.folder.read(name)
-    try:
-        return None if data is None else json.loads(data)
-    except ValueError:
-        return None
-
-
 def _progress(plan: Plan, pending: list[str]) -> LiveProgress | PlainProgress:
-    console = Console(stderr=True)
+    console = SafeConsole(stderr=True)
     if console.is_terminal:
         return LiveProgress(plan, pending, console)
     return PlainProgress(plan, pending, sys.stderr)

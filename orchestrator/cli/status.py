@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from fsl_sweep.orchestrator.printed import counted, one_line, say
+
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 
 
@@ -32,15 +34,21 @@ def status(run: RunFolder) -> int:
         if history.end and history.end.reason:
             lines.append(f"  {history.trial}  {label}: {state}, {history.end.reason}")
         elif state == "begun":
-            lines.append(f"  {history.trial}  {label}: {history.epochs[-1]} epochs recorded")
+            reached = f"{counted(int(history.epochs[-1]), 'epoch')} recorded"
+            lines.append(f"  {history.trial}  {label}: {reached}")
         lines += [f"  {history.trial}  {label}: damaged, {name}" for name in history.damaged]
-    holder = holder_of(run)
-    print(f"{plan.name}: {plan.counted} planned")
-    print(", ".join(f"{number} {state}" for state, number in sorted(counts.items())))
-    print(f"running now: {holder}" if holder else "no run is active")
-    print("\n".join(lines), end="\n" if lines else "")
+    try:
+        holder = holder_of(run)
+        activity = f"running now: {holder}" if holder else "no run is active"
+    except RunFolderError as failure:
+        activity = str(failure)
+    say(f"{plan.name}: {plan.counted} planned")
+    say(", ".join(f"{number} {state}" for state, number in sorted(counts.items())))
+    say(activity)
+    for line in lines:
+        say(one_line(line))
     left_out = ledger.unplanned(plan)
     if left_out:
-        print(f"no longer planned: {', '.join(left_out)}")
+        say(f"no longer planned: {', '.join(left_out)}")
     complete = counts["done"] + counts["budget"] == len(plan.specs)
     return 0 if complete else 1

@@ -1,10 +1,12 @@
 """``fsl-sweep tensorboard``: write the TensorBoard view anew, and start TensorBoard on it."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fsl_sweep.orchestrator.cli.status import RunFolder
+from fsl_sweep.orchestrator.printed import say
 
 
 def tensorboard(
@@ -31,6 +33,23 @@ def tensorboard(
     folder = opened.path / "tensorboard"
     report = opened.report(bootstrap=0)
     drawn = [figure for own in figures(report).values() for figure in own]
-    rebuild(folder, opened.histories, report.selected, drawn)
-    print(f"TensorBoard view written to {folder}", flush=True)
+    rebuild(folder, opened.histories, report.selected, drawn, _last_recorded(opened.path))
+    say(f"TensorBoard view written to {folder}")
     return serving.serve(folder, host, port) if serve else 0
+
+
+def _last_recorded(run: Path) -> float:
+    """When a trial last recorded an epoch or its end, in seconds since 1970.
+
+    It is the date of the report's pictures, so that a view which is written again is the same.
+    """
+    from fsl_sweep.orchestrator.storage import Folder
+
+    trials = Folder(run) / "trials"
+    times = [
+        stamp.modified
+        for trial in map(trials.__truediv__, trials.names())
+        for name in ("end.json", *(f"epochs/{name}" for name in (trial / "epochs").names()))
+        if (stamp := trial.stamp(name)) is not None
+    ]
+    return max(times, default=0) / 10**9

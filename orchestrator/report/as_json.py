@@ -199,6 +199,7 @@ def _comparison(one: MethodComparison) -> dict[str, Any]:
         "b": one.b,
         "verdict": one.result.verdict,
         "effect": interval(one.result.effect),
+        "about": "these snapshots",
         "over": "tasks",
         "p_value": number(one.result.p_value),
         "p_adjusted": number(one.result.p_adjusted),

@@ -17,6 +17,7 @@ def cautions_of(
     comparisons: Sequence[MethodComparison],
     rankings: Sequence[Ranking],
     mixed: MixedTable | None = None,
+    resampled: bool = False,
 ) -> tuple[str, ...]:
     """Cautions as full sentences, the gravest first, without repetition."""
     by = wording.by_metric(None if mixed is None else mixed.base_weight)
@@ -27,6 +28,8 @@ def cautions_of(
     if mixed is not None:
         cells = [(one.method, one.seeds, one.tasks) for one in mixed.cells]
         found += _intervals(wording.mixture(mixed.base_weight), cells)
+    if any(summary.novel.n > 1 for summary in summaries):
+        found.append(wording.claims(summaries, resampled))
     found += _comparisons(comparisons, by)
     if any(strategy.oracle for strategy in selected.strategies):
         found.append(
@@ -88,4 +91,4 @@ def _intervals(name: str, cells: Sequence[tuple[str, Interval, Interval | None]]
 
 def _comparisons(comparisons: Sequence[MethodComparison], by: str) -> Iterable[str]:
     for caution in dict.fromkeys(c.result.caution for c in comparisons if c.result.caution):
-        yield f"Comparisons of methods{by}: {caution}."
+        yield f"Comparisons of these snapshots{by}: {caution}."

@@ -225,7 +225,14 @@ def build(
         curves=shown,
         curves_total=total,
         cautions=cautions_of(
-            info.cautions, completeness.complete, selected, summaries, comparisons, rankings, mixed
+            info.cautions,
+            completeness.complete,
+            selected,
+            summaries,
+            comparisons,
+            rankings,
+            mixed,
+            bool(resampled),
         ),
         cost=_cost(histories),
         selectors=_provenance(info),

@@ -30,7 +30,7 @@ def document(report: Report) -> Document:
         (over_methods.KEY, over_methods.TITLE, _over_methods(report)),
         ("curves", "Learning curves", _curves(report)),
         ("rank", "Rank correlation with NovelGen (Kendall's tau-b)", _rank_correlation(report)),
-        ("comparisons", f"Comparisons of methods{by}", _comparisons(report)),
+        ("comparisons", f"{notes.COMPARISONS}{by}", _comparisons(report)),
         ("stability", f"Stability of conclusions{by}", _stability(report)),
         ("budget", "Regret against novel evaluations", _budgets(report)),
         ("fronts", "Fronts of BaseGen and NovelGen", _fronts(report)),
@@ -103,11 +103,12 @@ def _over_methods(report: Report) -> Iterable[Block]:
     lines: list[Row] = []
     for group in groups:
         first = group[0]
-        look = "reference" if first.strategy.oracle else "best" if first.least else ""
-        cells = over_methods.cells(first).values()
+        leads = over_methods.leads(report, first)
+        look = "reference" if first.strategy.oracle else "best" if leads else ""
+        cells = over_methods.cells(report, first).values()
         lines.append(Row(("\n".join(one_line(group)), *cells), look))
     if lines:
-        titles = list(over_methods.cells(groups[0][0]))
+        titles = list(over_methods.cells(report, groups[0][0]))
         yield Table(words("snapshot / config") + numbers(titles), (Group("", tuple(lines)),))
         yield Paragraph(over_methods.note(report), "note")
     yield from (Paragraph(line) for line in over_methods.left_out(report))
@@ -152,13 +153,12 @@ def _comparisons(report: Report) -> Iterable[Block]:
     for one in report.comparisons:
         pairs.setdefault((one.a, one.b), []).append(one)
     groups = [Group(f"{a} vs {b}", tuple(_pair(own))) for (a, b), own in pairs.items()]
-    columns = words("snapshot / config", "verdict")
+    columns = words("snapshot / config", "these snapshots")
     columns += numbers(["difference", "low", "high", "p (Holm)"])
     yield Table(columns, tuple(groups))
     yield Paragraph(notes.comparisons(report), "note")
     if report.ranking_survives is not False:
-        text, decided = notes.same_ranking(report)
-        yield Paragraph(text, "good" if decided else "")
+        yield Paragraph(notes.same_ranking(report))
         return
     yield Paragraph(notes.several_rankings(report), "alarm")
     yield Bullets(tuple(notes.other_rankings(report)))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Literal
 
+from fsl_sweep.orchestrator.printed import one_line
 from fsl_sweep.orchestrator.report.style import COLOURS
 
 SIGN_GAP = 0.032
@@ -136,7 +137,8 @@ def tick_text(value: float) -> str:
 
 
 def cut(text: str, widest: float) -> str:
-    """A text that ends in an ellipsis where it would be wider, in pixels of bold letters of 12."""
+    """A line that ends in an ellipsis where it would be wider, in pixels of bold letters of 12."""
+    text = one_line(text)
     ends = list(accumulate(map(_advance, text)))
     if not ends or ends[-1] <= widest:
         return text

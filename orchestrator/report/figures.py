@@ -178,10 +178,10 @@ def _differences(report: Report) -> Iterable[Figure]:
     if (weight := report.base_weight) is not None:
         tasks = f"tasks of {wording.mixture(weight)}, base and novel weighted so"
     caption = (
-        f"Of {tasks}, the share on which the difference of the two methods is at "
-        "most so much, each task's accuracy averaged over seeds. A curve to the right of zero "
-        "favours the first. Strategies that chose alike are drawn once, by the first one's name; "
-        f"at most {LINES_SHOWN} a panel."
+        f"Of {tasks}, the share on which these snapshots of the two methods differ by at most so "
+        "much, each task's accuracy averaged over seeds. A curve to the right of zero favours "
+        "those of the first; it says nothing about training again. Strategies that chose alike "
+        f"are drawn once, by the first one's name; at most {LINES_SHOWN} a panel."
     )
     if len(pairs) > PAIRS_SHOWN:
         caption += f" {PAIRS_SHOWN} of {len(pairs)} pairs are drawn."

@@ -1,7 +1,6 @@
 """The report as one HTML file that needs nothing else: no script, no font, no picture."""
 
 from collections.abc import Iterable
-from html import escape
 
 from fsl_sweep.orchestrator.report import over_methods, svg
 from fsl_sweep.orchestrator.report.blocks import (
@@ -18,6 +17,7 @@ from fsl_sweep.orchestrator.report.document import document
 from fsl_sweep.orchestrator.report.drawing import Figure
 from fsl_sweep.orchestrator.report.figures import figures
 from fsl_sweep.orchestrator.report.style import CSS
+from fsl_sweep.orchestrator.report.svg import escaped
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Even if a name could smuggle in a tag, a browser would load and run nothing."""
@@ -42,7 +42,7 @@ def to_html(report: Report) -> str:
     if _TRADE_OFF.key in drawn:
         tables = ("strategies", over_methods.KEY)
         sections.insert(sum(section.key in tables for section in sections), _TRADE_OFF)
-    title = escape(content.headline)
+    title = escaped(content.headline)
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
@@ -55,26 +55,26 @@ def to_html(report: Report) -> str:
         _contents([(section.key, section.title) for section in sections]),
     ]
     for section in sections:
-        parts.append(f'<section id="{section.key}"><h2>{escape(section.title)}</h2>')
+        parts.append(f'<section id="{section.key}"><h2>{escaped(section.title)}</h2>')
         parts += map(_figure, drawn.get(section.key, ()))
         parts += [*map(_block, section.blocks), "</section>"]
     return "\n".join([*parts, "</main></body></html>"]) + "\n"
 
 
 def _contents(entries: Iterable[tuple[str, str]]) -> str:
-    links = (f'<a href="#{key}">{escape(title)}</a>' for key, title in entries)
+    links = (f'<a href="#{key}">{escaped(title)}</a>' for key, title in entries)
     return f"<nav>{' '.join(links)}</nav>"
 
 
 def _block(block: Block) -> str:
     match block:
         case Paragraph(text, tone):
-            return f'<p class="{tone}">{escape(text)}</p>' if tone else f"<p>{escape(text)}</p>"
+            return f'<p class="{tone}">{escaped(text)}</p>' if tone else f"<p>{escaped(text)}</p>"
         case Bullets(items):
-            return f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ul>"
+            return f"<ul>{''.join(f'<li>{escaped(item)}</li>' for item in items)}</ul>"
         case Table(columns, groups):
             heads = "".join(
-                f'<th scope="col"{_number(column.numeric)}>{escape(column.name)}</th>'
+                f'<th scope="col"{_number(column.numeric)}>{escaped(column.name)}</th>'
                 for column in columns
             )
             bodies = "\n".join(_group(block, group) for group in groups)
@@ -86,16 +86,16 @@ def _block(block: Block) -> str:
 
 def _figure(figure: Figure) -> str:
     entries = (
-        f"<span>{svg.swatch(number, shaped=figure.shaped)}{escape(name)}</span>"
+        f"<span>{svg.swatch(number, shaped=figure.shaped)}{escaped(name)}</span>"
         for number, name in enumerate(figure.names)
     )
-    signs = (f"<span><b>{escape(s)}</b> {escape(n)}</span>" for n, s in figure.signs.items())
+    signs = (f"<span><b>{escaped(s)}</b> {escaped(n)}</span>" for n, s in figure.signs.items())
     legends = ["".join(entries), "".join(signs)]
     legend = "".join(f'<div class="legend">{one}</div>' for one in legends if one)
     drawings = "\n".join(map(svg.drawn, figure.panels))
     return (
         f'<figure>{legend}<div class="panels">\n{drawings}\n</div>'
-        f"<figcaption>{escape(figure.caption)}</figcaption></figure>"
+        f"<figcaption>{escaped(figure.caption)}</figcaption></figure>"
     )
 
 
@@ -103,13 +103,13 @@ def _group(table: Table, group: Group) -> str:
     title = ""
     if group.title:
         span = f'<th scope="rowgroup" colspan="{len(table.columns)}">'
-        title = f'<tr class="group">{span}<span>{escape(group.title)}</span></th></tr>\n'
+        title = f'<tr class="group">{span}<span>{escaped(group.title)}</span></th></tr>\n'
     return f"<tbody>{title}{chr(10).join(_row(table, row) for row in group.rows)}</tbody>"
 
 
 def _row(table: Table, row: Row) -> str:
     cells = "".join(
-        f"<td{_look(column.numeric, cell)}>{escape(cell).replace(chr(10), '<br>')}</td>"
+        f"<td{_look(column.numeric, cell)}>{escaped(cell).replace(chr(10), '<br>')}</td>"
         for column, cell in zip(table.columns, row.cells, strict=True)
     )
     return f'<tr class="{row.weight}">{cells}</tr>' if row.weight else f"<tr>{cells}</tr>"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from fsl_sweep.orchestrator.printed import one_line
 from fsl_sweep.orchestrator.report.blocks import Block, Bullets, Paragraph, Row, Section, Table
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document import document
@@ -36,8 +37,8 @@ def to_latex(report: Report) -> str:
     to be taken over into a paper.
     """
     content = document(report)
-    one_line = " ".join(content.headline.split()).encode("ascii", "replace").decode()
-    parts = [f"% {one_line}", _PREAMBLE, rf"\section*{{{escaped(content.headline)}}}"]
+    comment = one_line(content.headline).encode("ascii", "replace").decode()
+    parts = [f"% {comment}", _PREAMBLE, rf"\section*{{{escaped(content.headline)}}}"]
     for number, block in enumerate(content.banner):
         parts += _block(block, f"banner-{number}")
     for section in content.sections:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from fsl_sweep.orchestrator.printed import printable
 from fsl_sweep.orchestrator.report.blocks import Block, Bullets, Group, Paragraph, Row, Table
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document import document
@@ -26,7 +27,7 @@ def to_markdown(report: Report) -> str:
 
 def escaped(text: str) -> str:
     """Text that Markdown shows as it is, on one line."""
-    one_line = " ".join(text.split())
+    one_line = " ".join(printable(text).split())
     safe = one_line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     safe = _SPECIAL.sub(r"\\\1", safe)
     # Bare addresses would become links.

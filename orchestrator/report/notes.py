@@ -1,10 +1,14 @@
 """The sentences under the report's tables, whatever the format."""
 
+from fsl_sweep.orchestrator.printed import counted
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.groups import ORACLE
-from fsl_sweep.orchestrator.report.rows import several_methods
+from fsl_sweep.orchestrator.report.rows import chances_known, several_methods
 from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS
+
+COMPARISONS = "Comparisons of these snapshots"
+"""Title of the comparisons of methods: the verdicts are no claims about the methods."""
 
 NO_METHOD = "No strategy can use the trials that are there, so there is nothing to compare."
 
@@ -14,6 +18,11 @@ BUDGETS = (
     "selection tasks."
 )
 
+BOLD = (
+    " Bold: the highest of those that are no oracles, as seen afterwards; to choose a strategy by "
+    "it would be an oracle too."
+)
+
 FRONTS = (
     "Configurations that for a seed no other beats in one of the two without losing in the other, "
     "as seen on the selection tasks; percent on the report tasks, mean over all seeds. seeds: how "
@@ -21,31 +30,40 @@ FRONTS = (
 )
 
 
-def strategies(report: Report) -> str:
-    """What the columns of the table of strategies mean."""
+def strategies(report: Report, bold: bool = True) -> str:
+    """What the columns of the table of strategies mean, and its bold rows where it has some."""
     seeds = max(summary.novel.n for summary in report.summaries)
-    over = "tasks and classes" if _over_classes(report) else "tasks"
-    select = (
-        f"select: the same of the interval over seeds and {over} that resamples {over} and selects "
-        "again each time, least to most where strategies that chose alike share a row. "
-    )
     weight = report.base_weight
     metric = "" if weight is None else f"{wording.mixture(weight)}: {_mixture(weight)}. "
     of = "" if weight is None else "its "
     return (
-        f"Percent on the report tasks, mean over {seeds} seed{'s' if seeds > 1 else ''}. "
-        f"{metric}seeds, tasks: half-widths of {of}95 % intervals. "
-        + (select if report.resampled else "")
+        f"Percent on the report tasks, mean over {counted(seeds, 'seed')}. "
+        f"{metric}seeds, tasks: half-widths of {of}95 % intervals{_two(report)}. "
+        + _select(report, seeds)
         + "regret: NovelGen of oracle / oracle minus "
         "this. evals: snapshots whose novel scores the strategy looked at. "
-        "* oracle: reads novel scores. Each seed's configuration and epoch are chosen apart. "
-        "Bold: the highest of those that are no oracles, as seen afterwards; to choose a strategy "
-        "by it would be an oracle too."
+        "* oracle: reads novel scores. Each seed's configuration and epoch are chosen apart."
+        + (BOLD if bold else "")
     )
 
 
-def _over_classes(report: Report) -> bool:
-    return any(one.result.over == "classes" for one in report.resampled)
+def _two(report: Report) -> str:
+    two = any(len(summary.choices) == 2 for summary in report.summaries)
+    return "; of two seeds both values, which are too few for an interval" if two else ""
+
+
+def _select(report: Report, seeds: int) -> str:
+    """What ``select`` is, and that claims about methods need it."""
+    claims = "" if seeds == 1 else f"{wording.claims(report.summaries, bool(report.resampled))} "
+    if not report.resampled:
+        return claims
+    classes = any(one.result.over == "classes" for one in report.resampled)
+    over = "tasks and classes" if classes else "tasks"
+    both = f"seeds and {over}" if seeds > 1 else over
+    return (
+        f"select: half-width of the interval over {both} that resamples {over} and selects again "
+        f"each time, least to most where strategies that chose alike share a row. {claims}"
+    )
 
 
 def comparisons(report: Report) -> str:
@@ -58,16 +76,23 @@ def comparisons(report: Report) -> str:
             "of freedom are Welch's); in percentage points; "
         )
     return (
-        f"The first method against the second, {paired}verdicts at 95 % after Holm's correction "
-        "over the pairs of a strategy. They hold for these trained snapshots; `seeds` above says "
-        "how much training again would change."
+        "Whether these snapshots differ, those chosen of the first method from those of the "
+        f"second, {paired}verdicts at 95 % after Holm's correction over the pairs of a strategy. "
+        f"They say nothing about training the methods again: {_again(report)}."
     )
+
+
+def _again(report: Report) -> str:
+    """Where to read about training again."""
+    if max(summary.novel.n for summary in report.summaries) == 1:
+        return "that takes more than one seed"
+    return "`select` above does" if report.resampled else "`select` does, with `--bootstrap 1000`"
 
 
 def counts(report: Report) -> str:
     """How much of the plan is there, without a full stop."""
     found = report.completeness
-    text = f"{found.planned} trials planned, {found.done} done, {found.failed} failed"
+    text = f"{counted(found.planned, 'trial')} planned, {found.done} done, {found.failed} failed"
     if not found.complete:
         return f"{text}, {found.missing} missing"
     return text + (f" ({found.budget} stopped by their budget)" if found.budget else "")
@@ -86,6 +111,8 @@ def stability(report: Report) -> str:
     )
     if not report.resampled:
         return f"{worst}{counts} No tasks were resampled; `--bootstrap 1000` does that."
+    if not chances_known(report):
+        return f"{worst}{counts}"
     chance = "best: chance to be the best method over resampled tasks and seeds"
     seeds = max(summary.novel.n for summary in report.summaries)
     chance += (
@@ -106,15 +133,14 @@ def left_out(report: Report) -> list[str]:
     return found
 
 
-def same_ranking(report: Report) -> tuple[str, bool]:
-    """That all strategies rank the methods alike, and whether all comparisons are decided."""
+def same_ranking(report: Report) -> str:
+    """That all strategies rank the methods alike, and how many pairs of snapshots differ."""
     order = " > ".join(report.rankings[0].methods)
     decided = sum(c.result.verdict in ("better", "worse") for c in report.comparisons)
-    text = (
-        f"Means{_of_metric(report)} rank the methods alike under every strategy, {order}; "
-        f"{decided} of {len(report.comparisons)} comparisons are decided."
+    return (
+        f"Means{_of_metric(report)} rank these snapshots of the methods alike under every "
+        f"strategy, {order}; in {decided} of {len(report.comparisons)} comparisons they differ."
     )
-    return text, decided == len(report.comparisons)
 
 
 def other_rankings(report: Report) -> list[str]:
@@ -133,7 +159,7 @@ def other_rankings(report: Report) -> list[str]:
 def several_rankings(report: Report) -> str:
     """What ``other_rankings`` lists."""
     of = _of_metric(report)
-    return f"Means{of} rank the methods differently from strategy to strategy:"
+    return f"Means{of} rank these snapshots of the methods differently from strategy to strategy:"
 
 
 def provenance(report: Report) -> list[str]:

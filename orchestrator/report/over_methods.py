@@ -1,44 +1,51 @@
 """Strategies over all methods, in words: which to trust, and what it costs."""
 
-from math import isnan
-
+from fsl_sweep.orchestrator.printed import counted
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS
 from fsl_sweep.orchestrator.strategies import StrategyComparison, StrategyResult
 
 KEY = "trust"
 TITLE = "Strategies over all methods"
 
-GIVE_WAY = ("p (Holm)", "worst", "evals", "95 %", "training")
+GIVE_WAY = ("p", "worst", "evals", "methods", "seeds", "training")
 """Columns without which the table may do where there is no room."""
 
 
-def cells(one: StrategyResult) -> dict[str, str]:
+def cells(report: Report, one: StrategyResult) -> dict[str, str]:
     """The numbers of a row by the title of their column; strategies that share it have the same."""
-    found = one.against_least
-    verdict = "least" if one.least else "-" if found is None else found.verdict
-    return {
+    found = report.over_methods
+    over = "methods" if len(found.methods) > 1 else "seeds"
+    row = {
         "regret": wording.percent(one.regret.mean),
-        "95 %": wording.half_width(one.regret),
+        over: wording.spread(one.regret, one.regrets),
         "worst": wording.percent(one.worst),
         "evals": str(one.novel_evaluations),
         "training": f"{one.training:.1f} x",
-        "vs least": verdict,
-        "p (Holm)": "-" if found is None or isnan(found.p_adjusted) else f"{found.p_adjusted:.3g}",
     }
+    if not _has_verdicts(found):
+        return row
+    against = one.against_least
+    verdict = "least" if one.least else "-" if against is None else against.verdict
+    p = "-" if against is None else f"{against.p_adjusted:.3g}"
+    return row | {"vs least": verdict, "p": p}
 
 
-def note(report: Report) -> str:
-    """What the columns mean, and what the verdicts do not say."""
+def leads(report: Report, one: StrategyResult) -> bool:
+    """Whether to set it off as the least: where others are compared with it."""
+    return one.least and _has_verdicts(report.over_methods)
+
+
+def note(report: Report, bold: bool = True) -> str:
+    """What the columns mean, and what the verdicts do not say; ``bold`` is there to be named."""
     found = report.over_methods
-    text = (
-        f"Regret in percentage points, {_replicates(found)}; 95 %: half-width of its interval; "
-        "worst: of the worst replicate. evals: of all replicates. training: epochs of the full "
-        "trials, and of their class folds where the strategy reads them, against the full trials "
-        "alone."
-    )
-    compared = sum(one.against_least is not None for one in found.results)
-    return f"{text} {_verdicts(found, compared)}" if compared else text
+    return (
+        f"Regret in percentage points, {_mean_over(found)}; worst: of the worst seed of a method. "
+        "evals: of all methods and seeds. training: epochs of the full trials, and of their class "
+        "folds where the strategy reads them, against the full trials alone. "
+        f"{_verdicts(found, bold)}"
+    ).rstrip()
 
 
 def left_out(report: Report) -> list[str]:
@@ -59,23 +66,33 @@ def left_out(report: Report) -> list[str]:
     return lines
 
 
-def _replicates(found: StrategyComparison) -> str:
-    count = found.results[0].regret.n
-    if len(found.methods) == 1:
-        return f"mean over {count} seed{'s' if count > 1 else ''} of {found.methods[0]}"
-    return f"mean over {count} replicates ({len(found.methods)} methods, each with its seeds)"
+def _has_verdicts(found: StrategyComparison) -> bool:
+    return any(one.against_least is not None for one in found.results)
 
 
-def _verdicts(found: StrategyComparison, compared: int) -> str:
-    family = f", after Holm's correction over {compared} strategies" if compared > 1 else ""
-    sample = (
-        "replicates of one method resemble each other, and methods are no random sample of methods"
-        if len(found.methods) > 1
-        else "one method says nothing about others"
-    )
+def _mean_over(found: StrategyComparison) -> str:
+    """What the mean is over, and what is said of its spread."""
+    one = found.results[0]
+    if len(found.methods) > 1:
+        over, column = f"{len(found.methods)} methods (each the mean over its seeds)", "methods"
+    else:
+        over, column = f"{counted(len(one.regrets), 'seed')} of {one.choices[0].method}", "seeds"
+    return f"mean over {over}; {column}: {wording.what_spread(len(one.regrets))}"
+
+
+def _verdicts(found: StrategyComparison, bold: bool) -> str:
+    if _has_verdicts(found):
+        return (
+            "vs least: whether it is worse than the least mean regret of the strategies that are "
+            f"no oracles{' (bold)' if bold else ''}, paired over methods at 95 %, with p adjusted "
+            "for all pairs of strategies, because these same numbers found the least. `undecided` "
+            "does not mean equally good."
+        )
+    usual = sum(not one.strategy.oracle for one in found.results)
+    if usual < 2 or len(found.methods) >= LEAST_ROWS:
+        return ""
+    here = "is one" if len(found.methods) == 1 else f"are {len(found.methods)}"
     return (
-        "vs least: paired verdict on NovelGen against the least mean regret of the strategies that "
-        f"are no oracles (bold), at 95 %{family}. That one was found by these same numbers, and "
-        f"{sample}: `worse` comes too easily, and `undecided`, as usual with few seeds, does not "
-        "mean equally good."
+        "Whether one strategy is better than another cannot be told from so few methods: seeds of "
+        f"one method are no further methods, and a verdict takes {LEAST_ROWS} of them; here {here}."
     )

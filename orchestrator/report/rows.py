@@ -41,7 +41,7 @@ def of_strategies(report: Report, group: Sequence[Summary]) -> dict[str, str]:
         mean, tasks = found.seeds, found.tasks
     row = {
         wording.metric(report.base_weight): wording.percent(mean.mean),
-        "seeds": wording.half_width(mean),
+        "seeds": wording.spread(mean, [c.accuracy(report.base_weight) for c in summary.choices]),
         "tasks": wording.half_width(tasks),
     }
     if report.resampled:
@@ -61,9 +61,11 @@ def _selecting(report: Report, group: Sequence[Summary]) -> str:
     own = {(one.method, one.strategy) for one in group}
     cells = [one for one in report.resampled if (one.method, one.strategy) in own]
     found = [one.result if report.mixed is None else one.mixed for one in cells]
-    shown = dict.fromkeys(map(wording.half_width, found))
-    widths = sorted((width for width in shown if width != "-"), key=float)
-    return "-".join(dict.fromkeys([widths[0], widths[-1]])) if widths else "-"
+    known = [one for one in found if one is not None and np.isfinite(one.low)]
+    if not known:
+        return "-"
+    known.sort(key=lambda one: one.high - one.low)
+    return " to ".join(dict.fromkeys(map(wording.half_width, (known[0], known[-1]))))
 
 
 def of_rank_correlations(report: Report) -> list[tuple[str, ...]]:
@@ -89,12 +91,17 @@ def several_methods(report: Report) -> bool:
     return any(len(one.methods) > 1 for one in report.stability)
 
 
+def chances_known(report: Report) -> bool:
+    """Whether any method's chance to be best is known."""
+    return any(m.probability_best is not None for one in report.stability for m in one.methods)
+
+
 def of_stability(report: Report) -> list[StabilityRow]:
     """What each strategy's ranking of methods survives; equal rows once."""
-    several = several_methods(report)
+    several, chances = several_methods(report), chances_known(report)
     grouped: dict[tuple[object, ...], list[Stability]] = {}
     for one in report.stability:
-        cells = _stability_cells(one, several, bool(report.resampled))
+        cells = _stability_cells(one, several, chances)
         key = (_order(one.methods), tuple(cells.items()), one.strategy.oracle)
         grouped.setdefault(key, []).append(one)
     return [
@@ -102,7 +109,7 @@ def of_stability(report: Report) -> list[StabilityRow]:
             strategies=tuple(f"{s.strategy}{ORACLE if s.strategy.oracle else ''}" for s in own),
             oracle=own[0].strategy.oracle,
             order=_order(own[0].methods),
-            cells=_stability_cells(own[0], several, bool(report.resampled)),
+            cells=_stability_cells(own[0], several, chances),
         )
         for own in grouped.values()
     ]
@@ -150,11 +157,11 @@ def of_front(own: Sequence[Front]) -> list[tuple[str, str, str, str]]:
     return [row for _, row in sorted(rows, key=lambda row: row[0])]
 
 
-def _stability_cells(one: Stability, several: bool, resampled: bool) -> dict[str, str]:
+def _stability_cells(one: Stability, several: bool, chances: bool) -> dict[str, str]:
     cells = {"worst seed": " / ".join(wording.percent(method.worst) for method in one.methods)}
     if not several:
         return cells
-    if resampled:
+    if chances:
         cells["best, %"] = _chances(one.methods)
     shares = {"seeds": one.seeds, "tasks": one.tasks, "strategies": one.strategies}
     return cells | {name: _share(found) for name, found in shares.items()}

@@ -6,6 +6,7 @@ Equal numbers give equal bytes: coordinates have one decimal, and nothing depend
 import math
 from html import escape
 
+from fsl_sweep.orchestrator.printed import printable
 from fsl_sweep.orchestrator.report.drawing import (
     Line,
     Mark,
@@ -23,9 +24,14 @@ LEFT, RIGHT, TOP, BOTTOM = 46, 12, 30, 40
 WIDEST_TITLE = WIDTH - 20
 
 
+def escaped(text: str) -> str:
+    """Text that a page shows as it is: it opens no tag, and holds no control character."""
+    return escape(printable(text))
+
+
 def drawn(panel: Panel) -> str:
     """The whole drawing."""
-    name, shown = escape(panel.title), escape(cut(panel.title, WIDEST_TITLE))
+    name, shown = escaped(panel.title), escaped(cut(panel.title, WIDEST_TITLE))
     content = "".join(_part(panel, part) for part in panel.parts)
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{name}">'
@@ -72,7 +78,7 @@ def _axes(panel: Panel) -> str:
     middle = _number((ceiling + floor) / 2)
     parts.append(
         f'<text class="middle" transform="translate(12 {middle}) rotate(-90)">'
-        f"{escape(panel.y.label)}</text>"
+        f"{escaped(panel.y.label)}</text>"
     )
     return "".join(parts)
 
@@ -115,7 +121,7 @@ def _mark(panel: Panel, mark: Mark, shape: int) -> str:
     """A mark's name shows on pointing at it."""
     if not (math.isfinite(mark.x) and math.isfinite(mark.y)):
         return ""
-    title = f"<title>{escape(mark.name)}</title>" if mark.name else ""
+    title = f"<title>{escaped(mark.name)}</title>" if mark.name else ""
     path = _shape(across(panel, mark.x), up(panel, mark.y), shape)
     style = f"mark c{colour(mark.number)}{' kept' if mark.kept else ''}"
     return f'<path class="{style}" d="{path}">{title}</path>'
@@ -135,7 +141,7 @@ def _shape(x: float, y: float, number: int) -> str:
 
 
 def _text(style: str, x: float, y: float, text: str) -> str:
-    return f'<text class="{style}" x="{_number(x)}" y="{_number(y)}">{escape(text)}</text>'
+    return f'<text class="{style}" x="{_number(x)}" y="{_number(y)}">{escaped(text)}</text>'
 
 
 def _number(value: float) -> str:

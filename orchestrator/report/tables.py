@@ -61,11 +61,12 @@ def strategies_over_methods(report: Report, width: int) -> Table:
     groups = same_everywhere(results)
     longest = max(len(one.strategy.hyperparameter) for one in results) + len(ORACLE)
     lines = [names(group, max(longest, 10)) for group in groups]
-    columns = [over_methods.cells(group[0]) for group in groups]
+    columns = [over_methods.cells(report, group[0]) for group in groups]
     shown = _that_fit(lines, columns, width, over_methods.GIVE_WAY)
     table = _table_of(shown)
     for group, (first, second), numbers in zip(groups, lines, columns, strict=True):
-        style = "dim" if group[0].strategy.oracle else "bold" if group[0].least else ""
+        leads = over_methods.leads(report, group[0])
+        style = "dim" if group[0].strategy.oracle else "bold" if leads else ""
         cells = [numbers[name] for name in shown]
         table.add_row("\n".join(first), "\n".join(second), *cells, style=style)
     return table

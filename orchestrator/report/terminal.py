@@ -1,13 +1,18 @@
 """The report on a terminal, or as plain text where there is none."""
 
 import io
+import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
+from rich.table import Table
 from rich.text import Text
 
+from fsl_sweep.orchestrator.console import SafeConsole
+from fsl_sweep.orchestrator.printed import say
 from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.report import (
     notes,
@@ -24,36 +29,74 @@ from fsl_sweep.orchestrator.report.curves import Curve
 PROBLEMS_SHOWN = 10
 PAIRS_SHOWN = 15
 LABEL = 10
+PROSE = 100
+"""Columns of sentences and curves where there is no terminal."""
+
+_AS_WIDE_AS_NEEDED = 10**6
 
 
-def show(report: Report, console: Console | None = None) -> None:
-    """Print the report on a console (standard output by default)."""
-    console = console or Console(highlight=False)
-    for part in _parts(report, console.width, console.options.ascii_only):
-        console.print(part, highlight=False)
+@dataclass(frozen=True)
+class Sheet:
+    """What a report is laid out for.
+
+    Attributes:
+        prose: columns for sentences and curves.
+        tables: columns for tables.
+        ascii_only: whether lines are drawn with ASCII.
+        bold: whether bold letters can be seen.
+        whole: whether long lists are shown to their end.
+    """
+
+    prose: int
+    tables: int
+    ascii_only: bool = False
+    bold: bool = False
+    whole: bool = False
 
 
-def to_text(report: Report, width: int = 100) -> str:
-    """The report as plain text of at most ``width`` columns, without colour codes."""
-    console = Console(
-        file=io.StringIO(), width=width, highlight=False, no_color=True, force_terminal=False
-    )
-    for part in _parts(report, width, ascii_only=False):
-        console.print(part, highlight=False)
-    assert isinstance(console.file, io.StringIO)
-    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
+def show(report: Report, console: SafeConsole | None = None) -> None:
+    """Print the report on a terminal, or as ``to_text`` into a pipe or a file."""
+    console = console or SafeConsole(file=sys.stdout)
+    ascii_only = console.options.ascii_only
+    if not console.is_terminal:
+        say(to_text(report, ascii_only=ascii_only).removesuffix("\n"), console.file)
+        return
+    bold = console.color_system is not None
+    _print(report, console, Sheet(console.width, console.width, ascii_only, bold))
 
 
-def _parts(report: Report, width: int, ascii_only: bool) -> Iterable[RenderableType]:
-    yield from _banner(report)
+def to_text(report: Report, width: int | None = None, *, ascii_only: bool = False) -> str:
+    """The report as plain text without colour codes.
+
+    Args:
+        report: its content.
+        width: columns that no line leaves, so that some of the content may have no room. By
+            default tables are as wide as they need, and nothing is left out for want of room.
+        ascii_only: draw lines with ASCII.
+    """
+    sheet = Sheet(width or PROSE, width or _AS_WIDE_AS_NEEDED, ascii_only, whole=width is None)
+    file = io.StringIO()
+    console = SafeConsole(file=file, width=sheet.tables, no_color=True, force_terminal=False)
+    _print(report, console, sheet)
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
+
+
+def _print(report: Report, console: SafeConsole, sheet: Sheet) -> None:
+    for part in _parts(report, sheet):
+        width = sheet.tables if isinstance(part, Table) else sheet.prose
+        console.print(part, highlight=False, width=width)
+
+
+def _parts(report: Report, sheet: Sheet) -> Iterable[RenderableType]:
+    yield from _banner(report, sheet)
     by = wording.by_metric(report.base_weight)
     sections = (
-        ("Methods and strategies", _strategies(report, width)),
-        (over_methods.TITLE, _over_methods(report, width)),
-        ("Learning curves", _curves(report, width, ascii_only)),
+        ("Methods and strategies", _strategies(report, sheet)),
+        (over_methods.TITLE, _over_methods(report, sheet)),
+        ("Learning curves", _curves(report, sheet)),
         ("Rank correlation with NovelGen (Kendall's tau-b)", _rank_correlation(report)),
-        (f"Comparisons of methods{by}", _comparisons(report, width)),
-        (f"Stability of conclusions{by}", uncertainty.stability(report, width)),
+        (f"{notes.COMPARISONS}{by}", _comparisons(report, sheet)),
+        (f"Stability of conclusions{by}", uncertainty.stability(report, sheet.prose)),
         ("Regret against novel evaluations", uncertainty.budgets(report)),
         ("Fronts of BaseGen and NovelGen", uncertainty.fronts(report)),
         ("Cautions", _cautions(report)),
@@ -68,12 +111,12 @@ def _parts(report: Report, width: int, ascii_only: bool) -> Iterable[RenderableT
                 Text(title, "bold"),
                 align="left",
                 style="dim",
-                characters="-" if ascii_only else "─",
+                characters="-" if sheet.ascii_only else "─",
             )
             yield from body
 
 
-def _banner(report: Report) -> Iterable[RenderableType]:
+def _banner(report: Report, sheet: Sheet) -> Iterable[RenderableType]:
     found = report.completeness
     counts = notes.counts(report)
     if found.complete:
@@ -81,23 +124,24 @@ def _banner(report: Report) -> Iterable[RenderableType]:
         return
     yield Text(f"{report.info.name}: INCOMPLETE", "bold white on red")
     yield Text(f"{counts}. What depends on them is left out:", "red")
-    for one in found.problems[:PROBLEMS_SHOWN]:
+    shown = found.problems if sheet.whole else found.problems[:PROBLEMS_SHOWN]
+    for one in shown:
         place = f"seed {one.seed}" + ("" if one.fold is None else f", fold {one.fold}")
         values = wording.values(one.hyperparameters)
         name = " ".join(part for part in (one.method, values, f"({place}, {one.trial})") if part)
         yield Padding(Text(f"{name}: {one.reason}"), (0, 0, 0, 2))
-    more = len(found.problems) - PROBLEMS_SHOWN
+    more = len(found.problems) - len(shown)
     if more > 0:
         yield Padding(Text(f"... and {more} more; see `fsl-sweep status`."), (0, 0, 0, 2))
 
 
-def _strategies(report: Report, width: int) -> Iterable[RenderableType]:
+def _strategies(report: Report, sheet: Sheet) -> Iterable[RenderableType]:
     if not report.summaries and report.selected.strategies:
         yield Text(notes.NO_METHOD)
-    wide, hidden = width >= tables.WIDE, dict[str, None]()
+    wide, hidden = sheet.tables >= tables.WIDE, dict[str, None]()
     for method in report.selected.methods:
         if any(summary.method == method for summary in report.summaries):
-            table, left_off = tables.strategies(report, method, width)
+            table, left_off = tables.strategies(report, method, sheet.tables)
             hidden |= dict.fromkeys(left_off)
             yield Text(f"\n{method}", "bold cyan")
             yield table
@@ -107,7 +151,7 @@ def _strategies(report: Report, width: int) -> Iterable[RenderableType]:
     yield from (Text(line, "red") for line in notes.left_out(report))
     if not report.summaries:
         return
-    yield Text("\n" + notes.strategies(report), "dim")
+    yield Text("\n" + notes.strategies(report, sheet.bold), "dim")
     if hidden:
         yield Text(
             f"There was no room for {', '.join(hidden)}: a wider terminal and the other formats "
@@ -119,20 +163,20 @@ def _strategies(report: Report, width: int) -> Iterable[RenderableType]:
         yield tables.chosen(report.summaries)
 
 
-def _over_methods(report: Report, width: int) -> Iterable[RenderableType]:
+def _over_methods(report: Report, sheet: Sheet) -> Iterable[RenderableType]:
     if report.over_methods.results:
-        yield tables.strategies_over_methods(report, width)
-        yield Text("\n" + over_methods.note(report), "dim")
+        yield tables.strategies_over_methods(report, sheet.tables)
+        yield Text("\n" + over_methods.note(report, sheet.bold), "dim")
     yield from (Text(line, "yellow") for line in over_methods.left_out(report))
 
 
-def _curves(report: Report, width: int, ascii_only: bool) -> Iterable[RenderableType]:
+def _curves(report: Report, sheet: Sheet) -> Iterable[RenderableType]:
     if not report.curves:
         return
     signs = sparkline.letters(report.info.snapshot)
-    levels = sparkline.ASCII if ascii_only else sparkline.BLOCKS
+    levels = sparkline.ASCII if sheet.ascii_only else sparkline.BLOCKS
     for curve in report.curves:
-        yield _curve(curve, signs, max(10, min(width - LABEL - 22, 100)), levels)
+        yield _curve(curve, signs, max(10, min(sheet.prose - LABEL - 22, 100)), levels)
     key = ", ".join(f"{sign} {name}" for name, sign in signs.items())
     yield Text(
         "\nOn the selection tasks; each line is drawn from its lowest to its highest point, the "
@@ -172,19 +216,18 @@ def _rank_correlation(report: Report) -> Iterable[RenderableType]:
         yield tables.rank_correlation(report)
 
 
-def _comparisons(report: Report, width: int) -> Iterable[RenderableType]:
+def _comparisons(report: Report, sheet: Sheet) -> Iterable[RenderableType]:
     if not report.comparisons:
         return
     pairs = list(dict.fromkeys((c.a, c.b) for c in report.comparisons))
-    kept = set(pairs[:PAIRS_SHOWN])
+    kept = set(pairs if sheet.whole else pairs[:PAIRS_SHOWN])
     shown = [c for c in report.comparisons if (c.a, c.b) in kept]
-    yield from tables.verdicts(shown, width)
+    yield from tables.verdicts(shown, sheet.prose)
     yield Text("\n" + notes.comparisons(report), "dim")
-    if len(pairs) > PAIRS_SHOWN:
+    if len(pairs) > len(kept):
         yield Text(f"{PAIRS_SHOWN} of {len(pairs)} pairs; `--format json` has all.", "dim")
     if report.ranking_survives is not False:
-        text, decided = notes.same_ranking(report)
-        yield Text(text, "green" if decided else "yellow")
+        yield Text(notes.same_ranking(report))
         return
     yield Text(notes.several_rankings(report), "bold yellow")
     for line in notes.other_rankings(report):

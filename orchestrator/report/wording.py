@@ -5,8 +5,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from fsl_sweep.orchestrator.selection import Selection
 from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
+from fsl_sweep.orchestrator.summary import Summary
 
 
 def percent(value: float) -> str:
@@ -15,10 +18,30 @@ def percent(value: float) -> str:
 
 
 def half_width(interval: Interval | SelectionBootstrap | None) -> str:
-    """Half of an interval's width in percentage points; a dash where there is none."""
+    """Half of an interval's width in percentage points; a dash where there is none.
+
+    An interval that is wider than the scale of accuracies says that nothing is known.
+    """
     if interval is None or math.isnan(interval.low):
         return "-"
-    return f"{50 * (interval.high - interval.low):.2f}"
+    half = 50 * (interval.high - interval.low)
+    return "> 50" if half > 50 else f"{half:.2f}"
+
+
+def spread(interval: Interval, values: Sequence[float] | np.ndarray) -> str:
+    """Half of the interval's width over ``values [n]``, in percentage points; of two, both.
+
+    Student's t with one degree of freedom says of two values what they say themselves, in numbers
+    that nobody reads.
+    """
+    if len(values) == 2:
+        return ", ".join(f"{100 * value:.1f}" for value in values)
+    return half_width(interval)
+
+
+def what_spread(count: int) -> str:
+    """What ``spread`` shows of so many values."""
+    return "both values" if count == 2 else "half-width of its 95 % interval"
 
 
 def mixture(base_weight: float) -> str:
@@ -51,6 +74,18 @@ def cost(train: float, evaluation: float, everywhere: bool = True) -> str:
     """What a run took, from seconds of training and of measuring in all trials or in some."""
     over = "all trials" if everywhere else "those trials whose times were recorded"
     return f"{duration(train)} of training and {duration(evaluation)} of measuring, over {over}."
+
+
+def claims(summaries: Sequence[Summary], resampled: bool) -> str:
+    """Which of the intervals a claim about a method needs, and how to get it."""
+    where = ""
+    if not resampled:
+        possible = any(summary.novel_tasks is not None for summary in summaries)
+        where = ", which " + ("`--bootstrap 1000` adds" if possible else "needs scores by task")
+    return (
+        f"A claim about a method, trained again, needs `select`{where}: `seeds` leaves out tasks "
+        "and selection, and is too narrow."
+    )
 
 
 def short_keys(keys: Iterable[str]) -> dict[str, str]:

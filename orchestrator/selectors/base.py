@@ -110,9 +110,10 @@ def apply(
         hyperparameter selector; several of them for a front selector.
 
     Raises:
-        SelectionError: there is nothing to choose from, or a declared measure was not recorded.
-        SelectorFault: a third party's selector raised an error of its own, or its answer is not
-            among the choices.
+        SelectionError: there is nothing to choose from, a declared measure was not recorded, or
+            all scores that were declared are NaN.
+        SelectorFault: a third party's selector raised an error of its own, its answer is not
+            among the choices, or it is one whose scores are NaN while others have numbers.
         SealedMeasurement: the selector read a measure that it did not declare.
         BudgetSpent: it asked for more novel evaluations than its budget.
         TypeError: the selector and the choices do not belong together.
@@ -172,6 +173,11 @@ def _snapshot(selector: SnapshotSelector, history: History) -> int:
     if not whole or not (history._epochs == epoch).any():
         problem = f"chose {_shown(epoch)}, which is not a recorded epoch: it must return one of "
         raise broken_promise(selector, f"{problem}`history.epochs`")
+    if selector.needs:
+        declared = np.array([history.scores._held[measure] for measure in selector.needs])
+        blank = np.asarray(np.isnan(declared).all(axis=0))
+        if blank[history.index(int(epoch))]:
+            raise _chose_nan(selector, f"epoch {epoch}", "epochs", all_nan=bool(blank.all()))
     return int(epoch)
 
 
@@ -211,7 +217,31 @@ def _given(
     if not chosen:
         problem = "chose no candidate at all: where there is nothing to choose it must raise "
         raise broken_promise(selector, f"{problem}SelectionError")
-    return [originals[id(one)] for one in chosen]
+    found = [originals[id(one)] for one in chosen]
+    for one in filter(lambda one: _is_blank(one, selector.needs), found):
+        all_nan = all(_is_blank(other, selector.needs) for other in given)
+        raise _chose_nan(selector, f"trial {one.trial}", "candidates", all_nan=all_nan)
+    return found
+
+
+def _is_blank(candidate: Candidate, needs: frozenset[str]) -> bool:
+    """Whether all declared scores of the selected snapshot are NaN."""
+    scores = candidate.scores._held
+    return bool(needs) and all(np.isnan(scores[measure]) for measure in needs)
+
+
+def _chose_nan(selector: AnySelector, answer: str, others: str, *, all_nan: bool) -> Exception:
+    """The exception for an answer of which all that the selector declared is NaN."""
+    needs = ", ".join(sorted(selector.needs))
+    if all_nan:
+        return SelectionError(
+            f"Selector '{selector.name}' has no score to choose by: {needs} of all {others} is NaN."
+        )
+    return broken_promise(
+        selector,
+        f"chose {answer}, whose {needs} is NaN, although other {others} have numbers: it must "
+        "leave NaN out, as `fsl_sweep.orchestrator.selectors.best.first_best` does",
+    )
 
 
 def _shown(answer: object) -> str:

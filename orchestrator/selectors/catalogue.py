@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from fsl_sweep.orchestrator.catalogue import Catalogue, Info
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.history import SCORES
+from fsl_sweep.orchestrator.paper_names import is_test_measure, selector_name
 from fsl_sweep.orchestrator.selectors.base import (
     FrontSelector,
     HyperparameterSelector,
@@ -96,6 +97,13 @@ HYPERPARAMETER_SELECTORS: Catalogue[HyperparameterSelector | FrontSelector] = Ca
     ),
 )
 
+_BLIND = frozenset(
+    info.name
+    for info in (*SNAPSHOT_SELECTORS.own, *HYPERPARAMETER_SELECTORS.own)
+    if "novel" not in info.cls.needs
+)
+"""Names of our own selectors that read no novel scores."""
+
 _CALL = re.compile(r"(?P<name>[^()]+)(?:\((?P<arguments>[^()]*)\))?")
 
 
@@ -115,13 +123,13 @@ def hyperparameter_selector(text: str) -> HyperparameterSelector | FrontSelector
 
 
 def parse(text: str) -> tuple[str, tuple[Any, ...]]:
-    """Name and arguments of ``name(1, 0.5, word)``; numbers become numbers.
+    """Our name and the arguments of ``name(1, 0.5, word)``; numbers become numbers.
 
     Raises:
         ConfigError: the text is not of that form.
         UnknownName, PluginError: from the catalogue, where the name is looked up.
     """
-    match = _CALL.fullmatch(text.strip())
+    match = _CALL.fullmatch(selector_name(text).strip())
     if match is None:
         raise ConfigError("", "", f"'{text}' is not a selector; write name or name(argument, ...).")
     arguments = match["arguments"] or ""
@@ -146,6 +154,12 @@ def _class(catalogue: Catalogue[T], name: str) -> type[T]:
     try:
         return catalogue.find(name).cls
     except UnknownName:
+        if is_test_measure(name):
+            problem = (
+                f"{name} is the test measure: choosing by it is the oracle; write 'oracle' if "
+                "that is meant"
+            )
+            raise ConfigError("", "", problem) from None
         for step, other in (
             ("snapshot", SNAPSHOT_SELECTORS),
             ("hyperparameter", HYPERPARAMETER_SELECTORS),
@@ -156,7 +170,10 @@ def _class(catalogue: Catalogue[T], name: str) -> type[T]:
                     f"`selectors.{step}` of the sweep file, or as `--{step} {name}` of a report"
                 )
                 raise ConfigError("", "", problem) from None
-        raise
+        names = catalogue.names()
+        # Nobody is led to one that reads novel scores, or that may for all that is known of it.
+        guarded = [one for one in names if one not in _BLIND]
+        raise UnknownName(catalogue.kind, name, names, guarded) from None
 
 
 def _check(selector: Any, kinds: tuple[type, ...]) -> None:

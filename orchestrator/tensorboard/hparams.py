@@ -10,6 +10,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
 from tensorboard.plugins.hparams import summary_v2 as hp
 
+from fsl_sweep.orchestrator.printed import printable
 from fsl_sweep.orchestrator.records import SHOWN_AS, TrialHistory
 from fsl_sweep.orchestrator.selection import Selected, Strategy
 from fsl_sweep.orchestrator.tensorboard.names import group_name
@@ -62,13 +63,12 @@ def values_of(trial: TrialHistory) -> dict[str, Plain]:
     The seeds of a configuration are sessions of one group, so that seed is no hyperparameter:
     the tab shows a group's hyperparameters, and the mean of its metrics over the seeds.
     """
-    values: dict[str, Plain] = {"method": trial.method}
-    values |= {key: _plain(value) for key, value in trial.hyperparameters.items()}
-    return values
+    values = {"method": trial.method, **trial.hyperparameters}
+    return {printable(key): _plain(value) for key, value in values.items()}
 
 
 def _plain(value: Any) -> Plain:
-    return value if isinstance(value, (bool, int, float, str)) else str(value)
+    return value if isinstance(value, (bool, int, float)) else printable(str(value))
 
 
 def _domain(values: Sequence[Plain]) -> hp.Domain | None:

@@ -11,6 +11,7 @@ from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 from tensorboard.compat.proto.types_pb2 import DT_STRING
 from tensorboard.plugins.image.metadata import create_summary_metadata
 
+from fsl_sweep.orchestrator.printed import printable
 from fsl_sweep.orchestrator.report.drawing import Figure
 from fsl_sweep.orchestrator.report.picture import picture
 from fsl_sweep.orchestrator.tensorboard.names import LONGEST, safe
@@ -30,7 +31,7 @@ def pictures(figures: Sequence[Figure]) -> Iterator[Summary]:
                 string_val=[str(width).encode(), str(height).encode(), png],
                 tensor_shape=TensorShapeProto(dim=[TensorShapeProto.Dim(size=3)]),
             )
-            described = create_summary_metadata(panel.title, figure.caption)
+            described = create_summary_metadata(*map(printable, (panel.title, figure.caption)))
             yield Summary(value=[Summary.Value(tag=tag, tensor=tensor, metadata=described)])
 
 

@@ -3,10 +3,13 @@
 import re
 from collections.abc import Sequence
 
+from fsl_sweep.orchestrator.printed import printable
 from fsl_sweep.orchestrator.records import TrialHistory
 from fsl_sweep.orchestrator.report.wording import values
 
 LONGEST = 120
+REPORT = "report"
+"""The run of what belongs to no trial; those of trials have a seed below their method."""
 
 
 def run_names(histories: Sequence[TrialHistory]) -> list[str]:
@@ -29,7 +32,7 @@ def group_name(trial: TrialHistory) -> str:
     """The group of the HParams tab that all seeds of a configuration (and fold) share."""
     fold = "" if trial.fold is None else f"fold-{trial.fold}"
     parts = trial.method, values(trial.hyperparameters)[:LONGEST], trial.configuration, fold
-    return " ".join(part for part in parts if part)
+    return printable(" ".join(part for part in parts if part))
 
 
 def _name(trial: TrialHistory, addition: str) -> str:

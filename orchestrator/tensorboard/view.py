@@ -8,7 +8,9 @@ is rebuilt before anything is appended, so that a torn tail cannot spoil later e
 # TensorBoard's generated protocol modules define their classes at run time.
 # pyright: reportAttributeAccessIssue=false
 
+import os
 import shutil
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -20,9 +22,10 @@ from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError, folder
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.report.drawing import Figure
 from fsl_sweep.orchestrator.selection import Selected
+from fsl_sweep.orchestrator.storage import kind_of
 from fsl_sweep.orchestrator.tensorboard import curves, hparams, images
 from fsl_sweep.orchestrator.tensorboard.events import FILE, append, of_summary, scalars
-from fsl_sweep.orchestrator.tensorboard.names import run_names
+from fsl_sweep.orchestrator.tensorboard.names import REPORT, run_names
 
 
 def rebuild(
@@ -30,6 +33,7 @@ def rebuild(
     histories: Sequence[TrialHistory],
     selected: Selected | None = None,
     figures: Sequence[Figure] = (),
+    dated: float = 0.0,
 ) -> None:
     """Write the whole view anew.
 
@@ -38,6 +42,7 @@ def rebuild(
         histories: one for each planned trial; those without a record get no run.
         selected: strategies' choices for the HParams tab, if they are to be shown.
         figures: the report's, for the Images tab.
+        dated: when the newest of what they show was recorded, in seconds since 1970.
 
     Raises:
         RunFolderError: the folder holds something else than a view, or cannot be written.
@@ -48,7 +53,7 @@ def rebuild(
         for leftover in (new, old):
             _check_ours(leftover)
             shutil.rmtree(leftover, ignore_errors=True)
-        _write(new, histories, selected, figures)
+        _write(new, histories, selected, figures, dated)
         if folder.exists():
             folder.rename(old)
         new.rename(folder)
@@ -149,13 +154,14 @@ def _write(
     histories: Sequence[TrialHistory],
     selected: Selected | None,
     figures: Sequence[Figure],
+    dated: float,
 ) -> None:
     append(
-        folder,
+        folder / REPORT,
         [
             of_summary(curves.layout()),
             of_summary(hparams.experiment([t for t in histories if _is_full(t)], selected)),
-            *map(of_summary, images.pictures(figures)),
+            *(of_summary(picture, dated) for picture in images.pictures(figures)),
         ],
     )
     for trial, name in zip(histories, run_names(histories), strict=True):
@@ -178,12 +184,13 @@ def _trial_events(trial: TrialHistory, selected: Selected | None) -> Iterator[Ev
 
 
 def _check_ours(folder: Path) -> None:
-    """Refuse to replace a folder that holds anything but a view."""
-    for path in folder.rglob("*") if folder.exists() else ():
-        if not path.is_dir() and path.name != FILE:
+    """Refuse to replace a folder that holds anything but a view, or that is a link."""
+    for path in (folder, *folder.rglob("*")) if os.path.lexists(folder) else ():
+        mode = path.lstat().st_mode
+        if not stat.S_ISDIR(mode) and (path.name != FILE or not stat.S_ISREG(mode)):
             raise RunFolderError(
-                f"{folder} holds {path.name}, which is no part of a TensorBoard view; "
-                "give another folder, or move that file away."
+                f"{path} is no part of a TensorBoard view, but a {kind_of(mode)}; move it away, "
+                "or give another folder."
             )
 
 

@@ -29,6 +29,15 @@ def nan_history(good: int, epochs: Sequence[int] = (1, 2, 3, 4)) -> History:
     return _same(epochs, column, [_same(epochs, column)] * FOLDS)
 
 
+def gappy_history(seed: int, epochs: Sequence[int] = (1, 2, 3, 4, 5, 6)) -> History:
+    """As ``random_history``, with every measure NaN at some epochs, but not at all of them."""
+    generator = np.random.default_rng(seed)
+    missing = generator.random(len(epochs)) < 0.5
+    missing[generator.integers(len(epochs))] = False
+    whole = random_history(seed, epochs)
+    return _without(whole, missing, [_without(fold, missing) for fold in whole.folds])
+
+
 def candidate(history: History, number: int, epoch: int | None = None) -> Candidate:
     """A candidate at ``epoch`` (the last by default), and at the first epoch of each fold."""
     at = int(history.epochs[-1]) if epoch is None else epoch
@@ -46,6 +55,12 @@ def with_noise_in(history: History, measures: frozenset[str], seed: int) -> Hist
     hidden = frozenset(SCORES) if "cv" in measures else frozenset(SCORES) - {"val"}
     folds = [_noisy(fold, hidden, generator) for fold in history.folds]
     return _noisy(history, measures, generator, folds)
+
+
+def _without(history: History, missing: np.ndarray, folds: Sequence[History] = ()) -> History:
+    scores = {m: np.where(missing, np.nan, history.scores[m]) for m in ("train_loss", *MEASURES)}
+    tasks = {m: np.where(missing[:, None], np.nan, history.tasks[m]) for m in MEASURES}
+    return _history(history.epochs.tolist(), scores.pop("train_loss"), scores, tasks, folds)
 
 
 def _noisy(

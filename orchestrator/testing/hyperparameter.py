@@ -1,12 +1,14 @@
 """What every hyperparameter selector must do."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.history import SCORES, Candidate
 from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector, apply, apply_counted
 from fsl_sweep.orchestrator.testing import examples
+
+NAN = float("nan")
 
 
 class HyperparameterSelectorContract:
@@ -50,7 +52,7 @@ class HyperparameterSelectorContract:
 
     def test_no_candidate(self) -> None:
         """Nothing to choose from is a SelectionError."""
-        _raises(self.selector, [])
+        _raises(lambda several: apply(self.selector, several), self.selector.name, [])
 
     def test_ties_go_to_the_earlier_candidate(self) -> None:
         """Equal scores: the first in plan order."""
@@ -61,17 +63,27 @@ class HyperparameterSelectorContract:
         """The one candidate whose scores are numbers is chosen, wherever it stands."""
         for good in range(3):
             given = [
-                examples.candidate(examples.constant_history(0.5 if i == good else float("nan")), i)
+                examples.candidate(examples.constant_history(0.5 if i == good else NAN), i)
                 for i in range(3)
             ]
             assert apply(self.selector, given) is given[good]
 
+    def test_nan_is_not_chosen_where_there_are_numbers(self) -> None:
+        """Wherever the candidates without numbers stand, and whatever the others have."""
+        for seed in range(20):
+            given = _candidates(seed)
+            for at in {seed % 4, seed // 4 % 4, 3 * seed % 4}:
+                given[at] = examples.candidate(examples.constant_history(NAN), at)
+            chosen = apply(self.selector, given)
+            assert any(value == value for value in chosen.scores.values())
+
     def test_all_nan(self) -> None:
-        """Scores that are all NaN are a SelectionError."""
-        nan = float("nan")
-        _raises(
-            self.selector, [examples.candidate(examples.constant_history(nan), i) for i in range(2)]
-        )
+        """Scores that are all NaN are a SelectionError, and the selector itself raises it."""
+        given = [examples.candidate(examples.constant_history(NAN), i) for i in range(2)]
+        if self.selector.novel_budget is None:
+            needs, name = self.selector.needs, self.selector.name
+            _raises(self.selector.select, name, [one.view(needs, name) for one in given])
+        _raises(lambda several: apply(self.selector, several), self.selector.name, given)
 
     def test_reads_nothing_that_it_did_not_declare(self) -> None:
         """Other measures may hold anything or be absent, and the answer stays."""
@@ -92,9 +104,11 @@ def _candidates(seed: int) -> list[Candidate]:
     return [examples.candidate(examples.random_history(seed * 10 + i), i) for i in range(4)]
 
 
-def _raises(selector: HyperparameterSelector, given: Sequence[Candidate]) -> None:
+def _raises(
+    select: Callable[[Sequence[Candidate]], Candidate], name: str, given: Sequence[Candidate]
+) -> None:
     try:
-        chosen = apply(selector, given)
+        chosen = select(given)
     except SelectionError:
         return
-    raise AssertionError(f"'{selector.name}' chose {chosen} where it must raise SelectionError.")
+    raise AssertionError(f"'{name}' chose {chosen} where it must raise SelectionError.")

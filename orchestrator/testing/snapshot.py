@@ -1,5 +1,6 @@
 """What every snapshot selector must do."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -15,8 +16,9 @@ class SnapshotSelectorContract:
 
     Attributes:
         selector: what is tried.
-        reads_scores: whether it chooses by scores. One that chooses by position (``last``) sets
-            it to False, and the rules on ties and NaN then do not apply.
+        reads_scores: whether it chooses by scores alone. One that goes by position (``last``), or
+            by position too, sets it to False: then the best score, and the first among equals,
+            need not win. A NaN must never win all the same, where scores are declared at all.
     """
 
     selector: ClassVar[SnapshotSelector]
@@ -49,7 +51,7 @@ class SnapshotSelectorContract:
         """Nothing to choose from is a SelectionError."""
         none = np.zeros(0)
         empty = History.from_arrays(epochs=[], train_loss=none, base=none, val=none, novel=none)
-        _raises(self.selector, empty)
+        _raises(lambda history: apply(self.selector, history), self.selector, empty)
 
     def test_ties_go_to_the_earlier_epoch(self) -> None:
         """Equal scores: the first epoch."""
@@ -62,10 +64,24 @@ class SnapshotSelectorContract:
             for good in (1, 2, 4):
                 assert apply(self.selector, examples.nan_history(good)) == good
 
+    def test_nan_is_not_chosen_where_there_are_numbers(self) -> None:
+        """Wherever they stand; where position leaves nothing but NaN, that is a SelectionError."""
+        for seed in range(20):
+            history = examples.gappy_history(seed)
+            try:
+                chosen = apply(self.selector, history)
+            except SelectionError:
+                assert not self.reads_scores
+                continue
+            at = history.index(chosen)
+            scores = [history.scores[measure][at] for measure in self.selector.needs]
+            assert not scores or not np.isnan(scores).all()
+
     def test_all_nan(self) -> None:
-        """Scores that are all NaN are a SelectionError."""
-        if self.reads_scores:
-            _raises(self.selector, examples.constant_history(float("nan")))
+        """Scores that are all NaN are a SelectionError, and the selector itself raises it."""
+        if self.selector.needs:
+            nan = examples.constant_history(float("nan"))
+            _raises(self.selector.select, self.selector, nan.view(self.selector.needs))
 
     def test_reads_nothing_that_it_did_not_declare(self) -> None:
         """Other measures may hold anything or be absent, and the answer stays."""
@@ -78,9 +94,9 @@ class SnapshotSelectorContract:
             assert apply(self.selector, other) == chosen
 
 
-def _raises(selector: SnapshotSelector, history: History) -> None:
+def _raises(select: Callable[[History], int], selector: SnapshotSelector, history: History) -> None:
     try:
-        chosen = apply(selector, history)
+        chosen = select(history)
     except SelectionError:
         return
     raise AssertionError(f"'{selector.name}' chose {chosen} where it must raise SelectionError.")

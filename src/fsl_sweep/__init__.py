@@ -21,3 +21,7 @@ def __getattr__(name: str) -> object:
 
         return load_run
     raise AttributeError(f"module 'fsl_sweep' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,3 +1,4 @@
+import dataclasses
 from itertools import combinations
 
 import numpy as np
@@ -47,8 +48,8 @@ def test_positives_carry_both_and_negatives_do_not(seed, shot, query):
     for task, (one, other) in zip(together, drawn.classes, strict=True):
         assert one < other
         both = has[:, one] & has[:, other]
-        assert both[task[0]].all()
-        assert not both[task[1]].any()
+        assert both[task[1]].all()
+        assert not both[task[0]].any()
         assert len(np.unique(task)) == task.size  # nothing repeats in support and query
 
 
@@ -66,7 +67,7 @@ def test_pairs_and_examples_are_uniform():
     for one, other in pairs[:4]:
         of_pair = (drawn.classes == [one, other]).all(axis=1)
         both = has[some, one] & has[some, other]
-        for side, group in ((0, some[both]), (1, some[~both])):
+        for side, group in ((1, some[both]), (0, some[~both])):
             for part in (drawn.support, drawn.query[..., 1:]):
                 examples, counts = np.unique(part[of_pair, side], return_counts=True)
                 np.testing.assert_array_equal(examples, group)
@@ -92,6 +93,16 @@ def test_feasible_pairs_and_co_occurrence_count_images():
         ]
         found = feasible_pairs(pool, np.array([4, 2, 0, 3]), parts, least)
         assert found.tolist() == expected
+
+
+def test_two_attributes_of_one_property_are_no_pair():
+    made = made_pool()
+    names = ("Heel", "Closure.Lace.up", "Closure.Buckle", "Heel.High", "Toe")
+    pool = dataclasses.replace(made, attribute_names=names)
+    pairs = feasible_pairs(pool, np.arange(5), [np.arange(240)], 1).tolist()
+    others = feasible_pairs(made, np.arange(5), [np.arange(240)], 1).tolist()
+    assert [pair for pair in others if pair not in pairs] == [[0, 3], [1, 2]]
+    assert [pair for pair in others if pair in pairs] == pairs
 
 
 def test_the_same_generator_gives_the_same_tasks_in_chunks_or_not(monkeypatch):

@@ -8,10 +8,21 @@ from fsl_sweep.datasets.decoding import decode, squared
 from fsl_sweep.orchestrator.errors import BadData
 
 
-@pytest.mark.parametrize("content", [b"", b"not an image", b"\x89PNG\r\n\x1a\nbroken"])
-def test_what_cannot_be_decoded_is_named(content):
-    with pytest.raises(BadData, match=r"cat/1\.png cannot be decoded"):
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "it is empty"),
+        (b"not an image", "it is of no known image format"),
+        (b"\x89PNG\r\n\x1a\nbroken", "it is of no known image format"),
+    ],
+)
+def test_what_cannot_be_decoded_is_named_with_what_to_do(content, problem):
+    with pytest.raises(BadData) as caught:
         decode(content, "cat/1.png", "rgb")
+    assert str(caught.value) == (
+        f"cat/1.png cannot be decoded as an image ({problem}). Download or copy it again; from a "
+        "data set of your own it can also be taken out."
+    )
 
 
 def test_a_truncated_image_is_named(png):

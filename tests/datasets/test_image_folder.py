@@ -1,10 +1,13 @@
 import json
+import shutil
 import tarfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from fsl_sweep.datasets.inventory import check
 from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
@@ -134,3 +137,40 @@ def test_an_image_that_cannot_be_decoded_is_named_and_nothing_is_left(
 def test_options_are_checked(wrong, tmp_path):
     with pytest.raises(ValidationError):
         open_benchmark("image-folder", wrong, tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_corrupt_image_is_told_by_its_place(tmp_path, packed):
+    root = tmp_path / "photographs"
+    for name in ("a", "b", "c"):
+        (root / name).mkdir(parents=True)
+        (root / name / "1.png").write_bytes(b"no image at all")
+    if packed:
+        root = Path(shutil.make_archive(str(root), "zip", root))
+    with pytest.raises(BadData) as caught:
+        open_benchmark("image-folder", {}, root, tmp_path / "home")
+    assert str(caught.value).startswith(f"{root}/a/1.png cannot be decoded as an image (it is of")
+    assert "object at" not in str(caught.value)
+
+
+def test_copies_of_training_images_among_the_measured_ones_are_told(write_tree, images, tmp_path):
+    """A file that is there twice may be trained on and measured, and nobody would know."""
+    whole = check("image-folder", SMALL, prepared(write_tree(images), tmp_path), tmp_path)
+    assert whole.remarks == ()
+    benchmark = open_benchmark("image-folder", SMALL, None, tmp_path)
+    pool, novel = benchmark.train.pool, benchmark.novel.examples[0]
+    name = pool.class_names[pool.labels[novel]]
+    trained, held = benchmark.train.examples[0], benchmark.base.examples[0]
+    files = sorted(images, key=lambda path: path.partition("/")[2])
+    copied = {**images, files[held]: images[files[trained]], files[novel]: images[files[trained]]}
+    assert f"/{name}/" in files[novel]
+    root = prepared(write_tree(copied, name="copied"), tmp_path / "home")
+    assert check("image-folder", SMALL, root, tmp_path / "home").remarks == (
+        "base: 1 of 4 images are exact copies of training images; accuracies count them",
+        "novel: 1 of 10 images are exact copies of training images; accuracies count them",
+    )
+
+
+def prepared(root: Path, home: Path) -> Path:
+    open_benchmark("image-folder", SMALL, root, home)
+    return root

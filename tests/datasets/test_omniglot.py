@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from fsl_sweep.datasets.class_folds import ClassFold, fold_benchmark
+from fsl_sweep.datasets.in_distribution import in_distribution
 from fsl_sweep.datasets.omniglot import Omniglot, OmniglotOptions
-from fsl_sweep.datasets.omniglot_splits import PARTS
+from fsl_sweep.datasets.omniglot_splits import PARTS, rotated_name
 from fsl_sweep.datasets.opening import open_benchmark
+from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 
@@ -138,6 +141,61 @@ def test_a_corrupted_part_is_refused(tmp_path):
         open_benchmark("omniglot", {}, tmp_path, tmp_path)
 
 
+def rotated_pool(alphabets=5, characters=4, drawings=10) -> ImagePool:
+    """Random drawings, each character followed by its turns, as the preparation writes them."""
+    rng = np.random.default_rng(0)
+    names, images = [], []
+    for number in range(alphabets * characters):
+        alphabet, character = divmod(number, characters)
+        upright = rng.integers(0, 256, (drawings, 1, 5, 5), dtype=np.uint8)
+        for turn in range(4):
+            names.append(rotated_name(f"A{alphabet}/character{character:02d}", turn))
+            images.append(np.rot90(upright, turn, axes=(2, 3)))
+    return ImagePool.in_memory(
+        np.concatenate(images),
+        np.repeat(np.arange(len(names)), drawings),
+        names,
+        superclasses=[name.partition("/")[0] for name in names],
+        attributes=np.tile([True, False], (len(names), 1)),
+        attribute_names=tuple(PARTS),
+    )
+
+
+def drawings_of(distribution) -> set[bytes]:
+    """Content of its examples, the same whichever way a drawing is turned."""
+    images = distribution.pool.images[distribution.examples][:, 0]
+    return {min(np.rot90(image, turn).tobytes() for turn in range(4)) for image in images}
+
+
+@pytest.fixture(scope="module")
+def rotated():
+    options = OmniglotOptions(rotations=True, held_out=0.3)
+    return Omniglot().assemble(options, {"main": rotated_pool()})
+
+
+def test_no_held_out_example_is_a_turn_of_a_training_drawing(rotated):
+    base, trained = rotated.base, rotated.train
+    assert len(drawings_of(base)) == len(base.examples) / 4  # with all of their turns
+    assert not drawings_of(base) & drawings_of(trained)
+    assert len(base.examples) == 0.3 * (len(base.examples) + len(trained.examples))
+
+
+def test_in_distribution_no_share_has_a_turn_of_anothers_drawing(rotated):
+    split = in_distribution(rotated, 0)
+    parts = [drawings_of(part) for part in (split.train, split.base, split.novel)]
+    assert sum(map(len, parts)) == len(set.union(*parts))
+
+
+@pytest.mark.parametrize("over", ["base", "base+val"])
+@pytest.mark.parametrize("by", ["class", "superclass"])
+def test_no_fold_is_measured_on_turns_of_training_drawings(rotated, over, by):
+    for index in range(3):
+        fold = fold_benchmark(rotated, ClassFold(index, 3, over, by))
+        trained = drawings_of(fold.train)
+        for split in ("base", "val", "novel"):
+            assert not drawings_of(fold.distribution(split)) & trained
+
+
 @pytest.mark.slow
 def test_the_real_omniglot_with_rotations(real_omniglot, tmp_path):
     options = {"split": "vinyals", "rotations": True}
@@ -150,6 +208,9 @@ def test_the_real_omniglot_with_rotations(real_omniglot, tmp_path):
         split: benchmark.counts[split].classes for split in ("base", "val", "novel")
     }
     assert 0.02 < benchmark.pixel_mean[0] < 0.2  # bright strokes on black
+    trained = drawings_of(benchmark.train)
+    for split in ("base", "val", "novel"):
+        assert not drawings_of(benchmark.distribution(split)) & trained
     for split, source in (("base", "train"), ("val", "val"), ("novel", "test")):
         lists = real_omniglot.parent / "splits" / f"omniglot_vinyals_{source}.txt"
         names = [pool.class_names[c] for c in benchmark.distribution(split).classes]

@@ -57,6 +57,8 @@ def test_fingerprint_tells_a_reshaped_image_apart(pool):
         ("superclasses", ("a",), "1 superclasses are given for 6"),
         ("writers", np.zeros(2, np.int64), "2 writers"),
         ("attributes", np.zeros((6, 2), bool), r"\[6, 2\]"),
+        ("families", ("a",), "1 families are given for 6"),
+        ("families", ("a",) * 6, "equally many examples"),
     ],
 )
 def test_arrays_that_disagree_are_refused(pool, field, value, message):

@@ -5,6 +5,7 @@ import io
 import shutil
 import zipfile
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,6 +14,7 @@ import pytest
 from PIL import Image
 
 from fsl_sweep.datasets.attribute_tasks import AttributeTasks
+from fsl_sweep.datasets.benchmark import SPLITS
 from fsl_sweep.datasets.inventory import check
 from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.datasets.testing import BenchmarkContract
@@ -26,6 +28,7 @@ BINS = {
     "HeelHeight.Short.heel": "HeelHeight.1in...1.3.4in",
     "HeelHeight.High.heel": "HeelHeight.4in...4.3.4in",
 }
+EMPTY_BINS = ("HeelHeight.Flat", "HeelHeight.Under.1in", "HeelHeight.5in...over")
 COUNT = 300
 DATA = "ut-zap50k-data"
 
@@ -53,9 +56,9 @@ def table(changes=()) -> bytes:
     names, rows = made_rows()
     stream = io.StringIO()
     writer = csv.writer(stream)
-    writer.writerow(["CID", "Insole.Gel", *map(column, names), "HeelHeight.Flat"])
+    writer.writerow(["CID", "Insole.Gel", *map(column, names), *EMPTY_BINS])
     for cid, carried in rows:
-        writer.writerow([cid, 1, *carried.astype(int), 0])
+        writer.writerow([cid, 1, *carried.astype(int), 0, 0, 0])
     text = stream.getvalue()
     for old, new in changes:
         assert old in text
@@ -177,6 +180,45 @@ def test_tasks_are_what_the_table_says(corpus, tmp_path):
     assert (pool.images[5, :, 0] > 200).mean() > 0.5  # white above a wide image
 
 
+@pytest.mark.parametrize(("name", "least"), [("zappos-id", 2), ("zappos-ood", 6)])
+def test_pairs_are_of_two_properties_and_have_enough_shoes_with_both_and_without(
+    corpus, tmp_path, name, least
+):
+    """Counted shoe by shoe in the table; of the real one 315 pairs in A and 153 in A'."""
+    options = {**SMALL, "images": "shared", "min_images": least}
+    benchmark = open_benchmark(name, options, corpus, tmp_path)
+    names, rows = made_rows()
+    worn = {name: {cid for cid, carried in rows if carried[n]} for n, name in enumerate(names)}
+
+    def feasible(group):
+        return {
+            frozenset(pair)
+            for pair in combinations(group, 2)
+            if pair[0].split(".")[0] != pair[1].split(".")[0]
+            and least <= len(worn[pair[0]] & worn[pair[1]]) <= COUNT - least
+        }
+
+    first, second = map(feasible, published_sets())
+    assert first
+    assert second
+    for split, expected in (("val", first), ("novel", first if name == "zappos-id" else second)):
+        pool, pairs = benchmark.novel.pool, benchmark.distribution(split).pairs
+        assert {frozenset(pool.attribute_names[a] for a in pair) for pair in pairs} == expected
+    trained = {tuple(pair) for pair in benchmark.train.pairs}
+    assert trained <= {tuple(pair) for pair in benchmark.val.pairs}
+
+
+def test_all_tasks_draw_from_all_images_where_they_are_shared(corpus, tmp_path):
+    benchmark = open_benchmark("zappos-id", {**SMALL, "images": "shared"}, corpus, tmp_path)
+    for split in SPLITS:
+        assert benchmark.distribution(split).examples.tolist() == list(range(COUNT))
+    assert not benchmark.fresh_base
+    (caution,) = benchmark.cautions
+    assert "of unseen tasks, not of unseen images" in caution
+    apart = open_benchmark("zappos-id", SMALL, corpus, tmp_path)
+    assert (apart.fresh_base, apart.cautions) == (True, ())
+
+
 def test_zips_extracted_folders_and_either_folder_alone_are_one_data_set(corpus, tmp_path):
     zipped = tmp_path / "zips"
     zipped.mkdir()
@@ -224,7 +266,8 @@ def test_missing_files_are_named(corpus, tmp_path, remove, message):
     [
         ([("CID,", "shoe,")], "first column must be 'CID'"),
         ([("Closure.Toggle", "Closure.Togle")], "no column 'Closure.Toggle'; did you mean"),
-        ([("HeelHeight.1in...1.3.4in", "Heel")], "no column 'HeelHeight.Short.heel'"),
+        ([("HeelHeight.1in...1.3.4in", "Heel")], "no column 'HeelHeight.Short.heel', and none"),
+        ([("HeelHeight.Flat", "Flat")], "none 'HeelHeight.Flat', a bin of it"),
         ([("100001-21,1,", "100000-7,1,")], "lists the shoe 100000-7 twice"),
         ([("100001-21,1,0", "100001-21,1,x")], "100001-21 has 'x' where 0 or 1"),
         ([("100001-21,1,", "100001-21,")], "row 5: the table is cut off"),
@@ -235,7 +278,8 @@ def test_a_table_that_is_not_the_official_one_is_refused(changes, message):
         read_table(table(changes), "meta-data-bin.csv")
 
 
-def test_heels_are_high_from_three_inches_on():
+def test_heels_of_two_and_three_inches_are_neither_short_nor_high():
+    """As the paper's authors have it."""
     names = [name for group in published_sets() for name in group if name not in BINS]
     bins = ["Flat", "Under.1in", "1in...1.3.4in", "2in...2.3.4in"]
     bins += ["3in...3.3.4in", "4in...4.3.4in", "5in...over"]
@@ -245,11 +289,12 @@ def test_heels_are_high_from_three_inches_on():
     text = "\n".join(",".join(row) for row in rows)
     table = read_table(text.encode(), "meta-data-bin.csv")
     carried = dict(zip(table.names, table.carried.T.tolist(), strict=True))
-    assert carried.pop("HeelHeight.Short.heel") == [False, True, True, True] + 3 * [False]
-    assert carried.pop("HeelHeight.High.heel") == 4 * [False] + 3 * [True]
+    assert carried.pop("HeelHeight.Short.heel") == 3 * [True] + 4 * [False]
+    assert carried.pop("HeelHeight.High.heel") == 5 * [False] + 2 * [True]
     assert not np.any(list(carried.values()))
-    high = text.replace("HeelHeight.Flat", "HeelHeight.High heel")  # a table with Table 3's names
-    assert read_table(high.encode(), "meta-data-bin.csv").carried[0].sum() == 1
+    # A table with Table 3's names is taken at its word.
+    high = text.replace("HeelHeight.2in...2.3.4in", "HeelHeight.High heel")
+    assert read_table(high.encode(), "meta-data-bin.csv").carried[3].sum() == 1
 
 
 def test_a_table_of_bytes_is_refused():

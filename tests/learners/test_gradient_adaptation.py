@@ -250,7 +250,10 @@ def test_all_passes_of_a_training_step_are_one_step_of_the_drop_schedule():
     learner = Fomaml(Dropping(Options(), (6, 1, 1)), options, 5).double()
     schedule = learner.backbone.drop
     batch = episodes(image=(6, 1, 1))
-    losses = [learner.training_loss(batch).item() for _ in range(2)]
+    losses = []
+    for _ in range(2):
+        with one_training_step(learner):
+            losses.append(learner.training_loss(batch).item())
     assert int(schedule.step) == 2
     assert schedule.rate == 0.25
     learner.eval().predict(batch.support, batch.query.flatten(1, 2))

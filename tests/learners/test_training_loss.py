@@ -87,14 +87,6 @@ def test_query_labels_follow_the_images_order():
     assert torch.equal(query_labels(query), query.flatten().long())
 
 
-def test_support_and_query_share_one_pass_through_the_backbone():
-    learner = build_learner({"name": "protonet"}, {"name": "conv4", "width": 4}, (1, 16, 16), 3, 0)
-    passes = []
-    learner.backbone.register_forward_hook(lambda _, given, __: passes.append(len(given[0])))
-    learner.training_loss(episodes())
-    assert passes == [2 * 3 * (2 + 4)]
-
-
 def test_supervised_loss_is_cross_entropy_over_unit_norm_features_times_ten():
     learner = build_learner({"name": "supervised"}, {"name": "identity"}, (1, 4, 4), 7, seed=0)
     batch = LabelledBatch(images(9, 1, 4, 4), torch.arange(9) % 7)
@@ -104,6 +96,13 @@ def test_supervised_loss_is_cross_entropy_over_unit_norm_features_times_ten():
     logits = 10 * (features @ weight.T + bias)
     expected = -log_softmax(logits, axis=1)[np.arange(9), np.arange(9) % 7].mean()
     np.testing.assert_allclose(learner.training_loss(batch).item(), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["supervised", "meta-baseline"])
+def test_the_classifier_of_base_classes_begins_without_a_bias(name):
+    learner = build_learner({"name": name}, {"name": "identity"}, (1, 4, 4), 7, seed=0)
+    assert learner.classifier.bias.tolist() == [0.0] * 7
+    assert learner.classifier.weight.std() > 0
 
 
 @pytest.mark.parametrize("name", ["protonet", "ridge", "supervised"])

@@ -13,7 +13,8 @@ from fsl_sweep.datasets.in_distribution import in_distribution
 from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.learners.building import build_learner
-from fsl_sweep.orchestrator import by_classification
+from fsl_sweep.orchestrator import images
+from fsl_sweep.orchestrator.at_once import AtOnce
 from fsl_sweep.orchestrator.config import Episode, Evaluation
 from fsl_sweep.orchestrator.errors import BadData, TrialFailure
 from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
@@ -80,7 +81,7 @@ def test_small_parts_give_the_same_and_nothing_changes(data, tasks, monkeypatch)
     made = classifier(data).train()
     before = {name: value.clone() for name, value in made.state_dict().items()}
     whole = Evaluator(data, tasks, CPU).measure(made)
-    monkeypatch.setattr(by_classification, "IMAGES_AT_ONCE", 5)
+    monkeypatch.setattr(images, "at_once", lambda *_: AtOnce(images=5, floats=1, adapted=1))
     parts = Evaluator(data, tasks, CPU).measure(made)
     assert made.training
     assert all(torch.equal(value, before[name]) for name, value in made.state_dict().items())

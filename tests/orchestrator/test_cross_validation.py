@@ -201,7 +201,7 @@ KILLED = trial("PN", "1e-4", base=[0.99], val=[0.99], novel=[0.9], end=None, fol
 @pytest.mark.parametrize(
     ("broken", "reason"),
     [
-        (KILLED, "fold 1: unfinished: 1 snapshots recorded"),
+        (KILLED, "fold 1: unfinished: 1 snapshot recorded"),
         (replace(SLOW[2], end=TrialEnd("failed", "loss is NaN")), "fold 1: failed: loss is NaN"),
         (
             replace(SLOW[2], end=None, damaged=("/here/epochs/0002.record",)),

@@ -10,7 +10,8 @@ from fsl_sweep.datasets.episodes import Episodes
 from fsl_sweep.learners.base import EmbeddingLearner
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.catalogue import LEARNERS
-from fsl_sweep.orchestrator import by_adaptation, by_embedding
+from fsl_sweep.orchestrator import images
+from fsl_sweep.orchestrator.at_once import AtOnce
 from fsl_sweep.orchestrator.config import Episode, Evaluation
 from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
@@ -59,15 +60,6 @@ def test_embedding_once_gives_what_embedding_each_episode_gives(data, tasks, nam
     for key, episodes in tasks.episodes.items():
         assert scores[key].correct.tolist() == by_brute_force(made, data, key[0], episodes)
         assert set(scores[key].queries) == {6}
-
-
-def test_small_chunks_give_the_same(data, tasks, monkeypatch):
-    made = learner("protonet", data)
-    whole = Evaluator(data, tasks, CPU).measure(made)
-    monkeypatch.setattr(by_embedding, "_FLOATS_AT_ONCE", 1)
-    parts = Evaluator(data, tasks, CPU).measure(made)
-    for key, scores in whole.items():
-        assert scores.correct.tolist() == parts[key].correct.tolist()
 
 
 def test_measuring_changes_nothing(data, tasks):
@@ -151,7 +143,7 @@ def test_small_chunks_of_adapted_tasks_give_the_same(data, monkeypatch):
         return answer(self, support, query)
 
     monkeypatch.setattr(type(made), "predict", counting)
-    monkeypatch.setattr(by_adaptation, "_IMAGES_AT_ONCE", 18)
+    monkeypatch.setattr(images, "at_once", lambda *_: AtOnce(images=32, floats=1, adapted=18))
     parts = Evaluator(data, tasks, CPU).measure(made)
     assert max(given) == 2  # of 9 images each
     for key, scores in whole.items():
@@ -164,7 +156,7 @@ def writers():
 
 
 def ragged_tasks(writers, way, query):
-    settings = Evaluation(selection_tasks=5, report_tasks=3)
+    settings = Evaluation(selection_tasks=4, report_tasks=3)
     return CommonTasks.draw(writers, Episode(way=way, shot=1, query=query), settings)
 
 

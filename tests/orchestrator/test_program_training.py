@@ -1,5 +1,6 @@
 """Programs with MetaDL's interface as trials."""
 
+import io
 import itertools
 
 import numpy as np
@@ -11,6 +12,7 @@ from made import benchmark, planned, trainable
 
 from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.learners.building import build_learner
+from fsl_sweep.learners.meta_dataset import challenge_images
 from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.program_training import ProgramTraining
@@ -39,8 +41,11 @@ def spec(submission="protos", mode="episode", **changes):
         backbone={"name": "identity"},
         optimizer=None,
         schedule=[],
-        train=EPISODES if mode == "episode" else BATCHES,
-        **{"evaluation": {"selection_tasks": 5, "report_tasks": 3}, **changes},
+        **{
+            "train": EPISODES if mode == "episode" else BATCHES,
+            "evaluation": {"selection_tasks": 5, "report_tasks": 3},
+            **changes,
+        },
     )
 
 
@@ -107,6 +112,25 @@ def test_one_that_goes_on_repeats_no_epoch(tmp_path, data, monkeypatch):
     monkeypatch.setattr(submitted.MetaLearner, "meta_fit", counting)
     run(tmp_path / "cut", one, data)
     assert len(rounds) == 1
+
+
+@pytest.mark.parametrize("state", ["refused", "no tensor"])
+def test_a_program_that_cannot_load_its_state_begins_again(tmp_path, data, monkeypatch, state):
+    one = spec("protos-go-on", epochs=3)
+    whole = content(run(tmp_path / "whole", one, data))
+    storage = run(tmp_path / "cut", one, data, epochs=2)
+    load = submitted.GoesOn.load
+
+    def refuses(self, path):
+        load(self, path)  # half of it is done before it fails
+        raise RuntimeError("what is this?")
+
+    if state == "refused":
+        monkeypatch.setattr(submitted.GoesOn, "load", refuses)
+    else:
+        torch.save({"epoch": 2, "spent": 0.5, "program": [1, 2]}, buffer := io.BytesIO())
+        storage.write_resume(buffer.getvalue())
+    assert content(run(tmp_path / "cut", one, data)) == whole
 
 
 def test_a_snapshot_answers_as_it_did_when_it_was_measured(tmp_path, data):
@@ -279,3 +303,33 @@ def test_every_form_of_answer_counts_the_same_and_their_order_tells_nothing(tmp_
     assert all(found == counts["logits"] for found in counts.values())
     assert np.mean(counts["logits"]) / 6 > 0.6
     assert abs(np.mean(order) / 6 - 1 / 3) < 0.15
+
+
+@pytest.mark.parametrize("augment_support", [False, True])
+def test_a_program_gets_its_support_augmented_only_where_it_is_to_be(data, augment_support):
+    one = spec(
+        train={**EPISODES, "augment_support": augment_support},
+        augment="crop-jitter-flip",
+        batches=3,
+    )
+    program = ProgramTraining(
+        one,
+        data,
+        build_learner(
+            {"name": "metadl", "submission": "protos"},
+            {"name": "identity"},
+            data.image_shape,
+            12,
+            5,
+        ),
+        CPU,
+    )
+    known = {
+        challenge_images(image).tobytes()
+        for image in program._images.unit(data.train.examples)[:, None]
+    }
+    for episode, _ in program._data(1, lambda step: None).meta_train_pipeline:
+        support = [image[None].tobytes() in known for image in episode.support_images]
+        assert any(support) is not augment_support
+        assert all(support) is not augment_support
+        assert not any(image[None].tobytes() in known for image in episode.query_images)

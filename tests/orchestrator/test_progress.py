@@ -2,8 +2,8 @@ import io
 
 import made
 import pytest
-from rich.console import Console
 
+from fsl_sweep.orchestrator.console import SafeConsole
 from fsl_sweep.orchestrator.progress import LiveProgress, PlainProgress
 from fsl_sweep.orchestrator.records import TrialEnd
 
@@ -29,7 +29,7 @@ def lines(stream: io.StringIO) -> list[str]:
 
 
 def live(plan):
-    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
+    console = SafeConsole(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
     return LiveProgress(plan, list(plan.specs), console), console
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 from trials import TASKS, trial
 
+from fsl_sweep.orchestrator.console import SafeConsole
 from fsl_sweep.orchestrator.records import TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.report import (
     Report,
@@ -173,15 +173,55 @@ def test_columns_are_aligned() -> None:
 def test_colours_on_a_terminal_alone() -> None:
     report = build(INFO, runs())
     terminal, pipe = io.StringIO(), io.StringIO()
-    show(report, Console(file=terminal, force_terminal=True, color_system="truecolor", width=100))
-    show(report, Console(file=pipe, width=100))
+    show(
+        report, SafeConsole(file=terminal, force_terminal=True, color_system="truecolor", width=100)
+    )
+    show(report, SafeConsole(file=pipe, width=100))
     assert "\x1b[" in terminal.getvalue()
     assert "\x1b" not in pipe.getvalue()
 
 
+def test_piped_text_has_no_width_and_drops_nothing() -> None:
+    names = ("base", "budgeted-oracle(3, per-configuration)")
+    lost = [trial(f"lost {n}", "0.1", end=None) for n in range(12)]
+    methods = tuple(f"{letter}-method-with-a-long-name" for letter in "ABCDEFG")
+    report = build(replace(INFO, hyperparameter=names), [*runs(methods), *lost])
+    pipe = io.StringIO()
+    show(report, SafeConsole(file=pipe, width=80))
+    text = pipe.getvalue()
+    assert text == to_text(report)
+    assert "room for" not in text
+    assert "…" not in text
+    head = next(line for line in text.splitlines() if line.startswith("snapshot "))
+    for title in ("NovelGen", "seeds", "tasks", "select", "BaseGen", "ValGen", "regret", "evals"):
+        assert title in head.split()
+    assert head.endswith("chosen (epoch of each seed)")
+    assert all(one.reason in text and one.method in text for one in report.completeness.problems)
+    assert "more; see" not in text
+    pairs = {(one.a, one.b) for one in report.comparisons}
+    assert len(pairs) == 21
+    assert all(f"{a} vs {b}" in text for a, b in pairs)
+    prose = [line for line in text.splitlines() if not re.search(r"  \S|^[a-z_]+ ", line)]
+    assert max(map(len, prose)) <= 100
+
+
+@pytest.mark.parametrize(
+    ("system", "bold"), [("truecolor", True), ("standard", True), (None, False)]
+)
+def test_bold_is_explained_where_it_can_be_seen(system: str | None, bold: bool) -> None:
+    report, terminal = build(INFO, runs(tuple("ABCDEF"))), io.StringIO()
+    show(report, SafeConsole(file=terminal, force_terminal=True, color_system=system, width=200))
+    text = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).split())
+    assert ("Bold: the highest of" in text) == bold
+    assert ("\x1b[1m" in terminal.getvalue()) == bold
+    assert "bold" not in to_text(report).lower()
+
+
 def test_ascii_terminals() -> None:
     raw = io.BytesIO()
-    console = Console(file=io.TextIOWrapper(raw, encoding="ascii", write_through=True), width=100)
+    console = SafeConsole(
+        file=io.TextIOWrapper(raw, encoding="ascii", write_through=True), width=100
+    )
     show(build(INFO, runs()), console)
     assert b"NovelGen" in raw.getvalue()
 
@@ -248,7 +288,12 @@ def test_wording() -> None:
     assert wording.half_width(None) == "-"
     assert wording.half_width(mean_interval([0.5])) == "-"
     interval = mean_interval([0.5, 0.6])
+    assert wording.half_width(interval) == "> 50"  # t of one degree of freedom: 63.53
+    interval = mean_interval([0.5, 0.6, 0.55])
     assert wording.half_width(interval) == f"{100 * (interval.high - interval.mean):.2f}"
+    assert wording.spread(interval, [0.5, 0.6, 0.55]) == wording.half_width(interval)
+    assert wording.spread(mean_interval([0.5, 0.6]), [0.5, 0.6]) == "50.0, 60.0"
+    assert wording.spread(mean_interval([0.5]), [0.5]) == "-"
     assert wording.values({"optimizer.lr": 0.1, "train.way": 5}) == "lr=0.1 way=5"
     assert wording.values({"a.lr": 1, "b.lr": 2}) == "a.lr=1 b.lr=2"
     assert wording.values({"schedule": {0: 0.1}}) == "schedule={0: 0.1}"
@@ -440,7 +485,7 @@ def test_equal_comparisons_stand_once() -> None:
     assert [one.strategy.snapshot for one in first] == ["last", "train_loss", "base", "val"]
     assert [one.strategy.snapshot for one in second] == ["last", "train_loss", "base", "val"]
     assert [str(one.strategy) for one in third] == ["oracle / val", "oracle / oracle"]
-    rows = [row.split() for row in section(to_text(report, 140), "Comparisons of methods")[1:]]
+    rows = [row.split() for row in section(to_text(report, 140), "Comparisons of these")[1:]]
     assert [row[:2] for row in rows[:4]] == [[one.strategy.snapshot, "val"] for one in first]
     assert [len(row) for row in rows] == [2 + 3 * 2, 2, 2, 2, 2 + 3 * 2, 2, 2, 2, 3 + 3 * 2]
     assert len(json.loads(to_json(report))["comparisons"]) == 10 * 3

@@ -1,5 +1,6 @@
 """Markdown, LaTeX and HTML: the same content as the terminal, escaped and reproducible."""
 
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
@@ -22,9 +23,11 @@ from fsl_sweep.orchestrator.report import (
     markdown,
     svg,
     to_html,
+    to_json,
     to_latex,
     to_markdown,
     to_text,
+    wording,
 )
 from fsl_sweep.orchestrator.report.document import document
 from fsl_sweep.orchestrator.report.drawing import Axis, Line, Mark, Panel, cut
@@ -69,12 +72,12 @@ class Tags(HTMLParser):
         self.text += data
 
 
-def runs(methods: tuple[str, ...] = ("PN", "RR")) -> list[TrialHistory]:
+def runs(methods: tuple[str, ...] = ("PN", "RR"), seeds: int = 2) -> list[TrialHistory]:
     generator = np.random.default_rng(0)
     given = []
     for rank, method in enumerate(methods):
         for rate in ("0.1", "0.01"):
-            for seed in (0, 1):
+            for seed in range(seeds):
                 base, val, novel = generator.uniform(0.4, 0.7, (3, 12)) + 0.02 * rank
                 given.append(trial(method, rate, seed, base=base, val=val, novel=novel))
     return given
@@ -125,16 +128,99 @@ def test_what_methods_are_compared_by_is_named(
     text = " ".join(write(report).split())
     assert report.mixed is not None
     for expected in (
-        *("Comparisons of methods by 0.4 B + 0.6 N", "Stability of conclusions by 0.4 B + 0.6 N"),
+        "Comparisons of these snapshots by 0.4 B + 0.6 N",
+        "Stability of conclusions by 0.4 B + 0.6 N",
         "0.4 B + 0.6 N: 0.4 BaseGen + 0.6 NovelGen.",
         "by 0.4 BaseGen + 0.6 NovelGen: differences are paired on the common report tasks of each",
         "worst seed: 0.4 B + 0.6 N of the worst seed",
-        "Means of 0.4 B + 0.6 N rank the methods",
-        "Comparisons of methods by 0.4 B + 0.6 N",
+        "Means of 0.4 B + 0.6 N rank these snapshots of the methods",
         *(f"{100 * cell.seeds.mean:.2f}" for cell in report.mixed.cells),
     ):
         assert escaped(expected) in text, expected
     assert escaped("B + 0.6 N") not in write(whole)
+
+
+@pytest.mark.parametrize(
+    ("write", "escaped"),
+    [(to_text, str), (to_markdown, markdown.escaped), (to_latex, latex.escaped), (to_html, escape)],
+)
+def test_verdicts_over_tasks_are_labelled_these_snapshots(
+    whole: Report, write: Callable[[Report], str], escaped: Callable[[str], str]
+) -> None:
+    text = " ".join(write(whole).split())
+    for expected in (
+        "Comparisons of these snapshots",
+        "Whether these snapshots differ",
+        "They say nothing about training the methods again: `select` above does.",
+        "rank these snapshots of the methods",
+    ):
+        assert escaped(expected) in text, expected
+    assert "Comparisons of methods" not in text
+    assert "decided" not in text.replace("undecided", "")
+    if write is not to_text:
+        assert "these snapshots" in text.split("p (Holm)")[0][-400:], "the head of the table"
+
+
+def test_json_says_what_verdicts_over_tasks_are_about(whole: Report) -> None:
+    found = json.loads(to_json(whole))["comparisons"]
+    assert {(one["about"], one["over"]) for one in found} == {("these snapshots", "tasks")}
+
+
+@pytest.mark.parametrize("write", [to_text, to_markdown, to_latex, to_html])
+@pytest.mark.parametrize("metric", ["novel", "mixture(0.4)"])
+def test_of_two_seeds_both_values_are_shown(write: Callable[[Report], str], metric: str) -> None:
+    report = build(replace(INFO, metric=metric), runs(), bootstrap=20)
+    text = write(report)
+    for one in report.summaries:
+        shown = [f"{100 * choice.accuracy(report.base_weight):.1f}" for choice in one.choices]
+        assert len(shown) == 2
+        assert ", ".join(shown) in text
+        interval = one.reported(report.base_weight)
+        half = 50 * (interval.high - interval.low)
+        assert half < 100 or f"{half:.2f}" not in text  # 149.72 points, of one degree of freedom
+    for strategy in report.over_methods.results:  # of two methods too
+        assert ", ".join(f"{100 * regret:.1f}" for regret in strategy.regrets) in text
+    assert "of two seeds both values" in " ".join(text.split())
+    assert re.search(r"> 50|&gt; 50|\\textgreater\S* 50", text)
+    plain = json.loads(to_json(report))["summary"][0]["novel"]
+    assert (set(plain), plain["n"]) == ({"mean", "low", "high", "n"}, 2)
+
+
+def test_of_three_seeds_the_interval_is_shown() -> None:
+    report = build(INFO, runs(seeds=3), bootstrap=20)
+    text = to_text(report, 140)
+    assert all(wording.half_width(one.novel) in text for one in report.summaries)
+    assert "both values" not in text.split("Strategies over all methods")[0]
+
+
+@pytest.mark.parametrize("write", [to_text, to_markdown, to_latex, to_html, to_json])
+def test_the_chance_to_be_best_takes_three_seeds(write: Callable[[Report], str]) -> None:
+    for seeds, known in ((1, False), (2, False), (3, True)):
+        report = build(INFO, runs(seeds=seeds), bootstrap=20)
+        chances = {m.probability_best for one in report.stability for m in one.methods}
+        assert (None not in chances) is known
+        text = write(report).replace("\\", "")
+        assert ("best, %" in text) is (known and write is not to_json)
+        assert ("chance to be the best" in " ".join(text.split())) is (
+            known and write is not to_json
+        )
+
+
+@pytest.mark.parametrize(
+    ("seeds", "bootstrap", "expected"),
+    [
+        (3, 20, "A claim about a method, trained again, needs `select`: `seeds` leaves out"),
+        (2, 0, "A claim about a method, trained again, needs `select`, which `--bootstrap 1000`"),
+        (1, 20, "training the methods again: that takes more than one seed."),
+    ],
+)
+def test_the_report_says_what_a_claim_about_a_method_needs(
+    seeds: int, bootstrap: int, expected: str
+) -> None:
+    report = build(INFO, runs(seeds=seeds), bootstrap=bootstrap)
+    assert expected in " ".join(to_text(report).split())
+    cautions = " ".join(json.loads(to_json(report))["cautions"])
+    assert ("needs `select`" in cautions) is (seeds > 1)
 
 
 def test_the_distribution_of_differences_is_that_of_the_mixture() -> None:

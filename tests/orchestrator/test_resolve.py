@@ -1,5 +1,6 @@
 """What a sweep file may ask of learners that train in stages or answer one number of ways."""
 
+import dataclasses
 import json
 
 import pytest
@@ -25,6 +26,7 @@ FILE = """
 name: tiny
 benchmark: {name: glyphs}
 episode: {way: WAY, shot: 1, query: 2}
+evaluation: {selection_tasks: 4, report_tasks: 3}
 defaults: {backbone: {name: conv4}, optimizer: {lr: 0.1}, epochs: 40}
 methods:
   M: {learner: {name: LEARNER}, train: TRAIN}
@@ -92,16 +94,90 @@ def test_all_that_a_task_has_can_be_taken_of_writers_alone(tmp_path):
         check_feasible(many, writer_benchmark())
 
 
-def test_fixed_support_is_of_classes_alone(tmp_path):
-    train = "{way: 2, shot: 1, query: 1, fixed_support: true}"
-    fixed = planned(tmp_path, "protonet", train, way=2)
-    check_feasible(fixed, benchmark())
-    with pytest.raises(BadData) as caught:
-        check_feasible(fixed, writer_benchmark())
-    assert str(caught.value) == (
-        "M, train tasks: fixed_support keeps a support for every base class, but the tasks of this "
-        "benchmark are made of writers. Leave out train.fixed_support."
+def test_more_tasks_than_writers_are_refused_and_shared_ones_told(tmp_path):
+    """Four writers a split: 4 tasks to select on and 3 to report on have 3 in common."""
+    plan = planned(tmp_path, "protonet", "{way: all, shot: 1, query: rest}", way="all")
+    cautions = check_feasible(plan, writer_benchmark())
+    assert cautions[2] == (
+        "NovelGen: of 4 writers, 4 are selected on and 3 reported on, 3 of them the same: a "
+        "snapshot or configuration chosen by NovelGen has that measure reported too high"
     )
+    assert len(cautions) == 3
+    few = {"selection_tasks": 1, "report_tasks": 3}
+    assert check_feasible(measured_on(plan, few), writer_benchmark()) == ()
+    with pytest.raises(BadData, match=r"M, base tasks: 5 tasks are asked for, .* only 4 writers"):
+        check_feasible(measured_on(plan, {"report_tasks": 5}), writer_benchmark())
+
+
+def measured_on(plan, tasks):
+    (trial,) = plan.trials
+    evaluation = trial.spec.evaluation.model_copy(update=tasks)
+    spec = trial.spec.model_copy(update={"evaluation": evaluation})
+    return dataclasses.replace(plan, trials=(dataclasses.replace(trial, spec=spec),))
+
+
+@pytest.mark.parametrize("asked", ["fixed_support: true", "query_counts: multinomial"])
+def test_what_is_for_tasks_of_classes_only(tmp_path, asked):
+    train = f"{{way: 2, shot: 1, query: 1, {asked}}}"
+    plan = planned(tmp_path, "protonet", train, way=2)
+    check_feasible(plan, benchmark())
+    with pytest.raises(BadData) as caught:
+        check_feasible(plan, writer_benchmark())
+    assert str(caught.value) == (
+        f"M, train tasks: '{asked.removesuffix(': true')}' is for tasks of base classes, but the "
+        "tasks of this benchmark are made of writers. Leave it out of train."
+    )
+
+
+def test_a_class_must_have_all_queries_that_may_fall_on_it(tmp_path):
+    """The made benchmark has 9 training examples a class."""
+    for train, needed in (
+        ("way: 4, shot: 1, query: 3", 1 + 1 + 4 * 2),
+        ("way: 3, shot: 2, query: 3, fixed_support: true", None),
+        ("way: 3, shot: 3, query: 3, fixed_support: true", 3 + 1 + 3 * 2),
+    ):
+        train = f"{{{train}, query_counts: multinomial}}"
+        plan = planned(tmp_path, "protonet", train, way=2)
+        if needed is None:
+            check_feasible(plan, benchmark())
+            continue
+        with pytest.raises(BadData) as caught:
+            check_feasible(plan, benchmark())
+        assert f"need {needed} examples a class, but class 'class 0' has 9" in str(caught.value)
+        assert str(caught.value).endswith(
+            "With 'query_counts: multinomial' one class may get that many queries."
+        )
+
+
+def test_multinomial_counts_need_numbers_and_a_learner_that_takes_them(tmp_path):
+    for words in ("way: all", "query: rest"):
+        assert "query_counts: multinomial needs numbers for way and query" in mistake(
+            tmp_path, "protonet", f"{{{words}, query_counts: multinomial}}"
+        )
+    assert mistake(tmp_path, "fomaml", "{query_counts: multinomial}") == (
+        "s.yaml: methods.M.train: fomaml trains on episodes of one shape, and 'query_counts: "
+        "multinomial' makes episodes that differ; leave it out"
+    )
+
+
+def test_options_of_training_are_part_of_a_trials_identity_where_they_are_not_the_usual(tmp_path):
+    plain = planned(tmp_path, "protonet").trials[0].spec
+    usual = planned(tmp_path, "protonet", "{augment_support: true, query_counts: equal}")
+    assert usual.trials[0].spec.id == plain.id
+    ids = {plain.id}
+    for learner, train in (
+        ("protonet", "{augment_support: false}"),
+        ("protonet", "{query_counts: multinomial}"),
+        ("protonet, passes: joint", "{}"),
+    ):
+        (trial,) = planned(tmp_path, learner, train).trials
+        assert TrialSpec.from_canonical(trial.spec.canonical()) == trial.spec
+        ids.add(trial.id)
+    assert len(ids) == 4
+    # Filled in, so that a record says them.
+    assert plain.canonical()["learner"]["passes"] == "separate"
+    (adapting,) = planned(tmp_path, "fomaml").trials
+    assert adapting.spec.canonical()["learner"]["batch_norm"] == "batch"
 
 
 def test_a_staged_training_is_filled_in_and_checked(tmp_path):

@@ -106,7 +106,7 @@ def test_a_killed_run_never_wins() -> None:
     assert summarise(selected) == ()
     (gap,) = selected.left_out
     assert (gap.method, gap.seed, gap.trial) == ("PN", 0, killed.trial)
-    assert gap.reason == "unfinished: 1 snapshots recorded"
+    assert gap.reason == "unfinished: 1 snapshot recorded"
 
 
 @pytest.mark.parametrize(

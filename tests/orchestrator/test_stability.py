@@ -92,11 +92,20 @@ def test_probability_best_against_counting_and_ties_are_shared() -> None:
     assert one.tasks is not None
     assert (one.tasks.same, one.tasks.of) == (4000, 4000)
     twins = [*A, *[replace(t, method="TWIN") for t in A]]
-    equal = select([t for t in twins if t.seed == 0], ["val"], ["val"])
-    (tied,) = stability_of(
-        summarise(equal), resample([t for t in twins if t.seed == 0], equal, resamples=50)
-    )
+    equal = select(twins, ["val"], ["val"])
+    drawn = resample(twins, equal, resamples=50)
+    same = [replace(cell, weights=drawn[0].weights) for cell in drawn]
+    (tied,) = stability_of(summarise(equal), same)
     assert [own.probability_best for own in tied.methods] == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(("seeds", "known"), [(1, False), (2, False), (3, True)])
+def test_a_chance_to_be_best_takes_three_seeds(seeds: int, known: bool) -> None:
+    """Both of two seeds of A are above both of B: in every third run of equal methods."""
+    given = [one for one in [*A, *B] if one.seed < seeds]
+    selected = select(given, ["val"], ["val"])
+    (one,) = stability_of(summarise(selected), resample(given, selected, resamples=50))
+    assert [own.probability_best is not None for own in one.methods] == [known, known]
 
 
 def test_agreement_on_resampled_tasks() -> None:

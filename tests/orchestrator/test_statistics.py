@@ -198,3 +198,18 @@ def test_kendall_tau_where_there_is_no_ranking() -> None:
     with pytest.raises(ValueError, match="2 or more"):
         kendall_tau([1, 2], [1, 2], last=1)
     assert kendall_tau([1, 2, 3], [1, 2, 3], last=50).n == 3
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 5])
+@pytest.mark.parametrize("methods", [2, 3, 5])
+def test_where_snapshots_do_not_differ_few_families_have_a_verdict(
+    methods: int, seeds: int
+) -> None:
+    """Tasks are harder for all or for one; the trained snapshots are equally good over tasks."""
+    generator, worlds, false = np.random.default_rng(5), 600, 0
+    for _ in range(worlds):
+        own = generator.normal(0.5, 0.1, (methods, seeds, 60)).mean(axis=1)
+        tables = own + generator.normal(0, 0.1, 60)
+        found = correct_family([compare(a, b) for a, b in itertools.combinations(tables, 2)])
+        false += any(one.verdict in ("better", "worse") for one in found)
+    assert 0 < false / worlds <= 0.06

@@ -20,13 +20,16 @@ from fsl_sweep.orchestrator.report import (
     to_json,
     to_text,
 )
+from fsl_sweep.orchestrator.selected import Selected, Selection, Strategy
 from fsl_sweep.orchestrator.selection import select
+from fsl_sweep.orchestrator.statistics import mean_interval
+from fsl_sweep.orchestrator.statistics.sign_flips import pairwise_p_values
 from fsl_sweep.orchestrator.strategies import (
     StrategyComparison,
     StrategyResult,
     compare_strategies,
 )
-from fsl_sweep.orchestrator.summary import summarise
+from fsl_sweep.orchestrator.summary import Summary, summarise
 
 INFO = RunInfo(
     name="made",
@@ -77,70 +80,106 @@ def test_by_hand() -> None:
     assert (last.regret.mean, last.worst) == (pytest.approx(0.11), pytest.approx(0.15))
     assert (base.regret.mean, base.worst) == (pytest.approx(0.02), pytest.approx(0.04))
     assert (oracle.regret.mean, oracle.worst) == (0.0, 0.0)
-    # Deviations of last: -.01, -.03, .04, 0: variance .0026 / 3; t of 3 degrees is 3.182.
-    half = 3.1824463 * np.sqrt(0.0026 / 3) / 2
-    assert last.regret.high - last.regret.mean == pytest.approx(half)
-    assert [one.regret.n for one in found.results] == [4, 4, 4]
+    # By method .09 and .13, and .025 and .015: two methods, however many seeds.
+    assert last.regrets == pytest.approx([0.09, 0.13])
+    assert base.regrets == pytest.approx([0.025, 0.015])
+    # The standard error is half of their difference; t of one degree is 12.706.
+    assert last.regret.high - last.regret.mean == pytest.approx(12.7062047 * 0.02)
+    assert [one.regret.n for one in found.results] == [2, 2, 2]
     # The oracle has none to lose, and does not count.
     assert [one.least for one in found.results] == [False, True, False]
-    assert base.against_least is oracle.against_least is None
-    # Differences -.09, -.04, -.15, -.08: mean -.09, variance .0062 / 3.
-    verdict = last.against_least
-    assert verdict is not None
-    assert verdict.effect.mean == pytest.approx(-0.09)
-    assert verdict.effect.high == pytest.approx(-0.09 + 3.1824463 * np.sqrt(0.0062 / 3) / 2)
-    assert verdict.verdict == "worse"
+    # Two methods decide nothing.
+    assert [one.against_least for one in found.results] == [None, None, None]
     # 3 snapshots in each of 4 trials, all of which the oracle looked at.
     assert [one.novel_evaluations for one in found.results] == [0, 0, 12]
     assert [one.training for one in found.results] == [1.0, 1.0, 1.0]
-    assert last.caution == "only 4 replicates"
+    assert last.caution == "only 2 methods"
 
 
-def test_verdicts_against_scipy() -> None:
-    """Five strategies, eight replicates; Holm by its definition."""
+def test_verdicts_are_those_of_sign_flips_over_methods() -> None:
+    """Seven methods with three seeds each: what counts once is a method."""
     generator = np.random.default_rng(3)
+    last, base = generator.normal([[[0.6]], [[0.65]]], 0.01, (2, 7, 3))
     given = [
-        trial(
-            name,
-            "x",
-            seed,
-            base=generator.permutation(np.linspace(0.5, 0.7, 6)).tolist(),
-            val=generator.permutation(np.linspace(0.4, 0.6, 6)).tolist(),
-            novel=(np.linspace(0.4, 0.5, 6) + generator.normal(0, 0.03, 6)).tolist(),
-            loss=generator.permutation(6).tolist(),
-        )
-        for name in ("A", "B")
-        for seed in range(4)
+        one
+        for number in range(7)
+        for one in method(f"M{number}", last[number].tolist(), base[number].tolist())
     ]
-    snapshot = ["last", "train_loss", "base", "val", "mixture(0.5)"]
-    selected = select(given, [*snapshot, "oracle"], ["val"])
-    found = named(compare_strategies(given, selected, summarise(selected)))
-    regrets = {
-        name: np.array([o.regret for o in selected.selections if str(o.strategy) == name])
-        for name in found
-    }
-    usual = [name for name in found if not found[name].strategy.oracle]
-    least = min(usual, key=lambda name: regrets[name].mean())
-    assert [name for name in found if found[name].least] == [least]
-    others = [name for name in usual if name != least]
-    tests = {name: stats.ttest_rel(regrets[least], regrets[name]) for name in others}
-    before = 0.0
-    decided = 0
-    for rank, name in enumerate(sorted(others, key=lambda name: tests[name].pvalue)):
-        verdict, test = found[name].against_least, tests[name]
+    found = named(compared(given, ["last", "base", "val", "oracle"]))
+    own = 0.70 - np.stack([last.mean(axis=1), base.mean(axis=1), np.full(7, 0.70)], axis=1)
+    alone, adjusted = pairwise_p_values(own)
+    for number, name in enumerate(("last / val", "base / val")):
+        one = found[name]
+        assert one.regrets == pytest.approx(own[:, number])
+        expected = stats.t.interval(0.95, 6, own[:, number].mean(), stats.sem(own[:, number]))
+        assert (one.regret.low, one.regret.high) == pytest.approx(expected)
+        verdict = one.against_least
         assert verdict is not None
-        before = max(before, min(1.0, (len(others) - rank) * test.pvalue))
-        assert verdict.p_value == pytest.approx(test.pvalue)
-        assert verdict.p_adjusted == pytest.approx(before)
-        assert verdict.effect.mean == pytest.approx((regrets[least] - regrets[name]).mean())
-        expected = "worse" if before < 0.05 else "undecided"
-        assert verdict.verdict == expected
-        decided += expected == "worse"
-        own = stats.t.interval(0.95, 7, regrets[name].mean(), stats.sem(regrets[name]))
-        assert (found[name].regret.low, found[name].regret.high) == pytest.approx(own)
-    # Some of each, and one that the correction alone leaves undecided.
-    assert 0 < decided < len(others)
-    assert decided < sum(test.pvalue < 0.05 for test in tests.values())
+        assert verdict.verdict == "worse"
+        assert (verdict.p_value, verdict.p_adjusted) == (alone[number, 2], adjusted[number, 2])
+        assert verdict.effect.mean == pytest.approx(-own[:, number].mean())
+    assert found["val / val"].least
+    assert found["val / val"].against_least is found["oracle / val"].against_least is None
+    assert found["last / val"].caution is None
+    text = part(to_text(build(INFO, given)))
+    assert "vs least p last val" in text
+    assert "mean over 7 methods (each the mean over its seeds)" in text
+    assert " least - " in text
+    assert " worse 0.0156 " in text
+
+
+def worlds(
+    generator: np.random.Generator, methods: int, strategies: int, seeds: int
+) -> tuple[Selected, list[Summary]]:
+    """Strategies that are equally good over all methods that there could be, and over seeds.
+
+    A method favours some of them by a point, as if it had been drawn from these; seeds do too.
+    """
+    names = [Strategy(f"s{number}", "val", oracle=False) for number in range(strategies)]
+    own = generator.normal(0.03, 0.01, (methods, strategies, 1))
+    regrets = own + generator.normal(0, 0.01, (methods, strategies, seeds))
+    nothing, unknown = np.empty(0), mean_interval([0.5])
+    summaries = []
+    for m, s in np.ndindex(methods, strategies):
+        choices = tuple(
+            Selection(
+                f"M{m}",
+                seed,
+                names[s],
+                "t",
+                "c",
+                {},
+                1,
+                unknown,
+                unknown,
+                unknown,
+                float(regret),
+                0,
+                nothing,
+                nothing,
+            )
+            for seed, regret in enumerate(regrets[m, s])
+        )
+        summaries.append(
+            Summary(f"M{m}", names[s], unknown, unknown, unknown, None, unknown, 0, choices)
+        )
+    everyone = tuple(f"M{m}" for m in range(methods))
+    return Selected(everyone, tuple(names), (), ()), summaries
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 5])
+@pytest.mark.parametrize(("methods", "strategies"), [(2, 3), (3, 8), (5, 3), (6, 3), (8, 8)])
+def test_no_equally_good_strategy_is_called_worse(
+    methods: int, strategies: int, seeds: int
+) -> None:
+    generator, count, false = np.random.default_rng(11), 100, 0
+    for _ in range(count):
+        selected, summaries = worlds(generator, methods, strategies, seeds)
+        found = compare_strategies((), selected, summaries).results
+        verdicts = {one.against_least.verdict for one in found if one.against_least}
+        assert verdicts <= {"worse", "undecided"}
+        false += "worse" in verdicts
+    assert false / count <= 0.06
 
 
 def test_a_strategy_that_some_method_lacks_is_named_and_not_averaged_over_the_rest() -> None:
@@ -163,15 +202,14 @@ def test_a_strategy_that_some_method_lacks_is_named_and_not_averaged_over_the_re
 
 def test_one_seed_of_one_method_has_no_interval_and_no_verdict() -> None:
     last, base = compared(A[:1], ["last", "base"]).results
-    assert last.against_least is not None
-    assert last.against_least.verdict == "undecided"
-    assert np.isnan([last.regret.low, last.against_least.p_adjusted]).all()
+    assert last.against_least is None
+    assert np.isnan(last.regret.low)
     assert (base.least, base.worst) == (True, pytest.approx(0.01))
-    assert base.caution == "one replicate alone has no interval"
+    assert base.caution == "one seed alone has no interval"
     report = build(INFO, A[:1])
     text = part(to_text(report))
     assert "mean over 1 seed of A" in text
-    assert "replicates (" not in text
+    assert "seeds of one method are no further methods, and a verdict takes 6 of them" in text
     assert json.loads(to_json(report))["strategies"]["table"][0]["regret"]["low"] is None
 
 
@@ -187,15 +225,14 @@ def test_the_earlier_of_equals_is_the_least() -> None:
     for snapshot in (["last", "base"], ["base", "last"]):
         first, second = compared(given, snapshot).results
         assert (first.least, second.least) == (True, False)
-        assert second.against_least is not None
-        assert second.against_least.verdict == "undecided"
 
 
-def test_strategies_that_do_equally_well_are_equivalent() -> None:
-    given = method("A", last=[0.69, 0.68, 0.67], base=[0.69, 0.68, 0.67])
+def test_strategies_that_do_equally_well_are_undecided() -> None:
+    """That seven methods do not tell them apart does not make them the same for others."""
+    given = [one for n in range(7) for one in method(f"M{n}", last=[0.69, 0.6], base=[0.69, 0.6])]
     _, second = compared(given, ["last", "base"]).results
     assert second.against_least is not None
-    assert (second.against_least.verdict, second.against_least.p_value) == ("equivalent", 1.0)
+    assert (second.against_least.verdict, second.against_least.p_value) == ("undecided", 1.0)
 
 
 def folded(name: str, epochs: int, folds: int = 2) -> list[TrialHistory]:
@@ -268,7 +305,8 @@ def test_nothing_is_said_where_nothing_is_there() -> None:
 
 
 def test_json_has_an_entry_for_every_strategy() -> None:
-    report = build(INFO, [*A, *B])
+    several = [one for n in range(7) for one in method(f"M{n}", [0.6, 0.62], [0.69, 0.67])]
+    report = build(INFO, several)
     plain = json.loads(to_json(report))["strategies"]
     assert set(plain) == {"methods", "table", "lacking", "without_regret"}
     assert [one["snapshot_selector"] for one in plain["table"]] == ["last", "base", "val", "oracle"]
@@ -287,10 +325,10 @@ def test_json_has_an_entry_for_every_strategy() -> None:
     }
     assert set(last["against_least"]) == {"verdict", "effect", "p_value", "p_adjusted"}
     assert (val["least"], val["against_least"], oracle["against_least"]) == (True, None, None)
-    assert base["regret"]["mean"] == pytest.approx(0.02)
+    assert (base["regret"]["mean"], base["regret"]["n"]) == (pytest.approx(0.02), 7)
     slower = [
         replace(t, curves={**t.curves, "train_seconds": 9 * t.curves["train_seconds"]})
-        for t in [*A, *B]
+        for t in several
     ]
     assert to_json(build(INFO, slower)) == to_json(report)
 
@@ -310,7 +348,7 @@ def lines(report: Report, width: int) -> list[str]:
 def test_rows_of_the_terminal() -> None:
     """The least is told by name, oracles by a star; what chose alike everywhere shares a row."""
     head, *rows = lines(build(INFO, [*A, *B]), 100)
-    titles = ["regret", "95 %", "worst", "evals", "training", "vs least", "p (Holm)"]
+    titles = ["regret", "methods", "worst", "evals", "training"]
     assert " ".join(head.split()) == " ".join(["snapshot", "config", *titles])
     assert [row.split()[:2] for row in rows] == [
         ["last", "val"],
@@ -318,8 +356,8 @@ def test_rows_of_the_terminal() -> None:
         ["val", "val"],
         ["oracle", "val*"],
     ]
-    assert rows[2].split()[2:] == ["0.00", "0.00", "0.00", "0", "1.0", "x", "least", "-"]
-    assert rows[3].split()[2:] == ["0.00", "0.00", "0.00", "12", "1.0", "x", "-", "-"]
+    assert rows[2].split()[2:] == ["0.00", "0.0,", "0.0", "0.00", "0", "1.0", "x"]
+    assert rows[3].split()[2:] == ["0.00", "0.0,", "0.0", "0.00", "12", "1.0", "x"]
     # After one epoch nothing is left to choose; the oracle has looked at what it chose.
     short = [cut(one, slice(0, 1)) for one in A]
     assert [row.split() for row in lines(build(INFO, short), 100)[1:4]] == [
@@ -341,7 +379,8 @@ LONG = replace(
 
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_the_table_fits_and_keeps_what_matters(width: int) -> None:
-    text = to_text(build(LONG, [*folded("A", 60), *folded("B", 60)], bootstrap=0), width)
+    given = [one for name in "ABCDEF" for one in folded(name, 60)]
+    text = to_text(build(LONG, given, bootstrap=0), width)
     assert max(map(len, text.splitlines())) <= width
     head = next(line for line in text.splitlines() if "vs least" in line)
     assert all(title in head for title in ("regret", "training", "vs least"))

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hostile
 import numpy as np
 import pytest
 from PIL import Image
@@ -48,7 +49,7 @@ def record(epoch: int, accuracy: float) -> EpochRecord:
 def test_scalars_of_recorded_trials(tmp_path: Path) -> None:
     rebuild(tmp_path / "tb", [PN, RR, NOTHING])
     runs = EventMultiplexer().AddRunsFromDirectory(str(tmp_path / "tb")).Reload().Runs()
-    assert sorted(runs) == [".", "PN/lr=0.1/seed-0", "RR_2/lr=0.2/seed-3"]
+    assert sorted(runs) == ["PN/lr=0.1/seed-0", "RR_2/lr=0.2/seed-3", "report"]
     folder = tmp_path / "tb" / "PN" / "lr=0.1" / "seed-0"
     assert series(folder, "NovelGen") == [(1, 0.4), (2, 0.5), (3, 0.45)]
     assert series(folder, "BaseGen") == [(1, 0.6), (2, 0.8), (3, 0.9)]
@@ -69,7 +70,7 @@ def test_scalars_of_recorded_trials(tmp_path: Path) -> None:
 
 def test_margin_charts_name_existing_tags(tmp_path: Path) -> None:
     rebuild(tmp_path / "tb", [PN])
-    root = read(tmp_path / "tb").Tensors("custom_scalars__config__")
+    root = read(tmp_path / "tb" / "report").Tensors("custom_scalars__config__")
     content = layout_pb2.Layout.FromString(root[0].tensor_proto.string_val[0])
     tags = set(read(tmp_path / "tb/PN/lr=0.1/seed-0").Tags()["tensors"])
     margins = [s for chart in content.category[0].chart for s in chart.margin.series]
@@ -151,15 +152,15 @@ def drawn() -> list[Figure]:
 
 
 def test_figures_are_images(tmp_path: Path) -> None:
-    rebuild(tmp_path / "tb", [PN], figures=drawn())
-    events = read(tmp_path / "tb")
+    rebuild(tmp_path / "tb", [PN], figures=drawn(), dated=1.7e9)
+    events = read(tmp_path / "tb" / "report")
     tags = [tag for tag in events.Tags()["tensors"] if tag.startswith("figures/")]
     title = "figures/trade-off/PN _ __bad_ 学 " + "long " * 60
     title = title[: title.index("PN") + LONGEST].strip()
     assert tags == [title, f"{title} 2", "figures/mixtures/"]
     for tag in tags:
         (event,) = events.Tensors(tag)
-        assert (event.step, event.wall_time) == (0, 0)
+        assert (event.step, event.wall_time) == (0, 1.7e9)
         wide, tall, png = event.tensor_proto.string_val
         with Image.open(io.BytesIO(png)) as picture:
             assert picture.format == "PNG"
@@ -184,8 +185,8 @@ def test_figures_through_tensorboards_own_reader(tmp_path: Path) -> None:
     provider = data_provider.MultiplexerDataProvider(multiplexer, str(tmp_path / "tb"))
     about = {"experiment_id": "", "plugin_name": "images"}
     ask = RequestContext()
-    assert list(provider.list_blob_sequences(ask, **about)) == ["."]
-    found = provider.read_blob_sequences(ask, **about, downsample=10)["."]
+    assert list(provider.list_blob_sequences(ask, **about)) == ["report"]
+    found = provider.read_blob_sequences(ask, **about, downsample=10)["report"]
     assert len(found) == 3
     for (sequence,) in found.values():
         _, _, picture = sequence.values
@@ -271,3 +272,30 @@ def test_neither_tensorflow_nor_torch_nor_ray_is_imported(tmp_path: Path) -> Non
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert series(tmp_path / "tb/PN/lr=1/seed-0", "NovelGen") == [(1, 0.5)]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", hostile.KINDS)
+@pytest.mark.parametrize(
+    "where", ["tensorboard", "tensorboard.new", "tensorboard.old", f"tensorboard/{FILE}"]
+)
+def test_a_view_is_not_written_through_what_is_no_file_of_it(tmp_path, where, kind):
+    run, secret = tmp_path / "run", tmp_path / "secret"
+    path = run / where
+    path.parent.mkdir(parents=True)
+    if kind == "link" and path.name != FILE:  # a folder of another view
+        (tmp_path / "other").mkdir()
+        (tmp_path / "other" / FILE).write_bytes(b"events")
+        path.symlink_to(tmp_path / "other")
+    else:
+        hostile.put(kind, path, secret)
+    if kind == "folder":  # as good as a view
+        rebuild(run / "tensorboard", [PN])
+        return
+    with pytest.raises(RunFolderError, match="is no part of a TensorBoard view"):
+        rebuild(run / "tensorboard", [PN])
+    with pytest.raises(RunFolderError, match="is no part"), LiveView(run / "tensorboard", [PN]):
+        pass
+    assert not secret.exists() or secret.read_text() == "secret"
+    assert not (tmp_path / "other").exists() or len(list((tmp_path / "other").iterdir())) == 1
+    assert not (tmp_path / "nowhere").exists()

@@ -138,7 +138,7 @@ def test_a_row_of_strategies_that_chose_alike_shows_all_of_their_intervals() -> 
             (widths[s.strategy.snapshot, s.strategy.hyperparameter] for s in group), key=float
         )
         shown = of_strategies(report, group)["select"]
-        assert shown == (own[0] if own[0] == own[-1] else f"{own[0]}-{own[-1]}")
+        assert shown == (own[0] if own[0] == own[-1] else f"{own[0]} to {own[-1]}")
         assert shown in to_text(report)
         several += own[0] != own[-1]
     assert several

@@ -97,13 +97,15 @@ def test_training_goes_over_the_fixed_tasks_and_augments_their_images(
     parts = ({"name": named.name, **named.options} for named in (spec.learner, spec.backbone))
     learner = build_learner(*parts, benchmark.image_shape, n_base_classes(benchmark), 0)
     run = Training(spec, benchmark, learner, torch.device("cpu"))
-    ready, seen = run._ready, []
+    rectangular, seen = run._rectangular, []
 
-    def watched(indices, draws):
-        seen.append((indices, ready(indices, draws)))
-        return seen[-1][1]
+    def watched(episodes, draws):
+        indices = np.concatenate([episodes.support, episodes.query], axis=2)
+        batch = rectangular(episodes, draws)
+        seen.append((indices, torch.cat([batch.support, batch.query], dim=2)))
+        return batch
 
-    monkeypatch.setattr(run, "_ready", watched)
+    monkeypatch.setattr(run, "_rectangular", watched)
     losses = [float(loss) for epoch in (1, 2) for loss in run.epoch(epoch)]
     assert np.isfinite(losses).all()
     assert isinstance(benchmark.train, FixedTasks)

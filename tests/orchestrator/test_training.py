@@ -199,6 +199,14 @@ def test_sgd_is_what_was_asked_for(nesterov):
     assert group["weight_decay"] == 0.01
 
 
+def test_a_learned_scale_begins_at_one_and_is_decayed_like_all_weights():
+    run = training(benchmark(), learner={"name": "ridge"}, optimizer={"lr": 0.1})
+    assert run.learner.scale.item() == 1.0
+    (group,) = run.optimizer.param_groups
+    assert group["weight_decay"] == 5e-4
+    assert any(parameter is run.learner.scale for parameter in group["params"])
+
+
 def test_adam_is_adam():
     optimizer = make_optimizer(torch.nn.Linear(2, 1), Optimizer(name="adam", lr=0.3))
     assert isinstance(optimizer, torch.optim.Adam)
@@ -209,12 +217,12 @@ RAGGED = {"way": "all", "shot": 1, "query": "rest", "tasks_per_batch": 4}
 
 def loss_alone(learner, batch, group, task):
     """The loss of one task as an episode batch of its own, query by query."""
-    support = batch.images[group.support[task]]
+    support = batch.support[group.support[task]]
     total = 0.0
     for row, target in zip(group.query[task], group.target[task], strict=True):
         logits = learner.head(
             learner.embed(support.flatten(0, 1)).view(1, *support.shape[:2], -1),
-            learner.embed(batch.images[row, None])[None],
+            learner.embed(batch.query[row, None])[None],
         )
         total += torch.nn.functional.cross_entropy(logits[0], target[None]).item()
     return total / len(group.query[task])
@@ -245,11 +253,11 @@ def test_ragged_episodes_are_of_training_writers_with_disjoint_support_and_query
     run = training(data, train=RAGGED, batches=4)
     labels, writers = data.train.pool.labels, data.train.pool.writers
     for batch in batches(run, 1):
-        found = original(run, batch.images, data)
-        assert set(found) <= set(data.train.examples)
+        examples, asked = (original(run, part, data) for part in (batch.support, batch.query))
+        assert set(examples) | set(asked) <= set(data.train.examples)
         for group in batch.groups:
             for task in range(len(group.support)):
-                support, query = found[group.support[task]], found[group.query[task]]
+                support, query = examples[group.support[task]], asked[group.query[task]]
                 assert not set(support.ravel()) & set(query)
                 (writer,) = set(writers[support.ravel()]) | set(writers[query])
                 assert (labels[support][group.target[task], 0] == labels[query]).all()
@@ -292,8 +300,86 @@ def test_label_smoothing_of_ragged_episodes_is_that_of_episodes_of_one_shape():
     run = training(data, learner=learner, train=exact, batches=1)
     (batch,) = batches(run, 1)
     assert isinstance(batch, EpisodeBatch)
-    images = torch.cat([batch.support.flatten(0, 2), batch.query.flatten(0, 2)])
-    rows = torch.arange(12).view(2, 2, 3)
-    group = EpisodeGroup(rows[0, :, :, None], rows[1], torch.arange(3).expand(2, 3))
-    ragged = run.learner.training_loss(RaggedEpisodes(images, (group,)))
+    rows = torch.arange(6).view(2, 3)
+    group = EpisodeGroup(rows[:, :, None], rows, torch.arange(3).expand(2, 3))
+    images = batch.support.flatten(0, 2), batch.query.flatten(0, 2)
+    ragged = run.learner.training_loss(RaggedEpisodes(*images, (group,)))
     assert ragged.item() == pytest.approx(run.learner.training_loss(batch).item(), rel=1e-5)
+
+
+def as_they_are(run, indices):
+    """Images without augmentation."""
+    return run._images.normalised(run._images.unit(indices))
+
+
+def drawn_and_ready(run):
+    """Each step's episodes as indices, with the batch that is made of them."""
+    return zip(run._draws.epoch(1), batches(run, 1), strict=True)
+
+
+@pytest.mark.parametrize("augment_support", [False, True])
+def test_support_images_are_augmented_only_where_they_are_to_be(augment_support):
+    data = benchmark()
+    train = {"way": 3, "shot": 2, "query": 2, "augment_support": augment_support}
+    run = training(data, train=train, batches=3, augment="crop-jitter-flip")
+    for episodes, batch in drawn_and_ready(run):
+        assert torch.equal(batch.support, as_they_are(run, episodes.support)) != augment_support
+        changed = batch.query != as_they_are(run, episodes.query)
+        assert changed.flatten(3).any(dim=3).all()  # every query image
+
+
+RANDOM_COUNTS = {"way": 3, "shot": 2, "query": 2, "query_counts": "multinomial"}
+
+
+def test_random_query_counts_reach_the_learner_with_a_plain_support():
+    data = benchmark()
+    train = {**RANDOM_COUNTS, "tasks_per_batch": 4, "augment_support": False}
+    run = training(data, train=train, batches=5, augment="crop-jitter-flip")
+    labels, seen = data.train.pool.labels, set()
+    for episodes, batch in drawn_and_ready(run):
+        assert isinstance(batch, RaggedEpisodes)
+        (group,) = batch.groups  # of one way, and of one number of queries in all
+        assert torch.equal(batch.support[group.support], as_they_are(run, episodes.support))
+        for task in range(4):
+            asked = episodes.query[task]
+            expected = as_they_are(run, asked[asked >= 0])
+            changed = batch.query[group.query[task]] != expected
+            assert changed.flatten(1).any(dim=1).all()
+            shown = labels[episodes.support[task, :, 0]][group.target[task]]
+            assert shown.tolist() == labels[asked[asked >= 0]].tolist()
+        counts = [np.bincount(target, minlength=3).tolist() for target in group.target]
+        assert [sum(count) for count in counts] == [6] * 4
+        assert np.min(counts) >= 1
+        seen |= set(map(tuple, counts))
+    assert len(seen) > 1
+
+
+def test_random_query_counts_leave_a_fixed_support_as_it_is():
+    data = benchmark()
+    train = {**RANDOM_COUNTS, "shot": 1, "fixed_support": True, "tasks_per_batch": 4}
+    drawn = list(training(data, train=train, batches=40)._draws.epoch(1))
+    support = set(np.concatenate([episodes.support.ravel() for episodes in drawn]))
+    assert len(support) == 12  # one example for each of the 12 base classes
+    queries = [episodes.query[episodes.query >= 0] for episodes in drawn]
+    assert not set(np.concatenate(queries)) & support
+    assert {len(asked) for asked in queries} == {4 * 3 * 2}
+
+
+def test_the_loss_of_random_query_counts_is_the_mean_over_all_queries():
+    data = benchmark()
+    run = training(data, train={**RANDOM_COUNTS, "tasks_per_batch": 3}, batches=2)
+    run.learner.eval()  # in training the batch norm would tell queries about each other
+    for batch in batches(run, 1):
+        (group,) = batch.groups
+        with torch.no_grad():
+            losses = []
+            for task in range(3):
+                support = run.learner.embed(batch.support[group.support[task]].flatten(0, 1))
+                for row, target in zip(group.query[task], group.target[task], strict=True):
+                    query = run.learner.embed(batch.query[row, None])
+                    logits = run.learner.head(support.view(1, 3, 2, -1), query[None])[0, 0]
+                    losses.append(torch.logsumexp(logits, 0) - logits[target])
+            assert len(losses) == 3 * 6
+            loss = run.learner.training_loss(batch)
+            assert loss.item() == pytest.approx(torch.stack(losses).mean().item(), rel=1e-5)
+    assert np.isfinite([loss.item() for loss in run.epoch(1)]).all()

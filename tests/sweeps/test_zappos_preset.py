@@ -50,13 +50,14 @@ def write_shoes(root):
     names = [*first, *second]
     header = [name.replace("Short.heel", "Under.1in") for name in names]
     header = [name.replace("High.heel", "5in...over") for name in header]
+    empty = [f"HeelHeight.{height}" for height in ("Flat", "1in...1.3.4in", "4in...4.3.4in")]
     (root / "ut-zap50k-data").mkdir(parents=True)
     (root / "ut-zap50k-images").mkdir()
     stream = io.StringIO()
     rows = csv.writer(stream)
-    rows.writerow(["CID", *header])
+    rows.writerow(["CID", *header, *empty])
     for shoe in range(150):
-        rows.writerow([f"{shoe}-1", *(rng.random(66) < 0.4).astype(int)])
+        rows.writerow([f"{shoe}-1", *(rng.random(66) < 0.4).astype(int), 0, 0, 0])
         image = Image.fromarray(rng.integers(0, 256, (9, 12, 3), dtype=np.uint8))
         image.save(root / "ut-zap50k-images" / f"{shoe}.1.jpg")
     (root / "ut-zap50k-data" / "meta-data-bin.csv").write_text(stream.getvalue())

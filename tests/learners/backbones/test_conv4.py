@@ -43,3 +43,27 @@ def test_features_and_gradients_equal_the_textbook_order_of_layers(shape):
         rtol=1e-7,
         atol=1e-8,
     )
+
+
+@pytest.mark.parametrize("shape", [(1, 28, 28), (3, 35, 32)])
+@pytest.mark.parametrize("least", [0.1, 0.0, -0.5])
+def test_an_evaluated_network_pools_first_where_that_changes_no_bit(shape, least):
+    draws = torch.Generator().manual_seed(0)
+    backbone = Conv4(Conv4Options(width=24), shape)
+    with torch.no_grad():
+        backbone(2 * torch.randn(20, *shape, generator=draws))  # running averages of their own
+        for _, norm, *_ in backbone.blocks:
+            norm.weight.uniform_(0.1, 2, generator=draws)[3] = least
+            norm.bias.normal_(generator=draws)
+    backbone.eval()
+    sides = []
+    backbone.blocks[0][1].register_forward_hook(
+        lambda _, given, __: sides.append(given[0].shape[2])
+    )
+    images = torch.randn(9, *shape, generator=draws)
+    with torch.no_grad():
+        features = backbone(images)
+    assert sides == [shape[1] // 2 if least > 0 else shape[1]]
+    trainable = backbone(images)
+    assert sides[1] == shape[1]
+    assert torch.equal(features, trainable)

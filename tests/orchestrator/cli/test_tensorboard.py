@@ -1,3 +1,4 @@
+import os
 import signal
 import socket
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from made import plan, planned, record, spec
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.backend.event_processing.event_multiplexer import EventMultiplexer
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import FslSweepError
@@ -33,7 +35,7 @@ def test_the_view_has_the_reports_figures(
     assert invoke(command) == 0
     folder = tmp_path / "run" / "tensorboard"
     assert str(folder) in capsys.readouterr().out
-    events = EventAccumulator(str(folder), size_guidance={"tensors": 0})
+    events = EventAccumulator(str(folder / "report"), size_guidance={"tensors": 0})
     tags = [tag for tag in events.Reload().Tags()["tensors"] if tag.startswith("figures/")]
     assert "figures/progressions/PN, way=10, seed 0" in tags
     assert {tag.split("/")[1] for tag in tags} == {"trade-off", "progressions"}
@@ -42,13 +44,27 @@ def test_the_view_has_the_reports_figures(
     assert {path: path.read_bytes() for path in folder.rglob("events.*")} == before
 
 
+def test_pictures_are_dated_by_the_newest_record_and_every_run_has_a_name(tmp_path: Path) -> None:
+    run = recorded(tmp_path / "run")
+    (end,) = run.glob("trials/*/end.json")
+    os.utime(end, (1_700_000_000.5, 1_700_000_000.5))
+    assert invoke(["tensorboard", str(run), "--no-serve"]) == 0
+    events = EventMultiplexer(size_guidance={"tensors": 0})
+    events.AddRunsFromDirectory(str(run / "tensorboard")).Reload()
+    assert "." not in events.Runs()
+    tags = [tag for tag in events.Runs()["report"]["tensors"] if tag.startswith("figures/")]
+    assert tags
+    assert {e.wall_time for tag in tags for e in events.Tensors("report", tag)} == {1_700_000_000.5}
+
+
 def recorded(path: Path) -> Path:
     """A run folder with one finished trial."""
     ledger, one = Ledger(path), planned(spec())
     ledger.write_plan(plan(one), "name: made\n")
     trial = ledger.trial(one.id)
     trial.begin(one.spec)
-    trial.write_epoch(record(1, 0), b"weights")
+    for epoch in (1, 2, 3):
+        trial.write_epoch(record(epoch), b"weights")
     trial.end(TrialEnd("done"))
     return path
 

@@ -1,0 +1,71 @@
+"""The episodes of each gradient step: passes over tasks that can be counted, else fresh draws."""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from fsl_sweep.datasets.distribution import (
+    CountedTasks,
+    TaskDistribution,
+    VaryingTasks,
+    check_tasks,
+    sample_tasks,
+)
+from fsl_sweep.datasets.episodes import Episodes, EpisodeShape, VaryingShape
+
+_STEPS_AT_ONCE = 100  # drawn together: vectorised, yet bounded in memory
+
+
+def training_steps(
+    tasks: TaskDistribution,
+    steps: int,
+    size: int,
+    shape: EpisodeShape | VaryingShape,
+    rng: np.random.Generator,
+) -> Iterator[Episodes]:
+    """The episodes of each of ``steps`` steps of ``size`` tasks.
+
+    Tasks that can be counted are taken in passes: every one once, in random order, before any
+    returns. The last step of a pass has what is left of it, so that ``ceil(count / size)`` steps
+    are exactly one pass. Other tasks are drawn independently.
+
+    Raises:
+        BadData: as ``check_tasks``.
+    """
+    check_tasks(tasks, shape)
+    if (counted := _counted(tasks, shape)) is None:
+        for first in range(0, steps, _STEPS_AT_ONCE):
+            sizes = [size] * min(_STEPS_AT_ONCE, steps - first)
+            yield from _cut(sample_tasks(tasks, sum(sizes), shape, rng), sizes)
+        return
+    count, take = counted
+    passing = _passes(count, steps, size, rng)
+    for first in range(0, steps, _STEPS_AT_ONCE):
+        parts = passing[first : first + _STEPS_AT_ONCE]
+        yield from _cut(take(np.concatenate(parts), rng), [*map(len, parts)])
+
+
+def _counted(
+    tasks: TaskDistribution, shape: EpisodeShape | VaryingShape
+) -> tuple[int, Callable[[np.ndarray, np.random.Generator], Episodes]] | None:
+    """How many tasks there are and how they are taken; None where they cannot be counted."""
+    if isinstance(tasks, VaryingTasks):
+        return tasks.count(shape), lambda which, rng: tasks.take(which, shape, rng)
+    if isinstance(tasks, CountedTasks) and isinstance(shape, EpisodeShape):
+        return tasks.count(shape), lambda which, rng: tasks.take(which, shape, rng)
+    return None
+
+
+def _passes(count: int, steps: int, size: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Which of ``count`` tasks each step takes, int64; no step is of two passes."""
+    parts: list[np.ndarray] = []
+    while len(parts) < steps:
+        order = rng.permutation(count)
+        parts += [order[start : start + size] for start in range(0, count, size)]
+    return parts[:steps]
+
+
+def _cut(episodes: Episodes, sizes: list[int]) -> Iterator[Episodes]:
+    bounds = np.cumsum([0, *sizes]).tolist()
+    return (episodes[start:stop] for start, stop in pairwise(bounds))

@@ -1,0 +1,50 @@
+"""The papers' names of what we name more shortly, accepted wherever a name is typed.
+
+They become ours at once, so that plans, digests and reports know one name of each thing.
+
+Source: "Two Sides of Meta-Learning Evaluation", sections 5.1 and F.1.
+"""
+
+from collections.abc import Sequence
+
+_BOTH = {"basegen": "base", "valgen": "val"}
+_SELECTORS = {"eot": "last", "end-of-training": "last", **_BOTH}
+_MEASURES = {"novelgen": "novel", **_BOTH}
+
+TEST_MEASURE = "novel"
+"""What is never suggested for another name: choosing by it, or comparing by it, is to be meant."""
+
+
+def selector_name(typed: str) -> str:
+    """Our name of a selector, with its arguments; what is no paper's name stays as it is."""
+    return _SELECTORS.get(_plain(typed), typed)
+
+
+def selector_names(typed: Sequence[str]) -> list[str]:
+    """Our names of selectors.
+
+    Raises:
+        ValueError: two of them are the same.
+    """
+    ours = [selector_name(name) for name in typed]
+    for number, name in enumerate(ours):
+        if name in ours[:number]:
+            both = dict.fromkeys((typed[ours.index(name)], typed[number], name))
+            quoted = " and ".join(f"'{one}'" for one in both)
+            same = f"; {quoted} are the same" if len(both) > 1 else ""
+            raise ValueError(f"'{name}' is given twice{same}")
+    return ours
+
+
+def measure_name(typed: str) -> str:
+    """Our name of a measure; what is no paper's name stays as it is."""
+    return _MEASURES.get(_plain(typed), typed)
+
+
+def is_test_measure(typed: str) -> bool:
+    """Whether it names the accuracy on novel tasks."""
+    return measure_name(_plain(typed)) == TEST_MEASURE
+
+
+def _plain(typed: str) -> str:
+    return "-".join(typed.lower().replace("_", " ").replace("-", " ").split())

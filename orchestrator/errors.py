@@ -12,15 +12,34 @@
     |   |   `-- SelectorFault      a plug-in's selector raised, or answered what is no answer
     |   `-- SealedMeasurement      a selector read a measure that it did not declare
     |       `-- BudgetSpent        a selector asked for more novel evaluations than its budget
+    |-- MachineFailure             the machine failed: a disk, Ray, a cluster: exit code 3
     |-- SelectionError             a selector had nothing to choose from
     `-- TrialFailure               a trial cannot go on, for a reason that repeating would not mend
 
 Messages are full sentences: what happened, where, and what to do about it.
 """
 
+import errno
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
+
+# What no other folder name and no other rights would mend.
+_OF_THE_MACHINE = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EROFS,
+    errno.EIO,
+    errno.ENXIO,
+    errno.ENODEV,
+    errno.ESTALE,
+    errno.ENOTCONN,
+    errno.ETIMEDOUT,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOMEM,
+}
 
 
 class FslSweepError(Exception):
@@ -130,12 +149,26 @@ class BudgetSpent(SealedMeasurement):
         return BudgetSpent, (self.selector, self.budget)
 
 
+class MachineFailure(FslSweepError):
+    """A disk, Ray or a cluster failed. The command line prints it and exits with 3."""
+
+
 class SelectionError(FslSweepError):
     """A selector had nothing to choose from."""
 
 
 class TrialFailure(FslSweepError):
     """A trial cannot go on, and running it again would end the same way (a NaN loss)."""
+
+
+def is_of_machine(failure: OSError) -> bool:
+    """Whether the machine failed, as a full disk does, rather than rights or names were wrong."""
+    return failure.errno in _OF_THE_MACHINE
+
+
+def folder_error(failure: OSError, message: str) -> RunFolderError | MachineFailure:
+    """What to raise where a folder cannot be used: a mistake, or a failure of the machine."""
+    return (MachineFailure if is_of_machine(failure) else RunFolderError)(message)
 
 
 def did_you_mean(name: str, known: Iterable[str], guarded: Iterable[str] = ()) -> str:

@@ -48,13 +48,17 @@ _SNAPSHOT = re.compile(r"([0-9]{4}|[1-9][0-9]{4,8})\.safetensors")
 class Ledger:
     """Reads and writes one run folder.
 
+    Args:
+        path: the run folder.
+        standing: it is there; where it has vanished since, writing fails and does not rebuild it.
+
     Raises:
         RunFolderError: the path is an address, such as ``s3://bucket/run``.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, standing: bool = False) -> None:
         check_local(path)
-        self.folder = Folder(path)
+        self.folder = Folder(path, standing=standing)
 
     @property
     def path(self) -> Path:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError, folder_error
 from fsl_sweep.orchestrator.storage import kind_of
 
 BEAT_SECONDS = 15.0
@@ -153,10 +153,11 @@ def _held(path: Path, holder: dict[str, Any]) -> RunFolderError:
     )
 
 
-def _unwritable(folder: Path, failure: OSError) -> RunFolderError:
-    return RunFolderError(
+def _unwritable(folder: Path, failure: OSError) -> RunFolderError | MachineFailure:
+    return folder_error(
+        failure,
         f"The run folder {folder} cannot be written: {failure.strerror}. "
-        "Choose another with -o, or mend its permissions."
+        "Choose another with -o, or mend its permissions.",
     )
 
 

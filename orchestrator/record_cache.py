@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from fsl_sweep.orchestrator import columns
 from fsl_sweep.orchestrator.compacted import NAME, CompactedRecords, Row
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError
 from fsl_sweep.orchestrator.storage import Folder, Stamp
 
 _SUMMARIES, _TASKS = "summaries.cache", "tasks.cache"
@@ -32,7 +32,7 @@ _SETTLED = 2 * 10**9
 """Nanoseconds that a file has to be left alone before its times can be trusted to tell a change:
 those of some file systems are coarse."""
 
-_UNUSABLE = (ValueError, KeyError, TypeError, RecursionError, RunFolderError)
+_UNUSABLE = (ValueError, KeyError, TypeError, RecursionError, RunFolderError, MachineFailure)
 
 Key = tuple[str, str]
 """A trial id, and the checksum of its records."""
@@ -82,7 +82,7 @@ class RecordCache:
             if records.used
         }
         checked = {key: stamp for key, (_, stamp) in self._summaries.items()}
-        with suppress(RunFolderError):
+        with suppress(RunFolderError, MachineFailure):
             if any(checked.get(key) != stamp for key, (_, stamp) in settled.items()):
                 self._folder.write_sealed(_SUMMARIES, _summary_bytes(settled))
             if any(rows.keys() - self._rows.get(key, {}).keys() for key, rows in used.items()):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, final
 
 from fsl_sweep.orchestrator import envelope
-from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
+from fsl_sweep.orchestrator.errors import Damaged, MachineFailure, folder_error
 
 _UNFINISHED = ".unfinished-"
 TEMPORARY = re.compile(rf"{re.escape(_UNFINISHED)}[0-9a-f]{{32}}")
@@ -39,20 +39,22 @@ class Stamp(NamedTuple):
 class Folder:
     """A folder of small files, each written whole: temporary name, fsync, rename, fsync folder.
 
-    Names are relative, with ``/`` between parts. Every failure of the file system is raised as
-    RunFolderError with the path and what to do; what is a link, or no plain file or folder where
-    one should be, as Damaged.
+    Names are relative, with ``/`` between parts. Every failure of the file system is raised with
+    the path and what to do: as MachineFailure where the disk is full or fails, else as
+    RunFolderError; what is a link, or no plain file or folder where one should be, as Damaged.
 
     Attributes:
         root: the folder that a user named; it may be a link, or be reached through links.
         inside: where below it this folder is, with ``/``; empty for the root itself.
+        standing: the root is there: where it has vanished since, it is not made again.
     """
 
     root: Path
     inside: str = ""
+    standing: bool = False
 
     def __truediv__(self, name: str) -> "Folder":
-        return Folder(self.root, self.place(name))
+        return Folder(self.root, self.place(name), self.standing)
 
     @property
     def path(self) -> Path:
@@ -67,8 +69,9 @@ class Folder:
         """Put ``data`` under ``name``, replacing what was there, whole or not at all."""
         *folders, last = self.place(name).split("/")
         temporary = f"{_UNFINISHED}{uuid.uuid4().hex}"
-        with _told(self.path / name, "written"):
-            self.root.mkdir(parents=True, exist_ok=True)
+        with _told(self.path / name, "written"), self._vanished_told():
+            if not self.standing:
+                self.root.mkdir(parents=True, exist_ok=True)
             with self._entered(folders, make=True) as folder:
                 try:
                     with open(os.open(temporary, _WRITING, 0o666, dir_fd=folder), "wb") as file:
@@ -82,6 +85,18 @@ class Folder:
                     raise
                 # The rename is durable once the folder's own entry has reached the disk too.
                 os.fsync(folder)
+
+    @contextmanager
+    def _vanished_told(self) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError as failure:
+            if not self.standing:
+                raise
+            raise MachineFailure(
+                f"The run folder {self.root} is gone: it was deleted or moved. Nothing more "
+                "is written there; put it back, or run the same command to begin anew."
+            ) from failure
 
     def read(self, name: str) -> bytes | None:
         """The bytes under ``name``, or None if there is no such file."""
@@ -209,7 +224,8 @@ def _told(path: Path, action: str) -> Iterator[None]:
         yield
     except OSError as failure:
         reason = failure.strerror or str(failure)
-        raise RunFolderError(
+        raise folder_error(
+            failure,
             f"{path} could not be {action}: {reason}. What was recorded before is intact; "
-            "make room or mend the permissions, then run the same command again."
+            "make room or mend the permissions, then run the same command again.",
         ) from failure

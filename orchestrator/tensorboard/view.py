@@ -18,7 +18,7 @@ from types import TracebackType
 import numpy as np
 from tensorboard.compat.proto.event_pb2 import Event
 
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError, folder_error
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.report.drawing import Figure
 from fsl_sweep.orchestrator.selection import Selected
@@ -59,8 +59,9 @@ def rebuild(
         new.rename(folder)
         shutil.rmtree(old, ignore_errors=True)
     except OSError as failure:
-        raise RunFolderError(
-            f"The TensorBoard view {folder} cannot be written: {failure.strerror or failure}."
+        raise folder_error(
+            failure,
+            f"The TensorBoard view {folder} cannot be written: {failure.strerror or failure}.",
         ) from failure
 
 
@@ -103,6 +104,7 @@ class LiveView:
 
         Raises:
             RunFolderError: the view cannot be written.
+            MachineFailure: the disk is full or fails, or the run folder has vanished.
         """
         if record.epoch <= self._epochs.get(trial, 0):
             return
@@ -135,12 +137,15 @@ class LiveView:
                     self._append(name, [event])
 
     def _append(self, name: str, events: Sequence[Event]) -> None:
+        if not self._folder.parent.is_dir():
+            raise MachineFailure(f"The run folder {self._folder.parent} is gone.")
         try:
             append(self._folder / name, events)
         except OSError as failure:
-            raise RunFolderError(
+            raise folder_error(
+                failure,
                 f"The TensorBoard view {self._folder / name} cannot be written: "
-                f"{failure.strerror or failure}. The records themselves are kept."
+                f"{failure.strerror or failure}. The records themselves are kept.",
             ) from failure
 
 

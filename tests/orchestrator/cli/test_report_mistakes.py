@@ -135,7 +135,6 @@ def test_what_the_usage_rules_out(run, command, asked):
         ("none/a.html", "none/a.html cannot be written: there is no folder none."),
         ("file/a.html", "file/a.html cannot be written: there is no folder file."),
         ("/proc/a.html", "/proc/a.html cannot be written: No such file or directory. Give -o "),
-        ("/dev/full", "/dev/full cannot be written: No space left on device. Give -o another"),
     ],
 )
 def test_where_a_report_cannot_go(run, command, output, expected):
@@ -143,6 +142,15 @@ def test_where_a_report_cannot_go(run, command, output, expected):
     Path("file").write_text("kept")
     shown = command("report", run, "--bootstrap", "0", "--format", "html", "-o", output)
     assert message(shown).startswith(expected)
+
+
+def test_a_full_disk_is_no_mistake_of_the_callers(run, command):
+    shown = command("report", run, "--bootstrap", "0", "--format", "html", "-o", "/dev/full")
+    assert shown[0] == 3
+    assert shown[2] == (
+        "fsl-sweep: /dev/full cannot be written: No space left on device. Give -o another place, "
+        "or make room.\n"
+    )
 
 
 def test_a_read_only_folder_keeps_the_report_that_is_there(run, tmp_path):

@@ -20,6 +20,7 @@ def run_trials(
     address: str | None = None,
 ) -> None:
     """Start Ray, or join a cluster, and run trials to their end; see ``Job`` and ``RayProcess``."""
+    ledger.path.mkdir(parents=True, exist_ok=True)
     job = Job(ledger.path, specs, fingerprint, root, resources, retries)
     with RayProcess(address, len(specs)) as ray:
         ray.run(job, listeners)

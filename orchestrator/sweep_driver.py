@@ -44,7 +44,7 @@ def main(pipe: int, folder: str, address: str | None) -> None:
             from fsl_sweep.orchestrator import sweep_tune
 
             sweep_tune.run(command.job(), command, Path(folder))
-            command.tell("finished", ())
+        command.tell("finished", ())
     except FslSweepError as failure:
         command.tell("failed", failure)
     except Exception as failure:

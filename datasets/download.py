@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from fsl_sweep.orchestrator.errors import BadData, MissingData, RunFolderError
+from fsl_sweep.orchestrator.errors import (
+    BadData,
+    MachineFailure,
+    MissingData,
+    RunFolderError,
+    folder_error,
+)
 
 _CHUNK_BYTES = 2**18
 _MOST_BYTES = 4 * 2**30
@@ -132,10 +138,11 @@ def _broken_off(file: RemoteFile, done: int, total: int | None) -> BadData:
     )
 
 
-def _unwritable(path: Path, failure: OSError) -> RunFolderError:
-    return RunFolderError(
+def _unwritable(path: Path, failure: OSError) -> RunFolderError | MachineFailure:
+    return folder_error(
+        failure,
         f"{path} cannot be written: {failure.strerror or failure}. Make room, or choose another "
-        "folder with --to."
+        "folder with --to.",
     )
 
 

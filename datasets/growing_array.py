@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, final
 
 import numpy as np
 
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import folder_error
 
 _READ_BYTES = 2**20
 
@@ -30,6 +30,7 @@ class GrowingArray:
 
     Raises:
         RunFolderError: the file cannot be written, with its path.
+        MachineFailure: the same, where the disk is full or fails.
     """
 
     def __init__(self, path: Path, item: Sequence[int], dtype: str = "|u1", kept: int = 0) -> None:
@@ -52,7 +53,7 @@ class GrowingArray:
         """Add rows ``[M, *item]``.
 
         Raises:
-            RunFolderError: the disk is full.
+            MachineFailure: the disk is full.
         """
         content = np.ascontiguousarray(array, dtype=self._dtype).tobytes()
         self._digest.update(content)
@@ -113,7 +114,8 @@ def reporting(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as failure:
-        raise RunFolderError(
+        raise folder_error(
+            failure,
             f"Cannot write the prepared data set {path}: {failure.strerror or failure}. Make room "
-            "or choose another folder with the environment variable FSL_SWEEP_HOME."
+            "or choose another folder with the environment variable FSL_SWEEP_HOME.",
         ) from failure

@@ -14,7 +14,7 @@ from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
 from fsl_sweep.datasets.store import SHEET, Store, datasets_folder, open_store, store_path
 from fsl_sweep.datasets.store_writer import TEMPORARY, writing_store
-from fsl_sweep.orchestrator.errors import BadData, ConfigError, MissingData, RunFolderError
+from fsl_sweep.orchestrator.errors import BadData, ConfigError, MissingData, folder_error
 from fsl_sweep.orchestrator.local_path import check_local
 
 
@@ -164,9 +164,9 @@ def _fitting_stores(
 def _place(
     source: AbstractBenchmark[Any], options: BaseModel, root: Path | None, home: Path | None
 ) -> Path:
-    root = None if root is None else root.expanduser()
     if root is not None:
         check_local(root)
+        root = root.expanduser().absolute()
     if root is not None and not root.exists():
         raise MissingData(f"There is nothing at {root}. {_advice(source)}")
     signature = source.signature(options, root)
@@ -204,9 +204,10 @@ def _locked(path: Path) -> Iterator[None]:
         lock.parent.mkdir(parents=True, exist_ok=True)
         file = lock.open("a")
     except OSError as failure:
-        raise RunFolderError(
+        raise folder_error(
+            failure,
             f"Cannot write the prepared data set {path}: {failure.strerror}. "
-            "Choose another folder with the environment variable FSL_SWEEP_HOME."
+            "Choose another folder with the environment variable FSL_SWEEP_HOME.",
         ) from failure
     with file:
         fcntl.flock(file, fcntl.LOCK_EX)  # released when the file closes, or its process dies

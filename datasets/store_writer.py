@@ -226,7 +226,8 @@ def writing_store(path: Path, head: Mapping[str, Any]) -> Iterator[StoreWriter]:
         head: what the sheet says beside the pools: benchmark, version, options, source.
 
     Raises:
-        RunFolderError: the folder is read-only or full, with its path; nothing is left behind.
+        RunFolderError: the folder cannot be written, with its path; nothing is left behind.
+        MachineFailure: the same, where the disk is full or fails.
     """
     folder = _temporary(path)
     writer: StoreWriter | None = None

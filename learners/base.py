@@ -71,6 +71,14 @@ class Learner(nn.Module, ABC, Generic[BatchT]):
         """What a learner with these options trains on; ``trains_on`` unless they say otherwise."""
         return cls.trains_on
 
+    @classmethod
+    def has_weights(cls, options: Any) -> bool:  # noqa: ARG003 - for those that depend on them
+        """Whether weights that are not the backbone's have a part in its logits.
+
+        Where neither has any, there is nothing to train: the learner is measured as it is built.
+        """
+        return True
+
 
 class GradientLearner(Learner[BatchT]):
     """A learner that the trial trains, by gradient steps on its loss."""

@@ -39,6 +39,11 @@ class ConvQda(EpisodicLearner):
         super().__init__(backbone, options, n_base_classes)
         self.shrinkage, self.scale = options.shrinkage, options.scale
 
+    @classmethod
+    def has_weights(cls, options: ConvQdaOptions) -> bool:  # noqa: ARG003 (an interface)
+        """None: the Gaussians are the support's."""
+        return False
+
     def head(
         self,
         support: Float[Tensor, "task way shot d"],

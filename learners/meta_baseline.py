@@ -60,6 +60,11 @@ class MetaBaseline(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
             torch.tensor(options.temperature), requires_grad=options.learn_temperature
         )
 
+    @classmethod
+    def has_weights(cls, options: MetaBaselineOptions) -> bool:
+        """A temperature that is trained is the only one."""
+        return options.learn_temperature
+
     def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
         """Features of the backbone, projected to unit norm, float32 at least."""
         return self.unit_features(images)

@@ -65,6 +65,12 @@ class MetaDelta(EmbeddingLearner[LabelledBatch]):
         self.classifiers = nn.ModuleList(nn.Linear(w, n_base_classes) for w in self.widths)
         self.scale = options.scale
 
+    @classmethod
+    def has_weights(cls, options: MetaDeltaOptions) -> bool:
+        """Those of the encoders that it names itself; copies have what the trial's backbone has."""
+        named = options.encoders if isinstance(options.encoders, list) else []
+        return any(_resolved(spec)[0].has_weights for spec in named)
+
     def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
         """Unit-norm features of every encoder, side by side."""
         features = [normalize(at_least_float32(one(images)), dim=-1) for one in self.backbones]

@@ -5,7 +5,7 @@ logits over all base classes times 10. What is done with the features in a task 
 to method.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from jaxtyping import Float
 from pydantic import PositiveFloat
@@ -36,6 +36,11 @@ class PretrainedLearner(GradientLearner[LabelledBatch]):
         self.classifier = nn.Linear(backbone.feature_dim, n_base_classes)
         nn.init.zeros_(self.classifier.bias)  # as the released code of both papers begins
         self.scale = options.scale
+
+    @classmethod
+    def has_weights(cls, options: Any) -> bool:  # noqa: ARG003 (an interface)
+        """None: the classifier of base classes is there for training only."""
+        return False
 
     def unit_features(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
         """Features of the backbone, projected to unit norm, float32 at least."""

@@ -47,6 +47,11 @@ class Protonet(EpisodicLearner):
         self.metric = options.metric
         self.scale = nn.Parameter(torch.tensor(options.scale), requires_grad=options.learn_scale)
 
+    @classmethod
+    def has_weights(cls, options: ProtonetOptions) -> bool:
+        """A scale that is trained is the only one."""
+        return options.learn_scale
+
     def head(
         self,
         support: Float[Tensor, "task way shot d"],

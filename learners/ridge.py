@@ -53,6 +53,11 @@ class Ridge(EpisodicLearner):
         self.label_smoothing = options.label_smoothing
         self.scale = nn.Parameter(torch.tensor(options.scale), requires_grad=options.learn_scale)
 
+    @classmethod
+    def has_weights(cls, options: RidgeOptions) -> bool:
+        """A scale that is trained is the only one."""
+        return options.learn_scale
+
     def head(
         self,
         support: Float[Tensor, "task way shot d"],

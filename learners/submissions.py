@@ -6,16 +6,18 @@
 
 from abc import ABC
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from fsl_sweep.learners.meta_dataset import MetaDataset, QuerySet, SupportSet
 from fsl_sweep.orchestrator.catalogue import Catalogue
+
+if TYPE_CHECKING:  # to list submissions takes no torch
+    from fsl_sweep.learners.meta_dataset import MetaDataset, QuerySet, SupportSet
 
 
 class Predictor(Protocol):
     """What ``fit`` returns."""
 
-    def predict(self, dataset_test: QuerySet) -> Any:
+    def predict(self, dataset_test: "QuerySet") -> Any:
         """Probabilities or logits ``[m, way]``, or integer labels ``[m]`` or ``[m, 1]``."""
         ...
 
@@ -23,7 +25,7 @@ class Predictor(Protocol):
 class Learner(Protocol):
     """What ``meta_fit`` returns."""
 
-    def fit(self, dataset_train: SupportSet) -> Predictor:
+    def fit(self, dataset_train: "SupportSet") -> Predictor:
         """Learn a task from its support set."""
         ...
 
@@ -39,7 +41,7 @@ class Learner(Protocol):
 class MetaLearner(Protocol):
     """What is trained. With ``save`` and ``load`` of its own, an interrupted trial goes on."""
 
-    def meta_fit(self, meta_dataset_generator: MetaDataset) -> Learner:
+    def meta_fit(self, meta_dataset_generator: "MetaDataset") -> Learner:
         """Meta-train on the data, going on from the call before, if there was one."""
         ...
 

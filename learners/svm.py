@@ -52,6 +52,11 @@ class Svm(EpisodicLearner):
         self.label_smoothing = options.label_smoothing
         self.scale = nn.Parameter(torch.tensor(options.scale), requires_grad=options.learn_scale)
 
+    @classmethod
+    def has_weights(cls, options: SvmOptions) -> bool:
+        """A scale that is trained is the only one."""
+        return options.learn_scale
+
     def head(
         self,
         support: Float[Tensor, "task way shot d"],

@@ -3,7 +3,7 @@
 import itertools
 import math
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,20 +36,39 @@ def expand(
     Raises:
         ConfigError: an empty grid, a repeated value, a bad range, or ``samples`` missing.
     """
-    found = list(_axes(tree, (), where, path))
-    for keys, kind, values in found:
-        _check(kind, values, where, ".".join((path, *keys)))
+    found = _checked(tree, samples, where, path)
     grids = [(keys, values) for keys, kind, values in found if kind == "grid"]
     sampled = [axis for axis in found if axis[1] in SAMPLED]
-    if sampled and samples is None:
-        problem = f"'{sampled[0][1]}' is drawn at random: say how often with a top-level 'samples:'"
-        raise ConfigError(where, ".".join((path, *sampled[0][0])), problem)
     for combination in itertools.product(*(values for _, values in grids)):
         for number in range(samples or 1 if sampled else 1):
             chosen = dict(zip((keys for keys, _ in grids), combination, strict=True))
             chosen |= {k: _draw(kind, v, seed, k, number) for k, kind, v in sampled}
             ordered = {keys: chosen[keys] for keys, _, _ in found}
             yield {".".join(k): v for k, v in ordered.items()}, _replaced(tree, ordered, ())
+
+
+def sizes(tree: Mapping[str, Any], samples: int | None, where: str, path: str) -> dict[str, int]:
+    """How many values each grid has, by dotted path; ``samples`` is that of the sampled axes.
+
+    Their product is how many configurations ``expand`` yields. Arguments and errors are its.
+    """
+    found = _checked(tree, samples, where, path)
+    counts = {".".join(keys): len(values) for keys, kind, values in found if kind == "grid"}
+    return counts | ({"samples": samples or 1} if len(counts) < len(found) else {})
+
+
+def _checked(
+    tree: Mapping[str, Any], samples: int | None, where: str, path: str
+) -> list[tuple[tuple[str, ...], str, Any]]:
+    """The axes as (keys, kind, values), each checked."""
+    found = list(_axes(tree, (), where, path))
+    for keys, kind, values in found:
+        _check(kind, values, where, ".".join((path, *keys)))
+    sampled = next((axis for axis in found if axis[1] in SAMPLED), None)
+    if sampled and samples is None:
+        problem = f"'{sampled[1]}' is drawn at random: say how often with a top-level 'samples:'"
+        raise ConfigError(where, ".".join((path, *sampled[0])), problem)
+    return found
 
 
 def _axes(
@@ -81,7 +100,7 @@ def _check(kind: str, values: Any, where: str, path: str) -> None:
         if not isinstance(values, list) or not values:
             problem = f"a {kind} needs a list of at least one value, not {values!r}"
             raise ConfigError(where, path, problem)
-        if any(value in values[:i] for i, value in enumerate(values)):
+        if _repeats(values):
             raise ConfigError(where, path, f"the {kind} repeats a value: {values}")
         return
     ends = values if isinstance(values, list) and len(values) == 2 else [math.nan] * 2
@@ -91,6 +110,12 @@ def _check(kind: str, values: Any, where: str, path: str) -> None:
         above = " with 0 < low" if kind == "loguniform" else ""
         problem = f"{kind} needs [low, high] with low < high{above}, not {values!r}"
         raise ConfigError(where, path, problem)
+
+
+def _repeats(values: list[Any]) -> bool:
+    plain = [value for value in values if isinstance(value, Hashable)]
+    others = [value for value in values if not isinstance(value, Hashable)]
+    return len(set(plain)) < len(plain) or any(v in others[:i] for i, v in enumerate(others))
 
 
 def _draw(kind: str, values: list[Any], seed: int, keys: tuple[str, ...], number: int) -> Any:

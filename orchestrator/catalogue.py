@@ -6,8 +6,11 @@ points, which are loaded only when their name is asked for: a broken plug-in tha
 stops nobody.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
@@ -34,6 +37,28 @@ class Info(Generic[T]):
 
 
 @dataclass(frozen=True)
+class Ours:
+    """An entry of our own whose module is imported only when its class is asked for.
+
+    Attributes:
+        name: as in `Info`.
+        place: of its class, as ``module:class``.
+        paper: as in `Info`.
+        description: as in `Info`.
+    """
+
+    name: str
+    place: str
+    paper: str
+    description: str
+
+    def load(self) -> Info[Any]:
+        """The entry with its class."""
+        module, _, name = self.place.partition(":")
+        return Info(self.name, getattr(import_module(module), name), self.paper, self.description)
+
+
+@dataclass(frozen=True)
 class Family(Generic[T]):
     """Entries too many to list, named ``PREFIX:MEMBER``, such as ``torchvision:resnet18``.
 
@@ -43,6 +68,8 @@ class Family(Generic[T]):
         member: the class of a member; raises UnknownName where there is none of that name.
         paper: as in `Info`.
         description: as in `Info`.
+        has: whether there is a member of that name, where that can be asked of any name: then
+            who forgets the prefix is told.
     """
 
     prefix: str
@@ -50,6 +77,7 @@ class Family(Generic[T]):
     member: Callable[[str], type[T]]
     paper: str
     description: str
+    has: Callable[[str], bool] | None = None
 
     @property
     def name(self) -> str:
@@ -91,12 +119,12 @@ class Catalogue(Generic[T]):
         self,
         kind: str,
         group: str,
-        entries: Sequence[Info[T]],
+        entries: Sequence[Info[T] | Ours],
         families: Sequence[Family[T]] = (),
     ) -> None:
         self.kind, self.group = kind, group
         self._families = {family.prefix: family for family in families}
-        self._own: dict[str, Info[T]] = {}
+        self._own: dict[str, Info[T] | Ours] = {}
         for info in entries:
             if info.name in self._own:
                 raise PluginError(f"Two {kind}s are named '{info.name}'; rename one of them.")
@@ -105,7 +133,7 @@ class Catalogue(Generic[T]):
     @property
     def own(self) -> tuple[Info[T], ...]:
         """Our own entries; members of families are not among them."""
-        return tuple(self._own.values())
+        return tuple(map(_loaded, self._own.values()))
 
     def find(self, name: str) -> Info[T]:
         """The entry called ``name``.
@@ -119,10 +147,9 @@ class Catalogue(Generic[T]):
             return family.find(name.removeprefix(f"{family.prefix}:"))
         plugins = [point for point in self._plugins() if point.name == name]
         if name in self._own and not plugins:
-            return self._own[name]
+            return _loaded(self._own[name])
         if not plugins:
-            shown = [family.name for family in self._families.values()]
-            raise UnknownName(self.kind, name, [*self.names(), *shown])
+            raise UnknownName(self.kind, name, self._meant(name))
         return self._load(plugins)
 
     def names(self) -> list[str]:
@@ -155,12 +182,18 @@ class Catalogue(Generic[T]):
             source, version = _distribution(point)
             yield Listing(self.kind, point.name, source, version, description, error)
 
+    def _meant(self, name: str) -> list[str]:
+        """What an unknown name may stand for: a member without its prefix, or any entry."""
+        families = self._families.values()
+        members = [f"{f.prefix}:{name}" for f in families if f.has is not None and f.has(name)]
+        return members or [*self.names(), *(family.name for family in families)]
+
     def _family(self, name: str) -> Family[T] | None:
         prefix, colon, _ = name.partition(":")
         return self._families.get(prefix) if colon else None
 
-    def _plugins(self) -> list[EntryPoint]:
-        return sorted(entry_points(group=self.group), key=lambda point: (point.name, point.value))
+    def _plugins(self) -> tuple[EntryPoint, ...]:
+        return installed(self.group)
 
     def _load(self, points: list[EntryPoint]) -> Info[T]:
         point = points[0]
@@ -184,6 +217,22 @@ class Catalogue(Generic[T]):
                 f"named '{point.name}'; '{point.value}' is {loaded!r}."
             )
         return loaded
+
+
+def _loaded(own: Info[T] | Ours) -> Info[T]:
+    return own.load() if isinstance(own, Ours) else own
+
+
+def installed(group: str) -> tuple[EntryPoint, ...]:
+    """Third parties' entry points of a group, sorted by name."""
+    return _in_group(group, tuple(sys.path))
+
+
+@cache
+def _in_group(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:  # noqa: ARG001
+    """Scanned once for each ``sys.path``: a scan opens a file of every installed distribution."""
+    points = entry_points(group=group)
+    return tuple(sorted(points, key=lambda point: (point.name, point.value)))
 
 
 def _distribution(point: EntryPoint) -> tuple[str, str]:

@@ -1,14 +1,12 @@
 """Epoch records as columns: one Arrow row an epoch, one Parquet file a trial that has ended.
 
-An epoch's row is wrapped in a checksummed envelope, because a torn or altered file must be
-noticed, never half believed. A finished trial's Parquet file is plain, so that any tool opens it;
-its checksum stands in ``end.json``.
+An epoch's row is kept in an envelope with its checksum. A finished trial's Parquet file is plain,
+so that any tool opens it; its checksum stands in ``end.json``.
 """
 
-import hashlib
 import io
 from collections.abc import Mapping, Sequence
-from typing import Protocol, final
+from typing import Any, Protocol, final
 
 import numpy as np
 import pyarrow as pa
@@ -25,25 +23,33 @@ from fsl_sweep.orchestrator.records import (
     TaskSet,
 )
 
-_MAGIC = b"fsl-sweep record 1 "
 PAIRS: tuple[tuple[Measure, TaskSet], ...] = tuple((m, s) for m in MEASURES for s in TASK_SETS)
+COUNTS = pa.list_(pa.uint16())
+SCHEMA = pa.schema(
+    [
+        ("epoch", pa.int32()),
+        *((curve, pa.float64()) for curve in CURVES),
+        *(
+            (f"{m}_{s}_{column}", kind)
+            for m, s in PAIRS
+            for column, kind in (("mean", pa.float64()), ("correct", COUNTS), ("queries", COUNTS))
+        ),
+        ("snapshot", pa.string()),
+    ]
+)
 
 
-class DamagedRecord(ValueError):
-    """Bytes that are not a whole, unaltered record."""
-
-
-def epoch_row(record: EpochRecord) -> pa.Table:
-    """One row: epoch, curves, and for each measure and task set ``mean, correct, queries``."""
-    columns: dict[str, pa.Array] = {"epoch": pa.array([record.epoch], pa.int32())}
+def epoch_row(record: EpochRecord, snapshot: str) -> pa.Table:
+    """One row of ``SCHEMA``; ``snapshot`` is the SHA-256 of the epoch's weights."""
+    columns: dict[str, Any] = {"epoch": [record.epoch], "snapshot": [snapshot]}
     for curve in CURVES:
-        columns[curve] = pa.array([getattr(record, curve)], pa.float64())
+        columns[curve] = [getattr(record, curve)]
     for measure, task_set in PAIRS:
         scores, name = record.scores[measure, task_set], f"{measure}_{task_set}"
-        columns[f"{name}_mean"] = pa.array([scores.mean], pa.float64())
-        columns[f"{name}_correct"] = pa.array([_counts(scores.correct)], pa.list_(pa.uint16()))
-        columns[f"{name}_queries"] = pa.array([_counts(scores.queries)], pa.list_(pa.uint16()))
-    return pa.table(columns)
+        columns[f"{name}_mean"] = [scores.mean]
+        columns[f"{name}_correct"] = [_counts(scores.correct)]
+        columns[f"{name}_queries"] = [_counts(scores.queries)]
+    return pa.table([pa.array(columns[field.name], field.type) for field in SCHEMA], schema=SCHEMA)
 
 
 def _counts(values: np.ndarray) -> np.ndarray:
@@ -52,22 +58,30 @@ def _counts(values: np.ndarray) -> np.ndarray:
     return values.astype(np.uint16)
 
 
-def sealed(row: pa.Table) -> bytes:
-    """A table in its envelope: magic, SHA-256 and Arrow stream."""
+def stream(table: pa.Table) -> bytes:
+    """A table as an Arrow stream."""
     sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, row.schema) as writer:
-        writer.write_table(row)
-    payload = sink.getvalue()
-    return _MAGIC + hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
 
 
-def opened(data: bytes) -> pa.Table:
-    """The inverse of ``sealed``. Raises DamagedRecord on anything but its exact output."""
-    head, newline, payload = data.partition(b"\n")
-    if not newline or head != _MAGIC + hashlib.sha256(payload).hexdigest().encode():
-        raise DamagedRecord("the checksum does not match")
+def streamed(data: bytes) -> pa.Table:
+    """The inverse of ``stream``. Raises ValueError on anything else."""
     options = pa.ipc.IpcReadOptions(use_threads=False)
-    return pa.ipc.open_stream(payload, options=options).read_all()
+    try:
+        return pa.ipc.open_stream(data, options=options).read_all()
+    except (pa.ArrowException, OSError) as failure:
+        raise ValueError(str(failure)) from failure
+
+
+def checked(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table, if it has exactly these columns and lacks no value. Raises ValueError."""
+    if not table.schema.equals(schema):
+        raise ValueError("it has other columns")
+    if any(column.null_count for column in table.columns):
+        raise ValueError("it lacks values")
+    return table
 
 
 def record_of(row: pa.Table) -> EpochRecord:
@@ -173,6 +187,7 @@ def _values(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
 
 
 SUMMARY_COLUMNS = ["epoch", *CURVES, *(f"{m}_{s}_mean" for m, s in PAIRS)]
+SUMMARY_SCHEMA = pa.schema([SCHEMA.field(name) for name in SUMMARY_COLUMNS])
 
 
 def parquet(data: bytes) -> pq.ParquetFile:

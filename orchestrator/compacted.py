@@ -3,19 +3,17 @@
 import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fsl_sweep.orchestrator import columns
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
 from fsl_sweep.orchestrator.record_values import check_values
 from fsl_sweep.orchestrator.storage import Folder
 
 NAME = "records.parquet"
-_TASK_COLUMNS = [name for m, s in columns.PAIRS for name in columns.task_columns(f"{m}_{s}")]
 
 Row = tuple[str, int]
 """A measure and task set (``novel_report``), and the position of an epoch among the recorded."""
@@ -33,25 +31,25 @@ class CompactedRecords:
     """
 
     def __init__(self, folder: Folder, checksum: str, summary: pa.Table) -> None:
-        self._path, self._checksum, self.summary = folder.path / NAME, checksum, summary
+        self._folder, self._checksum, self.summary = folder, checksum, summary
         self.known: dict[Row, pa.Table] = {}
         self.used: set[Row] = set()
 
     @classmethod
     def read(cls, folder: Folder, checksum: str) -> "CompactedRecords | None":
         """The records in ``folder``; None where there are none, or they are damaged."""
-        data = folder.read(NAME)
-        if data is None or hashlib.sha256(data).hexdigest() != checksum:
-            return None
         try:
+            data = folder.read(NAME)
+            if data is None or hashlib.sha256(data).hexdigest() != checksum:
+                return None
             file = columns.parquet(data)
-            if not {*columns.SUMMARY_COLUMNS, *_TASK_COLUMNS} <= {*file.schema_arrow.names}:
+            if not {*columns.SCHEMA.names} <= {*file.schema_arrow.names}:
                 return None
             summary = columns.read_columns(file, columns.SUMMARY_COLUMNS)
-            check_values(summary)
-        except (pa.ArrowException, OSError, ValueError, KeyError):
+            check_values(columns.checked(summary, columns.SUMMARY_SCHEMA))
+            return cls(folder, checksum, summary)
+        except (Damaged, pa.ArrowException, OSError, ValueError, KeyError):
             return None
-        return cls(folder, checksum, summary)
 
     def load(self, names: list[str]) -> pa.Table:
         """Further columns, row for row those of ``summary``.
@@ -59,16 +57,15 @@ class CompactedRecords:
         They are read anew each time: the tasks of a thousand trials do not fit in memory.
 
         Raises:
-            RunFolderError: the file is not the one that it was, or holds what no trial measures.
+            RunFolderError: the file is not the one that it was, holds no such columns, or what no
+                trial measures.
         """
-        table = columns.read_columns(_opened(self._path, self._checksum), names)
+        schema = pa.schema([columns.SCHEMA.field(name) for name in names])
         try:
-            check_values(table, self.summary)
-        except ValueError as failure:
-            raise RunFolderError(
-                f"{self._path} is damaged: {failure}. Remove it, and run the sweep again to train "
-                "that trial anew."
-            ) from None
+            table = columns.read_columns(_opened(self._folder, self._checksum), names)
+            check_values(columns.checked(table, schema), self.summary)
+        except (pa.ArrowException, OSError, ValueError, KeyError) as failure:
+            raise Damaged(self._folder.place(NAME), str(failure)) from failure
         return table
 
     def rows(self, name: str, at: Sequence[int]) -> pa.Table:
@@ -83,12 +80,12 @@ class CompactedRecords:
 
 
 @lru_cache(maxsize=1)
-def _opened(path: Path, checksum: str) -> pq.ParquetFile:
+def _opened(folder: Folder, checksum: str) -> pq.ParquetFile:
     """A file whose bytes are checked. The last one is kept: a trial's columns are read in turn."""
-    data = path.read_bytes() if path.is_file() else b""
+    data = folder.read(NAME) or b""
     if hashlib.sha256(data).hexdigest() != checksum:
         raise RunFolderError(
-            f"{path} is not what it was when it was last checked: it was damaged, or replaced "
-            "while it was being read. Run the command again; it will be checked anew."
+            f"{folder.path / NAME} is not what it was when it was last checked: it was damaged, or "
+            "replaced while it was being read. Run the command again; it will be checked anew."
         )
     return columns.parquet(data)

@@ -84,13 +84,18 @@ class Evaluation(Model):
     every: Count = 1
 
 
-class Optimizer(Model):
-    """Stochastic gradient descent or Adam.
+OF_SGD = frozenset({"momentum", "nesterov"})
+"""Keys of `Optimizer` that mean nothing to another than ``sgd``."""
 
-    ``clip_norm``, where given, shrinks the gradient of all parameters together to that length.
+
+class Optimizer(Model):
+    """Stochastic gradient descent, Adam, or Adam with decoupled weight decay (arXiv 1711.05101).
+
+    ``momentum`` and ``nesterov`` are those of ``sgd``. ``clip_norm``, where given, shrinks the
+    gradient of all parameters together to that length.
     """
 
-    name: Literal["sgd", "adam"] = "sgd"
+    name: Literal["sgd", "adam", "adamw"] = "sgd"
     lr: Positive
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     nesterov: bool = True
@@ -107,7 +112,10 @@ class Optimizer(Model):
     def _without_what_is_off(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         # An extra that is off stays out of a trial's id, which everything random follows from: a
         # trial without it is the one that it was before the extra existed.
-        return {k: v for k, v in plain(self).items() if k != "clip_norm" or v is not None}
+        off = {"clip_norm"} if self.clip_norm is None else set[str]()
+        if self.name == "adamw":  # an id of adam has held them ever since
+            off |= OF_SGD
+        return {key: value for key, value in plain(self).items() if key not in off}
 
 
 class EpisodicTraining(Model):
@@ -283,8 +291,7 @@ class ProgramConfig(Model):
 class MethodConfig(ProgramConfig):
     """One hyperparameter configuration of a method, before its names are looked up.
 
-    ``schedule`` maps an epoch (0 is the first) to the learning rate that holds from then on, or,
-    with ``relative: true`` among its keys, to a factor of ``optimizer.lr``.
+    ``schedule`` is in one of the forms of `fsl_sweep.orchestrator.schedule`.
     """
 
     backbone: Named
@@ -292,13 +299,43 @@ class MethodConfig(ProgramConfig):
     schedule: dict[Any, Any] = {}
     precision: Literal["fp32", "bf16"] = "fp32"
 
+    @field_validator("schedule", mode="before")
+    @classmethod
+    def _cosine_has_a_form(cls, value: Any) -> Any:
+        if value == "cosine":
+            raise ValueError(
+                "write {cosine: {}}, or {cosine: {warmup: 5}} for a rise over 5 epochs first"
+            )
+        return value
+
+
+class UntrainedConfig(Model):
+    """One hyperparameter configuration of a method in which there is nothing to train.
+
+    What only training uses may be there, because other methods share it; it is not looked at.
+    """
+
+    learner: Named
+    backbone: Named
+    optimizer: Any = None
+    schedule: Any = None
+    epochs: Any = None
+    batches: Any = None
+    augment: Any = None
+    precision: Any = None
+    train: Any = None
+
 
 class TrialSpec(Model):
     """One trial, fully resolved: equal specifications give equal results.
 
     Attributes:
-        optimizer: None for a program, whose backbone is ``identity`` and whose schedule is empty.
+        optimizer: None for a program, whose backbone is ``identity`` and whose schedule is empty,
+            and where nothing is trained.
         schedule: (first epoch, learning rate) pairs, ascending, beginning at epoch 0.
+        batches: gradient steps an epoch; 0 where nothing is trained.
+        train: what it trains on; None where there is nothing to train, so that the learner is
+            measured as it is built, in one epoch.
         fold: class fold that is left out of training, or None for the full trial, which trains on
             all base classes.
     """
@@ -311,10 +348,10 @@ class TrialSpec(Model):
     optimizer: Optimizer | None
     schedule: list[tuple[int, float]]
     epochs: Count
-    batches: Count
+    batches: Annotated[int, Field(ge=0)]
     augment: str
     precision: Literal["fp32", "bf16"]
-    train: EpisodicTraining | BatchTraining | StagedTraining
+    train: EpisodicTraining | BatchTraining | StagedTraining | None
     budget: Budget | None
     seed: Seed
     fold: Fold | None = None
@@ -331,7 +368,7 @@ class TrialSpec(Model):
     @property
     def configuration(self) -> str:
         """Id of the hyperparameter configuration: the trial without its seed and fold."""
-        return digest({k: v for k, v in self.canonical().items() if k not in ("seed", "fold")})
+        return configuration_of(self.canonical())
 
     @property
     def recorded_epochs(self) -> list[int]:
@@ -346,7 +383,9 @@ class TrialSpec(Model):
         return train if isinstance(train, EpisodicTraining) else None
 
     def stage(self, epoch: int) -> EpisodicTraining | BatchTraining:
-        """What an epoch, counted from 1, trains on."""
+        """What an epoch, counted from 1, trains on; not where nothing is trained."""
+        if self.train is None:
+            raise ValueError(f"trial {self.id} trains nothing")
         if not isinstance(self.train, StagedTraining):
             return self.train
         if epoch > self.epochs - self.train.meta.epochs:
@@ -357,6 +396,11 @@ class TrialSpec(Model):
     def from_canonical(cls, plain: dict[str, Any]) -> "TrialSpec":
         """The inverse of ``canonical``; raises pydantic.ValidationError on anything else."""
         return cls.model_validate(plain, strict=False)
+
+
+def configuration_of(canonical: dict[str, Any]) -> str:
+    """Id of the hyperparameter configuration of a trial's plain data."""
+    return digest({k: v for k, v in canonical.items() if k not in ("seed", "fold")})
 
 
 def canonical_json(value: Any) -> str:

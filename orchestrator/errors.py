@@ -7,19 +7,39 @@
     |   |-- MissingData            a benchmark's files are not on this machine
     |   |-- BadData                files are there, but damaged, hostile or too few
     |   |-- RunFolderError         the run folder is locked, another sweep's, or cannot be written
+    |   |   `-- Damaged            a file in it is not what was written there
     |   |-- PluginError            a plug-in that was asked for does not load or clashes
     |   |   `-- SelectorFault      a plug-in's selector raised, or answered what is no answer
     |   `-- SealedMeasurement      a selector read a measure that it did not declare
     |       `-- BudgetSpent        a selector asked for more novel evaluations than its budget
+    |-- MachineFailure             the machine failed: a disk, Ray, a cluster: exit code 3
     |-- SelectionError             a selector had nothing to choose from
     `-- TrialFailure               a trial cannot go on, for a reason that repeating would not mend
 
 Messages are full sentences: what happened, where, and what to do about it.
 """
 
+import errno
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
+
+# What no other folder name and no other rights would mend.
+_OF_THE_MACHINE = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EROFS,
+    errno.EIO,
+    errno.ENXIO,
+    errno.ENODEV,
+    errno.ESTALE,
+    errno.ENOTCONN,
+    errno.ETIMEDOUT,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOMEM,
+}
 
 
 class FslSweepError(Exception):
@@ -74,6 +94,24 @@ class RunFolderError(UserError):
     """A run folder that cannot be used: locked, another sweep's, changed data, or read-only."""
 
 
+class Damaged(RunFolderError):
+    """A file of a run folder that was altered, moved there, or is a link or no file at all.
+
+    Args:
+        place: where it is below the run folder.
+        reason: what is wrong with it, as a clause.
+    """
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(
+            f"{place} is damaged: {reason}. `fsl-sweep verify` lists all that is, and what follows."
+        )
+        self.place, self.reason = place, reason
+
+    def __reduce__(self) -> tuple[type["Damaged"], tuple[str, str]]:
+        return Damaged, (self.place, self.reason)
+
+
 class PluginError(UserError):
     """A plug-in that was referenced cannot be loaded, or takes a name that is taken."""
 
@@ -111,12 +149,26 @@ class BudgetSpent(SealedMeasurement):
         return BudgetSpent, (self.selector, self.budget)
 
 
+class MachineFailure(FslSweepError):
+    """A disk, Ray or a cluster failed. The command line prints it and exits with 3."""
+
+
 class SelectionError(FslSweepError):
     """A selector had nothing to choose from."""
 
 
 class TrialFailure(FslSweepError):
     """A trial cannot go on, and running it again would end the same way (a NaN loss)."""
+
+
+def is_of_machine(failure: OSError) -> bool:
+    """Whether the machine failed, as a full disk does, rather than rights or names were wrong."""
+    return failure.errno in _OF_THE_MACHINE
+
+
+def folder_error(failure: OSError, message: str) -> RunFolderError | MachineFailure:
+    """What to raise where a folder cannot be used: a mistake, or a failure of the machine."""
+    return (MachineFailure if is_of_machine(failure) else RunFolderError)(message)
 
 
 def did_you_mean(name: str, known: Iterable[str], guarded: Iterable[str] = ()) -> str:
@@ -128,6 +180,8 @@ def did_you_mean(name: str, known: Iterable[str], guarded: Iterable[str] = ()) -
         guarded: those of them that are suggested only for what is nearly the name itself.
     """
     names, apart = sorted(known), set(guarded)
+    for member in (one for one in names if one.endswith(f":{name}")):
+        return f"did you mean '{member}'?"  # torchvision:resnet18
     for some, cutoff in (
         ([one for one in names if one in apart], 0.82),
         ([one for one in names if one not in apart], 0.5),

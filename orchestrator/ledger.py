@@ -8,15 +8,20 @@
         epochs/0001.record            one measured epoch; removed when the trial is compacted
         records.parquet               all measured epochs, once the trial has ended
         snapshots/0001.safetensors    weights after an epoch
-        resume.pt                     state to go on from; removed when the trial has ended
+        resume.state                  state to go on from; removed when the trial has ended
         end.json                      done, failed or budget, and why
 
-Every file appears whole or not at all. A trial that has ``end.json`` has ended: its records are
+Every file appears whole or not at all, and carries a checksum or has one elsewhere: records and
+states in an envelope, JSON in a key of its own, a compacted file's in ``end.json``, a snapshot's in
+its epoch's record, that of ``sweep.yaml`` in the plan. What does not match is damaged: it is named
+and not used. Only files whose names are made here are ever removed.
+
+A trial that has ``end.json`` has ended: its records are
 compacted before that file is written, so a crash at any point leaves a folder that reads right.
 """
 
 import hashlib
-import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,31 +29,36 @@ from typing import Any
 import pyarrow as pa
 from pydantic import ValidationError
 
-from fsl_sweep.orchestrator import columns
+from fsl_sweep.orchestrator import columns, envelope
 from fsl_sweep.orchestrator.columns import Tasks, TasksInMemory
 from fsl_sweep.orchestrator.compacted import NAME, CompactedRecords
 from fsl_sweep.orchestrator.config import TrialSpec
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.epoch_records import EpochRecords
+from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
 from fsl_sweep.orchestrator.local_path import check_local
-from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
+from fsl_sweep.orchestrator.plan import TRIAL_ID, Plan, PlannedTrial, check_format
 from fsl_sweep.orchestrator.record_cache import RecordCache
-from fsl_sweep.orchestrator.record_values import check_values
-from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd, TrialHistory
+from fsl_sweep.orchestrator.records import STATUSES, EpochRecord, TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.storage import Folder
 
-_DAMAGE = (columns.DamagedRecord, pa.ArrowInvalid, pa.ArrowException, OSError, ValueError, KeyError)
+RESUME, SNAPSHOTS = "resume.state", "snapshots"
+_SNAPSHOT = re.compile(r"([0-9]{4}|[1-9][0-9]{4,8})\.safetensors")
 
 
 class Ledger:
     """Reads and writes one run folder.
 
+    Args:
+        path: the run folder.
+        standing: it is there; where it has vanished since, writing fails and does not rebuild it.
+
     Raises:
         RunFolderError: the path is an address, such as ``s3://bucket/run``.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, standing: bool = False) -> None:
         check_local(path)
-        self.folder = Folder(path)
+        self.folder = Folder(path, standing=standing)
 
     @property
     def path(self) -> Path:
@@ -69,13 +79,17 @@ class Ledger:
         if data is None:
             return None
         try:
-            return Plan.from_plain(json.loads(data))
+            plain = envelope.parsed_json(data, "plan.json")
+            check_format(plain)
+            return Plan.from_plain(envelope.checked_json(plain, "plan.json"))
+        except Damaged as failure:
+            reason = failure.reason
         except (ValueError, KeyError, TypeError, ValidationError, RecursionError) as failure:
             reason = str(failure).splitlines()[0]
-            raise RunFolderError(
-                f"{self.path / 'plan.json'} is not a readable plan ({reason}). Run the sweep "
-                "again into another folder, or restore this file."
-            ) from failure
+        raise RunFolderError(
+            f"{self.path / 'plan.json'} is not a readable plan ({reason}). Run the sweep "
+            "again into another folder, or restore this file."
+        )
 
     def write_plan(self, plan: Plan, sweep_text: str) -> None:
         """Record a plan and the file it came from.
@@ -84,8 +98,16 @@ class Ledger:
             RunFolderError: the folder holds another sweep, or the benchmark's data changed.
         """
         self.check_plan(plan)
-        self.folder.write("sweep.yaml", sweep_text.encode())
-        self.folder.write("plan.json", _text(plan.to_plain()))
+        text = sweep_text.encode()
+        self.folder.write("sweep.yaml", text)
+        content = {**plan.to_plain(), "sweep_file": hashlib.sha256(text).hexdigest()}
+        self.folder.write_json("plan.json", content)
+
+    def sweep_file_changed(self) -> bool:
+        """Whether ``sweep.yaml`` is not the file that was planned last. Raises Damaged."""
+        plan, text = self.folder.read_json("plan.json"), self.folder.read("sweep.yaml")
+        digest = None if text is None else hashlib.sha256(text).hexdigest()
+        return plan is not None and plan.get("sweep_file") != digest
 
     def check_plan(self, plan: Plan) -> None:
         """Whether the folder is new, or holds this sweep on the same data.
@@ -106,11 +128,25 @@ class Ledger:
 
     def write_note(self, name: str, content: Mapping[str, Any]) -> None:
         """Put a JSON file beside the plan (``environment.json``, ``tasks/...``)."""
-        self.folder.write(name, _text(content))
+        self.folder.write_json(name, content)
+
+    def read_note(self, name: str) -> dict[str, Any] | None:
+        """What ``write_note`` was given; None where there is none whole."""
+        try:
+            return self.folder.read_json(name)
+        except Damaged:
+            return None
 
     def unplanned(self, plan: Plan) -> list[str]:
         """Ids of trials that the folder holds and the plan no longer names."""
-        return [t for t in (self.folder / "trials").names() if t not in plan.specs]
+        return [t for t in self.trial_ids() if t not in plan.specs]
+
+    def trial_ids(self) -> list[str]:
+        """Ids of trials that the folder holds, planned or not."""
+        try:
+            return [*filter(TRIAL_ID.fullmatch, (self.folder / "trials").names())]
+        except Damaged:  # each planned trial will say so
+            return []
 
     def histories(self, plan: Plan, cache: RecordCache | None = None) -> list[TrialHistory]:
         """One history for each planned trial, in plan order; empty where nothing is recorded.
@@ -132,42 +168,82 @@ class TrialLedger:
     """Reads and writes the folder of one trial."""
 
     def __init__(self, folder: Folder) -> None:
-        self.folder = folder
+        self.folder, self.epochs = folder, EpochRecords(folder)
 
     def begin(self, spec: TrialSpec) -> None:
         """Record the specification once; forget a failure that is being tried again."""
-        if self.folder.read("spec.json") is None:
-            self.folder.write("spec.json", _text(spec.canonical()))
+        if self.read_spec() != spec.canonical():
+            self.folder.write_json("spec.json", spec.canonical())
         self.folder.remove("end.json")
+
+    def read_spec(self) -> dict[str, Any] | None:
+        """The recorded specification as plain data; None where there is none whole."""
+        try:
+            return self.folder.read_json("spec.json")
+        except Damaged:
+            return None
 
     def write_epoch(self, record: EpochRecord, snapshot: bytes) -> None:
         """Record a measured epoch; the weights come first, so that no record lacks its own."""
-        self.folder.write(f"snapshots/{record.epoch:04d}.safetensors", snapshot)
-        row = columns.epoch_row(record)
-        self.folder.write(f"epochs/{record.epoch:04d}.record", columns.sealed(row))
+        self.folder.write(snapshot_name(record.epoch), snapshot)
+        row = columns.epoch_row(record, hashlib.sha256(snapshot).hexdigest())
+        self.epochs.write(record.epoch, row)
+
+    def check_snapshot(self, epoch: int) -> Path:
+        """The file with the weights after an epoch.
+
+        Raises:
+            RunFolderError: it is not there, or not what was recorded with the epoch.
+        """
+        path, data = self.folder.path / snapshot_name(epoch), self.folder.read(snapshot_name(epoch))
+        if data is None:
+            raise RunFolderError(f"{path} does not exist: epoch {epoch} has no snapshot.")
+        if hashlib.sha256(data).hexdigest() != self.snapshots().get(epoch):
+            raise Damaged(
+                self.folder.place(snapshot_name(epoch)), "it is not the recorded snapshot"
+            )
+        return path
+
+    def snapshots(self) -> dict[int, str]:
+        """The SHA-256 of the weights after each epoch that is recorded whole."""
+        tasks = self._content()[2]
+        if tasks is None:
+            return {}
+        table = tasks.load(["epoch", "snapshot"])
+        return dict(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+    def snapshot_epochs(self) -> list[int]:
+        """Epochs of which weights are there, whole or not, ascending. Raises Damaged."""
+        found = map(_SNAPSHOT.fullmatch, (self.folder / SNAPSHOTS).names())
+        return sorted(int(name[1]) for name in found if name)
 
     def write_resume(self, state: bytes) -> None:
         """Record the state to go on from, replacing the one before."""
-        self.folder.write("resume.pt", state)
+        self.folder.write_sealed(RESUME, state)
 
     def read_resume(self) -> bytes | None:
-        """The state to go on from, if any."""
-        return self.folder.read("resume.pt")
+        """The state to go on from; None where there is none that is whole and this trial's."""
+        try:
+            return self.folder.read_sealed(RESUME)
+        except Damaged:
+            return None
 
     def read_epoch(self, epoch: int) -> EpochRecord:
         """One recorded epoch. Raises KeyError if it is not there whole."""
-        data = self.folder.read(f"epochs/{epoch:04d}.record")
         try:
-            if data is not None:
-                return columns.record_of(columns.opened(data))
-            rows = columns.read_columns(columns.parquet(self.folder.read(NAME) or b""), None)
-            return columns.record_of(rows.slice(rows["epoch"].to_pylist().index(epoch), 1))
-        except _DAMAGE as failure:
-            raise KeyError(f"{self.folder.path} has no whole record of epoch {epoch}") from failure
+            row = self.epochs.row(epoch)
+            if row is None and isinstance(records := self._content()[2], CompactedRecords):
+                table = records.load(columns.SCHEMA.names)
+                row = table.slice(table["epoch"].to_pylist().index(epoch), 1)
+        except (Damaged, ValueError):
+            row = None
+        if row is None:
+            raise KeyError(f"{self.folder.path} has no whole record of epoch {epoch}")
+        return columns.record_of(row)
 
     def recorded(self) -> set[int]:
         """Epochs that are recorded whole, of a trial that has not ended."""
-        return {int(row["epoch"][0].as_py()) for row in self._epoch_rows()[0]}
+        return {int(row["epoch"][0].as_py()) for row in self.epochs.whole()[0]}
 
     def end(self, end: TrialEnd) -> None:
         """Record how the trial ended, and compact it unless it may be tried again."""
@@ -175,18 +251,17 @@ class TrialLedger:
             self._write_end(end)
         if end.retriable:
             return
-        for name in (self.folder / "epochs").names():
-            self.folder.remove(f"epochs/{name}")
-        self.folder.remove("resume.pt")
+        self.epochs.remove()
+        self.folder.remove(RESUME)
 
     def _write_end(self, end: TrialEnd) -> None:
         content = {"status": end.status, "reason": end.reason, "retriable": end.retriable}
-        rows, _ = self._epoch_rows()
+        rows, _ = self.epochs.whole()
         if rows and not end.retriable:
             data = columns.compacted(rows)
             self.folder.write(NAME, data)
             content["records"] = hashlib.sha256(data).hexdigest()
-        self.folder.write("end.json", _text(content))
+        self.folder.write_json("end.json", content)
 
     def _ended_with_records(self) -> bool:
         """Whether the end is recorded with whole records: what is left in ``epochs/`` is litter."""
@@ -196,6 +271,10 @@ class TrialLedger:
     def read_end(self) -> TrialEnd | None:
         """How the trial ended; None while it has not, or where that record is damaged."""
         return self._content()[0]
+
+    def damaged(self) -> tuple[str, ...]:
+        """Names of what is damaged among its end and its records."""
+        return tuple(self._content()[3])
 
     def unfinished(self, planned: PlannedTrial) -> bool:
         """Whether running the sweep should run this trial."""
@@ -209,9 +288,11 @@ class TrialLedger:
         unfinished, so that it is run again rather than half believed.
         """
         end, table, tasks, damaged = self._content(cache)
-        if end and end.status == "done" and not damaged:
+        if not damaged:
             found = [] if table is None else table["epoch"].to_pylist()
-            if found != planned.spec.recorded_epochs:
+            expected = planned.spec.recorded_epochs
+            whole = expected if end and end.status == "done" else expected[: len(found)]
+            if found != whole:
                 damaged = [f"{planned.id}: epochs are missing from its records"]
         if damaged:
             end = None
@@ -235,9 +316,11 @@ class TrialLedger:
     def _content(self, cache: RecordCache | None = None) -> "_Content":
         """End, summary table, reader of tasks, and names of what is damaged."""
         try:
-            plain = _json(self.folder.read("end.json"))
-            end = TrialEnd(plain["status"], plain["reason"], plain["retriable"]) if plain else None
-        except (ValueError, KeyError, TypeError, RecursionError):
+            plain = self.folder.read_json("end.json")
+            end = None if plain is None else _end_of(plain)
+        except Damaged as damage:
+            return None, None, None, [str(self.folder.root / damage.place)]
+        except (ValueError, KeyError, TypeError):
             return None, None, None, [str(self.folder.path / "end.json")]
         if plain and "records" in plain:
             read = CompactedRecords.read if cache is None else cache.records
@@ -245,25 +328,13 @@ class TrialLedger:
             if records is None:
                 return None, None, None, [str(self.folder.path / NAME)]
             return end, records.summary, records, []
-        rows, damaged = self._epoch_rows()
+        rows, names = self.epochs.whole()
+        damaged = [str(self.folder.path / name) for name in names]
         if plain is None and not rows and self.folder.stamp(NAME) is not None:
             # Its records were compacted, and `epochs` emptied, after the end was recorded.
             damaged.append(str(self.folder.path / "end.json"))
         table = pa.concat_tables(rows) if rows else None
         return end, table, table and TasksInMemory(table), damaged
-
-    def _epoch_rows(self) -> tuple[list[pa.Table], list[str]]:
-        rows: list[pa.Table] = []
-        damaged: list[str] = []
-        for name in (self.folder / "epochs").names():
-            data = self.folder.read(f"epochs/{name}")
-            try:
-                row = columns.opened(data or b"")
-                check_values(row)
-                rows.append(row)
-            except _DAMAGE:
-                damaged.append(str(self.folder.path / "epochs" / name))
-        return rows, damaged
 
 
 _Content = tuple[TrialEnd | None, pa.Table | None, Tasks | None, list[str]]
@@ -271,12 +342,17 @@ _Content = tuple[TrialEnd | None, pa.Table | None, Tasks | None, list[str]]
 _EMPTY = pa.table({name: pa.nulls(0, pa.float64()) for name in columns.SUMMARY_COLUMNS})
 
 
-def _text(content: Mapping[str, Any]) -> bytes:
-    return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
+def snapshot_name(epoch: int) -> str:
+    """The name of an epoch's weights in a trial's folder."""
+    return f"{SNAPSHOTS}/{epoch:04d}.safetensors"
 
 
-def _json(data: bytes | None) -> dict[str, Any] | None:
-    return None if data is None else json.loads(data)
+def _end_of(plain: Mapping[str, Any]) -> TrialEnd:
+    status, reason, retriable = (plain[key] for key in ("status", "reason", "retriable"))
+    texts = isinstance(reason, str) and isinstance(plain.get("records", ""), str)
+    if status not in STATUSES or not texts or not isinstance(retriable, bool):
+        raise ValueError(f"{status!r} is not how a trial ends")
+    return TrialEnd(status, reason, retriable)
 
 
 def _check_same_sweep(before: Plan, plan: Plan, path: Path) -> None:

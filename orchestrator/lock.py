@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError, folder_error
+from fsl_sweep.orchestrator.storage import kind_of
 
 BEAT_SECONDS = 15.0
 STALE_SECONDS = 120.0
@@ -24,7 +25,8 @@ def run_lock(folder: Path) -> Iterator[None]:
 
     Within a host the kernel's file lock decides, and it dies with its process. Between hosts that
     share the folder without shared file locks, the holder touches the file every 15 seconds, and
-    a holder elsewhere counts as dead after two minutes of silence.
+    a holder elsewhere counts as dead where the file's time is not within two minutes of now, by
+    the clock of the file system that sets it: a time to come is no sign of life either.
 
     Raises:
         RunFolderError: another run holds the lock (its host and pid are named), or the folder
@@ -33,7 +35,7 @@ def run_lock(folder: Path) -> Iterator[None]:
     path = folder / "lock"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = _opened(path, os.O_RDWR | os.O_CREAT)
     except OSError as failure:
         raise _unwritable(folder, failure) from failure
     try:
@@ -67,16 +69,20 @@ def check_writable(folder: Path) -> None:
 
 
 def holder_of(folder: Path) -> str | None:
-    """Who runs in ``folder`` now (``process 7 on host``), or None."""
+    """Who runs in ``folder`` now (``process 7 on host``), or None.
+
+    Raises:
+        RunFolderError: the lock is a link, or no file.
+    """
     path = folder / "lock"
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = _opened(path, os.O_RDONLY)
     except OSError:
         return None
     holder = _holder(descriptor)
     try:
         if holder.get("host") != socket.gethostname():
-            silent = time.time() - os.fstat(descriptor).st_mtime >= STALE_SECONDS
+            silent = _is_silent(descriptor, time.time())
             return None if silent or not holder else _named(holder)
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -86,6 +92,34 @@ def holder_of(folder: Path) -> str | None:
     return None
 
 
+def _opened(path: Path, flags: int) -> int:
+    """The lock's descriptor. Raises RunFolderError where it is a link, or no file."""
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+        found = os.fstat(descriptor)
+        kind = kind_of(found.st_mode) if found.st_nlink <= 1 else "file of several names"
+        if kind == "file":
+            return descriptor
+        os.close(descriptor)
+    except OSError:  # of a link, a folder, a socket, each system has its own error
+        kind = kind_of(path.lstat().st_mode) if os.path.lexists(path) else "file"
+        if kind == "file":
+            raise
+    raise RunFolderError(
+        f"{path} is a {kind}, not a file of its own: the folder cannot be locked. Remove it."
+    )
+
+
+def _is_silent(descriptor: int, now: float) -> bool:
+    return abs(now - os.fstat(descriptor).st_mtime) >= STALE_SECONDS
+
+
+def _now(folder: Path) -> float:
+    """Seconds by the clock of the folder's file system, which may be another host's."""
+    with tempfile.TemporaryFile(dir=folder) as probe:
+        return os.fstat(probe.fileno()).st_mtime
+
+
 def _acquire(descriptor: int, path: Path) -> None:
     holder = _holder(descriptor)
     try:
@@ -93,7 +127,7 @@ def _acquire(descriptor: int, path: Path) -> None:
     except BlockingIOError:
         raise _held(path, holder) from None
     elsewhere = holder.get("host") not in (None, socket.gethostname())
-    if elsewhere and time.time() - os.fstat(descriptor).st_mtime < STALE_SECONDS:
+    if elsewhere and not _is_silent(descriptor, _now(path.parent)):
         raise _held(path, holder)
     os.ftruncate(descriptor, 0)
     mine = {"host": socket.gethostname(), "pid": os.getpid()}
@@ -103,7 +137,7 @@ def _acquire(descriptor: int, path: Path) -> None:
 def _holder(descriptor: int) -> dict[str, Any]:
     try:
         holder = json.loads(os.pread(descriptor, 4096, 0) or b"{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return holder if isinstance(holder, dict) else {}
 
@@ -119,10 +153,11 @@ def _held(path: Path, holder: dict[str, Any]) -> RunFolderError:
     )
 
 
-def _unwritable(folder: Path, failure: OSError) -> RunFolderError:
-    return RunFolderError(
+def _unwritable(folder: Path, failure: OSError) -> RunFolderError | MachineFailure:
+    return folder_error(
+        failure,
         f"The run folder {folder} cannot be written: {failure.strerror}. "
-        "Choose another with -o, or mend its permissions."
+        "Choose another with -o, or mend its permissions.",
     )
 
 

@@ -3,15 +3,31 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pydantic import ValidationError
 
-from fsl_sweep.orchestrator.config import Fold, Selectors, TrialSpec
+from fsl_sweep.orchestrator.config import (
+    Fold,
+    Selectors,
+    TrialSpec,
+    configuration_of,
+    digest,
+)
 from fsl_sweep.orchestrator.printed import counted, unfit
 
-FORMAT = 1
-_ID = re.compile(r"[0-9a-f]{16}")
+FORMAT = 2
+TRIAL_ID = re.compile(r"[0-9a-f]{16}")
+
+
+def check_format(plain: Mapping[str, Any]) -> None:
+    """Whether plain data are a plan of this format. Raises ValueError."""
+    if plain.get("format") != FORMAT:
+        raise ValueError(
+            f"it has the plan format {plain.get('format')!r:.40}, and this version reads {FORMAT}; "
+            "use the version of fsl-sweep that made it"
+        )
 
 
 @dataclass(frozen=True)
@@ -63,7 +79,7 @@ class Plan:
     parts: Mapping[str, Any]
     cautions: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def specs(self) -> dict[str, TrialSpec]:
         """Each distinct trial's specification by id, in plan order."""
         return {trial.id: trial.spec for trial in self.trials}
@@ -116,8 +132,6 @@ class Plan:
         Raises:
             ValueError, KeyError, TypeError: it is not a plan of this format.
         """
-        if plain["format"] != FORMAT:
-            raise ValueError(f"plan format {plain['format']!r}; this version reads {FORMAT}")
         trials = tuple(_trial(number, trial) for number, trial in enumerate(plain["trials"]))
         if not trials:
             raise ValueError("it plans no trials")
@@ -139,9 +153,14 @@ def _trial(number: int, plain: Mapping[str, Any]) -> PlannedTrial:
         first = failure.errors(include_url=False)[0]
         path = ".".join(map(str, first["loc"]))
         raise ValueError(f"trials.{number}.spec.{path}: {first['msg']}") from None
-    if not _ID.fullmatch(_text("id", plain["id"])):
+    if not TRIAL_ID.fullmatch(_text("id", plain["id"])):
         # It names a folder, and must not lead out of the run's.
         raise ValueError(f"trials.{number}.id: {plain['id']!r} is not the id of a trial")
+    canonical = spec.canonical()
+    ids = {"id": digest(canonical), "configuration": configuration_of(canonical)}
+    for key, hashed in ids.items():
+        if plain[key] != hashed:
+            raise ValueError(f"trials.{number}.{key}: {plain[key]!r} is not that of its spec")
     return PlannedTrial(
         id=plain["id"],
         method=_text("method", plain["method"]),

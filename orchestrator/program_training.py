@@ -86,8 +86,16 @@ class ProgramTraining:
         return None if state is None else {"program": state}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """The inverse of ``state``."""
-        self.learner.restore_training(state["program"])
+        """The inverse of ``state``.
+
+        Raises:
+            ValueError: it is not the state of a program.
+            TrialFailure: the program refuses it.
+        """
+        saved = state.get("program")
+        if not isinstance(saved, torch.Tensor) or saved.dtype != torch.uint8 or saved.ndim != 1:
+            raise ValueError("the state is not that of a program")
+        self.learner.restore_training(saved)
 
     def _data(self, epoch: int, check: Check) -> MetaDataset:
         channels, height, width = self.benchmark.image_shape

@@ -20,15 +20,19 @@ import pyarrow as pa
 
 from fsl_sweep.orchestrator import columns
 from fsl_sweep.orchestrator.compacted import NAME, CompactedRecords, Row
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError
 from fsl_sweep.orchestrator.storage import Folder, Stamp
 
 _SUMMARIES, _TASKS = "summaries.cache", "tasks.cache"
+CACHES = (_SUMMARIES, _TASKS)
 _LAYOUT = b"layout"
 """Where in a table's metadata it is said what its rows are."""
+_ROW = pa.schema([("correct", columns.COUNTS), ("queries", columns.COUNTS)])
 _SETTLED = 2 * 10**9
 """Nanoseconds that a file has to be left alone before its times can be trusted to tell a change:
 those of some file systems are coarse."""
+
+_UNUSABLE = (ValueError, KeyError, TypeError, RecursionError, RunFolderError, MachineFailure)
 
 Key = tuple[str, str]
 """A trial id, and the checksum of its records."""
@@ -44,10 +48,10 @@ class RecordCache:
         self._rows: dict[Key, dict[Row, pa.Table]] = {}
         self._opened: dict[Key, tuple[CompactedRecords, Stamp | None]] = {}
         # What is damaged, or of another version, is as good as not there.
-        with suppress(ValueError, KeyError, TypeError, RunFolderError):
-            self._summaries = _summaries_of(self._folder.read(_SUMMARIES))
-        with suppress(ValueError, KeyError, TypeError, RunFolderError):
-            self._rows = _rows_of(self._folder.read(_TASKS))
+        with suppress(*_UNUSABLE):
+            self._summaries = _summaries_of(self._folder.read_sealed(_SUMMARIES))
+        with suppress(*_UNUSABLE):
+            self._rows = _rows_of(self._folder.read_sealed(_TASKS))
 
     def records(self, trial: Folder, checksum: str) -> CompactedRecords | None:
         """The records in a trial's folder; None where they are damaged or missing."""
@@ -78,11 +82,11 @@ class RecordCache:
             if records.used
         }
         checked = {key: stamp for key, (_, stamp) in self._summaries.items()}
-        with suppress(RunFolderError):
+        with suppress(RunFolderError, MachineFailure):
             if any(checked.get(key) != stamp for key, (_, stamp) in settled.items()):
-                self._folder.write(_SUMMARIES, _summary_bytes(settled))
+                self._folder.write_sealed(_SUMMARIES, _summary_bytes(settled))
             if any(rows.keys() - self._rows.get(key, {}).keys() for key, rows in used.items()):
-                self._folder.write(_TASKS, _row_bytes(used))
+                self._folder.write_sealed(_TASKS, _row_bytes(used))
 
 
 def _summary_bytes(entries: Mapping[Key, tuple[pa.Table, Stamp]]) -> bytes:
@@ -92,11 +96,13 @@ def _summary_bytes(entries: Mapping[Key, tuple[pa.Table, Stamp]]) -> bytes:
 
 def _summaries_of(data: bytes | None) -> dict[Key, tuple[pa.Table, Stamp]]:
     found: dict[Key, tuple[pa.Table, Stamp]] = {}
-    start, (table, layout) = 0, _opened(data)
+    start, (table, layout) = 0, _opened(data, columns.SUMMARY_SCHEMA)
     for trial, checksum, epochs, *stamp in layout:
-        summary = table.slice(start, epochs).select(columns.SUMMARY_COLUMNS)
+        summary = table.slice(start, epochs)
         found[trial, checksum] = summary, Stamp(*stamp)
         start += epochs
+    if start != len(table):
+        raise ValueError("its layout is that of another table")
     return found
 
 
@@ -107,7 +113,9 @@ def _row_bytes(entries: Mapping[Key, Mapping[Row, pa.Table]]) -> bytes:
 
 def _rows_of(data: bytes | None) -> dict[Key, dict[Row, pa.Table]]:
     found: dict[Key, dict[Row, pa.Table]] = {}
-    table, layout = _opened(data)
+    table, layout = _opened(data, _ROW)
+    if len(layout) != len(table):
+        raise ValueError("its layout is that of another table")
     for place, (trial, checksum, name, at) in enumerate(layout):
         found.setdefault((trial, checksum), {})[name, at] = table.slice(place, 1)
     return found
@@ -115,11 +123,12 @@ def _rows_of(data: bytes | None) -> dict[Key, dict[Row, pa.Table]]:
 
 def _bytes(tables: list[pa.Table], layout: Any) -> bytes:
     whole = pa.concat_tables(tables).combine_chunks()
-    return columns.sealed(whole.replace_schema_metadata({_LAYOUT: json.dumps(layout)}))
+    return columns.stream(whole.replace_schema_metadata({_LAYOUT: json.dumps(layout)}))
 
 
-def _opened(data: bytes | None) -> tuple[pa.Table, list[list[Any]]]:
+def _opened(data: bytes | None, schema: pa.Schema) -> tuple[pa.Table, list[list[Any]]]:
     """A table and what its rows are. Raises ValueError or KeyError where there is none whole."""
-    table = columns.opened(data or b"")
+    table = columns.streamed(data or b"")
     metadata = table.schema.metadata or {}
-    return table.replace_schema_metadata(None), json.loads(metadata[_LAYOUT])
+    layout = json.loads(metadata[_LAYOUT])
+    return columns.checked(table.replace_schema_metadata(None), schema), layout

@@ -8,7 +8,7 @@ tasks, so that a maximum over snapshots is never reported on the tasks it was ma
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -21,6 +21,7 @@ SHOWN_AS = {"base": "BaseGen", "val": "ValGen", "novel": "NovelGen", "train_loss
 CURVES = ("train_loss", "learning_rate", "train_seconds", "evaluation_seconds")
 
 Status = Literal["done", "failed", "budget"]
+STATUSES: tuple[Status, ...] = get_args(Status)
 
 
 @dataclass(frozen=True)

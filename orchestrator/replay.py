@@ -12,6 +12,8 @@ from fsl_sweep.orchestrator.records import Measure, TaskSet, TrialHistory
 if TYPE_CHECKING:
     import numpy as np
 
+    from fsl_sweep.orchestrator.ledger import TrialLedger
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -71,8 +73,8 @@ class Source(ABC):
         """
 
     @abstractmethod
-    def trial_folders(self) -> Mapping[str, Path]:
-        """The folder of each trial that has one, by trial id; snapshots lie in it."""
+    def trials(self) -> "Mapping[str, TrialLedger]":
+        """What is recorded of each trial that has a folder, by trial id; snapshots too."""
 
     def keep(self) -> None:  # noqa: B027 - most sources have nothing to keep
         """Make the next reading quicker, where this source can."""

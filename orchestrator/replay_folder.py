@@ -1,17 +1,17 @@
 """A run folder as the source of a report."""
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from fsl_sweep.orchestrator.errors import RunFolderError
-from fsl_sweep.orchestrator.ledger import Ledger
+from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
+from fsl_sweep.orchestrator.ledger import Ledger, TrialLedger
 from fsl_sweep.orchestrator.plan import Plan
 from fsl_sweep.orchestrator.record_cache import RecordCache
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.replay import Facts, Source
+from fsl_sweep.orchestrator.storage import Folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,6 +41,7 @@ class FolderSource(Source):
             )
         self._plan, self.places = plan, (path,)
         self._cache = RecordCache(self._ledger.folder)
+        versions, problems = _versions(self._ledger.folder)
         self.facts = Facts(
             name=plan.name,
             sweep=plan.sweep,
@@ -48,8 +49,8 @@ class FolderSource(Source):
             measured=_measured(plan),
             selectors=plan.selectors,
             parts=plan.parts,
-            versions=_versions(self._ledger.folder.read("environment.json")),
-            cautions=plan.cautions,
+            versions=versions,
+            cautions=(*plan.cautions, *problems),
         )
 
     def histories(self) -> list[TrialHistory]:
@@ -68,14 +69,20 @@ class FolderSource(Source):
         for measure in MEASURES:
             for task_set in TASK_SETS:
                 name = f"tasks/{measure}-{task_set}.json"
-                data = self._ledger.folder.read(name)
-                if data is None:
+                try:
+                    plain = self._ledger.folder.read_json(name)
+                except Damaged as damage:
+                    raise RunFolderError(
+                        f"{self._ledger.path / name} is damaged ({damage.reason}), so that the "
+                        "classes of tasks are not known; leave out --classes to resample tasks, "
+                        "or let `fsl-sweep run` write it again."
+                    ) from None
+                if plain is None:
                     raise RunFolderError(
                         f"{self._ledger.path / name} is missing, so that the classes of tasks are "
                         "not known; leave out --classes to resample tasks."
                     )
                 try:
-                    plain = json.loads(data)
                     found[measure, task_set] = np.array(plain["classes"], dtype=np.int64)
                 except (ValueError, KeyError, TypeError):
                     raise RunFolderError(
@@ -84,9 +91,9 @@ class FolderSource(Source):
                     ) from None
         return found
 
-    def trial_folders(self) -> Mapping[str, Path]:
-        """The folder of each planned trial, whether it is there yet or not."""
-        return {trial: self._ledger.path / "trials" / trial for trial in self._plan.specs}
+    def trials(self) -> Mapping[str, TrialLedger]:
+        """What is recorded of each planned trial, whether it has begun or not."""
+        return {trial: self._ledger.trial(trial) for trial in self._plan.specs}
 
 
 def _measured(plan: Plan) -> dict[str, Any] | None:
@@ -96,14 +103,23 @@ def _measured(plan: Plan) -> dict[str, Any] | None:
     return None
 
 
-def _versions(data: bytes | None) -> dict[str, str | None]:
-    """Versions of the packages that the run was made with; several where they changed."""
+def _versions(folder: Folder) -> tuple[dict[str, str | None], tuple[str, ...]]:
+    """Versions of the packages that the run was made with, and what is wrong with that note.
+
+    Several versions where they changed.
+    """
     versions: dict[str, list[str]] = {}
     try:
-        for machine in json.loads(data or b"{}").get("machines", []):
+        note = folder.read_json("environment.json")
+        if note is None:
+            recorded = (folder / "trials").names()
+            caution = "environment.json is missing: which versions made the records is not known."
+            return {}, (caution,) if recorded else ()
+        for machine in note.get("machines", []):
             for package, version in machine["packages"].items():
                 if version and version not in versions.setdefault(package, []):
                     versions[package].append(version)
-    except (ValueError, AttributeError, KeyError, TypeError):
-        return {}  # a damaged note about versions must not stop a report
-    return {package: ", ".join(found) for package, found in versions.items()}
+    except (Damaged, AttributeError, KeyError, TypeError):
+        caution = "environment.json is damaged: which versions made the records is not known."
+        return {}, (caution,)
+    return {package: ", ".join(found) for package, found in versions.items()}, ()

@@ -9,6 +9,7 @@ import numpy as np
 
 from fsl_sweep.orchestrator.config import Selectors
 from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.ledger import TrialLedger
 from fsl_sweep.orchestrator.records import Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.replay import Facts, Source
 from fsl_sweep.orchestrator.replay_grid import filled
@@ -51,13 +52,13 @@ class MergedSource(Source):
         folders = [s for s in self._sources if s.facts.measured is not None]
         return (folders or self._sources)[0].class_tuples()
 
-    def trial_folders(self) -> Mapping[str, Path]:
-        """The folder of each trial; the first that has snapshots where there are several."""
-        found: dict[str, Path] = {}
+    def trials(self) -> Mapping[str, TrialLedger]:
+        """Those of all sources; of one in several, the first that has snapshots."""
+        found: dict[str, TrialLedger] = {}
         for source in self._sources:
-            for trial, folder in source.trial_folders().items():
-                if trial not in found or not (found[trial] / "snapshots").is_dir():
-                    found[trial] = folder
+            for trial, ledger in source.trials().items():
+                if trial not in found or not found[trial].snapshot_epochs():
+                    found[trial] = ledger
         return found
 
     def keep(self) -> None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from fsl_sweep.orchestrator.ledger import TrialLedger
+
 
 @final
 class TableSource(Source):
@@ -60,7 +62,7 @@ class TableSource(Source):
             "resampled; leave out --classes."
         )
 
-    def trial_folders(self) -> Mapping[str, Path]:
+    def trials(self) -> "Mapping[str, TrialLedger]":
         """None: a table comes without snapshots."""
         return {}
 

@@ -1,5 +1,6 @@
 """From a sweep file to a plan: the trials of every method, and what the report needs to know."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from fsl_sweep.datasets.catalogue import BENCHMARKS
@@ -11,8 +12,11 @@ from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.in_distribution_plan import in_distribution_cautions
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.programs import submissions
-from fsl_sweep.orchestrator.resolve_method import MethodResolver, resolved
+from fsl_sweep.orchestrator.resolve_configuration import resolved
+from fsl_sweep.orchestrator.resolve_method import MethodResolver
 from fsl_sweep.orchestrator.sweepfile import SweepFile
+
+MOST_TRIALS = 1_000_000
 
 
 def plan_sweep(sweep: SweepFile) -> Plan:
@@ -21,8 +25,8 @@ def plan_sweep(sweep: SweepFile) -> Plan:
     Where the file asks for cross-validation, each full trial is followed by those of its folds.
 
     Raises:
-        ConfigError: an unknown name, a bad option, or two equal configurations in a method; the
-            message names file, key path and value.
+        ConfigError: an unknown name, a bad option, two equal configurations in a method, or more
+            than ``MOST_TRIALS`` trials; the message names file, key path and value.
     """
     config, where = sweep.config, sweep.where
     benchmark = resolved(BENCHMARKS, config.benchmark, where, "benchmark", without=("root",))
@@ -32,10 +36,13 @@ def plan_sweep(sweep: SweepFile) -> Plan:
     if config.cross_validation and BENCHMARKS.find(benchmark.name).cls.in_distribution:
         problem = f"'{benchmark.name}' tests on the classes that it trains on: there are no others"
         raise ConfigError(where, "cross_validation", f"{problem} to hold out; leave it out")
-    trials: list[PlannedTrial] = []
+    methods = [
+        MethodResolver(config, where, method, tree, benchmark)
+        for method, tree in config.methods.items()
+    ]
+    _check_size(methods)
     cautions: list[str] = []
-    for method, tree in config.methods.items():
-        trials += MethodResolver(config, where, method, tree, benchmark).trials(cautions)
+    trials = [trial for method in methods for trial in method.trials(cautions)]
     return Plan(
         name=config.name,
         sweep=_sweep_digest(config),
@@ -45,6 +52,21 @@ def plan_sweep(sweep: SweepFile) -> Plan:
         parts=_parts(trials),
         cautions=(*in_distribution_cautions(benchmark, trials), *dict.fromkeys(cautions)),
     )
+
+
+def _check_size(methods: Sequence[MethodResolver]) -> None:
+    """Whether somebody can mean so many trials, before any of them is made."""
+    counts = [method.size for method in methods]
+    if sum(counts) <= MOST_TRIALS:
+        return
+    largest = methods[counts.index(max(counts))]
+    others = f", and {sum(counts):,} with the other methods'" if len(methods) > 1 else ""
+    problem = (
+        f"{largest.product} makes {max(counts):,} trials{others}; a sweep has at most "
+        f"{MOST_TRIALS:,}. Leave out values, or draw some of the combinations: write 'choice' in "
+        "place of 'grid', and how many to draw as 'samples'"
+    )
+    raise ConfigError(largest.where, f"methods.{largest.method}", problem)
 
 
 def _selectors(config: SweepConfig) -> Selectors:

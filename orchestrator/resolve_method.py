@@ -1,40 +1,25 @@
-"""One method of a sweep: its axes multiplied, its names looked up, its options checked."""
+"""One method of a sweep: its axes multiplied, each configuration with every seed and class fold."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from math import prod
 from typing import Any, final
 
-from pydantic import BaseModel, ValidationError
-
-from fsl_sweep.datasets.catalogue import BENCHMARKS
-from fsl_sweep.learners.augmentation import AUGMENTATIONS
-from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
-from fsl_sweep.orchestrator.axes import expand
-from fsl_sweep.orchestrator.catalogue import Catalogue
+from fsl_sweep.orchestrator.axes import expand, sizes
 from fsl_sweep.orchestrator.config import (
-    BatchTraining,
-    EpisodicTraining,
     Fold,
-    MethodConfig,
     Named,
-    ProgramConfig,
-    StagedTraining,
     SweepConfig,
     TrialSpec,
+    digest,
 )
-from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
-from fsl_sweep.orchestrator.in_distribution_plan import misplaced
-from fsl_sweep.orchestrator.merging import merged_settings
+from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.merging import merged_settings, told_apart
 from fsl_sweep.orchestrator.plan import PlannedTrial
-from fsl_sweep.orchestrator.printed import counted
-from fsl_sweep.orchestrator.programs import begins_again, for_programs, is_program
-from fsl_sweep.orchestrator.sweepfile import config_error, validated
-from fsl_sweep.orchestrator.ways import cannot_be_measured, cannot_vary, wrong_way
-
-_TRAINING = {
-    "episodes": EpisodicTraining,
-    "batches": BatchTraining,
-    "batches, then episodes": StagedTraining,
-}
+from fsl_sweep.orchestrator.programs import for_programs, is_program
+from fsl_sweep.orchestrator.resolve_configuration import ConfigurationResolver
+from fsl_sweep.orchestrator.untrained import USED
 
 
 @final
@@ -57,8 +42,29 @@ class MethodResolver:
         tree: Mapping[str, Any],
         benchmark: Named,
     ) -> None:
-        self.config, self.where, self.method, self.tree = config, where, method, tree
-        self.benchmark = benchmark
+        self.config, self.where, self.method = config, where, method
+        self._one = ConfigurationResolver(config, where, method, tree, benchmark)
+        merged = merged_settings(config.defaults, tree)
+        if is_program(merged.get("learner")):
+            merged = merged_settings(for_programs(config.defaults), tree)
+        self._merged = merged
+
+    @property
+    def size(self) -> int:
+        """How many trials there are, told without making any; fewer where several are the same.
+
+        Raises:
+            ConfigError: as ``expand``.
+        """
+        return prod(self._sizes().values()) * len(self.config.seeds) * len(self._folds)
+
+    @property
+    def product(self) -> str:
+        """What multiplies to ``size``, for a person: ``optimizer.lr: 4 x seeds: 3``."""
+        factors = {**self._sizes(), "seeds": len(self.config.seeds)}
+        if self.config.cross_validation is not None:
+            factors["full trial and class folds"] = len(self._folds)
+        return " x ".join(f"{name}: {size:,}" for name, size in factors.items())
 
     def trials(self, cautions: list[str]) -> list[PlannedTrial]:
         """Configurations x seeds, each followed by its class folds; adds to ``cautions``.
@@ -66,207 +72,83 @@ class MethodResolver:
         Raises:
             ConfigError: as ``plan_sweep``.
         """
-        merged = merged_settings(self.config.defaults, self.tree)
-        if is_program(merged.get("learner")):
-            merged = merged_settings(for_programs(self.config.defaults), self.tree)
-        trials: list[PlannedTrial] = []
-        seen: dict[str, Any] = {}
-        here = f"methods.{self.method}"
-        for axes, tree in self._expanded(merged):
-            specs = [self._spec(tree, seed, cautions) for seed in self.config.seeds]
-            configuration = specs[0].configuration
-            if configuration in seen:
-                problem = f"{axes} and {seen[configuration]} are the same configuration"
-                raise ConfigError(self.where, here, problem)
-            seen[configuration] = axes
-            shown = {path: _at(specs[0], path, value) for path, value in axes.items()}
-            trials += [
-                PlannedTrial(one.id, self.method, configuration, shown, one)
-                for full in specs
-                for one in (full, *self._folds(full))
+        found: dict[str, tuple[dict[str, Any], TrialSpec]] = {}
+        for axes, tree in self._expanded():
+            spec = self._one.spec(tree, axes, cautions)
+            if spec.train is None:
+                axes = {path: value for path, value in axes.items() if path.startswith(USED)}
+            configuration = spec.configuration
+            if configuration in found:
+                other = found[configuration][0]
+                if spec.train is None and other == axes:
+                    continue  # they differ in what is not used
+                problem = f"{axes} and {other} are the same configuration"
+                raise ConfigError(self.where, self._here, problem)
+            found[configuration] = axes, spec
+        plains = [spec.canonical() for _, spec in found.values()]
+        shown = told_apart(
+            [
+                {path: _at(plain, path, value) for path, value in axes.items()}
+                for plain, (axes, _) in zip(plains, found.values(), strict=True)
             ]
-        return trials
+        )
+        return [
+            PlannedTrial(trial, self.method, configuration, values, one)
+            for (configuration, (_, spec)), plain, values in zip(
+                found.items(), plains, shown, strict=True
+            )
+            for trial, one in self._replicates(spec, plain)
+        ]
 
-    def _expanded(
-        self, merged: Mapping[str, Any]
-    ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        here = f"methods.{self.method}"
+    def _replicates(
+        self, spec: TrialSpec, plain: dict[str, Any]
+    ) -> Iterator[tuple[str, TrialSpec]]:
+        """Ids and specifications for each seed: the full trial, then those of its class folds.
+
+        Args:
+            spec: the configuration with any seed.
+            plain: its canonical form, which the ids follow from without making each trial's own.
+        """
+        for seed in self.config.seeds:
+            for fold, plain_fold in self._folds:
+                identity = digest({**plain, "seed": seed, "fold": plain_fold})
+                yield identity, spec.model_copy(update={"seed": seed, "fold": fold})
+
+    def _sizes(self) -> dict[str, int]:
+        with self._blamed():
+            return sizes(self._merged, self.config.samples, self.where, self._here)
+
+    def _expanded(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        with self._blamed():
+            config = self.config
+            yield from expand(self._merged, config.samples, config.seed, self.where, self._here)
+
+    @contextmanager
+    def _blamed(self) -> Iterator[None]:
+        """Where an axis was written in the defaults, a complaint about it names them."""
         try:
-            yield from expand(merged, self.config.samples, self.config.seed, self.where, here)
+            yield
         except ConfigError as error:
-            raise self._error(error.path.removeprefix(f"{here}."), error.problem) from None
+            path = error.path.removeprefix(f"{self._here}.")
+            raise self._one.error(path, error.problem) from None
 
-    def _folds(self, full: TrialSpec) -> list[TrialSpec]:
+    @property
+    def _here(self) -> str:
+        return f"methods.{self.method}"
+
+    @cached_property
+    def _folds(self) -> list[tuple[Fold | None, dict[str, Any] | None]]:
+        """None for the full trial, then every class fold; each with its canonical form."""
         plan = self.config.cross_validation
-        if plan is None:
-            return []
-        folds = [Fold(index=index, **plan.model_dump()) for index in range(plan.folds)]
-        return [full.model_copy(update={"fold": fold}) for fold in folds]
-
-    def _spec(self, tree: Mapping[str, Any], seed: int, cautions: list[str]) -> TrialSpec:
-        model = ProgramConfig if is_program(tree.get("learner")) else MethodConfig
-        settings = self._checked(model, tree, "")
-        learner = self._learner(settings)
-        if settings.augment not in AUGMENTATIONS:
-            problem = UnknownName("augmentation", settings.augment, AUGMENTATIONS)
-            raise self._error("augment", str(problem))
-        if caution := begins_again(learner, settings.epochs):
-            cautions.append(f"{self.method}: {caution}")
-        own = settings if isinstance(settings, MethodConfig) else None
-        self._check_features(settings, own)
-        return TrialSpec(
-            benchmark=self.benchmark,
-            episode=self.config.episode,
-            evaluation=self.config.evaluation,
-            learner=learner,
-            backbone=self._backbone(own),
-            optimizer=own.optimizer if own else None,
-            schedule=self._schedule(own, cautions) if own else [],
-            epochs=settings.epochs,
-            batches=settings.batches,
-            augment=settings.augment,
-            precision=own.precision if own else "fp32",
-            train=self._train(settings, learner),
-            budget=self.config.budget,
-            seed=seed,
-        )
-
-    def _learner(self, settings: ProgramConfig) -> Named:
-        learner = self._resolved(LEARNERS, settings.learner, "learner")
-        if problem := misplaced(learner, self.benchmark):
-            raise self._error("learner.name", problem)
-        return learner
-
-    def _backbone(self, settings: MethodConfig | None) -> Named:
-        """The method's backbone; the one that does nothing for a program."""
-        backbone = Named(name="identity") if settings is None else settings.backbone
-        return self._resolved(BACKBONES, backbone, "backbone")
-
-    def _check_features(self, settings: ProgramConfig, own: MethodConfig | None) -> None:
-        """Whether backbone and augmentation can take features, where the benchmark holds such."""
-        if not BENCHMARKS.find(self.benchmark.name).cls.holds_features:
-            return
-        holds = f"benchmark '{self.benchmark.name}' holds features of a frozen extractor"
-        if own is None:
-            raise self._error(
-                "learner.name", f"'{settings.learner.name}' takes images, but {holds}"
-            )
-        backbone = self._resolved(BACKBONES, own.backbone, "backbone")
-        if not BACKBONES.find(backbone.name).cls.takes_features:
-            problem = f"'{backbone.name}' takes images, but {holds}; use 'identity'"
-            raise self._error("backbone.name", problem)
-        if settings.augment != "none":
-            problem = f"'{settings.augment}' changes images, but {holds}; write 'augment: none'"
-            raise self._error("augment", problem)
-
-    def _train(
-        self, settings: ProgramConfig, learner: Named
-    ) -> EpisodicTraining | BatchTraining | StagedTraining:
-        """What the learner trains on, checked against what it can train on."""
-        cls = LEARNERS.find(learner.name).cls
-        trains_on = cls.trained_on(cls.Options.model_validate(learner.options))
-        try:
-            train = self._checked(_TRAINING[trains_on], settings.train, "train")
-        except ConfigError as error:
-            hint = f"{error.problem} ({self.method}: {learner.name} trains on {trains_on}"
-            if error.path.startswith("defaults"):
-                hint += "; methods that differ in this need a 'train' of their own each"
-            raise ConfigError(error.where, error.path, f"{hint})") from None
-        if isinstance(train, StagedTraining) and train.meta.epochs >= settings.epochs:
-            raise self._error(
-                "train.meta.epochs",
-                f"{train.meta.epochs} of {settings.epochs} epochs leave none for the stage before; "
-                "set fewer, or more 'epochs'",
-            )
-        if problem := wrong_way(learner, train):
-            raise self._error("train.way", problem)
-        if problem := cannot_vary(learner, train):
-            raise self._error("train", problem)
-        if problem := wrong_way(learner, self.config.episode):
-            raise ConfigError(self.where, "episode.way", f"{self.method}: {problem}")
-        if problem := cannot_be_measured(learner, self.config.episode):
-            raise ConfigError(self.where, "episode", f"{self.method}: {problem}")
-        return train
-
-    def _schedule(self, settings: MethodConfig, cautions: list[str]) -> list[tuple[int, float]]:
-        given = dict(settings.schedule)
-        relative = given.pop("relative", False)
-        if not isinstance(relative, bool):
-            raise self._error("schedule.relative", f"must be true or false, not {relative!r}")
-        rate = settings.optimizer.lr
-        steps: dict[int, float] = {0: rate}
-        for epoch, value in given.items():
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
-                raise self._error(f"schedule.{epoch}", f"{epoch!r} is not an epoch from 0 on")
-            if not number or value <= 0:
-                raise self._error(f"schedule.{epoch}", f"{value!r} is not a rate above 0")
-            steps[epoch] = float(value) * (rate if relative else 1.0)
-        if steps[0] != rate:
-            raise self._error(
-                "schedule.0",
-                f"sets {steps[0]}, but optimizer.lr is {rate}: one of them would be ignored. "
-                "Leave out epoch 0, or use factors with 'relative: true'",
-            )
-        cautions.extend(
-            f"{self.method}: the schedule's step at epoch {epoch} is never reached, "
-            f"because training ends after {counted(settings.epochs, 'epoch')}"
-            for epoch in sorted(steps)
-            if epoch >= settings.epochs
-        )
-        return sorted(steps.items())
-
-    def _checked(self, model: type[Any], value: Any, section: str) -> Any:
-        try:
-            return model.model_validate(value)
-        except ValidationError as failure:
-            error = config_error(failure, model, self.where)
-            path = ".".join(part for part in (section, error.path) if part)
-            raise self._error(path, error.problem) from None
-
-    def _resolved(self, catalogue: Catalogue[Any], named: Named, section: str) -> Named:
-        try:
-            return resolved(catalogue, named, self.where, section)
-        except ConfigError as error:
-            raise self._error(error.path, error.problem) from None
-
-    def _error(self, path: str, problem: str) -> ConfigError:
-        """An error at ``path`` of this method, or of the defaults where it was written there."""
-        inherited = not _has(self.tree, path) and _has(self.config.defaults, path)
-        section = "defaults" if inherited else f"methods.{self.method}"
-        return ConfigError(self.where, f"{section}.{path}", problem)
+        several = range(0 if plan is None else plan.folds)
+        shared = {} if plan is None else plan.model_dump()
+        folds = [Fold(index=index, **shared) for index in several]
+        return [(None, None), *((fold, fold.model_dump(mode="json")) for fold in folds)]
 
 
-def resolved(
-    catalogue: Catalogue[Any],
-    named: Named,
-    where: str,
-    path: str,
-    without: tuple[str, ...] = (),
-) -> Named:
-    """A catalogue entry with every option checked and filled in."""
-    try:
-        model: type[BaseModel] = catalogue.find(named.name).cls.Options
-    except UnknownName as failure:
-        raise ConfigError(where, f"{path}.name", str(failure)) from None
-    given = {key: value for key, value in named.options.items() if key not in without}
-    options = validated(model, given, where, path)
-    return Named.model_validate({"name": named.name, **options.model_dump(mode="json")})
-
-
-def _has(tree: Any, path: str) -> bool:
-    """Whether a dotted path leads somewhere in a tree of mappings."""
-    for part in path.split("."):
-        keys = {str(key): key for key in tree} if isinstance(tree, Mapping) else {}
-        if part not in keys:
-            return False
-        tree = tree[keys[part]]
-    return True
-
-
-def _at(spec: TrialSpec, path: str, fallback: Any) -> Any:
+def _at(plain: Mapping[str, Any], path: str, fallback: Any) -> Any:
     """The resolved value at a dotted path, so that ``1`` and ``1.0`` read alike in a report."""
-    place: Any = spec.canonical()
+    place: Any = plain
     for part in path.split("."):
         if not isinstance(place, Mapping) or part not in place:
             return fallback

@@ -205,19 +205,16 @@ class Run:
         return pd.DataFrame([row_of(one) for one in selected.selections])
 
     def snapshot_path(self, trial: str, epoch: int) -> Path:
-        """The weights of a snapshot, in safetensors format.
+        """The weights of a snapshot, in safetensors format, compared with their checksum.
 
         Raises:
             UnknownName: no planned trial has that id.
-            RunFolderError: the snapshot is not there.
+            RunFolderError: the snapshot is not there, or is not the one that was measured.
         """
-        folders = self._source.trial_folders()
-        if trial not in folders:
-            raise UnknownName("trial", trial, folders)
-        path = folders[trial] / "snapshots" / f"{epoch:04d}.safetensors"
-        if not path.is_file():
-            raise RunFolderError(f"{path} does not exist: epoch {epoch} has no snapshot.")
-        return path
+        trials = self._source.trials()
+        if trial not in trials:
+            raise UnknownName("trial", trial, trials)
+        return trials[trial].check_snapshot(epoch)
 
     def _resamples(self, asked: int | None) -> int | None:
         """How many resamples to make; None leaves it to the report."""

@@ -7,6 +7,7 @@ from typing import Any
 from ray import tune
 from ray.tune.experiment import Trial as TuneTrial
 
+from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.events import SweepListener
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.records import TrialEnd
@@ -17,10 +18,11 @@ class TuneReporter(tune.Callback):
 
     def __init__(self, ledger: Ledger, listeners: Sequence[SweepListener]) -> None:
         self._ledger, self._listeners = ledger, listeners
+        self.failure: MachineFailure | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Tune writes its callbacks to a file that nobody reads; a live display cannot go there.
-        return {"_ledger": self._ledger, "_listeners": ()}
+        return {"_ledger": self._ledger, "_listeners": (), "failure": None}
 
     def on_trial_start(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
@@ -37,7 +39,15 @@ class TuneReporter(tune.Callback):
         result: dict[str, Any],
         **info: Any,
     ) -> None:
-        """An epoch was measured; its numbers are read from the ledger, not sent through Ray."""
+        """An epoch was measured; its numbers are read from the ledger, not sent through Ray.
+
+        Raises:
+            MachineFailure: the worker's machine failed, so that the sweep cannot go on. Tune hides
+                it behind an error of its own; it stands in ``failure``.
+        """
+        if "machine_failure" in result:
+            self.failure = MachineFailure(result["machine_failure"])
+            raise self.failure
         if result["epoch"] < 1:
             return
         name = trial.config["trial"]

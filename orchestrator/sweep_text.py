@@ -23,11 +23,11 @@ def presets() -> list[str]:
     )
 
 
-def read_sweep(name_or_path: str) -> tuple[str, str]:
-    """Where a sweep file is, as named in messages, and its text without notes of overrides.
+def read_sweep(name_or_path: str) -> tuple[str, str, Path]:
+    """Where a sweep file is, as named in messages, its text without notes of overrides, its folder.
 
     A file is read wherever it is; only a bare name, such as ``quickstart`` or ``quickstart.yaml``,
-    stands for a preset.
+    stands for a preset, which has no folder of its own: it is used in the current one.
 
     Raises:
         ConfigError: there is no such file and no such preset, or it cannot be read.
@@ -36,13 +36,14 @@ def read_sweep(name_or_path: str) -> tuple[str, str]:
     preset = name_or_path.removesuffix(".yaml").removesuffix(".yml")
     try:
         if path.is_file() or (path.exists() and not path.is_dir()):
-            return name_or_path, _parted(_text(name_or_path, path))[0]
+            text = _parted(_text(name_or_path, path))[0]
+            return name_or_path, text, path.absolute().parent
     except (OSError, ValueError) as failure:
         raise ConfigError(name_or_path, "", f"cannot be read: {failure}") from failure
     if preset not in presets():
         raise ConfigError(name_or_path, "", _problem(name_or_path, path))
     with as_file(files("fsl_sweep.sweeps") / f"{preset}.yaml") as found:
-        return f"sweeps/{found.name}", found.read_text(encoding="utf-8")
+        return f"sweeps/{found.name}", found.read_text(encoding="utf-8"), Path.cwd()
 
 
 def _text(name: str, path: Path) -> str:

@@ -1,54 +1,66 @@
 """The Ray side of a sweep's driver: one Tune experiment over the pending trials."""
 
-import logging
-import os
-import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
+from pathlib import Path
 
 import ray
 from ray import tune
+from ray.tune.execution import class_cache
 from ray.tune.experiment import Trial as TuneTrial
 
 from fsl_sweep.orchestrator.config import Resources
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.events import SweepListener
 from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.printed import say
+from fsl_sweep.orchestrator.sweep_process import Job
 from fsl_sweep.orchestrator.sweep_reporter import TuneReporter
 from fsl_sweep.orchestrator.sweep_worker import TrialTrainable, WorkerContext
 
 
-def run(
-    ledger: Ledger,
-    context: WorkerContext,
-    resources: Resources,
-    retries: int,
-    listeners: Sequence[SweepListener],
-) -> None:
-    """Run the context's trials on the Ray that is running, until each has ended.
+def run(job: Job, listener: SweepListener, scratch: Path) -> None:
+    """Run a job's trials on the Ray that is running, until each has ended.
+
+    Args:
+        job: the trials.
+        listener: told of every epoch and end.
+        scratch: a folder for files of Tune's that nobody reads.
 
     Raises:
         ConfigError: a trial asks for more than the cluster has.
+        MachineFailure: a worker's disk is full, or the like.
     """
-    reserved = _reserved(resources, ray.cluster_resources())
+    reserved = _reserved(job.resources, ray.cluster_resources())
+    context = WorkerContext(
+        run=str(job.run.resolve()),
+        specs=job.specs,
+        root=str(job.root.resolve()) if job.root else None,
+        fingerprint=job.fingerprint,
+        threads=job.resources.cpu,
+    )
+    # Tune asks for workers with an environment of their own, for the sake of a library that is not
+    # used here; without it, its actors take the workers that Ray has started already.
+    class_cache.DEFAULT_ENV_VARS.clear()
+    reporter = TuneReporter(Ledger(job.run), [listener])
     trainable = tune.with_parameters(TrialTrainable, context=context)
-    with tempfile.TemporaryDirectory(prefix="fsl-sweep-") as scratch:
-        tuner = tune.Tuner(
-            tune.with_resources(trainable, reserved),
-            param_space={"trial": tune.grid_search(list(context.specs))},
-            tune_config=tune.TuneConfig(reuse_actors=True, trial_dirname_creator=_directory),
-            run_config=tune.RunConfig(
-                name="trials",
-                storage_path=scratch,
-                verbose=0,
-                failure_config=tune.FailureConfig(max_failures=retries),
-                checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
-                callbacks=[TuneReporter(ledger, listeners)],
-            ),
-        )
+    tuner = tune.Tuner(
+        tune.with_resources(trainable, reserved),
+        param_space={"trial": tune.grid_search(list(job.specs))},
+        tune_config=tune.TuneConfig(reuse_actors=True, trial_dirname_creator=_directory),
+        run_config=tune.RunConfig(
+            name="trials",
+            storage_path=str(scratch / "tune"),
+            verbose=0,
+            failure_config=tune.FailureConfig(max_failures=job.retries),
+            checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
+            callbacks=[reporter],
+        ),
+    )
+    try:
         tuner.fit()
+    except Exception:
+        if reporter.failure is not None:
+            raise reporter.failure from None
+        raise
 
 
 def _directory(trial: TuneTrial) -> str:
@@ -70,30 +82,3 @@ def _reserved(resources: Resources, cluster: Mapping[str, float]) -> dict[str, f
                 f"{cluster.get(kind, 0.0):g} in all",
             )
     return wanted
-
-
-@contextmanager
-def ray_running(address: str | None) -> Iterator[None]:
-    """Ray for the length of the block: a private one on loopback, or a cluster that is joined."""
-    if address and not os.environ.get("RAY_AUTH_MODE") and not _is_local(address):
-        say(
-            f"fsl-sweep: warning: joining {address} without token authentication. Anyone who "
-            "reaches that port can run code on the cluster; set RAY_AUTH_MODE=token on all nodes.",
-            sys.stderr,
-        )
-    logging.getLogger("ray").setLevel(logging.CRITICAL)
-    ray.init(
-        address=address or "local",
-        include_dashboard=None if address else False,
-        configure_logging=False,
-        log_to_driver=False,
-    )
-    try:
-        yield
-    finally:
-        ray.shutdown()
-
-
-def _is_local(address: str) -> bool:
-    host = address.removeprefix("ray://").partition(":")[0]
-    return host in ("auto", "local", "127.0.0.1", "localhost", "[", "")

@@ -1,19 +1,19 @@
-"""The Ray side of a trial: a Tune trainable whose step is one measured epoch."""
+"""The Ray side of a trial: a Tune trainable whose step is one measured epoch.
+
+What a trial needs is imported when one begins: the driver needs this class, and not torch.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from ray import tune
 
-from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.orchestrator.config import TrialSpec
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.records import EpochRecord
-from fsl_sweep.orchestrator.trial import Trial, use_threads
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,24 @@ class TrialTrainable(tune.Trainable):
         """Begin the first trial of this actor."""
         if context is None:
             raise TypeError("wrap this class in tune.with_parameters(..., context=...)")
+        from fsl_sweep.orchestrator.trial import use_threads
+
         use_threads(context.threads)
         self._context = context
         self._benchmark: Any = None
         self._epochs = self._begin(config["trial"])
 
     def step(self) -> dict[str, Any]:
-        """Run up to the next measured epoch, or to the trial's end."""
-        for record in self._epochs:
-            return {"epoch": record.epoch, "done": False}
+        """Run up to the next measured epoch, or to the trial's end.
+
+        A failure of the machine is an answer, not an exception: it ends the sweep, whereas Tune
+        would try every trial again.
+        """
+        try:
+            for record in self._epochs:
+                return {"epoch": record.epoch, "done": False}
+        except MachineFailure as failure:
+            return {"epoch": 0, "done": True, "machine_failure": str(failure)}
         return {"epoch": 0, "done": True}
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
@@ -67,6 +76,11 @@ class TrialTrainable(tune.Trainable):
         self._epochs = iter(())
 
     def _begin(self, trial: str) -> Iterator[EpochRecord]:
+        import torch
+
+        from fsl_sweep.datasets.opening import open_benchmark
+        from fsl_sweep.orchestrator.trial import Trial
+
         context, spec = self._context, self._context.specs[trial]
         if self._benchmark is None:
             root = Path(context.root) if context.root else None
@@ -78,5 +92,5 @@ class TrialTrainable(tune.Trainable):
                 )
             self._benchmark = opened
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        storage = Ledger(Path(context.run)).trial(trial)
+        storage = Ledger(Path(context.run), standing=True).trial(trial)
         return Trial(spec, storage, self._benchmark, device).run()

@@ -14,7 +14,7 @@ def check_labels(trial: PlannedTrial, benchmark: Benchmark) -> None:
             tasks are not made of the pool's classes; the message names the method.
     """
     train = benchmark.train
-    if train.by_label or isinstance(trial.spec.train, EpisodicTraining):
+    if train.by_label or isinstance(trial.spec.train, EpisodicTraining | None):
         return
     raise BadData(
         f"{trial.method}: {trial.spec.learner.name} trains on batches of labelled images, but the "

@@ -20,6 +20,7 @@ from fsl_sweep.learners.batches import EpisodeGroup, RaggedEpisodes
 from fsl_sweep.orchestrator.config import Optimizer, TrialSpec
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.randomness import torch_seed
+from fsl_sweep.orchestrator.resume_state import fits_module, fits_optimizer
 from fsl_sweep.orchestrator.training_draws import TrainingDraws
 from fsl_sweep.orchestrator.ways import of_one_shape
 
@@ -81,9 +82,22 @@ class Training:
         return {"learner": self.learner.state_dict(), "optimizer": self.optimizer.state_dict()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """The inverse of ``state``."""
+        """The inverse of ``state``. Raises ValueError, and loads nothing, where it does not fit."""
+        fits = fits_module(state.get("learner"), self.learner)
+        if not fits or not fits_optimizer(state.get("optimizer"), self._stepped()):
+            raise ValueError("the state is not that of this training")
         self.learner.load_state_dict(state["learner"])
         self.optimizer.load_state_dict(state["optimizer"])
+
+    def _stepped(self) -> torch.optim.Optimizer:
+        """An optimizer as this one, of zeros, after a step: what its state may hold."""
+        zeros = nn.ParameterList(torch.zeros_like(p) for p in self.learner.parameters())
+        for parameter in zeros:
+            parameter.grad = torch.zeros_like(parameter)
+        assert self.spec.optimizer is not None  # checked when this was made
+        stepped = make_optimizer(zeros, self.spec.optimizer)
+        stepped.step()
+        return stepped
 
     def _clip(self) -> None:
         if self._clip_norm is not None:
@@ -150,11 +164,29 @@ class Training:
         return images[: len(support)], images[len(support) :]
 
 
+class Untrained:
+    """In place of `Training` where there is nothing to train: the learner stays as it was built.
+
+    Args:
+        learner: on its device already.
+    """
+
+    def __init__(self, learner: GradientLearner[Any]) -> None:
+        self.learner = learner
+
+    def state(self) -> None:
+        """There is nothing to go on from: what was not measured is measured again."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Never called, because there is no state."""
+
+
 def make_optimizer(learner: nn.Module, options: Optimizer) -> torch.optim.Optimizer:
     """The optimizer of a trial, over all of the learner's parameters (there may be none)."""
     parameters = [{"params": list(learner.parameters())}]
-    if options.name == "adam":
-        return torch.optim.Adam(parameters, lr=options.lr, weight_decay=options.weight_decay)
+    if options.name != "sgd":
+        cls = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[options.name]
+        return cls(parameters, lr=options.lr, weight_decay=options.weight_decay)
     return torch.optim.SGD(
         parameters,
         lr=options.lr,
@@ -167,7 +199,7 @@ def make_optimizer(learner: nn.Module, options: Optimizer) -> torch.optim.Optimi
 def learning_rate(schedule: list[tuple[int, float]], epoch: int) -> float:
     """The rate of an epoch counted from 1; schedules count from 0, as the papers' tables do.
 
-    NaN where there is no schedule: a program has rates of its own.
+    NaN where there is no schedule: a program has rates of its own, or nothing is trained.
     """
     reached = [rate for first, rate in schedule if first <= epoch - 1]
     return reached[-1] if reached else math.nan

@@ -20,7 +20,10 @@ from fsl_sweep.orchestrator.ledger import TrialLedger
 from fsl_sweep.orchestrator.program_training import ProgramTraining
 from fsl_sweep.orchestrator.randomness import torch_seed
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd
-from fsl_sweep.orchestrator.training import Training, learning_rate, n_base_classes
+from fsl_sweep.orchestrator.resume_state import is_progress
+from fsl_sweep.orchestrator.training import Training, Untrained, learning_rate, n_base_classes
+
+AnyTraining = Training | ProgramTraining | Untrained
 
 
 class Trial:
@@ -67,14 +70,13 @@ class Trial:
         self.storage.end(end)
 
     def _epochs(self) -> Iterator[EpochRecord]:
-        training = self._training()
+        training, done, spent = self._resumed()
         evaluator = Evaluator(
             self.benchmark,
             CommonTasks.draw(self.benchmark, self.spec.episode, self.spec.evaluation),
             self.device,
         )
         measured = set(self.spec.recorded_epochs)
-        done, spent = self._resume(training)
         for epoch in range(done + 1, self.spec.epochs + 1):
             started = time.perf_counter()
             loss = self._train(training, epoch, spent)
@@ -88,7 +90,7 @@ class Trial:
             else:
                 self._keep(training, epoch, spent, None)
 
-    def _training(self) -> Training | ProgramTraining:
+    def _training(self) -> AnyTraining:
         spec = self.spec
         learner = build_learner(
             {"name": spec.learner.name, **spec.learner.options},
@@ -101,10 +103,14 @@ class Trial:
             return ProgramTraining(spec, self.benchmark, learner, self.device)
         if not isinstance(learner, GradientLearner):
             raise TypeError(f"A {type(learner).__name__} has no training loss.")
+        if spec.train is None:
+            return Untrained(learner.to(self.device))
         return Training(spec, self.benchmark, learner.to(self.device), self.device)
 
-    def _train(self, training: Training | ProgramTraining, epoch: int, spent: float) -> float:
-        """Mean loss of the epoch's steps; NaN of a program, which does not tell its loss."""
+    def _train(self, training: AnyTraining, epoch: int, spent: float) -> float:
+        """Mean loss of the epoch's steps; NaN where there is none, or a program does not tell."""
+        if isinstance(training, Untrained):
+            return math.nan
         limit = self.spec.budget.seconds if self.spec.budget else float("inf")
         started, total, steps = time.perf_counter(), torch.zeros((), device=self.device), 0
 
@@ -127,7 +133,7 @@ class Trial:
 
     def _measure(
         self,
-        training: Training | ProgramTraining,
+        training: AnyTraining,
         evaluator: Evaluator,
         epoch: int,
         loss: float,
@@ -149,7 +155,7 @@ class Trial:
 
     def _keep(
         self,
-        training: Training | ProgramTraining,
+        training: AnyTraining,
         epoch: int,
         spent: float,
         record: EpochRecord | None,
@@ -159,29 +165,38 @@ class Trial:
         if record is not None:
             self.storage.write_epoch(record, snapshot_bytes(training.learner))
         state = training.state()
-        if state is None:  # a program that cannot go on begins again, with its time
+        if state is None:  # what cannot go on begins again, with its time
             return
         buffer = io.BytesIO()
         torch.save({"epoch": epoch, "spent": spent, **state}, buffer)
         self.storage.write_resume(buffer.getvalue())
 
-    def _resume(self, training: Training | ProgramTraining) -> tuple[int, float]:
-        """Epochs already done and seconds spent; zero where there is nothing whole to go on from.
+    def _resumed(self) -> tuple[AnyTraining, int, float]:
+        """The training to go on with, epochs already done and seconds spent.
 
-        The state counts only if every epoch up to it is recorded whole: a damaged record is
-        mended by training again, which gives the same numbers.
+        A fresh training, with zero of both, where there is no state that is whole, fits, and
+        follows epochs that are all recorded whole: what is damaged is mended by training again,
+        which gives the same numbers.
         """
-        data = self.storage.read_resume()
-        if data is None:
-            return 0, 0.0
-        state = _loaded(data, self.device)
+        training, state = self._training(), self._state()
         if state is None:
-            return 0, 0.0
+            return training, 0, 0.0
+        try:
+            training.restore(state)
+        except (torch.OutOfMemoryError, MemoryError):
+            raise
+        except Exception:  # a program may have refused it half way, with any error
+            return self._training(), 0, 0.0
+        return training, state["epoch"], state["spent"]
+
+    def _state(self) -> dict[str, Any] | None:
+        """The recorded state, if it is whole and every epoch up to it is recorded whole."""
+        data = self.storage.read_resume()
+        state = None if data is None else _loaded(data, self.device)
+        if state is None or not is_progress(state, self.spec.epochs):
+            return None
         needed = {e for e in self.spec.recorded_epochs if e <= state["epoch"]}
-        if not needed <= self.storage.recorded():
-            return 0, 0.0
-        training.restore(state)
-        return int(state["epoch"]), float(state["spent"])
+        return state if needed <= self.storage.recorded() else None
 
 
 def use_threads(threads: int) -> None:
@@ -201,8 +216,8 @@ def snapshot_bytes(learner: torch.nn.Module) -> bytes:
     return safetensors.torch.save(state)
 
 
-def _loaded(data: bytes, device: torch.device) -> dict[str, Any] | None:
+def _loaded(data: bytes, device: torch.device) -> Any:
     try:
         return torch.load(io.BytesIO(data), map_location=device, weights_only=True)
-    except Exception:  # torch raises many kinds on damaged bytes; the trial then starts anew
+    except Exception:  # torch raises many kinds on what it did not save; the trial starts anew
         return None

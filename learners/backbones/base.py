@@ -19,6 +19,7 @@ class Backbone(nn.Module, ABC):
     Attributes:
         Options: the backbone's own options in a sweep file.
         takes_features: whether it can be given features of a frozen extractor for images.
+        has_weights: whether there is anything in it to train.
         options: those that it was built with; an ensemble builds others like it from them.
         image_shape: (channels, height, width) of the images that it was built for.
         feature_dim: length of a feature vector.
@@ -26,6 +27,7 @@ class Backbone(nn.Module, ABC):
 
     Options: ClassVar[type[Options]]
     takes_features: ClassVar[bool] = False
+    has_weights: ClassVar[bool] = True
     options: Any
     image_shape: ImageShape
     feature_dim: int

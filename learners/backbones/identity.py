@@ -20,6 +20,7 @@ class Identity(Backbone):
 
     Options = IdentityOptions
     takes_features = True
+    has_weights = False
 
     def __init__(self, options: IdentityOptions, image_shape: ImageShape) -> None:
         super(Backbone, self).__init__()

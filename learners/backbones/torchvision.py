@@ -73,11 +73,19 @@ def torchvision_backbone(model: str) -> type[Backbone]:
     Raises:
         UnknownName: torchvision has no classification model of that name.
     """
-    models = load_torchvision("torchvision.models")
-    known = models.list_models(module=models)
-    if model not in known:
-        raise UnknownName("torchvision model", model, known)
+    if not is_torchvision_model(model):
+        raise UnknownName("torchvision model", model, _models())
     return type(f"Torchvision_{model}", (TorchvisionBackbone,), {"model": model})
+
+
+def is_torchvision_model(name: str) -> bool:
+    """Whether torchvision has a classification model of that name."""
+    return name in _models()
+
+
+def _models() -> list[str]:
+    models = load_torchvision("torchvision.models")
+    return models.list_models(module=models)
 
 
 def _without_classifier(model: str, image_shape: ImageShape) -> tuple[nn.Module, int]:

@@ -13,11 +13,21 @@ from typing import Annotated, Any
 import typer
 
 import fsl_sweep
-from fsl_sweep.orchestrator.cli import data, plugins, report, run, status, tensorboard, trial
-from fsl_sweep.orchestrator.errors import FslSweepError, UserError
+from fsl_sweep.orchestrator.cli import (
+    data,
+    plugins,
+    report,
+    run,
+    status,
+    tensorboard,
+    trial,
+    verify,
+)
+from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure, UserError, is_of_machine
 from fsl_sweep.orchestrator.printed import say
+from fsl_sweep.orchestrator.stopping import Stopped, signals_stop
 
-OK, INCOMPLETE, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+OK, INCOMPLETE, MISTAKE, MACHINE, INTERRUPTED = 0, 1, 2, 3, 130
 
 _UsageError: Any = typer.BadParameter.__base__
 """What the parser raises: its class lies in click, or within typer, which newly brings its own."""
@@ -62,7 +72,11 @@ def main() -> None:
 
 
 def invoke(arguments: list[str]) -> int:
-    """Run one command and give its exit code: 0, 1 (incomplete), 2 (a mistake) or 130 (Ctrl-C)."""
+    """Run one command and give its exit code.
+
+    0; 1 (incomplete); 2 (a mistake); 3 (the machine failed); 130, 143 or 129 (stopped by SIGINT,
+    SIGTERM or SIGHUP).
+    """
     try:
         code = app(args=arguments, prog_name="fsl-sweep", standalone_mode=False)
     except _UsageError as mistake:
@@ -86,23 +100,37 @@ def _command(parent: typer.Typer, name: str, action: Callable[..., int]) -> None
 
 def _guarded(action: Callable[[], int]) -> int:
     try:
-        return action()
-    except KeyboardInterrupt:
+        with signals_stop():
+            return action()
+    except KeyboardInterrupt as stop:
         say("Stopped. What was recorded is kept: the same command goes on.", sys.stderr)
-        return INTERRUPTED
+        return stop.code if isinstance(stop, Stopped) else INTERRUPTED
     except FslSweepError as failure:
         say(f"fsl-sweep: {failure}", sys.stderr)
-        return MISTAKE if isinstance(failure, UserError) else INCOMPLETE
+        return _code_of(failure)
     except BrokenPipeError:
         # The reader of a pipe has gone, as `fsl-sweep report RUN | head` does.
         sys.stderr.close()
         return OK
+    except OSError as failure:
+        if not is_of_machine(failure):
+            raise
+        place = f"{failure.filename}: " if failure.filename else ""
+        say(f"fsl-sweep: the machine failed: {place}{failure.strerror}.", sys.stderr)
+        return MACHINE
+
+
+def _code_of(failure: FslSweepError) -> int:
+    if isinstance(failure, MachineFailure):
+        return MACHINE
+    return MISTAKE if isinstance(failure, UserError) else INCOMPLETE
 
 
 for _name, _action in (
     ("run", run.run),
     ("report", report.report),
     ("status", status.status),
+    ("verify", verify.verify),
     ("trial", trial.trial),
     ("plugins", plugins.plugins),
     ("tensorboard", tensorboard.tensorboard),

@@ -4,7 +4,7 @@ import os
 import uuid
 from pathlib import Path
 
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import RunFolderError, folder_error
 from fsl_sweep.orchestrator.local_path import check_local
 
 
@@ -26,6 +26,7 @@ def write_output(path: Path, text: str) -> None:
 
     Raises:
         RunFolderError: it cannot be written.
+        MachineFailure: the same, where the disk is full or fails.
     """
     try:
         if path.exists() and not path.is_file():
@@ -36,8 +37,8 @@ def write_output(path: Path, text: str) -> None:
         raise
     except OSError as failure:
         reason = failure.strerror or str(failure)
-        raise RunFolderError(
-            f"{path} cannot be written: {reason}. Give -o another place, or make room."
+        raise folder_error(
+            failure, f"{path} cannot be written: {reason}. Give -o another place, or make room."
         ) from failure
 
 

@@ -31,12 +31,19 @@ def images(specs: Iterable[TrialSpec]) -> int | None:
 
 
 def summary(pending: Mapping[str, TrialSpec]) -> str:
-    """``1,200 gradient steps over 90,000 images``, and how many of the steps are in folds."""
+    """``1,200 gradient steps over 90,000 images``, and how many of the steps are in folds.
+
+    Trials that have nothing to train are told apart.
+    """
+    untrained = sum(spec.train is None for spec in pending.values())
+    if untrained == len(pending) > 0:
+        return "nothing: there are no weights to train, and each trial is measured once, as it is"
     count, seen = steps(pending.values()), images(pending.values())
     over = "" if seen is None else f" over {counted(seen, 'image')}"
     in_folds = steps(spec for spec in pending.values() if spec.fold is not None)
     share = f", {in_folds / count:.0%} of them in class folds" if in_folds else ""
-    return f"{counted(count, 'gradient step')}{over}{share}"
+    apart = f"; trials that have nothing to train: {untrained:,}" if untrained else ""
+    return f"{counted(count, 'gradient step')}{over}{share}{apart}"
 
 
 def expected_seconds(
@@ -72,6 +79,8 @@ def expected_seconds(
 
 def _stages(spec: TrialSpec) -> list[tuple[EpisodicTraining | BatchTraining, int]]:
     """What the trial trains on, and for how many epochs each."""
+    if spec.train is None:
+        return []
     if not isinstance(spec.train, StagedTraining):
         return [(spec.train, spec.epochs)]
     last = spec.train.meta.epochs

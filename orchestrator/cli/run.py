@@ -35,8 +35,8 @@ def run(
     prepared = running.prepare(sweep, output, overrides or [], only or [])
     if dry_run:
         return running.show_plan(prepared)
-    failed = running.execute(prepared, address=address, progress=progress)
-    from fsl_sweep.orchestrator.cli.report import show
+    failed, report = running.execute(prepared, address=address, progress=progress)
+    from fsl_sweep.orchestrator.report.terminal import show
 
-    complete = show(prepared.ledger.path)
-    return 0 if not failed and (complete or only) else 1
+    show(report)
+    return 0 if not failed and (report.completeness.complete or only) else 1

@@ -1,10 +1,9 @@
 """What ``fsl-sweep run`` and ``fsl-sweep trial`` do: prepare, show the plan, execute."""
 
 import dataclasses
-import json
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,10 +12,12 @@ from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.orchestrator.blame import blaming
 from fsl_sweep.orchestrator.class_fold import benchmark_of
 from fsl_sweep.orchestrator.cli import planned_work, unplanned
+from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.console import SafeConsole
 from fsl_sweep.orchestrator.environment import environment
 from fsl_sweep.orchestrator.errors import (
     ConfigError,
+    FslSweepError,
     RunFolderError,
     UnknownName,
     UserError,
@@ -31,14 +32,13 @@ from fsl_sweep.orchestrator.plan import Plan
 from fsl_sweep.orchestrator.printed import counted, say
 from fsl_sweep.orchestrator.progress import LiveProgress, PlainProgress, trial_label
 from fsl_sweep.orchestrator.records import TrialEnd
-from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report import Report, wording
 from fsl_sweep.orchestrator.reported_metric import base_weight
 from fsl_sweep.orchestrator.resolve import plan_sweep
-from fsl_sweep.orchestrator.run import load_run
 from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
 from fsl_sweep.orchestrator.selectors.base import is_cross_validated
+from fsl_sweep.orchestrator.sweep_process import Job, RayProcess
 from fsl_sweep.orchestrator.sweepfile import SweepFile, load_sweep
-from fsl_sweep.orchestrator.tensorboard import LiveView, rebuild
 
 
 @dataclass(frozen=True)
@@ -153,52 +153,72 @@ def _against_the_data(prepared: Prepared) -> tuple[list[UserError], tuple[str, .
     return obstacles, cautions
 
 
-def execute(prepared: Prepared, address: str | None, progress: bool) -> int:
+def execute(prepared: Prepared, address: str | None, progress: bool) -> tuple[int, Report]:
     """Run every pending trial; with nothing pending, Ray is not even started.
 
     Returns:
-        How many trials failed.
+        How many trials failed, and the report.
     """
-    benchmark = _open(prepared)
-    with _recording(prepared, benchmark) as plan:
+    with ExitStack() as stack:
+        ray = None
+        if early := _surely_pending(prepared):
+            # Ray takes longer to start than all that comes before it is needed.
+            ray = stack.enter_context(RayProcess(address, early))
+        benchmark = _open(prepared)
+        plan = stack.enter_context(_recording(prepared, benchmark))
         if (notice := unplanned.notice(prepared.ledger, plan)) is not None:
             say(notice, sys.stderr)
         pending = {
             trial: spec
             for trial, spec in prepared.ledger.pending(plan).items()
-            if not prepared.only or trial in _trials_of(plan, prepared.only)
+            if trial in _trials_of(plan, prepared.only)
         }
-        if not pending:
-            return 0
-        # The rest of this function needs Ray; a second run of a finished sweep does not.
-        from fsl_sweep.orchestrator.sweep import run_trials
+        if pending:
+            ray = ray or stack.enter_context(RayProcess(address, len(pending)))
+            _run(prepared, plan, benchmark, ray, pending, progress)
+        from fsl_sweep.orchestrator.run import load_run
 
-        config = prepared.sweep.config
-        _note_environment(prepared.ledger)
-        with ExitStack() as stack:
-            view = LiveView(prepared.ledger.path / "tensorboard", prepared.ledger.histories(plan))
-            listeners: list[SweepListener] = [stack.enter_context(view)]
-            if progress:
-                listeners.append(stack.enter_context(_progress(plan, list(pending))))
-            run_trials(
-                prepared.ledger,
-                pending,
-                benchmark.fingerprint,
-                prepared.root,
-                config.resources,
-                config.retries,
-                listeners,
-                address,
-            )
-        _show_choices(prepared)
-        left = prepared.ledger.pending(plan)
-        return sum(trial in left for trial in pending)
+        run = load_run(prepared.ledger.path)
+        report = run.report()
+        if pending:
+            from fsl_sweep.orchestrator.tensorboard import rebuild
+
+            rebuild(run.path / "tensorboard", run.histories, report.selected)
+        left = prepared.ledger.pending(plan) if pending else {}
+        return sum(trial in left for trial in pending), report
 
 
-def _show_choices(prepared: Prepared) -> None:
-    """Write the TensorBoard view anew, with what each strategy selected."""
-    run = load_run(prepared.ledger.path)
-    rebuild(run.path / "tensorboard", run.histories, run.report().selected)
+def _surely_pending(prepared: Prepared) -> int:
+    """How many trials are to run, as far as a glance tells: those whose end is not recorded."""
+    plan, ledger = prepared.plan, prepared.ledger
+    ledger.check_plan(plan)
+    chosen = _trials_of(plan, prepared.only)
+    return sum(ledger.trial(trial).folder.stamp("end.json") is None for trial in chosen)
+
+
+def _run(
+    prepared: Prepared,
+    plan: Plan,
+    benchmark: Benchmark,
+    ray: RayProcess,
+    pending: Mapping[str, TrialSpec],
+    progress: bool,
+) -> None:
+    """Run trials on Ray, with everything that follows them, and end Ray."""
+    from fsl_sweep.orchestrator.tensorboard import LiveView
+
+    ledger, config = prepared.ledger, prepared.sweep.config
+    job = Job(
+        ledger.path, pending, benchmark.fingerprint, prepared.root, config.resources, config.retries
+    )
+    _note_environment(ledger)
+    with ExitStack() as stack:
+        stack.callback(ray.stop)
+        view = LiveView(ledger.path / "tensorboard", ledger.histories(plan))
+        listeners: list[SweepListener] = [stack.enter_context(view)]
+        if progress:
+            listeners.append(stack.enter_context(_progress(plan, list(pending))))
+        ray.run(job, listeners)
 
 
 def execute_one(prepared: Prepared, index: int) -> TrialEnd:
@@ -248,11 +268,18 @@ def _recording(prepared: Prepared, benchmark: Benchmark, keep_plan: bool = False
         if keep_plan:
             ledger.check_plan(plan)
         else:
+            if (changed := unplanned.changed_file(ledger)) is not None:
+                say(changed, sys.stderr)
             ledger.write_plan(plan, prepared.sweep.text)
             _write_tasks(prepared, benchmark, "")
             for fold in plan.folds:
                 _write_tasks(prepared, benchmark_of(fold, benchmark), f"fold-{fold.index}-")
-        yield plan
+        try:
+            yield plan
+        except BaseException:
+            with suppress(FslSweepError):  # what is being raised says more
+                ledger.folder.sweep_unfinished()
+            raise
 
 
 def _open(prepared: Prepared) -> Benchmark:
@@ -261,7 +288,8 @@ def _open(prepared: Prepared) -> Benchmark:
 
 
 def _trials_of(plan: Plan, methods: tuple[str, ...]) -> set[str]:
-    return {trial.id for trial in plan.trials if trial.method in methods}
+    """Ids of these methods' trials; of all where none is named."""
+    return {trial.id for trial in plan.trials if not methods or trial.method in methods}
 
 
 def _write_tasks(prepared: Prepared, benchmark: Benchmark, prefix: str) -> None:
@@ -275,25 +303,16 @@ def _write_tasks(prepared: Prepared, benchmark: Benchmark, prefix: str) -> None:
             "classes": episodes.classes.tolist(),
         }
         name = f"tasks/{prefix}{measure}-{task_set}.json"
-        if _read_json(prepared.ledger, name) != content:
+        if prepared.ledger.read_note(name) != content:
             prepared.ledger.write_note(name, content)
 
 
 def _note_environment(ledger: Ledger) -> None:
     """Add this machine to ``environment.json``, unless it stands there already."""
-    noted = _read_json(ledger, "environment.json")
-    machines = noted.get("machines", []) if isinstance(noted, dict) else []
-    here = environment()
+    noted, here = ledger.read_note("environment.json") or {}, environment()
+    machines = noted.get("machines", [])
     if here not in machines:
         ledger.write_note("environment.json", {"machines": [*machines, here]})
-
-
-def _read_json(ledger: Ledger, name: str) -> object:
-    data = ledger.folder.read(name)
-    try:
-        return None if data is None else json.loads(data)
-    except ValueError:
-        return None
 
 
 def _progress(plan: Plan, pending: list[str]) -> LiveProgress | PlainProgress:

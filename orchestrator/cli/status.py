@@ -37,10 +37,14 @@ def status(run: RunFolder) -> int:
             reached = f"{counted(int(history.epochs[-1]), 'epoch')} recorded"
             lines.append(f"  {history.trial}  {label}: {reached}")
         lines += [f"  {history.trial}  {label}: damaged, {name}" for name in history.damaged]
-    holder = holder_of(run)
+    try:
+        holder = holder_of(run)
+        activity = f"running now: {holder}" if holder else "no run is active"
+    except RunFolderError as failure:
+        activity = str(failure)
     say(f"{plan.name}: {plan.counted} planned")
     say(", ".join(f"{number} {state}" for state, number in sorted(counts.items())))
-    say(f"running now: {holder}" if holder else "no run is active")
+    say(activity)
     for line in lines:
         say(one_line(line))
     left_out = ledger.unplanned(plan)

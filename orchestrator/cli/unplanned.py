@@ -20,3 +20,13 @@ def notice(ledger: Ledger, plan: Plan) -> str | None:
         f"{ledger.path}: {trials} no longer planned and left out of the report (`fsl-sweep status` "
         f"lists them); {COME_BACK}."
     )
+
+
+def changed_file(ledger: Ledger) -> str | None:
+    """That the folder's sweep file is not the one that was planned last; None where it is."""
+    if not ledger.sweep_file_changed():
+        return None
+    return (
+        f"{ledger.path / 'sweep.yaml'} is not the file that was planned last: it was edited, or "
+        "damaged. It is written anew, from the sweep that runs now."
+    )

@@ -7,8 +7,8 @@ import inspect
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import entry_points
 
+from fsl_sweep.orchestrator.catalogue import installed
 from fsl_sweep.orchestrator.errors import FslSweepError, SelectorFault
 
 GROUPS = ("fsl_sweep.snapshot_selectors", "fsl_sweep.hyperparameter_selectors")
@@ -76,7 +76,7 @@ def _name(cls: type) -> str:
 
 def _origin(cls: type) -> str:
     """The distribution whose entry point the class came by, or else its module."""
-    points = [p for group in GROUPS for p in entry_points(group=group) if p.dist is not None]
+    points = [p for group in GROUPS for p in installed(group) if p.dist is not None]
     same = [p for p in points if p.module == cls.__module__]
     alike = [p for p in points if _package(p.module) == _package(cls.__module__)]
     for point in (*same, *alike):

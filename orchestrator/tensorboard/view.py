@@ -8,7 +8,9 @@ is rebuilt before anything is appended, so that a torn tail cannot spoil later e
 # TensorBoard's generated protocol modules define their classes at run time.
 # pyright: reportAttributeAccessIssue=false
 
+import os
 import shutil
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -16,10 +18,11 @@ from types import TracebackType
 import numpy as np
 from tensorboard.compat.proto.event_pb2 import Event
 
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError, folder_error
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.report.drawing import Figure
 from fsl_sweep.orchestrator.selection import Selected
+from fsl_sweep.orchestrator.storage import kind_of
 from fsl_sweep.orchestrator.tensorboard import curves, hparams, images
 from fsl_sweep.orchestrator.tensorboard.events import FILE, append, of_summary, scalars
 from fsl_sweep.orchestrator.tensorboard.names import REPORT, run_names
@@ -56,8 +59,9 @@ def rebuild(
         new.rename(folder)
         shutil.rmtree(old, ignore_errors=True)
     except OSError as failure:
-        raise RunFolderError(
-            f"The TensorBoard view {folder} cannot be written: {failure.strerror or failure}."
+        raise folder_error(
+            failure,
+            f"The TensorBoard view {folder} cannot be written: {failure.strerror or failure}.",
         ) from failure
 
 
@@ -100,6 +104,7 @@ class LiveView:
 
         Raises:
             RunFolderError: the view cannot be written.
+            MachineFailure: the disk is full or fails, or the run folder has vanished.
         """
         if record.epoch <= self._epochs.get(trial, 0):
             return
@@ -132,12 +137,15 @@ class LiveView:
                     self._append(name, [event])
 
     def _append(self, name: str, events: Sequence[Event]) -> None:
+        if not self._folder.parent.is_dir():
+            raise MachineFailure(f"The run folder {self._folder.parent} is gone.")
         try:
             append(self._folder / name, events)
         except OSError as failure:
-            raise RunFolderError(
+            raise folder_error(
+                failure,
                 f"The TensorBoard view {self._folder / name} cannot be written: "
-                f"{failure.strerror or failure}. The records themselves are kept."
+                f"{failure.strerror or failure}. The records themselves are kept.",
             ) from failure
 
 
@@ -176,12 +184,13 @@ def _trial_events(trial: TrialHistory, selected: Selected | None) -> Iterator[Ev
 
 
 def _check_ours(folder: Path) -> None:
-    """Refuse to replace a folder that holds anything but a view."""
-    for path in folder.rglob("*") if folder.exists() else ():
-        if not path.is_dir() and path.name != FILE:
+    """Refuse to replace a folder that holds anything but a view, or that is a link."""
+    for path in (folder, *folder.rglob("*")) if os.path.lexists(folder) else ():
+        mode = path.lstat().st_mode
+        if not stat.S_ISDIR(mode) and (path.name != FILE or not stat.S_ISREG(mode)):
             raise RunFolderError(
-                f"{folder} holds {path.name}, which is no part of a TensorBoard view; "
-                "give another folder, or move that file away."
+                f"{path} is no part of a TensorBoard view, but a {kind_of(mode)}; move it away, "
+                "or give another folder."
             )
 
 

@@ -1,5 +1,7 @@
 """Made plans and records for tests of what stands above them."""
 
+from pathlib import Path
+
 import numpy as np
 
 from fsl_sweep.datasets.benchmark import Benchmark
@@ -15,6 +17,7 @@ from fsl_sweep.orchestrator.config import (
     Selectors,
     TrialSpec,
 )
+from fsl_sweep.orchestrator.envelope import sealed_json
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, EpochRecord, TaskScores
 
@@ -47,6 +50,13 @@ def planned(spec: TrialSpec, method: str = "PN") -> PlannedTrial:
 
 def plan(*trials: PlannedTrial, name: str = "made", fingerprint: str = "f" * 16) -> Plan:
     return Plan(name, "s" * 16, fingerprint, trials, Selectors(), {})
+
+
+def forge(run: Path, place: str, content: dict) -> None:
+    """Put JSON with a right checksum into a run folder, as only someone who means to would."""
+    rest = {key: value for key, value in content.items() if key != "checksum"}
+    (run / place).parent.mkdir(parents=True, exist_ok=True)
+    (run / place).write_bytes(sealed_json(rest, place))
 
 
 def record(epoch: int, seed: int = 0, queries: int = 75) -> EpochRecord:

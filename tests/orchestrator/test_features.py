@@ -24,10 +24,6 @@ SWEEP = {
     "evaluation": {"selection_tasks": 30, "report_tasks": 30},
     "defaults": {
         "backbone": {"name": "identity"},
-        "optimizer": {"lr": 0.1},
-        "epochs": 1,
-        "batches": 2,
-        "train": {"batch_size": 8},
     },
     "methods": {
         "NCC": {"learner": {"name": "ncc"}},
@@ -98,24 +94,25 @@ def test_a_comparison_of_frozen_features_runs(source, tmp_path, monkeypatch, cap
         (
             "backbone",
             {"name": "conv4"},
-            "methods.NCC.backbone.name: 'conv4' takes images, but benchmark 'features' holds "
+            "methods.RR.backbone.name: 'conv4' takes images, but benchmark 'features' holds "
             "features of a frozen extractor; use 'identity'",
         ),
         (
             "backbone",
             {"name": "torchvision:resnet18"},
-            "methods.NCC.backbone.name: 'torchvision:resnet18' takes images, but ",
+            "methods.RR.backbone.name: 'torchvision:resnet18' takes images, but ",
         ),
         (
             "augment",
             "crop-jitter-flip",
-            "methods.NCC.augment: 'crop-jitter-flip' changes images, but benchmark 'features' "
+            "methods.RR.augment: 'crop-jitter-flip' changes images, but benchmark 'features' "
             "holds features of a frozen extractor; write 'augment: none'",
         ),
     ],
 )
 def test_what_needs_images_is_refused_by_the_plan(tmp_path, section, value, message):
-    tree = {**SWEEP, "methods": {"NCC": {**SWEEP["methods"]["NCC"], section: value}}}
+    own = {"learner": {"name": "ridge"}, "optimizer": {"lr": 0.1}, section: value}
+    tree = {**SWEEP, "methods": {"RR": own}}
     (tmp_path / "s.yaml").write_text(yaml.safe_dump(tree))
     with pytest.raises(ConfigError) as caught:
         plan_sweep(load_sweep(str(tmp_path / "s.yaml")))

@@ -4,7 +4,7 @@ from hashlib import sha256
 import numpy as np
 import pandas as pd
 import pytest
-from made import plan, planned, record, spec
+from made import forge, plan, planned, record, spec
 
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.ledger import Ledger
@@ -113,7 +113,8 @@ def test_records_that_no_one_can_read_are_damaged_whatever_their_checksum(tmp_pa
     path, end = storage.folder.path / "records.parquet", storage.folder.path / "end.json"
     path.write_bytes(b"PAR1 nothing")
     plain = json.loads(end.read_text())
-    end.write_text(json.dumps({**plain, "records": sha256(b"PAR1 nothing").hexdigest()}))
+    digest = sha256(b"PAR1 nothing").hexdigest()
+    forge(tmp_path, f"trials/{trial.id}/end.json", {**plain, "records": digest})
     assert storage.history(trial).damaged == (str(path),)
     end.write_text("[" * 100_000)
     assert storage.history(trial).damaged == (str(end),)
@@ -223,7 +224,7 @@ def test_another_sweep_changed_data_or_a_strangers_folder_are_refused(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["{", "[]", '{"format": 99}', '{"format": 1}', '{"format": 1, "trials": 3}', "[" * 100_000],
+    ["{", "[]", "{}", '{"format": 2}', '{"format": 2, "trials": 3}', "[" * 100_000],
 )
 def test_a_damaged_plan_is_told(tmp_path, text):
     (tmp_path / "plan.json").write_text(text)
@@ -236,6 +237,138 @@ def test_a_plan_with_a_broken_trial_is_told(tmp_path):
     ledger.write_plan(plan(planned(spec())), "")
     content = json.loads((tmp_path / "plan.json").read_text())
     content["trials"][0]["spec"]["epochs"] = "many"
-    (tmp_path / "plan.json").write_text(json.dumps(content))
-    with pytest.raises(RunFolderError, match="not a readable plan"):
+    forge(tmp_path, "plan.json", content)
+    with pytest.raises(RunFolderError, match=r"not a readable plan \(trials\.0\.spec\.epochs"):
         ledger.read_plan()
+
+
+def test_a_plan_of_another_format_is_refused_with_what_to_do(tmp_path):
+    (tmp_path / "plan.json").write_text('{"format": 1, "trials": []}')
+    with pytest.raises(RunFolderError, match=r"plan format 1, and this version reads 2; use the"):
+        Ledger(tmp_path).read_plan()
+
+
+@pytest.mark.parametrize("place", ["name", "fingerprint", "trials.0.method", "trials.1.spec.seed"])
+def test_a_plan_that_says_something_else_is_told(tmp_path, place):
+    ledger = Ledger(tmp_path)
+    ledger.write_plan(plan(planned(spec()), planned(spec(1))), "")
+    *path, last = place.split(".")
+    content = json.loads((tmp_path / "plan.json").read_text())
+    part = content
+    for key in path:
+        part = part[int(key) if key.isdigit() else key]
+    part[last] = 7 if last == "seed" else "another"
+    (tmp_path / "plan.json").write_text(json.dumps(content, indent=1))
+    with pytest.raises(RunFolderError, match="its checksum does not match"):
+        ledger.read_plan()
+
+
+def test_a_plan_may_be_laid_out_otherwise(tmp_path):
+    ledger = Ledger(tmp_path)
+    ledger.write_plan(plan(planned(spec())), "")
+    (tmp_path / "plan.json").write_text(
+        json.dumps(json.loads((tmp_path / "plan.json").read_text()))
+    )
+    assert ledger.read_plan() == plan(planned(spec()))
+
+
+@pytest.mark.parametrize("key", ["id", "configuration"])
+def test_a_trial_under_the_id_of_another_is_told(tmp_path, key):
+    ledger = Ledger(tmp_path)
+    ledger.write_plan(plan(planned(spec()), planned(spec(way=20))), "")
+    content = json.loads((tmp_path / "plan.json").read_text())
+    first, second = content["trials"]
+    first[key], second[key] = second[key], first[key]
+    forge(tmp_path, "plan.json", content)
+    with pytest.raises(RunFolderError, match=rf"trials\.0\.{key}: .* is not that of its spec"):
+        ledger.read_plan()
+
+
+def test_whole_files_in_the_places_of_others_are_damaged(tmp_path):
+    ledger, trials = Ledger(tmp_path), [planned(spec(seed)) for seed in (0, 1)]
+    for number, one in enumerate(trials):
+        storage = ledger.trial(one.id)
+        storage.begin(one.spec)
+        for epoch in (1, 2, 3):
+            storage.write_epoch(record(epoch, number), b"")
+        storage.write_resume(b"state %d" % number)
+    first, second = (tmp_path / "trials" / one.id for one in trials)
+
+    def swap(a, b):
+        kept = a.read_bytes()
+        a.write_bytes(b.read_bytes())
+        b.write_bytes(kept)
+
+    swap(first / "epochs/0001.record", second / "epochs/0001.record")
+    swap(second / "epochs/0002.record", second / "epochs/0003.record")
+    swap(first / "resume.state", second / "resume.state")
+    assert ledger.trial(trials[0].id).recorded() == {2, 3}
+    assert ledger.trial(trials[1].id).recorded() == set()
+    assert ledger.trial(trials[0].id).read_resume() is None
+    swap(first / "epochs/0001.record", second / "epochs/0001.record")
+    swap(second / "epochs/0002.record", second / "epochs/0003.record")
+    for one in trials:
+        ledger.trial(one.id).end(TrialEnd("done"))
+    for name in ("end.json", "records.parquet"):
+        swap(first / name, second / name)
+    # Both files of each are whole, and fit together: they are another trial's.
+    for one in trials:
+        assert not ledger.trial(one.id).history(one).complete
+
+
+def test_an_unfinished_trial_that_lacks_an_epoch_says_so(tmp_path):
+    storage, trial = filled(tmp_path)
+    (storage.folder.path / "epochs" / "0002.record").unlink()
+    assert storage.history(trial).damaged == (f"{trial.id}: epochs are missing from its records",)
+
+
+def test_records_are_in_the_order_of_epochs_beyond_four_digits(tmp_path):
+    trial = planned(spec(epochs=10_000, every=9_999))
+    storage = Ledger(tmp_path).trial(trial.id)
+    for epoch in (9_999, 10_000):
+        storage.write_epoch(record(epoch), b"")
+    assert storage.history(trial).epochs.tolist() == [9_999, 10_000]
+
+
+def test_ending_a_trial_removes_only_what_it_wrote(tmp_path):
+    storage, _ = filled(tmp_path)
+    own, foreign = storage.folder.path / "epochs", ["00001.record", "0001.record.bak", "1.record"]
+    for name in foreign:
+        (own / name).write_text("mine")
+    storage.end(TrialEnd("done"))
+    assert sorted(path.name for path in own.iterdir()) == foreign
+
+
+@pytest.mark.parametrize("where", ["trials", "trial", "epochs"])
+def test_ending_a_trial_deletes_nothing_through_a_link(tmp_path, where):
+    storage, trial = filled(tmp_path / "run")
+    outside = tmp_path / "thesis"
+    place = {"trials": storage.folder.path.parent, "trial": storage.folder.path}
+    linked = place.get(where, storage.folder.path / "epochs")
+    linked.rename(outside)
+    linked.symlink_to(outside)
+    before = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
+    with pytest.raises(RunFolderError, match="it is a symbolic link, not a folder"):
+        storage.end(TrialEnd("done"))
+    with pytest.raises(RunFolderError, match="it is a symbolic link, not a folder"):
+        storage.write_epoch(record(4), b"")
+    kept = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
+    assert {path: kept[path] for path in before} == before
+    assert storage.history(trial).damaged == (str(linked),)
+
+
+def test_a_snapshot_is_compared_with_what_was_recorded_with_its_epoch(tmp_path):
+    storage, _ = filled(tmp_path)
+    for _ in ("records of epochs", "compacted"):
+        path = storage.check_snapshot(2)
+        assert path.read_bytes() == b"weights"
+        path.write_bytes(b"Weights")
+        with pytest.raises(RunFolderError, match=r"0002\.safetensors is damaged"):
+            storage.check_snapshot(2)
+        path.unlink()
+        path.symlink_to(path.with_name("0001.safetensors"))
+        with pytest.raises(RunFolderError, match="it is a symbolic link"):
+            storage.check_snapshot(2)
+        path.unlink()
+        path.write_bytes(b"weights")
+        storage.end(TrialEnd("done"))

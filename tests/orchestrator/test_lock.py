@@ -4,10 +4,11 @@ import subprocess
 import sys
 import time
 
+import hostile
 import pytest
 
 from fsl_sweep.orchestrator.errors import RunFolderError
-from fsl_sweep.orchestrator.lock import STALE_SECONDS, run_lock
+from fsl_sweep.orchestrator.lock import STALE_SECONDS, holder_of, run_lock
 
 HOLD = """
 import sys, time
@@ -59,3 +60,48 @@ def test_a_path_that_cannot_be_a_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RunFolderError, match="cannot be written"), run_lock(tmp_path / "file"):
         pass
+
+
+@pytest.mark.parametrize("text", ["[" * 4000, '{"host": ["x"], "pid": {}}', "\0" * 9])
+def test_a_lock_that_nobody_wrote_is_nobodys(tmp_path, text):
+    (tmp_path / "lock").write_text(text)
+    os.utime(tmp_path / "lock", (0, 0))
+    assert holder_of(tmp_path) is None
+    with run_lock(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize("ahead", [STALE_SECONDS + 30, 10 * 365 * 86400])
+def test_a_lock_from_the_future_is_no_sign_of_life(tmp_path, ahead):
+    lock = tmp_path / "lock"
+    lock.write_text(json.dumps({"host": "elsewhere", "pid": 7}))
+    coming = time.time() + ahead
+    os.utime(lock, (coming, coming))
+    assert holder_of(tmp_path) is None
+    with run_lock(tmp_path):
+        pass
+
+
+def test_the_clock_of_the_folders_file_system_decides(tmp_path, monkeypatch):
+    """This host's clock is an hour behind: the holder's beats seem to come from the future."""
+    (tmp_path / "lock").write_text(json.dumps({"host": "elsewhere", "pid": 7}))
+    late = time.time() - 3600
+    monkeypatch.setattr(time, "time", lambda: late)
+    with pytest.raises(RunFolderError, match="process 7 on elsewhere"), run_lock(tmp_path):
+        pass
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", [*hostile.KINDS, "hard link"])
+def test_a_lock_that_is_no_file_of_its_own_is_refused(tmp_path, kind):
+    (tmp_path / "run").mkdir()
+    if kind == "hard link":
+        (tmp_path / "secret").write_text("secret")
+        os.link(tmp_path / "secret", tmp_path / "run" / "lock")
+    else:
+        hostile.put(kind, tmp_path / "run" / "lock", tmp_path / "secret")
+    for use in (holder_of, lambda folder: run_lock(folder).__enter__()):
+        with pytest.raises(RunFolderError, match="not a file of its own: the folder cannot be"):
+            use(tmp_path / "run")
+    assert sorted(os.listdir(tmp_path)) == ["run", "secret"]
+    assert (tmp_path / "secret").read_text() == "secret"

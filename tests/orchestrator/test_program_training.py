@@ -1,5 +1,6 @@
 """Programs with MetaDL's interface as trials."""
 
+import io
 import itertools
 
 import numpy as np
@@ -111,6 +112,25 @@ def test_one_that_goes_on_repeats_no_epoch(tmp_path, data, monkeypatch):
     monkeypatch.setattr(submitted.MetaLearner, "meta_fit", counting)
     run(tmp_path / "cut", one, data)
     assert len(rounds) == 1
+
+
+@pytest.mark.parametrize("state", ["refused", "no tensor"])
+def test_a_program_that_cannot_load_its_state_begins_again(tmp_path, data, monkeypatch, state):
+    one = spec("protos-go-on", epochs=3)
+    whole = content(run(tmp_path / "whole", one, data))
+    storage = run(tmp_path / "cut", one, data, epochs=2)
+    load = submitted.GoesOn.load
+
+    def refuses(self, path):
+        load(self, path)  # half of it is done before it fails
+        raise RuntimeError("what is this?")
+
+    if state == "refused":
+        monkeypatch.setattr(submitted.GoesOn, "load", refuses)
+    else:
+        torch.save({"epoch": 2, "spent": 0.5, "program": [1, 2]}, buffer := io.BytesIO())
+        storage.write_resume(buffer.getvalue())
+    assert content(run(tmp_path / "cut", one, data)) == whole
 
 
 def test_a_snapshot_answers_as_it_did_when_it_was_measured(tmp_path, data):

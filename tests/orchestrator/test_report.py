@@ -209,7 +209,7 @@ def test_piped_text_has_no_width_and_drops_nothing() -> None:
     ("system", "bold"), [("truecolor", True), ("standard", True), (None, False)]
 )
 def test_bold_is_explained_where_it_can_be_seen(system: str | None, bold: bool) -> None:
-    report, terminal = build(INFO, runs()), io.StringIO()
+    report, terminal = build(INFO, runs(tuple("ABCDEF"))), io.StringIO()
     show(report, SafeConsole(file=terminal, force_terminal=True, color_system=system, width=200))
     text = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).split())
     assert ("Bold: the highest of" in text) == bold

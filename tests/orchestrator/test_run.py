@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made import forge
 
 import fsl_sweep
 from fsl_sweep.orchestrator.config import TrialSpec
@@ -132,7 +133,12 @@ def test_snapshot_path(folder: Path) -> None:
 
 def test_a_damaged_note_stops_nothing(folder: Path) -> None:
     (folder / "environment.json").write_text("{half")
-    assert fsl_sweep.load_run(folder).report().info.versions == {}
+    report = fsl_sweep.load_run(folder).report()
+    assert report.info.versions == {}
+    assert any("environment.json is damaged" in caution for caution in report.cautions)
+    (folder / "environment.json").unlink()
+    report = fsl_sweep.load_run(folder).report()
+    assert any("environment.json is missing" in caution for caution in report.cautions)
 
 
 def test_what_is_no_run_is_said(tmp_path: Path) -> None:
@@ -175,9 +181,12 @@ def test_classes_are_resampled_from_the_recorded_tuples(folder: Path) -> None:
     run = fsl_sweep.load_run(folder)
     with pytest.raises(RunFolderError, match=r"base-selection\.json is missing"):
         run.report(classes=True)
-    (folder / "tasks").mkdir(exist_ok=True)
-    (folder / "tasks" / "base-selection.json").write_text('{"classes": [[0, 1], [2]]}')
+    name = "tasks/base-selection.json"
+    forge(folder, name, {"classes": [[0, 1], [2]]})
     with pytest.raises(RunFolderError, match=r"base-selection\.json holds no class tuples"):
+        run.report(classes=True)
+    (folder / name).write_bytes((folder / name).read_bytes().replace(b"2", b"3"))
+    with pytest.raises(RunFolderError, match=r"base-selection\.json is damaged \(its checksum"):
         run.report(classes=True)
     generator = np.random.default_rng(0)
     ledger = Ledger(folder)
@@ -208,7 +217,7 @@ def test_the_metric_of_the_sweep_file_is_used(folder: Path) -> None:
     plain = json.loads((folder / "plan.json").read_text())
     assert "metric" not in plain["selectors"]
     plain["selectors"]["metric"] = "mixture(0.75)"
-    (folder / "plan.json").write_text(json.dumps(plain))
+    forge(folder, "plan.json", plain)
     mixed = fsl_sweep.load_run(folder).report(bootstrap=0).mixed
     assert mixed is not None
     assert mixed.base_weight == 0.75

@@ -1,12 +1,12 @@
 """Trials through real Ray: equal to trials without it, and surviving what kills workers."""
 
+import contextlib
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from commands import in_session, living
 from made import planned, trainable
 
 from fsl_sweep.datasets.opening import open_benchmark
@@ -94,8 +94,25 @@ def without_ray(folder, specs, data, threads):
     return ledger
 
 
+def listening(pids):
+    """Addresses on which processes wait for connections, as /proc/net/tcp writes them."""
+    sockets = set()
+    for link in (link for pid in pids for link in Path(f"/proc/{pid}/fd").glob("*")):
+        with contextlib.suppress(OSError):
+            sockets.add(os.readlink(link).removeprefix("socket:[").rstrip("]"))
+    lines = [
+        line.split()
+        for table in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+    ]
+    return {line[1].partition(":")[0] for line in lines if line[3] == "0A" and line[9] in sockets}
+
+
 def test_reused_actors_give_what_fresh_processes_give_bit_for_bit(tmp_path, data):
-    """One worker at a time takes both cores, so that one actor runs all trials in turn."""
+    """One worker at a time takes both cores, so that one actor runs all trials in turn.
+
+    Ray is private meanwhile: every port is on loopback, every file in a closed folder.
+    """
     cores = os.cpu_count() or 1
     specs = [
         spec(seed=0),
@@ -104,8 +121,20 @@ def test_reused_actors_give_what_fresh_processes_give_bit_for_bit(tmp_path, data
         spec(seed=1),
         spec(seed=0, learner={"name": "ridge"}),
     ]
-    listener = Listener()
+    ports, folders = set(), set()
+
+    def look(trial, record):
+        driver = next(pid for pid, found in living().items() if found[1] == os.getpid())
+        ports.update(listening(in_session(driver)))
+        folders.update(Path("/tmp").glob("fsl-ray-*/session_*"))
+
+    listener = Listener(look)
     through_ray = sweep(tmp_path / "ray", specs, data, listener, cpu=cores)
+    # 127.0.0.1, and the same within tcp6.
+    assert ports
+    assert ports <= {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}
+    assert folders
+    assert not any(folder.exists() for folder in folders if folder.parent.parent == Path("/tmp"))
     alone = without_ray(tmp_path / "alone", specs, data, cores)
     for s in specs:
         assert content(through_ray, s) == content(alone, s)
@@ -163,53 +192,3 @@ def test_a_killed_worker_is_retried_from_its_last_epoch_and_a_hopeless_trial_is_
     end = ledger.trial(hopeless.id).history(planned(hopeless)).end
     assert (end.status, end.retriable) == ("failed", True)
     assert "9-way tasks need 9 classes" in end.reason
-
-
-def test_a_private_ray_listens_on_loopback_alone(tmp_path):
-    script = """
-import os
-from pathlib import Path
-from fsl_sweep.orchestrator.sweep import _LOOPBACK, _QUIET
-os.environ.update({**_QUIET, **_LOOPBACK})
-from fsl_sweep.orchestrator.sweep_tune import ray_running
-
-def mine():
-    parents = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(") ")[2].split()
-            parents[int(folder.name)] = int(fields[1])
-        except OSError:
-            pass
-    chosen = {os.getpid()}
-    while True:
-        more = {p for p, parent in parents.items() if parent in chosen} - chosen
-        if not more:
-            return chosen
-        chosen |= more
-
-def inodes(pids):
-    for pid in pids:
-        for link in Path(f"/proc/{pid}/fd").glob("*"):
-            try:
-                target = os.readlink(link)
-            except OSError:
-                continue
-            if target.startswith("socket:["):
-                yield target[8:-1]
-
-with ray_running(None):
-    sockets = set(inodes(mine()))
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == "0A" and fields[9] in sockets:
-                print(fields[1].partition(":")[0])
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path
-    )
-    listening = set(done.stdout.split())
-    # 127.0.0.1 as /proc/net/tcp writes it, and the same within tcp6.
-    assert listening
-    assert listening <= {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}

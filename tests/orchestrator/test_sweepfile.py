@@ -106,7 +106,7 @@ def test_paths_expand_home_and_environment(tmp_path, monkeypatch):
         (MINIMAL + "seeds: []\n", "s.yaml: seeds: at least one entry is needed, not []"),
         (
             MINIMAL + "episode: null\n",
-            "s.yaml: episode: must be a mapping such as {name: ...}, not",
+            "s.yaml: episode: must be a mapping such as {way: ...}, not",
         ),
         (MINIMAL + "seeds: [1, 1]\n", "s.yaml: seeds repeats a value: [1, 1]"),
         (MINIMAL.replace("name: tiny", ""), "s.yaml: name: this key is missing"),

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hostile
 import numpy as np
 import pytest
 from PIL import Image
@@ -271,3 +272,30 @@ def test_neither_tensorflow_nor_torch_nor_ray_is_imported(tmp_path: Path) -> Non
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert series(tmp_path / "tb/PN/lr=1/seed-0", "NovelGen") == [(1, 0.5)]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", hostile.KINDS)
+@pytest.mark.parametrize(
+    "where", ["tensorboard", "tensorboard.new", "tensorboard.old", f"tensorboard/{FILE}"]
+)
+def test_a_view_is_not_written_through_what_is_no_file_of_it(tmp_path, where, kind):
+    run, secret = tmp_path / "run", tmp_path / "secret"
+    path = run / where
+    path.parent.mkdir(parents=True)
+    if kind == "link" and path.name != FILE:  # a folder of another view
+        (tmp_path / "other").mkdir()
+        (tmp_path / "other" / FILE).write_bytes(b"events")
+        path.symlink_to(tmp_path / "other")
+    else:
+        hostile.put(kind, path, secret)
+    if kind == "folder":  # as good as a view
+        rebuild(run / "tensorboard", [PN])
+        return
+    with pytest.raises(RunFolderError, match="is no part of a TensorBoard view"):
+        rebuild(run / "tensorboard", [PN])
+    with pytest.raises(RunFolderError, match="is no part"), LiveView(run / "tensorboard", [PN]):
+        pass
+    assert not secret.exists() or secret.read_text() == "secret"
+    assert not (tmp_path / "other").exists() or len(list((tmp_path / "other").iterdir())) == 1
+    assert not (tmp_path / "nowhere").exists()

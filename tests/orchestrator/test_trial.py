@@ -1,3 +1,4 @@
+import io
 import itertools
 
 import numpy as np
@@ -201,10 +202,11 @@ def test_a_spent_budget_ends_the_trial_with_its_reason(tmp_path, data):
 def test_the_budget_counts_what_was_spent_before_an_interruption(tmp_path, data):
     spec = trainable(budget={"seconds": 1000.0})
     storage = run(tmp_path, spec, data, epochs=1)
-    state = torch.load(storage.folder.path / "resume.pt", weights_only=True)
+    state = torch.load(io.BytesIO(storage.read_resume()), weights_only=True)
     assert 0 < state["spent"] < 1000
     state["spent"] = 1001.0
-    torch.save(state, storage.folder.path / "resume.pt")
+    torch.save(state, buffer := io.BytesIO())
+    storage.write_resume(buffer.getvalue())
     history = run(tmp_path, spec, data).history(planned(spec))
     assert (history.end.status, history.epochs.tolist()) == ("budget", [1])
 

@@ -326,7 +326,6 @@ def test_a_dry_run_leaves_nothing_where_it_looked(run):
         (["report", "nowhere"], "There is nothing at nowhere; give "),
         (["status", "nowhere"], "nowhere is not a run folder"),
         (["data", "check", "omniglott"], "unknown benchmark 'omniglott'; did you mean 'omniglot'?"),
-        (["data", "prepare", "omniglot", "--from", "nowhere"], "There is nothing at nowhere."),
         (
             ["data", "check", "glyphs", "--set", "exampels=3"],
             "--set: exampels: unknown key 'exampels'; did you mean 'examples'?",
@@ -335,6 +334,95 @@ def test_a_dry_run_leaves_nothing_where_it_looked(run):
 )
 def test_mistakes_on_the_command_line(run, arguments, message):
     assert mistake(run, arguments=arguments).startswith(message)
+
+
+def test_a_folder_that_is_not_there_is_named_whole(run, tmp_path):
+    nothing = f"There is nothing at {tmp_path}/nowhere. "
+    prepare = ("data", "prepare", "omniglot", "--from", "nowhere")
+    assert mistake(run, arguments=prepare).startswith(nothing)
+    changed = ("benchmark", {"name": "omniglot", "root": "nowhere"})
+    assert mistake(run, changed).startswith(nothing)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            [("defaults.optimizer.lr", [0.1, 0.02])],
+            "s.yaml: defaults.optimizer.lr: is one value; to train with each of these, write "
+            "{grid: [0.1, 0.02]}",
+        ),
+        (
+            [("methods.PN.train.way", [3, 5])],
+            "s.yaml: methods.PN.train.way: is one value; to train with each of these, write "
+            "{grid: [3, 5]}",
+        ),
+        (
+            [("methods.PN.learner.metric", ["euclidean", "cosine"])],
+            "s.yaml: methods.PN.learner.metric: is one value; to train with each of these, write "
+            "{grid: [euclidean, cosine]}",
+        ),
+        (
+            [("defaults.schedule", [{20: 0.1}, {30: 0.1}])],
+            "s.yaml: defaults.schedule: is one value; to train with each of these, write "
+            "{grid: [{20: 0.1}, {30: 0.1}]}",
+        ),
+        (
+            [("defaults.schedule", [0.1, 0.01])],
+            "s.yaml: defaults.schedule: input should be a valid dictionary, not [0.1, 0.01]",
+        ),
+        ([("episode.way", [3, 5])], "s.yaml: episode.way: is one value, not the list [3, 5]"),
+        ([("retries", [3])], "s.yaml: retries: is one value, not the list [3]"),
+        (
+            [("seeds", 3)],
+            "s.yaml: seeds: is a list: for 3 seeds write [0, 1, 2], for the seed 3 only [3]",
+        ),
+        (
+            [("seeds", 42)],
+            "s.yaml: seeds: is a list: for 42 seeds write [0, 1, ..., 41], for the seed 42 only "
+            "[42]",
+        ),
+        ([("seeds", 0)], "s.yaml: seeds: is a list: write [0]"),
+        (
+            [("selectors", {"snapshot": "val"})],
+            "s.yaml: selectors.snapshot: is a list: write [val]",
+        ),
+        (
+            [("defaults.backbone", {"name": "resnet18"})],
+            "s.yaml: defaults.backbone.name: unknown backbone 'resnet18'; did you mean "
+            "'torchvision:resnet18'?",
+        ),
+        (
+            [("defaults.backbone", {"name": "vgg11"})],
+            "s.yaml: defaults.backbone.name: unknown backbone 'vgg11'; did you mean "
+            "'torchvision:vgg11'?",
+        ),
+        (
+            [("defaults.backbone", "resnet18")],
+            "s.yaml: defaults.backbone: must be a mapping such as {name: resnet18}, not 'resnet18'",
+        ),
+        (
+            [("defaults.backbone", {"name": "conv5"})],
+            "s.yaml: defaults.backbone.name: unknown backbone 'conv5'; did you mean 'conv4'?",
+        ),
+    ],
+)
+def test_the_commonest_slips_are_answered_by_what_to_write(run, changes, message):
+    assert mistake(run, *changes).startswith(message)
+
+
+def test_where_a_list_may_stand_no_grid_is_advised(run):
+    given = ("methods.MD", {"learner": {"name": "metadelta", "encoders": ["conv4"]}})
+    assert "grid" not in mistake(run, given)
+
+
+def test_a_slip_of_set_is_answered_too(run):
+    given = ("run", "s.yaml", "--set", "defaults.optimizer.lr=[0.1, 0.02]", "--set", "seeds=3")
+    assert mistake(run, arguments=given).startswith("--set: seeds: is a list: for 3 seeds write ")
+    assert mistake(run, arguments=given[:4]) == (
+        "--set: defaults.optimizer.lr: is one value; to train with each of these, write "
+        "{grid: [0.1, 0.02]}"
+    )
 
 
 @pytest.mark.parametrize("arguments", [["runn"], ["run"], ["run", "s.yaml", "--sett", "a=1"], []])

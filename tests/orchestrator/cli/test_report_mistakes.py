@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 
 from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.envelope import sealed_json
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.records import TrialEnd
 
@@ -134,7 +135,6 @@ def test_what_the_usage_rules_out(run, command, asked):
         ("none/a.html", "none/a.html cannot be written: there is no folder none."),
         ("file/a.html", "file/a.html cannot be written: there is no folder file."),
         ("/proc/a.html", "/proc/a.html cannot be written: No such file or directory. Give -o "),
-        ("/dev/full", "/dev/full cannot be written: No space left on device. Give -o another"),
     ],
 )
 def test_where_a_report_cannot_go(run, command, output, expected):
@@ -142,6 +142,15 @@ def test_where_a_report_cannot_go(run, command, output, expected):
     Path("file").write_text("kept")
     shown = command("report", run, "--bootstrap", "0", "--format", "html", "-o", output)
     assert message(shown).startswith(expected)
+
+
+def test_a_full_disk_is_no_mistake_of_the_callers(run, command):
+    shown = command("report", run, "--bootstrap", "0", "--format", "html", "-o", "/dev/full")
+    assert shown[0] == 3
+    assert shown[2] == (
+        "fsl-sweep: /dev/full cannot be written: No space left on device. Give -o another place, "
+        "or make room.\n"
+    )
 
 
 def test_a_read_only_folder_keeps_the_report_that_is_there(run, tmp_path):
@@ -207,12 +216,23 @@ def spoilt(plan: dict, *path: str | int, value: object) -> str:
     return json.dumps(plan)
 
 
+def sealed(text: str) -> str:
+    """The same plan with a right checksum, if it is one at all."""
+    try:
+        plan = json.loads(text)
+    except ValueError:
+        return text
+    if not isinstance(plan, dict):
+        return text
+    return sealed_json({k: v for k, v in plan.items() if k != "checksum"}, "plan.json").decode()
+
+
 PLANS: list[tuple[Callable[[str], str], str]] = [
     (lambda text: text[: len(text) // 2], "line "),
     (lambda text: "", "Expecting value"),
     (lambda text: "[]", ""),
     (lambda text: "null", ""),
-    (lambda text: spoilt(json.loads(text), "format", value=2), "plan format 2; this version reads"),
+    (lambda text: spoilt(json.loads(text), "format", value=1), "plan format 1, and this version"),
     (lambda text: spoilt(json.loads(text), "trials", value=[]), "it plans no trials"),
     (lambda text: spoilt(json.loads(text), "trials", value=None), ""),
     (lambda text: spoilt(json.loads(text), "name", value=3), "name: 3 is not a text"),
@@ -236,7 +256,7 @@ PLANS: list[tuple[Callable[[str], str], str]] = [
 @pytest.mark.parametrize(("spoil", "reason"), PLANS)
 def test_a_damaged_plan(run, command, spoil, reason):
     plan = run / "plan.json"
-    plan.write_text(spoil(plan.read_text()))
+    plan.write_text(sealed(spoil(plan.read_text())))
     for arguments in (("report", run), ("status", run), ("tensorboard", run, "--no-serve")):
         told = message(command(*arguments))
         assert told.startswith("run/plan.json is not a readable plan (")
@@ -288,19 +308,21 @@ def test_a_run_without_its_trials(run, command, left):
     assert (code, err) == (1, "")
     assert out.startswith("made: INCOMPLETE")
     assert "No strategy can use the trials that are there" in out
-    assert command("status", run)[:2] == (
-        1,
-        "made: 4 trials planned\n4 not begun\nno run is active\n",
-    )
+    code, out, _ = command("status", run)
+    assert code == 1
+    assert out.startswith("made: 4 trials planned\n4 not begun\nno run is active\n")
+    assert out.count("damaged, run/trials\n") == (4 if left == "file" else 0)
 
 
 def test_notes_that_are_damaged_stop_no_report(run, command):
-    whole = command("report", run, "--bootstrap", "0")
+    code, whole, _ = command("report", run, "--bootstrap", "0")
     for text in ("[1, 2", "[]", '{"machines": 3}'):
         (run / "environment.json").write_text(text)
         (run / "lock").write_bytes(b"\xff\xff")
-        assert command("report", run, "--bootstrap", "0") == whole
-        assert command("status", run)[0] == 0
+        said = command("report", run, "--bootstrap", "0")[1]
+        assert "environment.json is damaged" in " ".join(said.split())
+        assert said.partition("Cautions")[0] == whole.partition("Cautions")[0]
+        assert command("status", run)[0] == code
 
 
 def table() -> pd.DataFrame:

@@ -8,9 +8,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
+from commands import driver_of, in_session, started, wait_for, wait_for_snapshots
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.ledger import Ledger
@@ -130,66 +133,53 @@ def reads_folds(cell):
     return cell["snapshot_selector"] == "cv-epoch" or cell["hyperparameter_selector"] == "cv"
 
 
-def kill_group(process):
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+@pytest.fixture
+def place():
+    """A folder for temporary files whose path is short enough for Ray's; nothing is left in it."""
+    with tempfile.TemporaryDirectory(prefix="fs", dir="/tmp") as folder:
+        yield Path(folder)
+        assert not [*Path(folder).iterdir()]
 
 
-def test_killed_at_random_moments_the_report_is_the_same_to_the_byte(sweep, tmp_path):
-    undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
+def test_killed_and_stopped_at_random_moments_the_report_is_the_same_to_the_byte(
+    sweep, tmp_path, place
+):
+    """Signals that ask, and kills of the command and of all of Ray; each time nothing is left."""
+    undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
     assert command("run", sweep, "-o", undisturbed).returncode == 0
     rng = random.Random(os.environ.get("FSL_SWEEP_KILL_SEED", "0"))
-    program = [sys.executable, "-m", "fsl_sweep.orchestrator.cli", "run", sweep, "-o", killed]
     interrupted = 0
-    for kill in range(3):
-        process = subprocess.Popen(
-            program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
-        # Wait for the next epoch to be recorded, then kill a random moment later.
-        deadline = time.monotonic() + 120
-        while len(list(killed.glob("trials/*/snapshots/*"))) < 2 + 5 * kill:
-            assert time.monotonic() < deadline
-            if process.poll() is not None:
-                break
-            time.sleep(0.02)
-        time.sleep(rng.uniform(0, 1.0))
+    for number, name in enumerate(("SIGTERM", "SIGKILL", "SIGHUP", "ALL", "SIGINT")):
+        process = started("run", sweep, "-o", disturbed, place=place)
+        wait_for_snapshots(disturbed, 2 + 4 * number, process)
+        driver = driver_of(process)
+        time.sleep(rng.uniform(0, 0.5))
         interrupted += process.poll() is None
-        kill_group(process)
-    assert interrupted >= 2
-    last = command("run", sweep, "-o", killed)
-    assert last.returncode == 0, last.stderr
-    assert report(killed) == report(undisturbed)
+        for pid in in_session(driver) if name == "ALL" else ():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, getattr(signal, name, signal.SIGKILL))
+        _, errors = process.communicate(timeout=120)
+        if process.returncode > 3:
+            assert process.returncode == 128 + getattr(signal, name), errors
+            assert errors.rstrip().endswith("What was recorded is kept: the same command goes on.")
+            assert not in_session(driver)
+            assert not [*place.iterdir()]
+            assert not [*disturbed.rglob(".unfinished*")]
+        assert "Traceback" not in errors
+        wait_for(lambda gone=driver: not in_session(gone))
+        assert not [*place.iterdir()] or name == "ALL"
+    assert interrupted >= 4
+    last = started("run", sweep, "-o", disturbed, place=place)
+    _, errors = last.communicate(timeout=300)
+    assert last.returncode == 0, errors
+    assert report(disturbed) == report(undisturbed)
     for trial in Ledger(undisturbed).read_plan().specs:
         for name in ("0001", "0003"):
             path = f"trials/{trial}/snapshots/{name}.safetensors"
-            assert (killed / path).read_bytes() == (undisturbed / path).read_bytes()
-    assert not list(killed.rglob(".unfinished*"))
-
-
-def test_ctrl_c_stops_tidily_and_the_same_command_goes_on(sweep, tmp_path):
-    folder = tmp_path / "run"
-    program = [sys.executable, "-m", "fsl_sweep.orchestrator.cli", "run", sweep, "-o", folder]
-    process = subprocess.Popen(
-        program,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        # A shell that runs the tests in the background has them ignore the signal, and they hand
-        # that down.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    deadline = time.monotonic() + 120
-    while not list(folder.glob("trials/*/snapshots/*")) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 130, errors
-    assert "What was recorded is kept" in errors
-    assert "Traceback" not in errors
-    done = command("run", sweep, "-o", folder)
-    assert done.returncode == 0, done.stderr
+            assert (disturbed / path).read_bytes() == (undisturbed / path).read_bytes()
+    assert not list(disturbed.rglob(".unfinished*"))
 
 
 def test_a_diverging_method_is_reported_first_and_named(sweep, tmp_path):

@@ -1,0 +1,21 @@
+"""``fsl-sweep verify``: every file of a run folder compared with its checksum."""
+
+from fsl_sweep.orchestrator.cli.status import RunFolder
+from fsl_sweep.orchestrator.printed import one_line, say
+
+
+def verify(run: RunFolder) -> int:
+    """Check every file of a run folder against its checksum.
+
+    Names what is damaged, missing, a link, or no run's, and what follows; changes nothing.
+    """
+    from fsl_sweep.orchestrator.verify import check_run
+
+    harmed = strange = 0
+    for found in check_run(run):
+        harmed, strange = harmed + found.harm, strange + (not found.harm)
+        say(one_line(f"{found.place}: {found.problem}; {found.follows}"))
+    count = "nothing is damaged" if not harmed else f"{harmed} damaged, missing or refused"
+    beside = f"; {strange} that no run keeps" if strange else ""
+    say(one_line(f"{run}: {count}{beside}"))
+    return 1 if harmed else 0

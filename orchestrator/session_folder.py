@@ -1,0 +1,135 @@
+"""A private folder for one Ray session, gone with it; and the processes that live in it.
+
+The owner of a folder holds a lock on a file in it, which the kernel lets go of when the owner dies,
+however it dies, and which is seen across containers that share the folder's place. Who can take the
+lock of a folder knows that nobody owns it any more.
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from fsl_sweep.orchestrator.errors import MachineFailure
+
+_PREFIX = "fsl-ray-"
+_NAME = re.compile(rf"{_PREFIX}[a-z0-9_]{{8}}")
+_OWNER = "owner"
+# What Ray adds to the folder's path must leave it short enough for a socket.
+_SOCKET = f"/{_PREFIX}01234567/session_2026-01-31_23-59-59_123456_1234567/sockets/plasma_store"
+_LONGEST = (107 if sys.platform == "linux" else 103) - len(_SOCKET)
+_ROOM = 64 * 2**20
+"""Bytes that must be free: Ray's logs and sockets take a few MB."""
+
+
+@contextmanager
+def session_folder() -> Iterator[Path]:
+    """Hold a private folder (0700) for the length of the block; nothing of it is left.
+
+    It is made where ``TMPDIR`` says, or else in ``/tmp`` or ``/var/tmp``: the first place whose
+    path is short enough for sockets and that has room. Folders there whose owners are dead are
+    removed first, with the processes that still live in them.
+
+    Raises:
+        MachineFailure: there is no such place.
+    """
+    path, lock = _made()
+    try:
+        yield path
+    finally:
+        end_session(path)
+        os.close(lock)
+
+
+def end_session(folder: Path) -> None:
+    """Kill every process that lives in a session's folder, and remove the folder."""
+    deadline = time.monotonic() + 10
+    while (living := [*_living_in(folder)]) and time.monotonic() < deadline:
+        for pid in living:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _made() -> tuple[Path, int]:
+    reasons: list[str] = []
+    for place in dict.fromkeys([os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp"]):  # noqa: S108
+        try:
+            _sweep(Path(place))
+            return _made_in(place)
+        except OSError as failure:
+            reasons.append(f"{place}: {failure.strerror or failure}")
+    raise MachineFailure(
+        f"There is no folder for Ray's session ({'; '.join(reasons)}). Make room, or set TMPDIR "
+        "to a folder with a short path that can be written, then run the same command again."
+    )
+
+
+def _made_in(place: str) -> tuple[Path, int]:
+    if len(os.fsencode(place)) > _LONGEST:
+        raise OSError(f"its path is longer than {_LONGEST} bytes, too long for sockets in it")
+    if (free := shutil.disk_usage(place).free) < _ROOM:
+        raise OSError(f"only {free / 2**20:.0f} MB are free")
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+        with suppress(FileNotFoundError):  # a sweep came between, before it was locked
+            lock = _opened_lock(folder)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if folder.exists():
+                return folder, lock
+            os.close(lock)
+
+
+def _opened_lock(folder: Path) -> int:
+    return os.open(folder / _OWNER, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def _sweep(place: Path) -> None:
+    """Remove what dead owners left."""
+    for name in filter(_NAME.fullmatch, os.listdir(place)):
+        folder = place / name
+        with suppress(OSError):  # another's, or gone by now
+            found = folder.lstat()
+            if found.st_uid != os.geteuid() or not folder.is_dir() or folder.is_symlink():
+                continue
+            lock = _opened_lock(folder)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                end_session(folder)
+            finally:
+                os.close(lock)
+
+
+def _living_in(folder: Path) -> Iterator[int]:
+    """Processes of this user whose ``TMPDIR`` is the folder, or that write to files in it.
+
+    Both are asked, since some of Ray's processes overwrite their environment with a title, and a
+    new one has opened no file yet. Only Linux tells.
+    """
+    mark = b"TMPDIR=" + os.fsencode(folder)
+    for entry in Path("/proc").glob("[0-9]*"):
+        if int(entry.name) == os.getpid():
+            continue
+        with suppress(OSError):  # it has ended, or is another user's
+            if mark in (entry / "environ").read_bytes().split(b"\0") or _writes_in(entry, folder):
+                yield int(entry.name)
+
+
+def _writes_in(process: Path, folder: Path) -> bool:
+    for descriptor in os.listdir(process / "fd"):
+        with suppress(OSError):
+            target = os.readlink(process / "fd" / descriptor)
+            if target.startswith(f"{folder}/") and target != f"{folder}/{_OWNER}":
+                text = (process / "fdinfo" / descriptor).read_text()
+                flags = int(text.partition("flags:")[2].split()[0], 8)
+                if flags & os.O_ACCMODE != os.O_RDONLY:
+                    return True
+    return False

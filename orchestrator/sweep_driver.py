@@ -1,0 +1,159 @@
+"""The process that holds Ray: it starts it, runs the trials, and tells the command of them.
+
+It ends all of Ray when the command is gone, which the pipe between the two tells.
+"""
+
+import os
+import queue
+import re
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import ray
+
+from fsl_sweep.orchestrator.cluster_address import Place, place_of
+from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure
+from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd
+from fsl_sweep.orchestrator.session_folder import end_session
+from fsl_sweep.orchestrator.sweep_process import Job
+
+# Stamps of Ray's log lines, and what its failed checks say whatever has failed.
+_BOILERPLATE = re.compile(
+    r"\[[^\]]*\] \(\w+\) \S+:\d+: ?|An unexpected system state has occurred\..*?fix it\. ?"
+)
+
+
+def main(pipe: int, folder: str, address: str | None) -> None:
+    """Do one job on Ray.
+
+    Args:
+        pipe: the descriptor of this end of the pipe to the command.
+        folder: the session's private folder.
+        address: a cluster to join; None starts Ray on this machine.
+    """
+    command = _Command(Connection(pipe), Path(folder))
+    try:
+        with _ray_running(address, folder) as places:
+            command.tell("ready", places)
+            from fsl_sweep.orchestrator import sweep_tune
+
+            sweep_tune.run(command.job(), command, Path(folder))
+        command.tell("finished", ())
+    except FslSweepError as failure:
+        command.tell("failed", failure)
+    except Exception as failure:
+        command.tell("failed", MachineFailure(_told(failure)))
+    finally:
+        sys.stdout.flush()
+        os._exit(0)  # Ray's library would take seconds to end, and may never
+
+
+class _Command:
+    """The command at the other end of the pipe. Hears of trials, as a ``SweepListener`` does."""
+
+    def __init__(self, pipe: Connection, folder: Path) -> None:
+        self._pipe, self._folder = pipe, folder
+        self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def tell(self, kind: str, content: object) -> None:
+        """Say something; a command that is gone is dealt with by the thread that listens."""
+        try:
+            self._pipe.send((kind, content))
+        except OSError:
+            threading.Event().wait()
+
+    def job(self) -> Job:
+        """What the command wants done, once it knows."""
+        return self._said.get()
+
+    def started(self, trial: str) -> None:
+        """A trial began."""
+        self._event("started", trial)
+
+    def measured(self, trial: str, record: EpochRecord) -> None:
+        """An epoch of a trial was measured and recorded."""
+        self._event("measured", trial, record)
+
+    def failed_once(self, trial: str, reason: str) -> None:
+        """A trial failed and will be tried again."""
+        self._event("failed_once", trial, reason)
+
+    def ended(self, trial: str, end: TrialEnd) -> None:
+        """A trial ended for good."""
+        self._event("ended", trial, end)
+
+    def _event(self, kind: str, *content: object) -> None:
+        """Say what happened, and wait until it was heard."""
+        self.tell(kind, content)
+        self._said.get()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                self._said.put(self._pipe.recv())
+            except (EOFError, OSError):
+                end_session(self._folder)
+                os._exit(1)
+
+
+@contextmanager
+def _ray_running(address: str | None, folder: str) -> Iterator[list[Place]]:
+    """Ray for the length of the block; gives the places that answer as long as it lives."""
+    try:
+        if address:
+            ray.init(address, configure_logging=False, log_to_driver=False)
+        else:
+            ray.init(
+                "local",
+                include_dashboard=False,
+                configure_logging=False,
+                log_to_driver=False,
+                _temp_dir=folder,
+            )
+    except Exception as failure:
+        what = f"join the Ray cluster at {address}" if address else "start Ray on this machine"
+        raise MachineFailure(
+            f"Could not {what}: {_one_line(failure)}. Nothing was run; "
+            "once that is mended, the same command goes on."
+        ) from failure
+    yield _places(address)
+    if address:
+        ray.shutdown()
+
+
+def _places(address: str | None) -> list[Place]:
+    head = place_of(address or "auto") or place_of(ray.get_runtime_context().gcs_address)
+    own = (
+        []
+        if address
+        else [(one["NodeManagerAddress"], one["NodeManagerPort"]) for one in ray.nodes()]
+    )
+    return [place for place in (head, *(Place(*one) for one in own)) if place is not None]
+
+
+def _told(failure: Exception) -> str:
+    return (
+        f"Ray could not go on: {_one_line(failure)}. What was recorded is kept: "
+        "the same command goes on."
+    )
+
+
+def _one_line(failure: Exception) -> str:
+    """The failure's kind and message, on one line of bounded length.
+
+    Of a traceback, as Tune puts it into messages, only the last line counts.
+    """
+    text = _BOILERPLATE.sub("", str(failure))
+    if "Traceback" in text:
+        text = text.strip().splitlines()[-1]
+    told = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return textwrap.shorten(f"{type(failure).__name__}: {told}", 400, placeholder=" ...").rstrip(
+        ".: "
+    )

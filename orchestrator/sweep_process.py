@@ -1,0 +1,253 @@
+"""Ray and the driver of a sweep's trials, in a process of their own, seen from the command.
+
+Ray's library ends its process where the cluster is lost, takes over signals, and writes to the
+terminal; none of that is to happen to the command that a person started. So the command holds the
+run folder and the session's folder and talks over a pipe with a process that holds Ray
+(``sweep_driver``). Each clears up after the other: when the command dies, however it dies, the
+other end of the pipe closes and the driver ends Ray; when the driver dies, the command does.
+"""
+
+import json
+import multiprocessing
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from fsl_sweep.orchestrator.cluster_address import Place, Watch, check_reachable
+from fsl_sweep.orchestrator.config import Resources, TrialSpec
+from fsl_sweep.orchestrator.errors import MachineFailure
+from fsl_sweep.orchestrator.events import SweepListener
+from fsl_sweep.orchestrator.session_folder import end_session, session_folder
+from fsl_sweep.orchestrator.stopping import ended_at_once
+
+_PROGRAM = """\
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from fsl_sweep.orchestrator.sweep_driver import main
+main(int(sys.argv[2]), sys.argv[3], sys.argv[4] or None)
+"""
+_LOG = "driver.log"
+_OF_A_TRIAL = ("fsl_sweep.orchestrator.sweep_worker", "fsl_sweep.orchestrator.trial")
+# Tune's own result files, restoration state and nagging are not wanted: the ledger is the record.
+_QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AIR_NEW_OUTPUT": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
+    "TUNE_DISABLE_AUTO_CALLBACK_SYNCER": "1",
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",
+    "TUNE_DISABLE_STRICT_METRIC_CHECKING": "1",
+    "TUNE_GLOBAL_CHECKPOINT_S": "100000",
+    "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
+}
+# Makes Ray bind every port to 127.0.0.1; it is Ray's default on other systems than Linux.
+_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+# Seconds of silence after which Ray counts as gone: here, where nothing but its death explains
+# them, and in a cluster, whose head may be starting again.
+_PATIENCE_HERE, _PATIENCE_CLUSTER = 3.0, 30.0
+_TO_START = 120.0
+
+
+class Job(NamedTuple):
+    """The trials to run, and how.
+
+    Attributes:
+        run: the run folder, on a path that all nodes share.
+        specs: the trials that have not ended, by id.
+        fingerprint: of the benchmark that the command opened.
+        root: where the benchmark's files are.
+        resources: what each trial reserves.
+        retries: attempts after the first.
+    """
+
+    run: Path
+    specs: Mapping[str, TrialSpec]
+    fingerprint: str
+    root: Path | None
+    resources: Resources
+    retries: int
+
+
+class RayProcess:
+    """Ray, starting from here on, for the length of a block: joined at an address, or private.
+
+    Args:
+        address: a cluster to join; None starts Ray on this machine, for loopback only.
+        trials: how many are to run, as far as that is known.
+
+    Raises:
+        ConfigError: the address is none.
+        MachineFailure: there is no place for its files, or no cluster at the address.
+    """
+
+    def __init__(self, address: str | None = None, trials: int = 0) -> None:
+        self._address = None if address == "local" else address
+        self._trials = trials
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "RayProcess":
+        if self._address:
+            check_reachable(self._address)
+        with self._stack:
+            self._folder = self._stack.enter_context(session_folder())
+            self._pipe, theirs = multiprocessing.Pipe()
+            self._stack.callback(self._pipe.close)
+            with theirs:
+                self._process = self._spawned(theirs.fileno())
+            self._stack.callback(self._kill)
+            self._stack.enter_context(ended_at_once(self._end_at_once))
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End Ray, or leave the cluster; no process and no file of it is left."""
+        self._stack.close()
+
+    def run(self, job: Job, listeners: Sequence[SweepListener]) -> None:
+        """Run trials to their end, each retried from its last recorded epoch where it fails.
+
+        Raises:
+            ConfigError: a trial asks for more than the cluster has.
+            MachineFailure: Ray did not start or went away, a disk is full, or the run folder has
+                vanished.
+        """
+        watch, before = None, _identity(job.run)
+        begun = checked = time.monotonic()
+        with suppress(BrokenPipeError):  # what it has to say about its end is read below
+            self._pipe.send(job)
+        while True:
+            spoke = self._pipe.poll(1.0)
+            if time.monotonic() - checked > 1.0:
+                watch.check() if watch else self._check_starting(begun)
+                _check_there(job.run, before)
+                checked = time.monotonic()
+            if not spoke:
+                continue
+            kind, content = self._receive()
+            if kind == "ready":
+                watch = self._watch(content)
+            elif kind == "failed":
+                raise content
+            elif kind == "finished":
+                return
+            else:
+                self._pass_on(kind, content, listeners)
+
+    def _pass_on(
+        self, kind: str, content: tuple[Any, ...], listeners: Sequence[SweepListener]
+    ) -> None:
+        for listener in listeners:
+            getattr(listener, kind)(*content)
+        with suppress(BrokenPipeError):
+            self._pipe.send(None)
+
+    def _spawned(self, pipe: int) -> subprocess.Popen[bytes]:
+        arguments = [json.dumps(sys.path), str(pipe), str(self._folder), self._address or ""]
+        with (self._folder / _LOG).open("wb") as log:
+            return subprocess.Popen(  # noqa: S603
+                [sys.executable, "-c", _PROGRAM, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[pipe],
+                env=self._environment(),
+                start_new_session=True,  # so that a terminal's signals reach the command only
+            )
+
+    def _environment(self) -> dict[str, str]:
+        environment = {**_QUIET, **os.environ, "TMPDIR": str(self._folder)}
+        if self._address is None:
+            # A token of its own, so that no other user of this machine can join, and Ray leaves
+            # none in the home folder.
+            own = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+            environment = {**environment, **_LOOPBACK, **own}
+            # Ray starts a worker for each core, long before it is given a trial. Where most of them
+            # will be given one, they load what it needs meanwhile.
+            if 2 * self._trials >= (os.cpu_count() or 1):
+                environment["RAY_preload_python_modules"] = ",".join(_OF_A_TRIAL)
+        return environment
+
+    def _receive(self) -> tuple[str, Any]:
+        try:
+            return self._pipe.recv()
+        except (EOFError, OSError):
+            time.sleep(0.5)  # a signal to all processes comes here too, and says more
+            code = self._process.poll()
+            how = "" if code is None else f" (exit code {code})" if code >= 0 else _killed_by(-code)
+            raise MachineFailure(
+                f"The process that held Ray ended unexpectedly{how}{self._last_words()}. What was "
+                "recorded is kept: the same command goes on."
+            ) from None
+
+    def _last_words(self) -> str:
+        """The last error in the driver's log, as ``: TEXT``; empty if there is none."""
+        with suppress(OSError):
+            lines = (self._folder / _LOG).read_text(errors="replace").splitlines()
+            told = [line.partition("] ")[2] for line in lines if " E " in line or " C " in line]
+            if told:
+                return f": {''.join(filter(str.isprintable, told[-1]))[:300].rstrip('.')}"
+        return ""
+
+    def _watch(self, places: Sequence[Place]) -> Watch:
+        if self._address:
+            return Watch(f"The Ray cluster at {self._address}", places, _PATIENCE_CLUSTER)
+        return Watch("The Ray of this run", places, _PATIENCE_HERE)
+
+    def _check_starting(self, begun: float) -> None:
+        if time.monotonic() - begun > _TO_START:
+            where = f"at {self._address}" if self._address else "on this machine"
+            raise MachineFailure(
+                f"Ray {where} did not start within {_TO_START:.0f} seconds{self._last_words()}. "
+                "Nothing was run; the same command tries again."
+            )
+
+    def _kill(self) -> None:
+        if self._address:  # what it runs elsewhere ends when it leaves
+            with suppress(subprocess.TimeoutExpired):
+                self._pipe.close()
+                self._process.wait(timeout=10)
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _end_at_once(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        end_session(self._folder)
+
+
+def _killed_by(number: int) -> str:
+    likely = "; perhaps the machine ran out of memory" if number == signal.SIGKILL else ""
+    return f" (killed by signal {number}{likely})"
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _check_there(folder: Path, before: tuple[int, int] | None) -> None:
+    if before is not None and _identity(folder) != before:
+        raise MachineFailure(
+            f"The run folder {folder} is gone: it was deleted or moved while the sweep ran. "
+            "Nothing more is written there; put it back, or run the same command to begin anew."
+        )

@@ -1,0 +1,67 @@
+"""Commands in processes of their own, and what of them is alive."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def started(*arguments, place=None, **options):
+    """``fsl-sweep ARGUMENTS`` in a session of its own, with its temporary files in ``place``."""
+    program = [sys.executable, "-m", "fsl_sweep.orchestrator.cli", *map(str, arguments)]
+    environment = {**os.environ, **({"TMPDIR": str(place)} if place else {})}
+    return subprocess.Popen(
+        program,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=environment,
+        # A shell that runs the tests in the background has them ignore the signal, and they hand
+        # that down.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        **options,
+    )
+
+
+def wait_for(condition, seconds=120):
+    """Wait until a condition holds, and give what it gave."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+    return found
+
+
+def wait_for_snapshots(folder, count, process):
+    """Wait until a run has recorded so much, or has ended."""
+    wait_for(
+        lambda: len([*folder.glob("trials/*/snapshots/*")]) >= count or process.poll() is not None
+    )
+
+
+def fields(pid):
+    """State, parent, group and session of a process; None if there is none."""
+    with contextlib.suppress(OSError):
+        told = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+        return told[0], int(told[1]), int(told[2]), int(told[3])
+    return None
+
+
+def living():
+    """Every process that has not ended, as pid: (state, parent, group, session)."""
+    pids = [int(entry.name) for entry in Path("/proc").glob("[0-9]*")]
+    return {pid: found for pid in pids if (found := fields(pid)) and found[0] not in "ZX"}
+
+
+def driver_of(command):
+    """The process that holds Ray for a command."""
+    return next(iter(pid for pid, found in living().items() if found[1] == command.pid), None)
+
+
+def in_session(session):
+    """Processes of a session: Ray's all belong to that of the process that holds it."""
+    return [pid for pid, found in living().items() if found[3] == session]

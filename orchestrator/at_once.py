@@ -36,9 +36,7 @@ def at_once(device: torch.device, image_shape: tuple[int, ...]) -> AtOnce:
         return AtOnce(images=512, floats=2**25, adapted=1024)
     pixels = image_shape[-1] * image_shape[-2]
     if pixels == 1:  # features, which pass through hardly anything
-        images = 512
-    else:
-        images = 32 if pixels < _LARGE_IMAGE else 16
+        return AtOnce(images=512, floats=2**20, adapted=1024)
     # Tasks that adapt features are faster the more there are; with convolutions they adapt one
     # after the other, whatever their number.
-    return AtOnce(images=images, floats=2**20, adapted=1024)
+    return AtOnce(images=32 if pixels < _LARGE_IMAGE else 16, floats=2**20, adapted=1024)

@@ -44,8 +44,13 @@ def session_folder() -> Iterator[Path]:
     try:
         yield path
     finally:
-        end_session(path)
-        os.close(lock)
+        try:
+            end_session(path)
+        except KeyboardInterrupt:  # a signal came now of all times
+            end_session(path)
+            raise
+        finally:
+            os.close(lock)
 
 
 def end_session(folder: Path) -> None:

@@ -34,7 +34,9 @@ def at_once(device: torch.device, image_shape: tuple[int, ...]) -> AtOnce:
     """The sizes for images ``[c, height, width]``, or features as such, on a kind of device."""
     if device.type != "cpu":
         return AtOnce(images=512, floats=2**25, adapted=1024)
-    large = image_shape[-1] * image_shape[-2] >= _LARGE_IMAGE
+    pixels = image_shape[-1] * image_shape[-2]
+    if pixels == 1:  # features, which pass through hardly anything
+        return AtOnce(images=512, floats=2**20, adapted=1024)
     # Tasks that adapt features are faster the more there are; with convolutions they adapt one
     # after the other, whatever their number.
-    return AtOnce(images=16 if large else 32, floats=2**20, adapted=1024)
+    return AtOnce(images=32 if pixels < _LARGE_IMAGE else 16, floats=2**20, adapted=1024)

@@ -1,6 +1,6 @@
-"""A method's settings laid over the defaults that all methods share."""
+"""A method's settings: laid over the defaults, and what tells its configurations apart."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fsl_sweep.orchestrator.axes import axis_kind
@@ -31,3 +31,26 @@ def _mixed(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     if another or axis_kind(shared) or axis_kind(own):
         return dict(own)
     return {**shared, **own}
+
+
+def told_apart(configurations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The axis values of each configuration, as a report shows them.
+
+    An axis may stand for a whole section, such as ``train: {grid: [{way: 5, ...}, ...]}``. It is
+    shown by those of the section's keys that differ, each under its own dotted path.
+    """
+    flat = [dict(_leaves(axes)) for axes in configurations]
+    keys = dict.fromkeys(key for one in flat for key in one)
+    varied = {key for key in keys if any(one.get(key) != flat[0].get(key) for one in flat)}
+    return [
+        {key: value for key, value in one.items() if key in varied or key in axes}
+        for one, axes in zip(flat, configurations, strict=True)
+    ]
+
+
+def _leaves(axes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for path, value in axes.items():
+        if path in _MERGED and isinstance(value, Mapping):
+            yield from ((f"{path}.{key}", inner) for key, inner in value.items())
+        else:
+            yield path, value

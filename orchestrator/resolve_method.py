@@ -15,7 +15,7 @@ from fsl_sweep.orchestrator.config import (
     digest,
 )
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.merging import merged_settings
+from fsl_sweep.orchestrator.merging import merged_settings, told_apart
 from fsl_sweep.orchestrator.plan import PlannedTrial
 from fsl_sweep.orchestrator.programs import for_programs, is_program
 from fsl_sweep.orchestrator.resolve_configuration import ConfigurationResolver
@@ -72,26 +72,33 @@ class MethodResolver:
         Raises:
             ConfigError: as ``plan_sweep``.
         """
-        trials: list[PlannedTrial] = []
-        seen: dict[str, dict[str, Any]] = {}
+        found: dict[str, tuple[dict[str, Any], TrialSpec]] = {}
         for axes, tree in self._expanded():
             spec = self._one.spec(tree, axes, cautions)
             if spec.train is None:
                 axes = {path: value for path, value in axes.items() if path.startswith(USED)}
-            plain = spec.canonical()
             configuration = spec.configuration
-            if configuration in seen:
-                if spec.train is None and seen[configuration] == axes:
+            if configuration in found:
+                other = found[configuration][0]
+                if spec.train is None and other == axes:
                     continue  # they differ in what is not used
-                problem = f"{axes} and {seen[configuration]} are the same configuration"
+                problem = f"{axes} and {other} are the same configuration"
                 raise ConfigError(self.where, self._here, problem)
-            seen[configuration] = axes
-            shown = {path: _at(plain, path, value) for path, value in axes.items()}
-            trials += [
-                PlannedTrial(trial, self.method, configuration, shown, one)
-                for trial, one in self._replicates(spec, plain)
+            found[configuration] = axes, spec
+        plains = [spec.canonical() for _, spec in found.values()]
+        shown = told_apart(
+            [
+                {path: _at(plain, path, value) for path, value in axes.items()}
+                for plain, (axes, _) in zip(plains, found.values(), strict=True)
             ]
-        return trials
+        )
+        return [
+            PlannedTrial(trial, self.method, configuration, values, one)
+            for (configuration, (_, spec)), plain, values in zip(
+                found.items(), plains, shown, strict=True
+            )
+            for trial, one in self._replicates(spec, plain)
+        ]
 
     def _replicates(
         self, spec: TrialSpec, plain: dict[str, Any]

@@ -275,7 +275,7 @@ def _recording(prepared: Prepared, benchmark: Benchmark, keep_plan: bool = False
             ledger.check_plan(plan)
         else:
             if (changed := unplanned.changed_file(ledger)) is not None:
-                print(changed, file=sys.stderr, flush=True)
+                say(changed, sys.stderr)
             ledger.write_plan(plan, prepared.sweep.text)
             _write_tasks(prepared, benchmark, "")
             for fold in plan.folds:

@@ -140,17 +140,18 @@ def changed(found: Answers, usual: Answers) -> Iterator[str]:
     if code == 2:
         if out or not err.startswith("fsl-sweep: ") or err.count("\n") != 1:
             yield f"a report that is refused without a message: {found['report']}"
-    elif out != usual["report"][1]:
+        return
+    # The newest record of a trial that is under way, once it is gone, never was: a kill between
+    # weights and record leaves the same folder. The report says that the trial is not done.
+    undone = "no record names it, as after a kill" in found["verify"][1]
+    if out != usual["report"][1]:
         before, now = json.loads(usual["report"][1]), json.loads(out)
         said = [r["reason"] for r in now["run"]["left_out"] if r not in before["run"]["left_out"]]
-        if not [
-            word for word in [*said, *now["cautions"]] if re.search("damag|missing|not run", word)
-        ]:
+        words = re.findall("damag|missing|not run", " ".join([*said, *now["cautions"]]))
+        if not words and not (undone and now["selections"] == before["selections"]):
             yield "a report that differs, and does not say why"
-    named = found["verify"][0] in (1, 2) or "4 not begun" in found["status"][1]
-    if {k: v[1] for k, v in found.items() if k != "verify"} != {
-        k: v[1] for k, v in usual.items() if k != "verify"
-    } and not named:
+    named = found["verify"][0] in (1, 2) or "4 not begun" in found["status"][1] or undone
+    if any(found[k][1] != usual[k][1] for k in ("report", "status")) and not named:
         yield f"a difference that verify passes over: {found['verify']}"
 
 

@@ -4,11 +4,16 @@ import io
 import itertools
 import random
 import shutil
+from collections import Counter
+from contextlib import nullcontext, suppress
 
+import hostile
 import pytest
 import torch
 from made import benchmark, trainable
+from test_hostile_run_folders import harm, state
 
+from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.trial import Trial, use_threads
 
@@ -34,11 +39,16 @@ def run(folder, spec, data, epochs=None):
 
 
 def content(storage):
-    """Weights byte for byte, counts and losses of each epoch."""
+    """Weights byte for byte, and the numbers, of each epoch."""
+    files = sorted((storage.folder.path / "snapshots").iterdir())
+    return [file.read_bytes() for file in files], numbers(storage)
+
+
+def numbers(storage):
+    """Counts and loss of each epoch."""
     epochs = [storage.read_epoch(epoch) for epoch in (1, 2, 3)]
     counts = [{k: s.correct.tolist() for k, s in one.scores.items()} for one in epochs]
-    files = sorted((storage.folder.path / "snapshots").iterdir())
-    return [f.read_bytes() for f in files], counts, [one.train_loss for one in epochs]
+    return counts, [one.train_loss for one in epochs]
 
 
 @pytest.fixture(scope="module")
@@ -182,3 +192,20 @@ def test_a_state_that_fits_is_used(tmp_path, data, stopped, whole, name):
     storage = copied(stopped, tmp_path, name)
     trained = len(list(Trial(SPECS[name], storage, data).run()))
     assert (trained, content(storage)) == (1, whole[name])
+
+
+def test_a_harmed_folder_gives_the_identical_trial_or_a_message(tmp_path, data, stopped, whole):
+    rng, ended = random.Random(9), Counter()
+    for number in range(20):
+        place = tmp_path / str(number)
+        storage = copied(stopped, place / "run")
+        (place / "outside").mkdir()
+        kind, where = harm(place / "run", rng)
+        outside = state(place / "outside")
+        with suppress(RunFolderError) if kind in hostile.KINDS else nullcontext():
+            run(place / "run", SPECS["sgd"], data)
+            # A snapshot that was harmed before stays so, and is refused where it is used.
+            assert numbers(storage) == whole["sgd"][1], (kind, where)
+            ended["identical"] += 1
+        assert state(place / "outside") == outside, (kind, where)
+    assert 5 < ended["identical"] < 20

@@ -1,0 +1,193 @@
+"""The papers' presets: every number has its source, and the published ones are among them."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from fsl_sweep.orchestrator.axes import axis_kind
+from fsl_sweep.orchestrator.cli import invoke, running
+from fsl_sweep.orchestrator.merging import merged_settings
+from fsl_sweep.orchestrator.resolve import plan_sweep
+from fsl_sweep.orchestrator.sweepfile import load_sweep
+
+ROOT = Path(__file__).parents[2]
+IMAGES = ("mini", "tiered", "cifar", "fc100")
+PAPERS = (*IMAGES, "zappos", "femnist", "metadl")
+
+
+@pytest.fixture(autouse=True)
+def empty_home(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
+
+
+SHARED = ("benchmark", "episode", "evaluation", "seeds", "budget")
+
+
+def leaves(value: Any, path: str = "") -> dict[str, Any]:
+    """Each value by its dotted path; a grid is the list of its values, one for each point."""
+    if axis_kind(value):
+        points = value["grid"]
+        if not isinstance(points[0], dict):
+            return {path: points}
+        found = [leaves(point, path) for point in points]
+        columns = {key: [point[key] for point in found] for key in found[0]}
+        return {k: c[0] if all(v == c[0] for v in c) else c for k, c in columns.items()}
+    if not isinstance(value, dict) or path == "schedule":
+        return {path: value}
+    inner = [leaves(one, f"{path}.{key}".lstrip(".")) for key, one in value.items()]
+    return {key: one for found in inner for key, one in found.items()}
+
+
+def written(preset: str) -> dict[str, dict[str, Any]]:
+    """Settings by method; those of the whole file under the empty name."""
+    file = yaml.safe_load((ROOT / "sweeps" / f"{preset}.yaml").read_text())
+    methods = {
+        name: leaves(merged_settings(file.get("defaults", {}), own))
+        for name, own in file["methods"].items()
+    }
+    return {"": leaves({key: file[key] for key in SHARED if key in file}), **methods}
+
+
+def documented(preset: str) -> dict[str, dict[str, tuple[Any, str]]]:
+    """What the page says of a preset: value and source by method and path."""
+    text = (ROOT / "docs" / "papers.md").read_text()
+    section = re.search(rf"^## `{preset}`.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert section, f"docs/papers.md has no section on {preset}"
+    found: dict[str, dict[str, tuple[Any, str]]] = {}
+    for methods, key, value, source in re.findall(
+        r"^\| (.*?) \| `(.*?)` \| `(.*?)` \| (.+?) \|$", section[0], re.MULTILINE
+    ):
+        for method in [""] if methods == "file" else methods.split(", "):
+            rows = found.setdefault(method, {})
+            assert key not in rows, f"{preset}: {method} {key} stands there twice"
+            rows[key] = yaml.safe_load(value), source
+    return found
+
+
+@pytest.mark.parametrize("preset", PAPERS)
+def test_the_page_lists_every_setting_with_its_source(preset):
+    page = documented(preset)
+    assert {
+        method: {key: value for key, (value, _) in rows.items()} for method, rows in page.items()
+    } == written(preset)
+    for rows in page.values():
+        for key, (_, source) in rows.items():
+            assert re.search(r"\b(TS|FM|MD|code|ours|Meta(DL|Delta|-Baseline)|the)\b", source), key
+
+
+@pytest.mark.parametrize("preset", PAPERS)
+def test_the_file_says_what_it_costs(preset, capsys):
+    text = (ROOT / "sweeps" / f"{preset}.yaml").read_text()
+    invoke(["run", preset, "--dry-run"])
+    shown = capsys.readouterr().out
+    trials = re.search(r"(\d+) trials? of \d+ methods?", shown)
+    steps = re.search(r"to train: (.*)", shown)
+    assert trials
+    assert steps
+    assert f"Cost: {trials[1]} trials, {steps[1]}" in " ".join(text.replace("\n#", "\n").split())
+
+
+LONG = [(0, 0.1), (20, 0.006), (40, 0.0012), (50, 0.00024)]
+LEARNED, SEVEN = {"scale": 1.0, "learn_scale": True}, {"scale": 7.0, "learn_scale": False}
+INNER = {"scale": 1.0, "inner_lr": 0.01, "inner_steps": 5, "inner_steps_test": 20}
+# "Two Sides of Meta-Learning Evaluation", appendix D.2, table 4: epochs, rates, tasks or images a
+# batch.
+TABLE_4 = {
+    "PN": (60, LONG, 4, {"scale": 10.0, "metric": "euclidean", "learn_scale": False}),
+    "RR": (60, LONG, 8, LEARNED),
+    "SVM": (60, LONG, 8, LEARNED),
+    "FOMAML": (70, [(0, 0.01), (35, 0.001), (65, 0.0001)], 4, INNER),
+    "SB": (100, [(0, 0.1), (90, 0.01)], 128, {"scale": 10.0}),
+    "MB": (130, [(0, 0.1), (90, 0.01), (100, 0.001)], 128, {"scale": 10.0}),
+}
+SHORT = (60, [(0, 0.01), (20, 0.006), (40, 0.0012)], 4, INNER)
+PUBLISHED = {
+    "mini": TABLE_4,
+    "tiered": TABLE_4,
+    "cifar": {**TABLE_4, "FOMAML": SHORT},
+    "fc100": {
+        **TABLE_4,
+        "PN": (15, [(0, 0.1), (5, 0.006)], *TABLE_4["PN"][2:]),
+        "RR": (30, LONG[:2], 8, SEVEN),
+        "SVM": (30, LONG[:2], 8, SEVEN),
+        "FOMAML": SHORT,
+    },
+}
+# Average pooling, from the scripts that the authors released.
+UNPOOLED = {"mini": {"RR"}, "tiered": {"RR", "SVM"}, "cifar": {"RR", "SVM"}, "fc100": set()}
+
+
+def specs(preset):
+    """The specifications of each method's configurations, with the first seed."""
+    found = {}
+    for trial in plan_sweep(load_sweep(preset)).trials:
+        if trial.spec.seed == 0:
+            found.setdefault(trial.method, []).append(trial.spec)
+    return found
+
+
+@pytest.mark.parametrize("preset", IMAGES)
+def test_the_published_configuration_is_a_point_of_each_grid(preset):
+    planned = specs(preset)
+    for method, (epochs, rates, batch, options) in PUBLISHED[preset].items():
+
+        def published(spec, epochs=epochs, rates=rates, batch=batch, options=options):
+            train = spec.stage(1)
+            size = getattr(train, "batch_size", None) or train.tasks_per_batch
+            optimizer = spec.optimizer
+            return (
+                (spec.epochs, size, spec.batches) == (epochs, batch, 1000)
+                and [(epoch, round(rate, 9)) for epoch, rate in spec.schedule] == rates
+                and options.items() <= spec.learner.options.items()
+                and (optimizer.name, optimizer.momentum, optimizer.nesterov) == ("sgd", 0.9, True)
+                and optimizer.weight_decay == 5e-4
+            )
+
+        assert sum(published(spec) for spec in planned[method]) == 1, method
+    assert all(len(planned[method]) > 1 for method in ("PN", "RR", "SVM", "FOMAML"))
+
+
+@pytest.mark.parametrize("preset", IMAGES)
+def test_backbone_and_augmentation_are_the_papers(preset):
+    augment = "resized-crop-jitter-flip" if preset == "mini" else "crop-jitter-flip"
+    for method, found in specs(preset).items():
+        for spec in found:
+            assert (spec.backbone.name, spec.augment) == ("resnet12", augment)
+            pooled = method.removeprefix("FIX-") not in UNPOOLED[preset]
+            assert spec.backbone.options["avg_pool"] == pooled, method
+
+
+@pytest.mark.parametrize("preset", IMAGES)
+def test_fix_ml_differs_from_its_counterpart_in_the_support_only(preset):
+    planned = specs(preset)
+    for method in ("PN", "RR", "SVM", "FOMAML"):
+        fixed = [spec.canonical() for spec in planned[f"FIX-{method}"]]
+        assert all(plain["train"].pop("fixed_support") for plain in fixed)
+        free = [spec.canonical() for spec in planned[method]]
+        assert not any(plain["train"].pop("fixed_support") for plain in free)
+        assert fixed == free
+
+
+def test_ways_of_prototypical_networks():
+    ways = {
+        p: [(s.episodic.way, s.episodic.tasks_per_batch) for s in specs(p)["PN"]] for p in IMAGES
+    }
+    assert ways == {
+        "mini": [(5, 4), (20, 1), (64, 1)],
+        "tiered": [(5, 4), (20, 1)],
+        "cifar": [(5, 4), (20, 1), (64, 1)],
+        "fc100": [(5, 4), (20, 1), (60, 1)],
+    }
+
+
+def test_a_part_of_a_preset_is_planned_with_only_and_set(capsys):
+    prepared = running.prepare("mini", None, ["seeds=[0]"], ["PN", "FIX-PN"])
+    kept = [t for t in prepared.plan.trials if t.method in prepared.only]
+    assert len(kept) == 6
+    prepared = running.prepare("cifar", None, ["defaults.backbone={name: conv4}"], ["PN"])
+    names = {t.spec.backbone.name for t in prepared.plan.trials if t.method == "PN"}
+    assert names == {"conv4"}

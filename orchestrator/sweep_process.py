@@ -226,7 +226,8 @@ class RayProcess:
             with suppress(subprocess.TimeoutExpired):
                 self._pipe.close()
                 self._process.wait(timeout=10)
-        with suppress(ProcessLookupError):
+        self._end_at_once()
+        with suppress(ProcessLookupError):  # where no /proc tells which processes are Ray's
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 

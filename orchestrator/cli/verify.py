@@ -9,7 +9,6 @@ def verify(run: RunFolder) -> int:
 
     Names what is damaged, missing, a link, or no run's, and what follows; changes nothing.
     """
-    from fsl_sweep.orchestrator.printed import one_line, say
     from fsl_sweep.orchestrator.verify import check_run
 
     harmed = strange = 0

@@ -44,14 +44,23 @@ def session_folder() -> Iterator[Path]:
     try:
         yield path
     finally:
-        end_session(path)
-        os.close(lock)
+        try:
+            end_session(path)
+        except KeyboardInterrupt:  # a signal came now of all times
+            end_session(path)
+            raise
+        finally:
+            os.close(lock)
 
 
 def end_session(folder: Path) -> None:
     """Kill every process that lives in a session's folder, and remove the folder."""
-    deadline = time.monotonic() + 10
-    while (living := [*_living_in(folder)]) and time.monotonic() < deadline:
+    deadline, killed = time.monotonic() + 10, set[int]()
+    while time.monotonic() < deadline:
+        living = set(_living_in(folder))
+        killed |= living
+        if not living and not any(map(_runs, killed)):
+            break
         for pid in living:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -121,6 +130,13 @@ def _living_in(folder: Path) -> Iterator[int]:
         with suppress(OSError):  # it has ended, or is another user's
             if mark in (entry / "environ").read_bytes().split(b"\0") or _writes_in(entry, folder):
                 yield int(entry.name)
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process has not ended yet; it is long without files and memory before it has."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    return False
 
 
 def _writes_in(process: Path, folder: Path) -> bool:

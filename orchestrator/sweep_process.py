@@ -92,18 +92,19 @@ class RayProcess:
         self._address = None if address == "local" else address
         self._trials = trials
         self._stack = ExitStack()
+        self._folder: Path | None = None
 
     def __enter__(self) -> "RayProcess":
         if self._address:
             check_reachable(self._address)
         with self._stack:
+            self._stack.enter_context(ended_at_once(self._end_at_once))
             self._folder = self._stack.enter_context(session_folder())
             self._pipe, theirs = multiprocessing.Pipe()
             self._stack.callback(self._pipe.close)
             with theirs:
-                self._process = self._spawned(theirs.fileno())
+                self._process = self._spawned(theirs.fileno(), self._folder)
             self._stack.callback(self._kill)
-            self._stack.enter_context(ended_at_once(self._end_at_once))
             self._stack = self._stack.pop_all()
         return self
 
@@ -134,7 +135,10 @@ class RayProcess:
         while True:
             spoke = self._pipe.poll(1.0)
             if time.monotonic() - checked > 1.0:
-                watch.check() if watch else self._check_starting(begun)
+                if watch is None:
+                    self._check_starting(begun)
+                else:
+                    watch.check()
                 _check_there(job.run, before)
                 checked = time.monotonic()
             if not spoke:
@@ -157,21 +161,21 @@ class RayProcess:
         with suppress(BrokenPipeError):
             self._pipe.send(None)
 
-    def _spawned(self, pipe: int) -> subprocess.Popen[bytes]:
-        arguments = [json.dumps(sys.path), str(pipe), str(self._folder), self._address or ""]
-        with (self._folder / _LOG).open("wb") as log:
+    def _spawned(self, pipe: int, folder: Path) -> subprocess.Popen[bytes]:
+        arguments = [json.dumps(sys.path), str(pipe), str(folder), self._address or ""]
+        with (folder / _LOG).open("wb") as log:
             return subprocess.Popen(  # noqa: S603
                 [sys.executable, "-c", _PROGRAM, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 pass_fds=[pipe],
-                env=self._environment(),
+                env=self._environment(folder),
                 start_new_session=True,  # so that a terminal's signals reach the command only
             )
 
-    def _environment(self) -> dict[str, str]:
-        environment = {**_QUIET, **os.environ, "TMPDIR": str(self._folder)}
+    def _environment(self, folder: Path) -> dict[str, str]:
+        environment = {**_QUIET, **os.environ, "TMPDIR": str(folder)}
         if self._address is None:
             # A token of its own, so that no other user of this machine can join, and Ray leaves
             # none in the home folder.
@@ -198,7 +202,7 @@ class RayProcess:
     def _last_words(self) -> str:
         """The last error in the driver's log, as ``: TEXT``; empty if there is none."""
         with suppress(OSError):
-            lines = (self._folder / _LOG).read_text(errors="replace").splitlines()
+            lines = Path(self._folder or "", _LOG).read_text(errors="replace").splitlines()
             told = [line.partition("] ")[2] for line in lines if " E " in line or " C " in line]
             if told:
                 return f": {''.join(filter(str.isprintable, told[-1]))[:300].rstrip('.')}"
@@ -222,14 +226,14 @@ class RayProcess:
             with suppress(subprocess.TimeoutExpired):
                 self._pipe.close()
                 self._process.wait(timeout=10)
-        with suppress(ProcessLookupError):
+        self._end_at_once()
+        with suppress(ProcessLookupError):  # where no /proc tells which processes are Ray's
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def _end_at_once(self) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        end_session(self._folder)
+        if self._folder is not None:
+            end_session(self._folder)
 
 
 def _killed_by(number: int) -> str:

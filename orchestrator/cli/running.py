@@ -1,10 +1,12 @@
 """What ``fsl-sweep run`` and ``fsl-sweep trial`` do: prepare, show the plan, execute."""
 
 import dataclasses
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from fsl_sweep.datasets.benchmark import Benchmark
@@ -189,11 +191,15 @@ def execute(prepared: Prepared, address: str | None, progress: bool) -> tuple[in
 
 
 def _surely_pending(prepared: Prepared) -> int:
-    """How many trials are to run, as far as a glance tells: those whose end is not recorded."""
+    """How many trials are to run, as far as a glance tells, and as many as there are cores at most.
+
+    They are those whose end is not recorded.
+    """
     plan, ledger = prepared.plan, prepared.ledger
     ledger.check_plan(plan)
     chosen = _trials_of(plan, prepared.only)
-    return sum(ledger.trial(trial).folder.stamp("end.json") is None for trial in chosen)
+    unended = (trial for trial in chosen if ledger.trial(trial).folder.stamp("end.json") is None)
+    return len([*islice(unended, os.cpu_count() or 1)])
 
 
 def _run(

@@ -118,7 +118,7 @@ def _view(run: Path) -> Iterator[Finding]:
         for path in (run / name, *(run / name).rglob("*")):
             with suppress(FileNotFoundError):
                 mode = path.lstat().st_mode
-                if not stat.S_ISREG(mode) and not (stat.S_ISDIR(mode)):
+                if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                     place, problem = path.relative_to(run).as_posix(), f"it is a {kind_of(mode)}"
                     yield Finding(place, problem, "the view is not written until it is removed")
 

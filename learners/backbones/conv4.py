@@ -94,5 +94,6 @@ class _Block(nn.Sequential):
         norm = self[1]
         if self.training or torch.is_grad_enabled() or device.type != "cpu":
             return False
-        averaged = isinstance(norm, nn.BatchNorm2d) and norm.running_var is not None
-        return averaged and bool((norm.weight > 0).all())
+        if not isinstance(norm, nn.BatchNorm2d) or norm.running_var is None:
+            return False
+        return bool((norm.weight > 0).all())

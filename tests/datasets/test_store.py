@@ -300,13 +300,13 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 import numpy as np
 from pathlib import Path
 from fsl_sweep.datasets.store_writer import writing_store
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import MachineFailure
 try:
     with writing_store(Path({str(tmp_path)!r}) / "made-1", {HEAD!r}) as writer:
         pool = writer.pool((1, 10, 10))
         for _ in range(100):
             pool.append(np.zeros((100, 1, 10, 10), np.uint8), 0)
-except RunFolderError as failure:
+except MachineFailure as failure:
     print(failure)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -16,7 +16,7 @@ SWEEP = {
     "evaluation": {"selection_tasks": 60, "report_tasks": 60},
     "defaults": {
         "backbone": {"name": "conv4", "width": 8},
-        "optimizer": {"lr": 0.05},
+        "optimizer": {"lr": 0.01},
         "epochs": 1,
         "batches": 30,
         "train": {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 1},

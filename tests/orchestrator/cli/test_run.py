@@ -151,8 +151,9 @@ def test_killed_and_stopped_at_random_moments_the_report_is_the_same_to_the_byte
     interrupted = 0
     for number, name in enumerate(("SIGTERM", "SIGKILL", "SIGHUP", "ALL", "SIGINT")):
         process = started("run", sweep, "-o", disturbed, place=place)
-        wait_for_snapshots(disturbed, 2 + 4 * number, process)
+        wait_for(lambda command=process: driver_of(command) or command.poll() is not None)
         driver = driver_of(process)
+        wait_for_snapshots(disturbed, 2 + 4 * number, process)
         time.sleep(rng.uniform(0, 0.5))
         interrupted += process.poll() is None
         for pid in in_session(driver) if name == "ALL" else ():

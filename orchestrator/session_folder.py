@@ -22,8 +22,12 @@ from fsl_sweep.orchestrator.errors import MachineFailure
 _PREFIX = "fsl-ray-"
 _NAME = re.compile(rf"{_PREFIX}[a-z0-9_]{{8}}")
 _OWNER = "owner"
+RAYS = "r"
+"""Ray's own folder in it: Ray opens that one to every user, who cannot come through ours."""
 # What Ray adds to the folder's path must leave it short enough for a socket.
-_SOCKET = f"/{_PREFIX}01234567/session_2026-01-31_23-59-59_123456_1234567/sockets/plasma_store"
+_SOCKET = (
+    f"/{_PREFIX}01234567/{RAYS}/session_2026-01-31_23-59-59_123456_1234567/sockets/plasma_store"
+)
 _LONGEST = (107 if sys.platform == "linux" else 103) - len(_SOCKET)
 _ROOM = 64 * 2**20
 """Bytes that must be free: Ray's logs and sockets take a few MB."""

@@ -20,7 +20,7 @@ import ray
 from fsl_sweep.orchestrator.cluster_address import Place, place_of
 from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd
-from fsl_sweep.orchestrator.session_folder import end_session
+from fsl_sweep.orchestrator.session_folder import RAYS, end_session
 from fsl_sweep.orchestrator.sweep_process import Job
 
 # Stamps of Ray's log lines, and what its failed checks say whatever has failed.
@@ -115,7 +115,7 @@ def _ray_running(address: str | None, folder: str) -> Iterator[list[Place]]:
                 include_dashboard=False,
                 configure_logging=False,
                 log_to_driver=False,
-                _temp_dir=folder,
+                _temp_dir=f"{folder}/{RAYS}",  # Ray gives everybody all rights to it
             )
     except Exception as failure:
         what = f"join the Ray cluster at {address}" if address else "start Ray on this machine"

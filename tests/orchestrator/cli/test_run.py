@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -154,6 +155,8 @@ def test_killed_and_stopped_at_random_moments_the_report_is_the_same_to_the_byte
         wait_for(lambda command=process: driver_of(command) or command.poll() is not None)
         driver = driver_of(process)
         wait_for_snapshots(disturbed, 2 + 4 * number, process)
+        with contextlib.suppress(FileNotFoundError):  # the run may have ended
+            assert {stat.S_IMODE(one.stat().st_mode) for one in place.iterdir()} <= {0o700}
         time.sleep(rng.uniform(0, 0.5))
         interrupted += process.poll() is None
         for pid in in_session(driver) if name == "ALL" else ():

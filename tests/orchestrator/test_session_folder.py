@@ -45,7 +45,7 @@ def test_a_folder_is_private_and_gone_with_its_block(place):
 
 
 def test_sockets_fit_into_it(place):
-    deepest = "session_2026-01-31_23-59-59_123456_4194304/sockets/plasma_store"
+    deepest = f"{module.RAYS}/session_2026-01-31_23-59-59_123456_4194304/sockets/plasma_store"
     with session_folder() as folder:
         assert len(os.fsencode(folder / deepest)) <= 107
     longest = place / ("x" * (module._LONGEST - len(str(place)) - 1))

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import stat
 from pathlib import Path
 
 import pytest
@@ -121,20 +122,22 @@ def test_reused_actors_give_what_fresh_processes_give_bit_for_bit(tmp_path, data
         spec(seed=1),
         spec(seed=0, learner={"name": "ridge"}),
     ]
-    ports, folders = set(), set()
+    ports, folders, modes = set(), set(), set()
 
     def look(trial, record):
         driver = next(pid for pid, found in living().items() if found[1] == os.getpid())
         ports.update(listening(in_session(driver)))
-        folders.update(Path("/tmp").glob("fsl-ray-*/session_*"))
+        found = [*Path("/tmp").glob("fsl-ray-*/r/session_*")]
+        folders.update(found)
+        modes.update(stat.S_IMODE(one.parents[1].stat().st_mode) for one in found)
 
     listener = Listener(look)
     through_ray = sweep(tmp_path / "ray", specs, data, listener, cpu=cores)
     # 127.0.0.1, and the same within tcp6.
     assert ports
     assert ports <= {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}
-    assert folders
-    assert not any(folder.exists() for folder in folders if folder.parent.parent == Path("/tmp"))
+    assert modes == {0o700}
+    assert not any(folder.exists() for folder in folders)
     alone = without_ray(tmp_path / "alone", specs, data, cores)
     for s in specs:
         assert content(through_ray, s) == content(alone, s)

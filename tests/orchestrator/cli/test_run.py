@@ -172,7 +172,8 @@ def test_killed_and_stopped_at_random_moments_the_report_is_the_same_to_the_byte
             assert not [*place.iterdir()]
         assert "Traceback" not in errors
         wait_for(lambda gone=driver: not in_session(gone))
-        assert not [*place.iterdir()] or name == "ALL"
+        # What nobody was left to clear away, the next run does.
+        assert not [*place.iterdir()] or name in ("SIGKILL", "ALL")
     assert interrupted >= 4
     last = started("run", sweep, "-o", disturbed, place=place)
     _, errors = last.communicate(timeout=300)

@@ -29,12 +29,12 @@ def block(file, language, word):
 
 @pytest.fixture
 def package(tmp_path):
-    """A distribution made of the README's selector and the documentation's learner."""
+    """A distribution made of the documentation's selector, learner and program."""
     folder = tmp_path / "site"
     (folder / "my_package").mkdir(parents=True)
     (folder / "my_package" / "__init__.py").write_text("")
     (folder / "my_package" / "late.py").write_text(
-        block("README.md", "python", "class Late(SnapshotSelector)")
+        block("docs/extending.md", "python", "class Late(SnapshotSelector)")
     )
     info = """
         from fsl_sweep.orchestrator.catalogue import Info
@@ -179,8 +179,8 @@ def test_every_option_of_every_benchmark_is_documented_with_its_default():
             assert f"| `{option}` | `{default}` |" in section
 
 
-def test_every_learner_and_backbone_is_in_the_readme():
-    text = (ROOT / "README.md").read_text()
+def test_every_learner_backbone_and_benchmark_is_documented():
+    text = (ROOT / "docs" / "parts.md").read_text()
     for name in [*LEARNERS.names(), *BACKBONES.names(), *BENCHMARKS.names()]:
         assert f"| `{name}`" in text
 

@@ -16,7 +16,7 @@ demo: $(READY)
 	$(BIN)/fsl-sweep run sweeps/quickstart.yaml
 
 test: $(READY)
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses=logical --dist=loadgroup --no-loadscope-reorder
 
 check: $(READY)
 	$(BIN)/ruff format --check .

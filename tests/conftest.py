@@ -1,6 +1,23 @@
+import os
 import sys
 from pathlib import Path
+
+import pytest
+
+# One thread a process: with pytest-xdist there is a process a core.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Test modules share helpers (`made`): their folders are importable, without becoming packages.
 for folder in ("orchestrator",):
     sys.path.insert(0, str(Path(__file__).parent / folder))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A module's tests run in one process, so that they share its fixtures; those with Ray first.
+
+    Tests that start Ray are one group: two of them at once would share the cores of the machine.
+    """
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group").args != ("ray",))

@@ -8,12 +8,10 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.splits import class_benchmark, draw_partition
 from fsl_sweep.orchestrator.errors import BadData, MissingData, did_you_mean
-
-CLASS_SPLITS = ("base", "val", "novel")
 
 
 class SplitOptions(BaseModel):
@@ -50,8 +48,8 @@ def split_benchmark(
         name: as in the catalogue.
         pool: the images or features of all classes.
         options: the lists' file, or how to draw.
-        given: class labels of each split that came with the data; the lists' file comes first,
-            and nothing is drawn where there are either.
+        given: class labels of each split that came with the data; used unless the options name a
+            file of lists. A split is drawn where there is neither.
 
     Raises:
         MissingData: there is no such file of lists.
@@ -104,7 +102,7 @@ def _read_lists(path: Path) -> dict[str, list[str]]:
         raise BadData(f"The split file {path} cannot be read ({failure}).") from failure
     if (
         not isinstance(lists, dict)
-        or set(lists) != set(CLASS_SPLITS)
+        or set(lists) != set(MEASURED)
         or not all(isinstance(names, list) for names in lists.values())
         or not all(isinstance(name, str) for names in lists.values() for name in names)
     ):

@@ -135,7 +135,6 @@ def test_what_cannot_be_drawn_is_told_with_numbers():
         ([], "at least one pair"),
         ([[1, 1]], "two different attributes from 0 to 4"),
         ([[0, 5]], "two different attributes"),
-        ([[0, 1], [1, 0]], "given twice"),
     ],
 )
 def test_pairs_are_checked(pairs, message):

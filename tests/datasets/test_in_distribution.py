@@ -127,10 +127,10 @@ class Pairs(TaskDistribution):
 
     classes = None
 
-    def check(self, shape, tasks=None):
+    def _check(self, shape):
         raise NotImplementedError
 
-    def sample(self, tasks, shape, rng):
+    def _sample(self, tasks, shape, rng):
         raise NotImplementedError
 
     def digest(self):

@@ -18,8 +18,7 @@ from fsl_sweep.datasets.benchmark import SPLITS
 from fsl_sweep.datasets.inventory import check
 from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.datasets.testing import BenchmarkContract
-from fsl_sweep.datasets.zappos_id import ZapposId
-from fsl_sweep.datasets.zappos_ood import ZapposOod
+from fsl_sweep.datasets.zappos import ZapposOod
 from fsl_sweep.datasets.zappos_table import published_sets, read_table
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
@@ -109,14 +108,6 @@ class Images:
 
     def kinds(self, distribution):
         return set(distribution.examples.tolist())
-
-
-class TestZapposId(Images, BenchmarkContract):
-    benchmark = ZapposId
-    options: ClassVar = SMALL
-
-    def root(self, tmp_path):
-        return write(made_files(), tmp_path)
 
 
 class TestZapposOod(Images, BenchmarkContract):
@@ -269,7 +260,7 @@ def test_missing_files_are_named(corpus, tmp_path, remove, message):
         ([("HeelHeight.1in...1.3.4in", "Heel")], "no column 'HeelHeight.Short.heel', and none"),
         ([("HeelHeight.Flat", "Flat")], "none 'HeelHeight.Flat', a bin of it"),
         ([("100001-21,1,", "100000-7,1,")], "lists the shoe 100000-7 twice"),
-        ([("100001-21,1,0", "100001-21,1,x")], "100001-21 has 'x' where 0 or 1"),
+        ([("100001-21,1,0", "100001-21,1,x")], "100001-21 has 'x' instead of 0 or 1"),
         ([("100001-21,1,", "100001-21,")], "row 5: the table is cut off"),
     ],
 )

@@ -204,7 +204,7 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
             return _of_attributes(self.name, pool, options)
         ends = np.cumsum([*self.expected(options).values()])
         parts = np.split(np.arange(ends[-1]), ends[:-1])
-        partition = dict(zip(MEASURED, parts, strict=True))
+        partition: dict[str, np.ndarray] = dict(zip(MEASURED, parts, strict=True))
         return class_benchmark(self.name, pool, partition, options.held_out, options.seed)
 
     def expected(self, options: GlyphOptions) -> Mapping[str, int]:

@@ -62,7 +62,7 @@ def test_out_of_distribution_novel_pairs_are_of_other_attributes():
         assert set(np.unique(drawn.classes)) <= set(attributes)
 
 
-def test_each_pair_needs_images_in_the_splits_that_draw_it_alone():
+def test_each_pair_needs_images_only_in_the_splits_that_draw_it():
     for least in (10, 30, 34, 38, 42):
         benchmark = made(novel=range(4, 9), min_images=least)
         parts = {split: benchmark.distribution(split).examples for split in SPLITS}
@@ -104,7 +104,7 @@ def test_of_other_tasks_there_is_nothing_to_count():
     assert pair_remarks(benchmark) == ()
 
 
-def test_no_feasible_pair_is_told():
+def test_no_feasible_pair_is_refused():
     with pytest.raises(BadData, match="No pair of the training attributes of 'made' has 800"):
         made(min_images=800)
     with pytest.raises(BadData, match="No pair of the novel attributes"):

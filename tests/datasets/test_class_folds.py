@@ -80,7 +80,7 @@ def test_base_classes_keep_their_held_out_examples_and_val_classes_get_some():
     )
 
 
-def test_val_classes_are_not_used_where_base_alone_is_folded():
+def test_val_classes_are_not_used_where_only_base_is_folded():
     fold = fold_benchmark(benchmark(), index=0, folds=3)
     assert (names(fold.train) | names(fold.val)).isdisjoint(names(benchmark().val))
 
@@ -94,7 +94,7 @@ def test_normalisation_statistics_are_those_of_the_folds_own_training_images():
 
 
 @pytest.mark.parametrize("by", ["class", "superclass"])
-def test_folds_depend_on_names_and_seed_alone(by):
+def test_folds_depend_only_on_names_and_seed(by):
     def held(seed, order=1):
         return names(fold_benchmark(benchmark(order=order), index=1, folds=3, by=by, seed=seed).val)
 

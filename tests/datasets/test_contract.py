@@ -60,7 +60,7 @@ class LaxOptions(BaseModel):
 
 
 class Careless(AbstractBenchmark):
-    """Breaks what it is told to: eight classes of six rows of one file of bytes."""
+    """Has the fault that a test chooses: eight classes of six rows of one file of bytes."""
 
     name, version, download = "careless", 1, "the file pixels"
     Options = CarefulOptions

@@ -223,7 +223,7 @@ def test_tasks_may_be_writers(tmp_path):
     assert len(list((tmp_path / "datasets").glob("glyphs-*"))) == 1
 
 
-def test_splits_and_kinds_of_tasks_share_one_store_and_leave_old_ids_alone(tmp_path):
+def test_splits_and_kinds_of_tasks_share_one_store_and_change_no_old_ids(tmp_path):
     open_benchmark("glyphs", SMALL, None, tmp_path)
     shifted = {"base_alphabets": 3, "val_alphabets": 1, "held_out": 0.5}
     open_benchmark("glyphs", {**SMALL, **shifted}, None, tmp_path)

@@ -91,7 +91,7 @@ def test_lists_are_followed_and_not_prepared_again(write_tree, images, tmp_path)
     ("content", "error", "message"),
     [
         (None, MissingData, "no split file"),
-        ("{", BadData, "cannot be read"),
+        ("{", BadData, "keys base, val and novel, .* Invalid JSON"),
         ('{"base": []}', BadData, "keys base, val and novel"),
         ('{"base": [1], "val": [], "novel": []}', BadData, "keys base, val and novel"),
         ('{"base": ["clas0"], "val": [], "novel": []}', BadData, "did you mean 'class0'"),
@@ -122,7 +122,7 @@ def test_options_are_checked(wrong, tmp_path):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_corrupt_image_is_told_by_its_place(tmp_path, packed):
+def test_a_corrupt_image_is_named_by_its_path(tmp_path, packed):
     root = tmp_path / "photographs"
     for name in ("a", "b", "c"):
         (root / name).mkdir(parents=True)
@@ -137,8 +137,8 @@ def test_a_corrupt_image_is_told_by_its_place(tmp_path, packed):
     assert left == []
 
 
-def test_copies_of_training_images_among_the_measured_ones_are_told(write_tree, images, tmp_path):
-    """A file that is there twice may be trained on and measured, and nobody would know."""
+def test_copies_of_training_images_among_the_measured_ones_are_named(write_tree, images, tmp_path):
+    """A file that is there twice may be trained on and measured, unnoticed."""
     whole = check("image-folder", SMALL, prepared(write_tree(images), tmp_path), tmp_path)
     assert whole.remarks == ()
     benchmark = open_benchmark("image-folder", SMALL, None, tmp_path)

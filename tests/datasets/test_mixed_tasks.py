@@ -99,7 +99,7 @@ def test_many_classes_and_tasks_are_drawn_in_chunks():
     assert len(np.unique(drawn.classes)) == 552
 
 
-def test_too_few_classes_or_examples_are_told():
+def test_too_few_classes_or_examples_are_refused():
     base, novel = made()
     with pytest.raises(BadData, match="6-way tasks need 6 classes, but only 5"):
         MixedTasks(base, novel, 0.5).check(EpisodeShape(6, 1, 1))

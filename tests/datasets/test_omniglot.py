@@ -156,13 +156,6 @@ def test_missing_parts_say_where_they_were_looked_for(tmp_path):
         open_benchmark("omniglot", {}, tmp_path, tmp_path)
 
 
-def test_a_corrupted_part_is_refused(tmp_path):
-    for part in PARTS:
-        (tmp_path / f"{part}.zip").write_bytes(b"PK\x03\x04 not a zip")
-    with pytest.raises(BadData, match=r"images_background\.zip is neither a folder nor a readable"):
-        open_benchmark("omniglot", {}, tmp_path, tmp_path)
-
-
 def rotated_pool(alphabets=5, characters=4, drawings=10) -> ImagePool:
     """Random drawings, each character followed by its turns, as the preparation writes them."""
     rng = np.random.default_rng(0)

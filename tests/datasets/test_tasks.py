@@ -63,7 +63,7 @@ def test_episodes_are_proper(sizes, shot, query, count, seed, data):
     used = np.concatenate([disjoint.support.ravel(), disjoint.query.ravel()])
     assert len(np.unique(used)) == len(used)
     left = np.array(sizes) - np.bincount(tasks.pool.labels[used], minlength=len(sizes))
-    assert np.sum(left >= shape.per_class) < way  # it went on for as long as it could
+    assert np.sum(left >= shape.per_class) < way  # it continued as long as it could
 
 
 def test_class_tuples_are_uniform(pool):
@@ -170,7 +170,7 @@ def test_a_distribution_does_not_depend_on_the_order_of_its_classes(order):
     assert shuffled.digest() == plain.digest()
 
 
-def test_common_tasks_depend_on_their_arguments_alone():
+def test_common_tasks_depend_only_on_their_arguments():
     benchmark, shape = made_benchmark(), EpisodeShape(5, 1, 5)
     first = common_tasks(benchmark, "novel", "selection", 50, shape, 0)
     np.random.default_rng(9).random(100)

@@ -142,7 +142,7 @@ def test_small_chunks_are_padded_alike(monkeypatch):
     assert len(list(tasks_of(made(), drawn))) == 50
 
 
-def test_a_shape_that_nobody_fills_is_told_with_the_numbers():
+def test_a_shape_that_nobody_fills_is_refused_with_the_numbers():
     tasks, rng = made(), np.random.default_rng(0)
     tasks.check(EpisodeShape(5, 1, 1))
     with pytest.raises(BadData) as caught:

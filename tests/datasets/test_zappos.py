@@ -125,7 +125,7 @@ def test_the_published_sets_have_36_and_30_attributes():
     assert {"Category.Shoes", "Gender.Men", "ToeStyle.Wide.Toe.Box"} <= second
 
 
-def test_counts_and_unseen_pairs_are_told(corpus, tmp_path):
+def test_counts_and_unseen_pairs_are_reported(corpus, tmp_path):
     open_benchmark("zappos-ood", SMALL, corpus, tmp_path)
     checked = check("zappos-ood", SMALL, None, tmp_path)
     counts = {split: (c.classes, c.images, c.unit) for split, c in checked.counts.items()}
@@ -210,7 +210,7 @@ def test_all_tasks_draw_from_all_images_where_they_are_shared(corpus, tmp_path):
     assert (apart.fresh_base, apart.cautions) == (True, ())
 
 
-def test_zips_extracted_folders_and_either_folder_alone_are_one_data_set(corpus, tmp_path):
+def test_zips_extracted_folders_and_either_folder_are_one_data_set(corpus, tmp_path):
     zipped = tmp_path / "zips"
     zipped.mkdir()
     write(made_files(), zipped, zipped=True)

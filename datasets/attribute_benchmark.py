@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fsl_sweep.datasets.attribute_tasks import AttributeTasks, feasible_pairs
 from fsl_sweep.datasets.benchmark import SPLITS, Benchmark
 from fsl_sweep.datasets.fixed_tasks import FixedTasks
 from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.source import Options
 from fsl_sweep.datasets.splits import named_generator
 from fsl_sweep.orchestrator.errors import BadData
 
@@ -19,10 +20,8 @@ _SHARED = (
 )
 
 
-class AttributeOptions(BaseModel):
+class AttributeOptions(Options):
     """Options that every benchmark of attribute pairs has."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     training_tasks: int = Field(
         1000, ge=1, description="training tasks, each with one support and query draw"

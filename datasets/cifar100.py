@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar, final
 
 import numpy as np
 from PIL import Image
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fsl_sweep.datasets.archives import tree_signature
 from fsl_sweep.datasets.benchmark import Benchmark
@@ -23,15 +23,13 @@ from fsl_sweep.datasets.cifar100_files import (
 from fsl_sweep.datasets.decoding import squared
 from fsl_sweep.datasets.download import RemoteFile
 from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress, append_batches
+from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress, append_batches
 from fsl_sweep.datasets.splits import class_benchmark, named_generator, read_facts
 from fsl_sweep.datasets.store_writer import StoreWriter
 
 
-class Cifar100Options(BaseModel):
+class Cifar100Options(Options):
     """Options of every benchmark made of CIFAR-100."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     image_size: int = Field(32, ge=8, le=224, description="side of the images in pixels")
     held_out: float = Field(0.2, gt=0, lt=1, description="share of base examples for BaseGen")

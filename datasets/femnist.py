@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.leaf_json import SIDE, open_leaf
 from fsl_sweep.datasets.pool import ImagePool, canonical_digest
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress
 from fsl_sweep.datasets.store_writer import StoreWriter
 from fsl_sweep.datasets.writer_splits import BaseTasks, writer_benchmark
 from fsl_sweep.orchestrator.errors import BadData
@@ -27,10 +27,8 @@ _CHARACTERS = {
 }
 
 
-class FemnistOptions(BaseModel):
+class FemnistOptions(Options):
     """Options of ``femnist``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     base: BaseTasks = Field(
         "held-out",

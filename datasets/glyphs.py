@@ -8,8 +8,6 @@ from typing import Any, Literal, final
 
 import numpy as np
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     model_serializer,
@@ -25,7 +23,7 @@ from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
 from fsl_sweep.datasets.glyph_render import Jitter, Writers, draw_writers, render_character
 from fsl_sweep.datasets.glyph_strokes import ATTRIBUTES, Character, draw_characters
 from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress
 from fsl_sweep.datasets.splits import class_benchmark, named_generator
 from fsl_sweep.datasets.store_writer import StoreWriter
 from fsl_sweep.datasets.writer_splits import writer_benchmark
@@ -33,10 +31,8 @@ from fsl_sweep.datasets.writer_splits import writer_benchmark
 Tasks = Literal["classes", "writers", "attributes", "attributes-ood"]
 
 
-class GlyphOptions(BaseModel):
+class GlyphOptions(Options):
     """Options of ``glyphs``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     seed: int = Field(0, ge=0, description="everything is a function of this seed")
     base_alphabets: int = Field(3, ge=1, le=10_000, description="alphabets of the base classes")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.file_tree import Member
@@ -20,7 +20,7 @@ from fsl_sweep.datasets.imagenet_classes import ListedClass, describe, mini_clas
 from fsl_sweep.datasets.imagenet_folders import ClassImages, open_classes
 from fsl_sweep.datasets.mini_imagenet_caches import NAMES, Caches, Rows, find_caches
 from fsl_sweep.datasets.pool import ImagePool, canonical_digest
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress, append_batches
+from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress, append_batches
 from fsl_sweep.datasets.splits import class_benchmark, named_generator
 from fsl_sweep.datasets.store_writer import StoreWriter
 from fsl_sweep.datasets.tasks import ClassTasks
@@ -33,10 +33,8 @@ _CSV = ("train.csv", "val.csv", "test.csv")
 _Part = tuple[int, Sequence[Any], Callable[[Any], np.ndarray]]
 
 
-class MiniImagenetOptions(BaseModel):
+class MiniImagenetOptions(Options):
     """Options of ``mini-imagenet``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     image_size: int = Field(84, ge=8, le=224, description="side of the images in pixels")
     held_out: float = Field(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fsl_sweep.datasets.archives import FileTree, Member, open_tree
 from fsl_sweep.datasets.benchmark import Benchmark
@@ -27,7 +27,7 @@ from fsl_sweep.datasets.omniglot_splits import (
     upright_name,
 )
 from fsl_sweep.datasets.pool import ImagePool, canonical_digest
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress
 from fsl_sweep.datasets.splits import class_benchmark
 from fsl_sweep.datasets.store_writer import StoreWriter
 from fsl_sweep.orchestrator.errors import BadData, MissingData
@@ -36,10 +36,8 @@ _OFFICIAL = "https://raw.githubusercontent.com/brendenlake/omniglot/master/pytho
 _FILE = re.compile(r"(?P<character>[^/]+/character\d\d)/\d{4}_(?P<drawer>\d\d)\.png")
 
 
-class OmniglotOptions(BaseModel):
+class OmniglotOptions(Options):
     """Options of ``omniglot``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     split: SplitRule = Field("alphabets", description="how classes become base, val and novel")
     image_size: int = Field(28, ge=8, le=105, description="side of the images in pixels")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.download import RemoteFile
@@ -21,6 +21,12 @@ Progress = Callable[[int, int | None], None]
 """Called with the images done, and their total where it is known."""
 
 _BATCH = 256
+
+
+class Options(BaseModel):
+    """Options of a benchmark; a misspelt one is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class AbstractBenchmark(ABC, Generic[OptionsT]):

@@ -9,14 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.source import Options
 from fsl_sweep.datasets.splits import class_benchmark, draw_partition
 from fsl_sweep.orchestrator.errors import BadData, MissingData, did_you_mean
 
 
-class SplitOptions(BaseModel):
+class SplitOptions(Options):
     """Options of a benchmark without official class splits."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     split_file: Path | None = Field(
         None, description='a JSON file {"base": [class, ...], "val": [...], "novel": [...]}'

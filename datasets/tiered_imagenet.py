@@ -10,23 +10,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any, final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.imagenet_classes import describe, partition, tiered_classes
 from fsl_sweep.datasets.imagenet_folders import ClassImages, open_classes
 from fsl_sweep.datasets.pool import ImagePool, canonical_digest
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress, append_batches
+from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress, append_batches
 from fsl_sweep.datasets.splits import class_benchmark
 from fsl_sweep.datasets.store_writer import StoreWriter
 from fsl_sweep.datasets.tiered_imagenet_pickles import NAMES, Pickles, find_pickles
 from fsl_sweep.orchestrator.errors import MissingData
 
 
-class TieredImagenetOptions(BaseModel):
+class TieredImagenetOptions(Options):
     """Options of ``tiered-imagenet``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     image_size: int = Field(84, ge=8, le=224, description="side of the images in pixels")
     held_out: float = Field(0.2, gt=0, lt=1, description="share of base examples for BaseGen")

@@ -91,7 +91,7 @@ def test_lists_are_followed_and_not_prepared_again(write_tree, images, tmp_path)
     ("content", "error", "message"),
     [
         (None, MissingData, "no split file"),
-        ("{", BadData, "keys base, val and novel, .* Invalid JSON"),
+        ("{", BadData, "keys base, val and novel, .*Invalid JSON"),
         ('{"base": []}', BadData, "keys base, val and novel"),
         ('{"base": [1], "val": [], "novel": []}', BadData, "keys base, val and novel"),
         ('{"base": ["clas0"], "val": [], "novel": []}', BadData, "did you mean 'class0'"),

@@ -15,6 +15,8 @@ INDICES_AT_ONCE = 1_000_000  # bounds the working memory of a draw to some tens 
 class TaskDistribution(ABC):
     """What tasks are drawn from: class tuples, writers, attribute pairs.
 
+    A subclass writes ``_check`` and ``_sample``; ``check`` and ``sample`` are what callers use.
+
     Attributes:
         pool: the images that its episodes index.
         examples: int64, sorted, each once: every pool index that it may draw.

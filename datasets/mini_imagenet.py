@@ -41,8 +41,7 @@ class MiniImagenetOptions(Options):
         0.2,
         gt=0,
         lt=1,
-        description="share of base examples for BaseGen, where no further ImageNet images are at "
-        "hand",
+        description="share of base examples for BaseGen, where there are no further images",
     )
     seed: int = Field(0, ge=0, description="of the held-out examples")
 

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fsl_sweep.datasets.attribute_tasks import AttributeTasks, feasible_pairs
 from fsl_sweep.datasets.benchmark import SPLITS, Benchmark
 from fsl_sweep.datasets.fixed_tasks import FixedTasks
 from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.source import Options
 from fsl_sweep.datasets.splits import named_generator
 from fsl_sweep.orchestrator.errors import BadData
 
@@ -19,10 +20,8 @@ _SHARED = (
 )
 
 
-class AttributeOptions(BaseModel):
+class AttributeOptions(Options):
     """Options that every benchmark of attribute pairs has."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     training_tasks: int = Field(
         1000, ge=1, description="training tasks, each with one support and query draw"
@@ -49,8 +48,8 @@ def attribute_benchmark(
     """Training on fixed attribute tasks; base, val and novel on images that are held out.
 
     "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution", section 4 and appendix
-    D.1: training and validation tasks are uniform over the feasible pairs of A; novel ones are so
-    too (in distribution), or over the pairs of a set A' that is disjoint from A. With ``images:
+    D.1: training and validation tasks are uniform over the feasible pairs of A; novel ones too (in
+    distribution), or over the pairs of a set A' that is disjoint from A. With ``images:
     shared``, as in the paper, all of them draw from all images. With ``split`` no image is in two
     splits: the share ``held_out`` is dealt out evenly to base, val and novel, and a pair is
     feasible where every split that draws it has enough images. BaseGen is measured on the pairs of
@@ -98,32 +97,21 @@ def attribute_benchmark(
     )
 
 
-def unseen_pairs(benchmark: Benchmark, split: str = "novel") -> int:
-    """How many attribute pairs of a split are in no training task.
-
-    In distribution that number falls as training tasks are added ("Two Sides", appendix E.2:
-    16, 153 and 269 pairs at 1000, 250 and 50 tasks).
-
-    Raises:
-        BadData: the benchmark's tasks are not attribute pairs.
-    """
-    train, measured = benchmark.train, benchmark.distribution(split)
-    if not isinstance(train, FixedTasks) or not isinstance(measured, AttributeTasks):
-        raise BadData(f"The tasks of '{benchmark.name}' are not attribute pairs.")
-    seen = {tuple(pair) for pair in train.pairs.tolist()}
-    return sum(tuple(pair) not in seen for pair in measured.pairs.tolist())
-
-
 def pair_remarks(benchmark: Benchmark) -> tuple[str, ...]:
-    """How many pairs each split draws from, and how many of them no training task has.
+    """How many pairs each split draws from, and how many of them are in no training task.
 
-    Empty where tasks are not attribute pairs.
+    In distribution the second number falls as training tasks are added ("Two Sides", appendix E.2:
+    16, 153 and 269 pairs at 1000, 250 and 50 tasks). Empty where tasks are not attribute pairs.
     """
+    train, measured = benchmark.train, (benchmark.val, benchmark.novel)
+    if not isinstance(train, FixedTasks):
+        return ()
+    seen = {tuple(pair) for pair in train.pairs.tolist()}
     return tuple(
         f"{split}: {len(drawn.pairs)} attribute pairs, "
-        f"{unseen_pairs(benchmark, split)} of them in no training task"
-        for split in ("val", "novel")
-        for drawn in (benchmark.distribution(split),)
+        f"{sum(tuple(pair) not in seen for pair in drawn.pairs.tolist())} of them in no training "
+        "task"
+        for split, drawn in zip(("val", "novel"), measured, strict=True)
         if isinstance(drawn, AttributeTasks)
     )
 

@@ -6,7 +6,7 @@ from fsl_sweep.datasets.attribute_tasks import co_occurrence, feasible_pairs
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.orchestrator.errors import BadData
 
-_COUPLING = 1e-9  # of the mean weight, between any two nodes: parts without an edge still compare
+_COUPLING = 1e-9  # of the mean weight, between any two nodes: keeps the graph connected
 
 
 def attribute_sets(
@@ -40,7 +40,7 @@ def bipartition(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     attributes of different sides. Here: the eigenvector to the second smallest eigenvalue of
     the normalised Laplacian, cut at the place where the normalised cut is least (Shi and Malik,
     "Normalized Cuts and Image Segmentation", 2000). Each side gets at least two nodes. Of two
-    sides of one size the first holds node 0, so that the eigenvector's sign is of no matter.
+    sides of one size the first holds node 0, so that the eigenvector's sign does not matter.
 
     Args:
         weights: ``[n, n]``, symmetric, not negative; the diagonal is ignored.
@@ -62,7 +62,7 @@ def bipartition(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     root = np.sqrt(graph.sum(axis=1))
     _, vectors = np.linalg.eigh(np.eye(len(graph)) - graph / np.outer(root, root))
     along = vectors[:, 1] / root
-    # Machines disagree in the last digits: nodes that are alike keep their order.
+    # Machines differ in the last digits: equal nodes keep their order.
     order = np.argsort(np.round(along / np.abs(along).max(), 9), kind="stable")
     cuts = [normalised_cut(graph, order[:size]) for size in range(2, len(graph) - 1)]
     size = 2 + int(np.argmin(cuts))

@@ -5,10 +5,9 @@ from typing import ClassVar, final
 import numpy as np
 
 from fsl_sweep.datasets.distinct import distinct
-from fsl_sweep.datasets.distribution import TaskDistribution
+from fsl_sweep.datasets.distribution import INDICES_AT_ONCE, TaskDistribution, checked_examples
 from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
 from fsl_sweep.datasets.pool import ImagePool, array_digest, canonical_digest
-from fsl_sweep.datasets.tasks import INDICES_AT_ONCE
 from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.printed import counted
 
@@ -28,8 +27,8 @@ class AttributeTasks(TaskDistribution):
         examples: pool indices that may be drawn; by default all.
 
     Raises:
-        BadData: the pool has no attributes, there is no pair, a pair is not one or is given
-            twice, an example is repeated, or a pair has no positive or no negative example.
+        BadData: the pool has no attributes, there is no pair, a pair is not of two attributes, an
+            example is repeated, or a pair has no positive or no negative example.
     """
 
     unit: ClassVar[str] = "attributes"
@@ -43,9 +42,7 @@ class AttributeTasks(TaskDistribution):
         self.pairs = _checked_pairs(pairs, known.shape[1])
         if examples is None:
             examples = np.arange(len(pool))
-        self.examples = np.sort(np.asarray(examples, dtype=np.int64))
-        if np.any(np.diff(self.examples) == 0):
-            raise BadData("Examples must be distinct.")
+        self.examples = checked_examples(pool, examples)
         carried = known[pool.labels[self.examples]]  # (N, A)
         places = [np.flatnonzero(carried[:, a] & carried[:, b]) for a, b in self.pairs]
         self._counts = np.array([len(place) for place in places])
@@ -71,10 +68,7 @@ class AttributeTasks(TaskDistribution):
         """How many attributes its pairs are made of."""
         return len(self.attributes)
 
-    def check(self, shape: EpisodeShape, tasks: int | None = None) -> None:
-        """Raises BadData where episodes of ``shape`` cannot be drawn; see the base class."""
-        if tasks is not None and tasks < 1:
-            raise BadData(f"{tasks} tasks are asked for; at least 1 is needed.")
+    def _check(self, shape: EpisodeShape) -> None:
         if shape.way != 2:
             raise BadData(
                 f"Tasks of attribute pairs have 2 classes, with both attributes and without, not "
@@ -91,9 +85,7 @@ class AttributeTasks(TaskDistribution):
                     "(min_images)."
                 )
 
-    def sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
-        """``tasks`` independent episodes: uniform pairs, uniform examples of each class."""
-        self.check(shape, tasks)
+    def _sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
         return self.sample_of(self.draw_pairs(tasks, rng), shape, rng)
 
     def draw_pairs(self, tasks: int, rng: np.random.Generator) -> np.ndarray:
@@ -139,17 +131,13 @@ class AttributeTasks(TaskDistribution):
         ranks = distinct(rng, self._negatives[which], shape.per_class)
         negative = self._without(which, ranks)
         drawn = self.examples[np.stack([negative, positive], axis=1)]  # (T, 2, k + q)
-        return Episodes(
-            np.ascontiguousarray(drawn[..., : shape.shot]),
-            np.ascontiguousarray(drawn[..., shape.shot :]),
-            self.pairs[which],
-        )
+        return Episodes.of(drawn, shape.shot, self.pairs[which])
 
     def _without(self, which: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-        """The examples that come at these ranks among those that are not positive.
+        """The places of the negatives with these ranks.
 
-        The negatives of a pair are nearly everything, so they are not listed: the r-th of them
-        stands at r plus the number of positives before it.
+        The negatives of a pair are nearly all examples, so they are not listed: the r-th of them
+        is at r plus the number of positives before it.
         """
         keys = which[:, None] * (len(self.examples) + 1) + ranks
         before = np.searchsorted(self._gaps, keys, side="right") - self._starts[which, None]
@@ -171,13 +159,13 @@ def feasible_pairs(
 ) -> np.ndarray:
     """Pairs of different properties with enough images with both, and without, in every part.
 
-    The property of an attribute ``Closure.Buckle`` is what stands before its first dot; without
-    one, the attribute is a property of its own. Two closures are no pair.
+    The property of an attribute ``Closure.Buckle`` is the part before its first dot; without one,
+    the attribute is a property of its own. Two closures are not a pair.
 
     Args:
         pool: images whose classes carry attributes.
         attributes: columns of ``pool.attributes`` to pair.
-        parts: pool indices; each part must do for itself.
+        parts: pool indices; each part must have enough images.
         least: images that a pair needs (20 in "Two Sides", appendix D.1).
 
     Returns:
@@ -212,12 +200,9 @@ def _attributes(pool: ImagePool) -> np.ndarray:
 
 
 def _checked_pairs(pairs: np.ndarray, known: int) -> np.ndarray:
-    ordered = np.sort(np.asarray(pairs, dtype=np.int64).reshape(-1, 2), axis=1)
+    ordered = np.unique(np.sort(np.asarray(pairs, dtype=np.int64).reshape(-1, 2), axis=1), axis=0)
     if len(ordered) == 0:
         raise BadData("A distribution of attribute pairs needs at least one pair.")
     if ordered.min() < 0 or ordered.max() >= known or np.any(ordered[:, 0] == ordered[:, 1]):
         raise BadData(f"A pair is two different attributes from 0 to {known - 1}.")
-    ordered = ordered[np.lexsort((ordered[:, 1], ordered[:, 0]))]
-    if len(np.unique(ordered, axis=0)) != len(ordered):
-        raise BadData("An attribute pair is given twice.")
     return ordered

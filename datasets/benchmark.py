@@ -12,6 +12,7 @@ from fsl_sweep.orchestrator.errors import BadData
 
 SplitName = Literal["train", "base", "val", "novel"]
 SPLITS: tuple[SplitName, ...] = ("train", "base", "val", "novel")
+MEASURED: tuple[SplitName, ...] = ("base", "val", "novel")
 
 _STATISTICS_IMAGES = 2000
 _IMAGES_AT_ONCE = 100
@@ -41,11 +42,11 @@ class Benchmark:
         novel: novel classes (NovelGen).
         fingerprint: hex digest of the pools' content and of the split.
         fresh_base: whether BaseGen is measured on examples that are never trained on. Where the
-            user chose a protocol that is not so, a caution says what is measured instead.
+            user chose another protocol, a caution says what is measured instead.
         cautions: what a reader of its numbers should know, as sentences without a full stop.
 
     Raises:
-        BadData: an example of ``train`` is in ``base``, which is said to be fresh; the pools' image
+        BadData: an example of ``train`` is in ``base`` although ``fresh_base``; the pools' image
             shapes differ, or some hold images and others features.
     """
 
@@ -124,10 +125,10 @@ class Benchmark:
     @cached_property
     def _pixel_statistics(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         if self.train.pool.holds_features:
-            # What an extractor gives is used as it is: its scales carry meaning.
+            # Features are used as they are: their scales carry meaning.
             channels = self.image_shape[0]
             return (0.0,) * channels, (1.0,) * channels
-        # Training images alone: normalisation must not look at validation or novel classes.
+        # Only training images: normalisation must not use validation or novel classes.
         examples = self.train.examples
         size = min(_STATISTICS_IMAGES, len(examples))
         chosen = examples[np.linspace(0, len(examples) - 1, size).astype(np.int64)]

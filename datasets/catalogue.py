@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from fsl_sweep.datasets.cifar100_metadl import Cifar100Metadl
-from fsl_sweep.datasets.cifar_fs import CifarFs
-from fsl_sweep.datasets.fc100 import Fc100
+from fsl_sweep.datasets.cifar100 import Cifar100Metadl, CifarFs, Fc100
 from fsl_sweep.datasets.features import Features
 from fsl_sweep.datasets.femnist import Femnist
 from fsl_sweep.datasets.glyphs import Glyphs
@@ -14,8 +12,7 @@ from fsl_sweep.datasets.mini_imagenet import MiniImagenet
 from fsl_sweep.datasets.omniglot import Omniglot
 from fsl_sweep.datasets.source import AbstractBenchmark
 from fsl_sweep.datasets.tiered_imagenet import TieredImagenet
-from fsl_sweep.datasets.zappos_id import ZapposId
-from fsl_sweep.datasets.zappos_ood import ZapposOod
+from fsl_sweep.datasets.zappos import ZapposId, ZapposOod
 from fsl_sweep.orchestrator.catalogue import Catalogue, Family, Info
 from fsl_sweep.orchestrator.errors import UnknownName
 
@@ -116,7 +113,7 @@ BENCHMARKS: Catalogue[AbstractBenchmark[Any]] = Catalogue(
             "benchmark",
             _in_distribution,
             "Two Sides of Meta-Learning Evaluation, appendix D.2, table 4 (IC)",
-            "a benchmark's base classes alone, their examples split 80 / 10 / 10",
+            "a benchmark's base classes only, their examples split 80 / 10 / 10",
         ),
     ),
 )

@@ -1,20 +1,13 @@
 """The 100 classes and 20 superclasses of CIFAR-100, and how their names are spelled.
 
-The names are those of the official python archive. Folders made of it spell them in other ways:
-what counts as the same name is stated here, and nothing else does.
+The names are those of the official python archive. Folders made from it spell them differently:
+what counts as the same name is stated only here.
 """
 
-import json
 from collections.abc import Mapping
-from importlib.resources import files
-from typing import Any
 
+from fsl_sweep.datasets.splits import read_facts
 from fsl_sweep.orchestrator.errors import did_you_mean
-
-
-def read_facts(name: str) -> Mapping[str, Any]:
-    """A table of this package; each says where it is from under ``source``."""
-    return json.loads(files("fsl_sweep.datasets").joinpath(name).read_text("utf-8"))
 
 
 def _superclasses() -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Cross-validated class splits: benchmarks that keep one fold of the classes from training."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Literal
 
@@ -14,54 +13,64 @@ from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.orchestrator.errors import BadData
 
 
-@dataclass(frozen=True)
-class ClassFold:
-    """Which classes are kept from training.
-
-    Attributes:
-        index: the fold, from 0.
-        folds: how many there are, at least 2.
-        over: the classes that are dealt into folds: those of base, or of base and val.
-        by: whether they are dealt one by one (classes of a family together) or a superclass at a
-            time.
-        seed: of the deal; and, for val classes that are trained on, of their held-out examples.
-    """
-
-    index: int
-    folds: int
-    over: Literal["base", "base+val"] = "base"
-    by: Literal["class", "superclass"] = "class"
-    seed: int = 0
-
-
-def fold_benchmark(benchmark: Benchmark, fold: ClassFold) -> Benchmark:
+def fold_benchmark(
+    benchmark: Benchmark,
+    *,
+    index: int,
+    folds: int,
+    over: Literal["base", "base+val"] = "base",
+    by: Literal["class", "superclass"] = "class",
+    seed: int = 0,
+) -> Benchmark:
     """The benchmark of one class fold.
 
     ``val`` becomes the fold's classes, with every example that the benchmark has of them in
     train, base or val: no learner of this fold has seen any. ``train`` and ``base`` keep their
     examples of the other classes. Over base and val, the val classes outside of the fold are
     trained on as well; the share of their examples that goes to ``base`` is that of the
-    benchmark's base classes, by the same rule. Over base alone, val classes are not used.
+    benchmark's base classes, by the same rule. Over ``base``, val classes are not used.
     ``novel`` stays.
 
     Source: "Two Sides of Meta-Learning Evaluation", appendix F.5.
+
+    Args:
+        benchmark: whose classes are dealt into folds.
+        index: the fold, from 0.
+        folds: how many there are, at least 2.
+        over: the classes that are dealt into folds: those of base, or of base and val.
+        by: whether they are dealt one by one (classes of a family together) or a superclass at a
+            time.
+        seed: of the deal; and, for val classes that are trained on, of their held-out examples.
 
     Raises:
         BadData: a split draws its tasks from something else than classes, the splits do not share
             their images, superclasses are asked for and not known, or there are fewer classes (or
             superclasses) than folds.
     """
-    train, base = (_class_tasks(benchmark, split, fold) for split in ("train", "base"))
+    train, base = (_class_tasks(benchmark, split, over) for split in ("train", "base"))
     pool, classes = train.pool, np.union1d(train.classes, base.classes)
     trained, fresh, known = train.examples, base.examples, [train.examples, base.examples]
-    if fold.over == "base+val":
-        val = _class_tasks(benchmark, "val", fold)
+    if over == "base+val":
+        val = _class_tasks(benchmark, "val", over)
         share = len(fresh) / (len(trained) + len(fresh))
-        more = held_out_split(pool, val.classes, share, fold.seed)
+        more = held_out_split(pool, val.classes, share, seed)
         more_trained, more_fresh = (np.intersect1d(part, val.examples) for part in more)
         trained, fresh = np.union1d(trained, more_trained), np.union1d(fresh, more_fresh)
         classes, known = np.union1d(classes, val.classes), [*known, val.examples]
-    held = classes[_folds(benchmark, classes, fold) == fold.index]
+    # Turns of a character go into one fold: val must show no drawing that is trained on.
+    groups = pool.origins if by == "class" else pool.superclasses
+    if groups is None:
+        raise BadData(
+            f"Folds by superclass: '{benchmark.name}' has no superclasses. Use `by: class`."
+        )
+    chosen = [groups[label] for label in classes]
+    if (found := len(set(chosen))) < folds:
+        kind = "classes" if by == "class" else "superclasses"
+        raise BadData(
+            f"{folds} folds by {by} need at least {folds} {kind}, but {over} "
+            f"of '{benchmark.name}' has {found}. Use fewer folds."
+        )
+    held = classes[deal(chosen, folds, seed) == index]
     return Benchmark.of(
         benchmark.name,
         train=_of_classes(pool, np.setdiff1d(classes, held), trained),
@@ -85,13 +94,8 @@ def deal(groups: Sequence[str], folds: int, seed: int) -> np.ndarray:
 
     Returns:
         The fold of each class, int64 ``[len(groups)]``, from 0.
-
-    Raises:
-        BadData: fewer groups than folds.
     """
     names, sizes = np.unique(np.asarray(groups), return_counts=True)
-    if len(names) < folds:
-        raise BadData(f"{folds} folds need at least {folds} groups of classes, not {len(names)}.")
     order = named_generator(seed, "class folds").permutation(len(names))
     order = order[np.argsort(-sizes[order], kind="stable")]
     filled, fold_of = np.zeros(folds, np.int64), np.empty(len(names), np.int64)
@@ -101,26 +105,7 @@ def deal(groups: Sequence[str], folds: int, seed: int) -> np.ndarray:
     return fold_of[np.searchsorted(names, groups)]
 
 
-def _folds(benchmark: Benchmark, classes: np.ndarray, fold: ClassFold) -> np.ndarray:
-    """The fold of each of ``classes``: a function of their names and the seed alone."""
-    pool = benchmark.train.pool
-    # Turns of a character go into one fold: val must show no drawing that is trained on.
-    groups = pool.origins if fold.by == "class" else pool.superclasses
-    if groups is None:
-        raise BadData(
-            f"Folds by superclass: '{benchmark.name}' has no superclasses. Use `by: class`."
-        )
-    chosen = [groups[label] for label in classes]
-    if len(set(chosen)) < fold.folds:
-        kind = "classes" if fold.by == "class" else "superclasses"
-        raise BadData(
-            f"{fold.folds} folds by {fold.by} need at least {fold.folds} {kind}, but {fold.over} "
-            f"of '{benchmark.name}' has {len(set(chosen))}. Use fewer folds."
-        )
-    return deal(chosen, fold.folds, fold.seed)
-
-
-def _class_tasks(benchmark: Benchmark, split: str, fold: ClassFold) -> ClassTasks:
+def _class_tasks(benchmark: Benchmark, split: str, over: str) -> ClassTasks:
     tasks = benchmark.distribution(split)
     if not isinstance(tasks, ClassTasks):
         raise BadData(
@@ -129,8 +114,8 @@ def _class_tasks(benchmark: Benchmark, split: str, fold: ClassFold) -> ClassTask
         )
     if tasks.pool.fingerprint != benchmark.train.pool.fingerprint:
         raise BadData(
-            f"Class folds over {fold.over} need the images of train and {split} together, but "
-            f"'{benchmark.name}' keeps them apart."
+            f"Class folds over {over} need the images of train and {split} in one pool, but "
+            f"'{benchmark.name}' has two."
         )
     return tasks
 

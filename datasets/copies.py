@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 from hashlib import blake2b
 
-from fsl_sweep.datasets.benchmark import Benchmark, SplitName
+from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
 from fsl_sweep.datasets.distribution import TaskDistribution
-
-_MEASURED: tuple[SplitName, ...] = ("base", "val", "novel")
 
 
 def copy_remarks(benchmark: Benchmark) -> tuple[str, ...]:
@@ -20,7 +18,7 @@ def copy_remarks(benchmark: Benchmark) -> tuple[str, ...]:
     trained = set(_digests(benchmark.train))
     copies = {
         split: sum(digest in trained for digest in _digests(benchmark.distribution(split)))
-        for split in _MEASURED
+        for split in MEASURED
     }
     return tuple(
         f"{split}: {count} of {len(benchmark.distribution(split).examples)} images are exact "

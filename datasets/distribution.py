@@ -5,13 +5,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from fsl_sweep.datasets.episodes import Episodes, EpisodeShape, VaryingShape
+from fsl_sweep.datasets.episodes import Episodes, EpisodeShape, Shape
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.orchestrator.errors import BadData
+
+INDICES_AT_ONCE = 1_000_000  # bounds the working memory of a draw to some tens of megabytes
 
 
 class TaskDistribution(ABC):
     """What tasks are drawn from: class tuples, writers, attribute pairs.
+
+    A subclass writes ``_check`` and ``_sample``; ``check`` and ``sample`` are what callers use.
 
     Attributes:
         pool: the images that its episodes index.
@@ -36,108 +40,106 @@ class TaskDistribution(ABC):
         """How many units (classes, writers, attributes) its tasks are made of."""
         return len(self.classes)
 
-    @abstractmethod
-    def check(self, shape: EpisodeShape, tasks: int | None = None) -> None:
+    def check(self, shape: Shape, tasks: int | None = None) -> None:
         """Whether episodes of ``shape`` can be drawn.
 
         Raises:
-            BadData: too few classes, or a class with too few examples, with the numbers; or
-                fewer than one task is asked for.
+            BadData: too few classes, or a class with too few examples, with the numbers; fewer
+                than one task; or ``shape`` takes all that a task has, and these tasks have nothing
+                of their own.
         """
+        check_number(tasks)
+        self._check(definite(shape))
 
-    @abstractmethod
-    def sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
+    def sample(self, tasks: int, shape: Shape, rng: np.random.Generator) -> Episodes:
         """``tasks`` independent episodes; examples may return from one task to the next.
 
         Raises:
             BadData: as ``check``.
         """
+        self.check(shape, tasks)
+        return self._sample(tasks, definite(shape), rng)
 
     @abstractmethod
     def digest(self) -> str:
         """Hex digest of everything that its draws depend on, the pool's content included."""
+
+    @abstractmethod
+    def _check(self, shape: EpisodeShape) -> None:
+        """Raises BadData where there are too few classes or examples for ``shape``."""
+
+    @abstractmethod
+    def _sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
+        """As ``sample``, of a shape that was checked."""
 
 
 class CountedTasks(TaskDistribution):
     """Tasks that can be counted, so that each can be taken once: writers, or a fixed number."""
 
     @abstractmethod
-    def count(self, shape: EpisodeShape) -> int:
+    def count(self, shape: Shape) -> int:
         """How many tasks can fill an episode of ``shape``."""
 
     @abstractmethod
-    def take(self, which: np.ndarray, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
+    def take(self, which: np.ndarray, shape: Shape, rng: np.random.Generator) -> Episodes:
         """An episode of each of the tasks ``which`` ``[T]``, numbers from 0 to ``count - 1``.
 
         Raises:
             BadData: as ``check``.
         """
 
+    def _sample(self, tasks: int, shape: Shape, rng: np.random.Generator) -> Episodes:
+        return self.take(rng.integers(0, self.count(shape), tasks), shape, rng)
+
 
 class VaryingTasks(CountedTasks):
-    """Tasks that bring classes and examples of their own, in numbers that differ, as a writer does.
+    """Tasks with classes and examples of their own, in numbers that differ, as a writer's do.
 
-    They can be asked for all that a task has (``VaryingShape``), in arrays padded with -1, as well
-    as for episodes of one shape.
+    They also give all that a task has (``VaryingShape``), in arrays padded with -1.
     """
 
-    @abstractmethod
-    def check(self, shape: EpisodeShape | VaryingShape, tasks: int | None = None) -> None:
-        """As the base class; of a task's classes those count that have enough examples."""
+    def check(self, shape: Shape, tasks: int | None = None) -> None:
+        """As the base class; a task's classes with too few examples do not count."""
+        check_number(tasks)
+        self._check(shape)
 
-    @abstractmethod
-    def sample(
-        self, tasks: int, shape: EpisodeShape | VaryingShape, rng: np.random.Generator
-    ) -> Episodes:
+    def sample(self, tasks: int, shape: Shape, rng: np.random.Generator) -> Episodes:
         """As the base class; of one shape, or padded."""
+        self.check(shape, tasks)
+        return self._sample(tasks, shape, rng)
 
     @abstractmethod
-    def count(self, shape: EpisodeShape | VaryingShape) -> int:
-        """As the base class."""
-
-    @abstractmethod
-    def take(
-        self, which: np.ndarray, shape: EpisodeShape | VaryingShape, rng: np.random.Generator
-    ) -> Episodes:
-        """As the base class; of one shape, or padded."""
+    def _check(self, shape: Shape) -> None: ...
 
 
-def check_tasks(distribution: TaskDistribution, shape: EpisodeShape | VaryingShape) -> None:
-    """Whether episodes of ``shape`` can be drawn.
+def definite(shape: Shape) -> EpisodeShape:
+    """A shape with a number for everything.
 
     Raises:
-        BadData: too few classes or examples; or a shape that varies is asked of a distribution
-            whose tasks are drawn, and do not bring anything of their own.
+        BadData: the shape takes all that a task has.
     """
-    if isinstance(distribution, VaryingTasks):
-        distribution.check(shape)
-        return
-    if not isinstance(shape, EpisodeShape):
-        raise _nothing_to_take_all_of(shape)
-    distribution.check(shape)
-
-
-def sample_tasks(
-    distribution: TaskDistribution,
-    tasks: int,
-    shape: EpisodeShape | VaryingShape,
-    rng: np.random.Generator,
-) -> Episodes:
-    """``tasks`` independent episodes; see ``TaskDistribution.sample``.
-
-    Raises:
-        BadData: as ``check_tasks``.
-    """
-    if isinstance(distribution, VaryingTasks):
-        return distribution.sample(tasks, shape, rng)
     if isinstance(shape, EpisodeShape):
-        return distribution.sample(tasks, shape, rng)
-    raise _nothing_to_take_all_of(shape)
-
-
-def _nothing_to_take_all_of(shape: VaryingShape) -> BadData:
+        return shape
     asked = "way: all" if shape.way is None else "query: rest"
-    return BadData(
+    raise BadData(
         f"'{asked}' takes all that a task has, but these tasks are drawn from the split's classes: "
         "give a number. It is for benchmarks whose tasks are people, such as femnist."
     )
+
+
+def check_number(tasks: int | None) -> None:
+    """Raises BadData where fewer than one task is asked for."""
+    if tasks is not None and tasks < 1:
+        raise BadData(f"{tasks} tasks are asked for; at least 1 is needed.")
+
+
+def checked_examples(pool: ImagePool, examples: np.ndarray) -> np.ndarray:
+    """Pool indices as int64, sorted.
+
+    Raises:
+        BadData: one is repeated, or is not in the pool.
+    """
+    ordered = np.sort(np.asarray(examples, dtype=np.int64))
+    if np.any(np.diff(ordered) == 0) or np.any((ordered < 0) | (ordered >= len(pool))):
+        raise BadData(f"Examples must be distinct and from 0 to {len(pool) - 1}.")
+    return ordered

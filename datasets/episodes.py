@@ -32,7 +32,7 @@ class EpisodeShape:
 
 @dataclass(frozen=True)
 class VaryingShape:
-    """Episodes that take whatever their task has, of classes, of queries or of both.
+    """Episodes that take all that their task has, of classes, of queries or of both.
 
     Attributes:
         way: classes of every task, or None for all that the task has.
@@ -51,6 +51,9 @@ class VaryingShape:
         for name in ("way", "shot", "query"):
             if name == "shot" or getattr(self, name) is not None:
                 _check_number(name, getattr(self, name))
+
+
+Shape = EpisodeShape | VaryingShape
 
 
 def _check_number(name: str, value: object) -> None:
@@ -78,11 +81,7 @@ class Episodes:
     classes: np.ndarray
 
     def __post_init__(self) -> None:
-        shapes = {
-            self.classes.shape,
-            self.support.shape[:2],
-            self.query.shape[:2],
-        }
+        shapes = {self.classes.shape, self.support.shape[:2], self.query.shape[:2]}
         if len(shapes) != 1 or self.support.ndim != 3 or self.query.ndim != 3:
             raise BadData(
                 "Episodes need support [T, n, k], query [T, n, q] and classes [T, n]; these are "
@@ -101,6 +100,12 @@ class Episodes:
         return EpisodeShape(
             int(self.classes.shape[1]), int(self.support.shape[2]), int(self.query.shape[2])
         )
+
+    @staticmethod
+    def of(examples: np.ndarray, shot: int, classes: np.ndarray) -> "Episodes":
+        """The first ``shot`` of ``examples`` ``[T, n, k + q]`` are the support."""
+        support, query = np.split(examples, [shot], axis=2)
+        return Episodes(np.ascontiguousarray(support), np.ascontiguousarray(query), classes)
 
     @staticmethod
     def concatenate(parts: Sequence["Episodes"]) -> "Episodes":

@@ -1,20 +1,20 @@
 """Precomputed features of a frozen extractor, such as CLIP or DINO, from an ``.npz`` file."""
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import numpy as np
 
-from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
 from fsl_sweep.datasets.npz import ArrayHeader, NpzFile, open_npz
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
-from fsl_sweep.datasets.split_options import CLASS_SPLITS, SplitOptions, split_benchmark
+from fsl_sweep.datasets.split_options import SplitOptions, split_benchmark
 from fsl_sweep.datasets.store_writer import StoreWriter
-from fsl_sweep.orchestrator.errors import BadData, MissingData
+from fsl_sweep.orchestrator.errors import BadData
 
 _NEEDED = ("features", "labels")
 _KNOWN = (*_NEEDED, "names", "superclasses", "split")
@@ -28,19 +28,19 @@ class FeatureOptions(SplitOptions):
 
 @final
 class Features(AbstractBenchmark[FeatureOptions]):
-    """Feature vectors in the place of images, used as they are; with the ``identity`` backbone.
+    """Feature vectors instead of images, used as they are; with the ``identity`` backbone.
 
     Arrays of the file: ``features`` ``[N, d]`` floats; ``labels`` ``[N]`` integers or strings; and
-    where wanted ``names`` (strings: the class that each integer label stands for), ``superclasses``
-    ``[N]`` (strings) and ``split`` ``[N]`` (``base``, ``val`` or ``novel``), the last two the same
-    for all examples of a class.
+    optionally ``names`` (strings: the name of each integer label), ``superclasses`` ``[N]``
+    (strings) and ``split`` ``[N]`` (``base``, ``val`` or ``novel``), the last two the same for all
+    examples of a class.
     """
 
     name = "features"
     Options = FeatureOptions
     version = 1
     download = "an .npz file with arrays features [N, d] and labels [N], of any frozen extractor"
-    holds_features: ClassVar[bool] = True
+    holds_features = True
 
     def pool_options(self, options: FeatureOptions) -> dict[str, Any]:  # noqa: ARG002 (an interface)
         """None: the split is an index."""
@@ -48,7 +48,7 @@ class Features(AbstractBenchmark[FeatureOptions]):
 
     def signature(self, options: FeatureOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
         """Of the arrays' names, sizes and checksums."""
-        with open_npz(_given(root)) as file:
+        with open_npz(self.given(root)) as file:
             return file.signature()
 
     def prepare(
@@ -59,7 +59,7 @@ class Features(AbstractBenchmark[FeatureOptions]):
         progress: Progress,
     ) -> None:
         """Every row in the file's order, as float32."""
-        with open_npz(_given(root)) as file:
+        with open_npz(self.given(root)) as file:
             _check_arrays(file)
             classes = _read_classes(file)
             total, width = file.arrays["features"].shape
@@ -71,12 +71,12 @@ class Features(AbstractBenchmark[FeatureOptions]):
                 done += len(block)
                 progress(done, total)
         split = classes.split
-        member = [[given == known for known in CLASS_SPLITS] for given in split or ()]
+        member = [[given == known for known in MEASURED] for given in split or ()]
         pool.describe(
             classes.names,
             classes.superclasses,
             np.array(member) if split else None,
-            CLASS_SPLITS if split else None,
+            MEASURED if split else None,
         )
 
     def assemble(self, options: FeatureOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
@@ -84,13 +84,21 @@ class Features(AbstractBenchmark[FeatureOptions]):
         pool = pools["main"]
         given = None
         if pool.attributes is not None:
-            columns = zip(CLASS_SPLITS, pool.attributes.T, strict=True)
+            columns = zip(MEASURED, pool.attributes.T, strict=True)
             given = {split: np.flatnonzero(column) for split, column in columns}
         return split_benchmark(self.name, pool, options, given)
 
-    def expected(self, options: FeatureOptions) -> Mapping[str, int]:  # noqa: ARG002 (an interface)
-        """Any counts are right."""
-        return {}
+    def given(self, root: Path | None) -> Path:
+        """The file's place.
+
+        Raises:
+            MissingData: none is given.
+            BadData: it is a folder.
+        """
+        path = super().given(root)
+        if path.is_dir():
+            raise BadData(f"{path} is a folder; features are prepared from one .npz file: name it.")
+        return path
 
 
 @dataclass(frozen=True)
@@ -101,15 +109,6 @@ class _Classes:
     names: tuple[str, ...]
     superclasses: tuple[str, ...] | None
     split: tuple[str, ...] | None
-
-
-def _given(root: Path | None) -> Path:
-    if root is None:
-        raise MissingData("features are prepared from an .npz file: set benchmark.root.")
-    path = root.expanduser()
-    if path.is_dir():
-        raise BadData(f"{path} is a folder; features are prepared from one .npz file: give that.")
-    return path
 
 
 def _check_arrays(file: NpzFile) -> None:
@@ -127,7 +126,7 @@ def _check_arrays(file: NpzFile) -> None:
             f"it is {features.dtype} {list(features.shape)}."
         )
     if features.shape[1] > _MOST_FEATURES:
-        raise BadData(f"{where} has {features.shape[1]} features a row; 2**20 are the most.")
+        raise BadData(f"{where} has {features.shape[1]} features a row; at most 2**20 are allowed.")
     for name in ("labels", "superclasses", "split"):
         if name in arrays and arrays[name].shape != features.shape[:1]:
             raise BadData(
@@ -152,18 +151,18 @@ def _check_words(name: str, header: ArrayHeader, where: Path) -> None:
 
 
 def _read_classes(file: NpzFile) -> _Classes:
-    labels, values = _factorised(file.blocks("labels"))
-    names = _names(file, values)
-    seen: dict[str, str] = {}
+    values, labels = np.unique(_column(file, "labels"), return_inverse=True)
+    names = _names(file, values.tolist())
+    seen: set[str] = set()
     for name in names:
         # Two spellings of one accented name look the same to a reader.
         spelling = unicodedata.normalize("NFC", name)
         if spelling in seen or not name.strip():
             raise BadData(f"{file.where} has an empty class name, or two classes '{spelling}'.")
-        seen[spelling] = name
+        seen.add(spelling)
     split = _of_classes(file, "split", labels, names)
     for given in split or ():
-        if given not in CLASS_SPLITS:
+        if given not in MEASURED:
             raise BadData(
                 f"Array 'split' of {file.where} has '{given}'; it must say base, val or novel."
             )
@@ -176,7 +175,7 @@ def _names(file: NpzFile, values: list[Any]) -> tuple[str, ...]:
         return tuple(map(str, values))
     if isinstance(values[0], str):
         raise BadData(f"{file.where} names classes twice: its labels are strings already.")
-    names = [_text(name) for block in file.blocks("names") for name in block.tolist()]
+    names = _column(file, "names").tolist()
     if values != list(range(len(names))):
         lacking = sorted(set(range(len(names))) - set(values))
         problem = (
@@ -194,34 +193,21 @@ def _of_classes(
     """The word of each class, from an array that has one for each row."""
     if array not in file.arrays:
         return None
-    codes, words = _factorised(file.blocks(array))
+    words, codes = np.unique(_column(file, array), return_inverse=True)
     pairs = np.unique(labels * len(words) + codes)
     owners, times = np.unique(pairs // len(words), return_counts=True)
     if np.any(times > 1):
         raise BadData(
-            f"Array '{array}' of {file.where} says different things of the rows of class "
+            f"Array '{array}' of {file.where} differs between rows of class "
             f"'{names[owners[np.argmax(times)]]}'."
         )
-    return tuple(words[code] for code in pairs % len(words))
+    return tuple(words[pairs % len(words)].tolist())
 
 
-def _factorised(blocks: Iterable[np.ndarray]) -> tuple[np.ndarray, list[Any]]:
-    """Numbers 0, 1, ... for values, int64 ``[N]``, and the values in ascending order."""
-    seen: dict[Any, int] = {}
-    parts: list[np.ndarray] = []
-    for block in blocks:
-        values, places = np.unique(block, return_inverse=True)
-        numbers = [seen.setdefault(_text(value), len(seen)) for value in values.tolist()]
-        parts.append(np.array(numbers, dtype=np.int64)[places])
-    values = sorted(seen)
-    rank = np.empty(len(values), dtype=np.int64)
-    rank[[seen[value] for value in values]] = np.arange(len(values))
-    return rank[np.concatenate(parts)], values
-
-
-def _text(value: Any) -> Any:
-    """Bytes as text; anything else as it is."""
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+def _column(file: NpzFile, array: str) -> np.ndarray:
+    """A whole array ``[N]`` of integers or strings, bytes decoded."""
+    column = np.concatenate([*file.blocks(array)])
+    return np.char.decode(column, "utf-8", "replace") if column.dtype.kind == "S" else column
 
 
 def _as_images(block: np.ndarray, where: Path, first: int) -> np.ndarray:
@@ -232,6 +218,6 @@ def _as_images(block: np.ndarray, where: Path, first: int) -> np.ndarray:
     if not finite.all():
         bad = first + int(np.argmin(finite))
         raise BadData(
-            f"Row {bad} of the features of {where} holds NaN, infinity or what float32 cannot."
+            f"Row {bad} of the features of {where} has NaN, infinity or a value beyond float32."
         )
     return rows[:, :, None, None]

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.leaf_json import SIDE, open_leaf
 from fsl_sweep.datasets.pool import ImagePool, canonical_digest
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress
 from fsl_sweep.datasets.store_writer import StoreWriter
 from fsl_sweep.datasets.writer_splits import BaseTasks, writer_benchmark
-from fsl_sweep.orchestrator.errors import BadData, MissingData
+from fsl_sweep.orchestrator.errors import BadData
 
 _CHARACTERS = {
     "digits": string.digits,
@@ -27,10 +27,8 @@ _CHARACTERS = {
 }
 
 
-class FemnistOptions(BaseModel):
+class FemnistOptions(Options):
     """Options of ``femnist``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     base: BaseTasks = Field(
         "held-out",
@@ -64,7 +62,7 @@ class Femnist(AbstractBenchmark[FemnistOptions]):
 
     def signature(self, options: FemnistOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
         """Of the JSON files."""
-        with open_leaf(_given(root)) as files:
+        with open_leaf(self.given(root)) as files:
             return canonical_digest([[m.path, m.size, m.crc] for m in files.members])
 
     def prepare(
@@ -78,7 +76,7 @@ class Femnist(AbstractBenchmark[FemnistOptions]):
         pool = writer.pool((1, SIDE, SIDE))
         numbers: dict[str, int] = {}
         done = 0
-        with open_leaf(_given(root)) as files:
+        with open_leaf(self.given(root)) as files:
             for user in files.users():
                 number = numbers.setdefault(user.name, len(numbers))
                 pool.append(user.images, user.labels, np.full(len(user.labels), number))
@@ -96,13 +94,3 @@ class Femnist(AbstractBenchmark[FemnistOptions]):
         return writer_benchmark(
             self.name, pools["main"], options.held_out, options.seed, options.base
         )
-
-    def expected(self, options: FemnistOptions) -> Mapping[str, int]:  # noqa: ARG002 (an interface)
-        """Nothing: people take LEAF's samples of FEMNIST, and the split follows their size."""
-        return {}
-
-
-def _given(root: Path | None) -> Path:
-    if root is None:
-        raise MissingData("FEMNIST is prepared from its files: set benchmark.root.")
-    return root.expanduser()

@@ -5,9 +5,10 @@ from typing import final
 import numpy as np
 
 from fsl_sweep.datasets.distinct import distinct
+from fsl_sweep.datasets.distribution import TaskDistribution
 from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
 from fsl_sweep.datasets.pool import array_digest, canonical_digest
-from fsl_sweep.datasets.tasks import ClassTasks, TaskDistribution
+from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.orchestrator.errors import BadData
 
 
@@ -17,7 +18,7 @@ class FixedSupportTasks(TaskDistribution):
 
     "Lessons from Chasing Few-Shot Learning Benchmarks", section 4, objective (3): the support pool
     of each base class shrinks to the k examples that a task needs. Queries come from the class's
-    other examples, so that support and query stay disjoint.
+    other examples.
 
     Args:
         tasks: the class tasks to take examples from.
@@ -49,32 +50,6 @@ class FixedSupportTasks(TaskDistribution):
         """The class labels it draws from, int64, sorted."""
         return self._queries.classes
 
-    def check(self, shape: EpisodeShape, tasks: int | None = None) -> None:
-        """Raises BadData where episodes of ``shape`` cannot be drawn; see the base class."""
-        if tasks is not None and tasks < 1:
-            raise BadData(f"{tasks} tasks are asked for; at least 1 is needed.")
-        if shape.shot != self.support.shape[1]:
-            fixed = self.support.shape[1]
-            raise BadData(f"{fixed} support examples a class are fixed, not {shape.shot}.")
-        if len(self.classes) < shape.way:
-            raise BadData(
-                f"{shape.way}-way tasks need {shape.way} classes, "
-                f"but only {len(self.classes)} are there."
-            )
-        fewest = int(np.argmin(self._queries.counts))
-        if self._queries.counts[fewest] < shape.query:
-            name = self.pool.class_names[self.classes[fewest]]
-            raise BadData(
-                f"{shape.query} queries a class are asked for, but class '{name}' has "
-                f"{self._queries.counts[fewest]} examples beside its fixed support."
-            )
-
-    def sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
-        """``tasks`` episodes: uniform class tuples, the fixed support, fresh queries."""
-        self.check(shape, tasks)
-        which, query = self._queries.draw(tasks, shape.way, shape.query, rng)
-        return Episodes(self.support[which], query, self.classes[which])
-
     def digest(self) -> str:
         """Hex digest of the fixed support and of what queries are drawn from."""
         return canonical_digest(
@@ -84,3 +59,20 @@ class FixedSupportTasks(TaskDistribution):
                 "queries": self._queries.digest(),
             }
         )
+
+    def _check(self, shape: EpisodeShape) -> None:
+        if shape.shot != self.support.shape[1]:
+            fixed = self.support.shape[1]
+            raise BadData(f"{fixed} support examples a class are fixed, not {shape.shot}.")
+        self._queries.check_ways(shape.way)
+        fewest = int(np.argmin(self._queries.counts))
+        if self._queries.counts[fewest] < shape.query:
+            name = self.pool.class_names[self.classes[fewest]]
+            raise BadData(
+                f"{shape.query} queries a class are asked for, but class '{name}' has "
+                f"{self._queries.counts[fewest]} examples besides its fixed support."
+            )
+
+    def _sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
+        which, query = self._queries.draw(tasks, shape.way, shape.query, rng)
+        return Episodes(self.support[which], query, self.classes[which])

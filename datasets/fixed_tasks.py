@@ -5,8 +5,8 @@ from typing import ClassVar, final
 import numpy as np
 
 from fsl_sweep.datasets.attribute_tasks import AttributeTasks
-from fsl_sweep.datasets.distribution import CountedTasks
-from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
+from fsl_sweep.datasets.distribution import CountedTasks, definite
+from fsl_sweep.datasets.episodes import Episodes, EpisodeShape, Shape
 from fsl_sweep.datasets.pool import canonical_digest
 from fsl_sweep.datasets.splits import named_generator
 
@@ -17,8 +17,8 @@ class FixedTasks(CountedTasks):
 
     "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution" trains on 1000, 250 or 50
     such tasks (section 4 and appendix E.2), each with one randomly drawn support and query set.
-    Pairs are drawn independently, so that one may come twice. They depend on the seed alone, the
-    examples on the seed and the episode's shape.
+    Pairs are drawn independently, so that one may come twice. They depend only on the seed, the
+    examples also on the episode's shape.
 
     Args:
         tasks: what they are drawn from.
@@ -50,10 +50,6 @@ class FixedTasks(CountedTasks):
         """How many attributes the pairs are made of."""
         return len(np.unique(self.pairs))
 
-    def check(self, shape: EpisodeShape, tasks: int | None = None) -> None:
-        """Raises BadData where episodes of ``shape`` cannot be drawn; see the base class."""
-        self._tasks.check(shape, tasks)
-
     def episodes(self, shape: EpisodeShape) -> Episodes:
         """All of the tasks, in the order of their draw.
 
@@ -65,23 +61,13 @@ class FixedTasks(CountedTasks):
             self._kept[shape] = self._tasks.sample_of(self.which, shape, rng)
         return self._kept[shape]
 
-    def sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
-        """``tasks`` of them, drawn independently; a task always has the same examples."""
-        self.check(shape, tasks)
-        return self.take(rng.integers(0, len(self.which), tasks), shape, rng)
-
-    def count(self, shape: EpisodeShape) -> int:  # noqa: ARG002 (an interface)
+    def count(self, shape: Shape) -> int:  # noqa: ARG002 (an interface)
         """As many as were drawn, whatever the shape."""
         return len(self.which)
 
-    def take(
-        self,
-        which: np.ndarray,
-        shape: EpisodeShape,
-        rng: np.random.Generator,  # noqa: ARG002 (an interface)
-    ) -> Episodes:
-        """The tasks as they are kept; nothing is left to chance."""
-        kept = self.episodes(shape)
+    def take(self, which: np.ndarray, shape: Shape, rng: np.random.Generator) -> Episodes:  # noqa: ARG002
+        """The tasks with the examples that were drawn once."""
+        kept = self.episodes(definite(shape))
         return Episodes(kept.support[which], kept.query[which], kept.classes[which])
 
     def digest(self) -> str:
@@ -94,3 +80,6 @@ class FixedTasks(CountedTasks):
                 "seed": self._seed,
             }
         )
+
+    def _check(self, shape: EpisodeShape) -> None:
+        self._tasks.check(shape)

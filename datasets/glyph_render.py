@@ -1,6 +1,6 @@
 """Examples of procedural handwriting: strokes drawn by a writer, as pixels.
 
-Everything is vectorised over examples and uses correctly rounded operations alone; see
+Everything is vectorised over examples and uses only correctly rounded operations; see
 ``glyph_strokes`` for why.
 """
 
@@ -34,11 +34,10 @@ class Writers:
 
 
 def draw_writers(seed: int, count: int, spread: float) -> Writers:
-    """``count`` writers; ``spread`` 0 makes them all alike, 1 is a room of strangers."""
+    """``count`` writers; with ``spread`` 0 they are all alike, with 1 they differ most."""
     rng = named_generator(seed, "writers")
-    draws = spread * (
-        2 * rng.random((count, 5)) - 1
-    )  # row by row: writer w is the same in any count
+    # Row by row: writer w is the same in any count.
+    draws = spread * (2 * rng.random((count, 5)) - 1)
     return Writers(
         slant=0.28 * draws[:, 0],
         aspect=1 + 0.18 * draws[:, 1],

@@ -34,7 +34,7 @@ StrokeKind = Literal["line", "arc", "hook", "wave", "loop", "dot"]
 KINDS: tuple[StrokeKind, ...] = ("line", "arc", "hook", "wave", "loop", "dot")
 
 _LEAST_APART = 0.35  # of two characters of an alphabet, in a square of side 2
-_REDRAWS = 100  # then the alphabet is so full that two may look alike
+_REDRAWS = 100  # then two characters of a full alphabet may look alike
 
 # A curve sampled at these parameters (the Greville abscissae) is drawn at a steady speed.
 _T = np.array([0.0, 1 / 15, 0.2, 0.4, 0.6, 0.8, 14 / 15, 1.0])
@@ -89,7 +89,7 @@ class Character:
 
 
 def draw_alphabet(seed: int, index: int) -> Alphabet:
-    """The alphabet of that index: a function of the two numbers alone."""
+    """The alphabet of that index: a function of only the two numbers."""
     rng = named_generator(seed, "alphabet", str(index))
     weights = rng.random(len(KINDS)) + 0.05
     weights = weights * weights
@@ -138,7 +138,7 @@ def _draw_character(alphabet: Alphabet, rng: np.random.Generator) -> Character:
     for _ in range(size):
         kind = KINDS[_choice(rng, alphabet.kinds)]
         if kind == "dot" and len(kinds) + 1 == size and set(kinds) <= {"dot"}:
-            kind = "arc"  # a character of dots alone would be too faint to tell apart
+            kind = "arc"  # a character of only dots would be too faint
         strokes.append(_stroke(alphabet, kind, rng))
         kinds.append(kind)
     mirrored = bool(rng.random() < alphabet.symmetry) and size <= 2
@@ -184,8 +184,7 @@ def _centred(strokes: np.ndarray) -> np.ndarray:
 
 def _attributes(size: int, kinds: set[StrokeKind], mirrored: bool) -> np.ndarray:
     counts = [size == 1 and not mirrored, size + size * mirrored == 2, size + size * mirrored > 2]
-    known = ("line", "arc", "hook", "wave", "loop", "dot")
-    return np.array([*counts, *(kind in kinds for kind in known), mirrored])
+    return np.array([*counts, *(kind in kinds for kind in KINDS), mirrored])
 
 
 def _choice(rng: np.random.Generator, weights: np.ndarray) -> int:

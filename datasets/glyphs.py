@@ -8,8 +8,6 @@ from typing import Any, Literal, final
 
 import numpy as np
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     model_serializer,
@@ -21,123 +19,20 @@ from fsl_sweep.datasets.attribute_benchmark import (
     pair_remarks,
 )
 from fsl_sweep.datasets.attribute_partition import attribute_sets
-from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
 from fsl_sweep.datasets.glyph_render import Jitter, Writers, draw_writers, render_character
 from fsl_sweep.datasets.glyph_strokes import ATTRIBUTES, Character, draw_characters
 from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress
 from fsl_sweep.datasets.splits import class_benchmark, named_generator
 from fsl_sweep.datasets.store_writer import StoreWriter
 from fsl_sweep.datasets.writer_splits import writer_benchmark
 
-
-@final
-@dataclass(frozen=True)
-class GlyphWorld:
-    """All alphabets, characters and writers of one seed.
-
-    Classes are numbered alphabet by alphabet. A character or writer depends on the seed and its
-    own numbers alone, so that a larger world contains the smaller one.
-
-    Attributes:
-        seed: everything is a function of it.
-        alphabets: how many.
-        classes_per_alphabet: how many characters each has.
-        writers: how many people draw them.
-        image_size: side of the images in pixels.
-        spread: how much writers differ, 0 (not at all) to 1.
-        jitter: how much the examples of one writer differ.
-    """
-
-    seed: int
-    alphabets: int
-    classes_per_alphabet: int
-    writers: int
-    image_size: int
-    spread: float
-    jitter: Jitter
-
-    @cached_property
-    def characters(self) -> tuple[Character, ...]:
-        """One for each class."""
-        return tuple(
-            character
-            for alphabet in range(self.alphabets)
-            for character in draw_characters(self.seed, alphabet, self.classes_per_alphabet)
-        )
-
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """``alphabet-AA/character-CC`` for each class."""
-        return tuple(
-            f"{self._alphabet(label)}/character-{label % self.classes_per_alphabet:02d}"
-            for label in range(self.alphabets * self.classes_per_alphabet)
-        )
-
-    @property
-    def superclasses(self) -> tuple[str, ...]:
-        """The alphabet of each class."""
-        return tuple(map(self._alphabet, range(self.alphabets * self.classes_per_alphabet)))
-
-    @property
-    def attributes(self) -> np.ndarray:
-        """What is true of each class, bool ``[n_classes, len(ATTRIBUTES)]``."""
-        return np.stack([character.attributes for character in self.characters])
-
-    def render(
-        self, classes: Sequence[int], count: int, seed: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Fresh examples from the true distribution of each class.
-
-        Args:
-            classes: class labels.
-            count: examples of each class.
-            seed: of the examples; independent of those in the prepared pool, whatever it is.
-
-        Returns:
-            uint8 images ``[len(classes), count, 1, image_size, image_size]`` and their writers,
-            int64 ``[len(classes), count]``.
-        """
-        return self._render(classes, count, "fresh", str(seed))
-
-    def pool_examples(self, classes: Sequence[int], count: int) -> tuple[np.ndarray, np.ndarray]:
-        """The examples that the prepared pool holds, in the form of ``render``."""
-        return self._render(classes, count, "pool")
-
-    @cached_property
-    def _people(self) -> Writers:
-        return draw_writers(self.seed, self.writers, self.spread)
-
-    def _render(
-        self, classes: Sequence[int], count: int, *purpose: str
-    ) -> tuple[np.ndarray, np.ndarray]:
-        side = self.image_size
-        images = np.empty((len(classes), count, 1, side, side), dtype=np.uint8)
-        writers = np.empty((len(classes), count), dtype=np.int64)
-        for place, label in enumerate(classes):
-            alphabet, position = divmod(int(label), self.classes_per_alphabet)
-            words = (*purpose, str(alphabet), str(position))
-            images[place, :, 0], writers[place] = render_character(
-                self.characters[label].strokes,
-                count,
-                side,
-                self._people,
-                self.jitter,
-                named_generator(self.seed, *words),
-            )
-        return images, writers
-
-    def _alphabet(self, label: int) -> str:
-        return f"alphabet-{label // self.classes_per_alphabet:02d}"
-
-
 Tasks = Literal["classes", "writers", "attributes", "attributes-ood"]
 
 
-class GlyphOptions(BaseModel):
+class GlyphOptions(Options):
     """Options of ``glyphs``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     seed: int = Field(0, ge=0, description="everything is a function of this seed")
     base_alphabets: int = Field(3, ge=1, le=10_000, description="alphabets of the base classes")
@@ -167,7 +62,7 @@ class GlyphOptions(BaseModel):
 
     @model_serializer(mode="wrap")
     def _without_what_is_off(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # Kinds of tasks came later: a trial on class tasks keeps the id that it always had.
+        # Kinds of tasks were added later: a trial on class tasks keeps its id.
         off = {"tasks"} if self.tasks == "classes" else set()
         if self.tasks in ("classes", "writers"):
             off |= _ATTRIBUTE_OPTIONS
@@ -175,14 +70,88 @@ class GlyphOptions(BaseModel):
 
 
 _ATTRIBUTE_OPTIONS = {"training_tasks", "min_images"}
-_SPLIT_OPTIONS = {
-    "base_alphabets",
-    "val_alphabets",
-    "novel_alphabets",
-    "held_out",
-    "tasks",
-    *_ATTRIBUTE_OPTIONS,
-}
+_ALPHABETS = {"base_alphabets", "val_alphabets", "novel_alphabets"}
+_SPLIT_OPTIONS = {*_ALPHABETS, "held_out", "tasks", *_ATTRIBUTE_OPTIONS}
+
+
+@final
+@dataclass(frozen=True)
+class GlyphWorld:
+    """All alphabets, characters and writers of one seed.
+
+    Classes are numbered alphabet by alphabet. A character or writer depends only on the seed and
+    its own numbers, so that a larger world contains the smaller one.
+    """
+
+    options: GlyphOptions
+
+    @cached_property
+    def characters(self) -> tuple[Character, ...]:
+        """One for each class."""
+        seed, size = self.options.seed, self.options.classes_per_alphabet
+        alphabets = range(_alphabets(self.options))
+        return tuple(c for alphabet in alphabets for c in draw_characters(seed, alphabet, size))
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """``alphabet-AA/character-CC`` for each class."""
+        size = self.options.classes_per_alphabet
+        return tuple(
+            f"{alphabet}/character-{label % size:02d}"
+            for label, alphabet in enumerate(self.superclasses)
+        )
+
+    @property
+    def superclasses(self) -> tuple[str, ...]:
+        """The alphabet of each class."""
+        size = self.options.classes_per_alphabet
+        classes = range(_alphabets(self.options) * size)
+        return tuple(f"alphabet-{label // size:02d}" for label in classes)
+
+    @property
+    def attributes(self) -> np.ndarray:
+        """What is true of each class, bool ``[n_classes, len(ATTRIBUTES)]``."""
+        return np.stack([character.attributes for character in self.characters])
+
+    def render(
+        self, classes: Sequence[int], count: int, seed: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Fresh examples from the true distribution of each class.
+
+        Args:
+            classes: class labels.
+            count: examples of each class.
+            seed: of the examples; independent of those in the prepared pool, whatever it is.
+
+        Returns:
+            uint8 images ``[len(classes), count, 1, image_size, image_size]`` and their writers,
+            int64 ``[len(classes), count]``.
+        """
+        return self._render(classes, count, "fresh", str(seed))
+
+    def pool_examples(self, classes: Sequence[int], count: int) -> tuple[np.ndarray, np.ndarray]:
+        """The examples that the prepared pool holds, in the form of ``render``."""
+        return self._render(classes, count, "pool")
+
+    @cached_property
+    def _people(self) -> Writers:
+        return draw_writers(self.options.seed, self.options.writers, self.options.spread)
+
+    def _render(
+        self, classes: Sequence[int], count: int, *purpose: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        options = self.options
+        jitter = Jitter(options.wobble, options.drift, options.turn, options.speckle)
+        drawn = []
+        for label in classes:
+            alphabet, position = divmod(int(label), options.classes_per_alphabet)
+            rng = named_generator(options.seed, *purpose, str(alphabet), str(position))
+            strokes = self.characters[label].strokes
+            drawn.append(
+                render_character(strokes, count, options.image_size, self._people, jitter, rng)
+            )
+        images, writers = zip(*drawn, strict=True)
+        return np.stack(images)[:, :, None], np.stack(writers)
 
 
 @final
@@ -199,7 +168,7 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
         return {**options.model_dump(exclude=_SPLIT_OPTIONS), "alphabets": _alphabets(options)}
 
     def signature(self, options: GlyphOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
-        """There is no source: the pool options say it all."""
+        """There is no source: the pool options determine everything."""
         return "embedded"
 
     def prepare(
@@ -210,7 +179,7 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
         progress: Progress,
     ) -> None:
         """Render every class of the world."""
-        world = glyph_world(options)
+        world = GlyphWorld(options)
         pool = writer.pool((1, options.image_size, options.image_size))
         names = world.class_names
         for label in range(len(names)):
@@ -229,18 +198,13 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
             return writer_benchmark(self.name, pool, options.held_out, options.seed)
         if options.tasks != "classes":
             return _of_attributes(self.name, pool, options)
-        alphabet = np.arange(len(pool.class_names)) // options.classes_per_alphabet
-        first_val = options.base_alphabets
-        first_novel = first_val + options.val_alphabets
-        partition = {
-            "base": np.flatnonzero(alphabet < first_val),
-            "val": np.flatnonzero((alphabet >= first_val) & (alphabet < first_novel)),
-            "novel": np.flatnonzero(alphabet >= first_novel),
-        }
+        ends = np.cumsum([*self.expected(options).values()])
+        parts = np.split(np.arange(ends[-1]), ends[:-1])
+        partition: dict[str, np.ndarray] = dict(zip(MEASURED, parts, strict=True))
         return class_benchmark(self.name, pool, partition, options.held_out, options.seed)
 
     def expected(self, options: GlyphOptions) -> Mapping[str, int]:
-        """Classes of each split; how many writers and attributes can be used is up to the draw."""
+        """Classes of each split; the draw decides how many writers and attributes can be used."""
         if options.tasks != "classes":
             return {}
         size = options.classes_per_alphabet
@@ -253,24 +217,6 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
     def remarks(self, benchmark: Benchmark) -> tuple[str, ...]:
         """Of attribute pairs, how many are new to a learner."""
         return pair_remarks(benchmark)
-
-
-def glyph_world(options: GlyphOptions) -> GlyphWorld:
-    """The world that ``glyphs`` with these options is drawn from, for fresh examples."""
-    return GlyphWorld(
-        seed=options.seed,
-        alphabets=_alphabets(options),
-        classes_per_alphabet=options.classes_per_alphabet,
-        writers=options.writers,
-        image_size=options.image_size,
-        spread=options.spread,
-        jitter=Jitter(
-            wobble=options.wobble,
-            drift=options.drift,
-            turn=options.turn,
-            speckle=options.speckle,
-        ),
-    )
 
 
 def _of_attributes(name: str, pool: ImagePool, options: GlyphOptions) -> Benchmark:

@@ -14,12 +14,9 @@ from fsl_sweep.datasets.class_tree import read_class_tree
 from fsl_sweep.datasets.decoding import Colour, decode, squared
 from fsl_sweep.datasets.file_tree import FileTree, Member
 from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.source import AbstractBenchmark, Progress, append_batches
 from fsl_sweep.datasets.split_options import SplitOptions, split_benchmark
 from fsl_sweep.datasets.store_writer import StoreWriter
-from fsl_sweep.orchestrator.errors import MissingData
-
-_BATCH = 256
 
 
 class ImageFolderOptions(SplitOptions):
@@ -44,7 +41,7 @@ class ImageFolder(AbstractBenchmark[ImageFolderOptions]):
 
     def signature(self, options: ImageFolderOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
         """Of the tree."""
-        return tree_signature(_given(root))
+        return tree_signature(self.given(root))
 
     def prepare(
         self,
@@ -54,17 +51,13 @@ class ImageFolder(AbstractBenchmark[ImageFolderOptions]):
         progress: Progress,
     ) -> None:
         """Centre squares, scaled with antialiasing, class by class."""
-        with open_tree(_given(root)) as tree:
+        with open_tree(self.given(root)) as tree:
             classes = read_class_tree(tree)
             channels = 3 if options.colour == "rgb" else 1
             pool = writer.pool((channels, options.image_size, options.image_size))
-            total, done = sum(len(entry.members) for entry in classes), 0
-            for label, entry in enumerate(classes):
-                for start in range(0, len(entry.members), _BATCH):
-                    batch = entry.members[start : start + _BATCH]
-                    pool.append_made(len(batch), partial(_pixels, tree, batch, options), label)
-                    done += len(batch)
-                    progress(done, total)
+            pixels = partial(_pixels, tree, options)
+            parts = [(label, entry.members, pixels) for label, entry in enumerate(classes)]
+            append_batches(pool, parts, progress)
             superclasses = [entry.superclass for entry in classes]
             known = [name for name in superclasses if name is not None]
             pool.describe([entry.name for entry in classes], known or None)
@@ -73,12 +66,8 @@ class ImageFolder(AbstractBenchmark[ImageFolderOptions]):
         """Classes by the given lists, or drawn."""
         return split_benchmark(self.name, pools["main"], options)
 
-    def expected(self, options: ImageFolderOptions) -> Mapping[str, int]:  # noqa: ARG002 (an interface)
-        """Any counts are right."""
-        return {}
 
-
-def _pixels(tree: FileTree, members: Sequence[Member], options: ImageFolderOptions) -> np.ndarray:
+def _pixels(tree: FileTree, options: ImageFolderOptions, members: Sequence[Member]) -> np.ndarray:
     """Images ``[len(members), C, side, side]``."""
     return np.stack(
         [
@@ -89,9 +78,3 @@ def _pixels(tree: FileTree, members: Sequence[Member], options: ImageFolderOptio
             for member in members
         ]
     )
-
-
-def _given(root: Path | None) -> Path:
-    if root is None:
-        raise MissingData("image-folder is prepared from a folder or zip: set benchmark.root.")
-    return root.expanduser()

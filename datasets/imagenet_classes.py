@@ -1,18 +1,15 @@
 """Which ImageNet classes miniImageNet and tieredImageNet are made of, and how a pool says so."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
-from typing import Any
 
 import numpy as np
 
+from fsl_sweep.datasets.benchmark import MEASURED as CLASS_SPLITS
 from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.splits import read_facts
 from fsl_sweep.datasets.store_writer import PoolWriter
 from fsl_sweep.orchestrator.errors import BadData
-
-CLASS_SPLITS = ("base", "val", "novel")
 
 
 @dataclass(frozen=True)
@@ -32,13 +29,13 @@ class ListedClass:
 
 def mini_classes() -> tuple[ListedClass, ...]:
     """The 64, 16 and 20 classes of miniImageNet (Ravi and Larochelle, 2017), sorted by name."""
-    lists = _read("mini_imagenet_classes.json")["classes"]
+    lists = read_facts("mini_imagenet_classes.json")["classes"]
     return _sorted(ListedClass(name, split) for split in CLASS_SPLITS for name in lists[split])
 
 
 def tiered_classes() -> tuple[ListedClass, ...]:
     """The 351, 97 and 160 classes of tieredImageNet (Ren et al., 2018), sorted by name."""
-    lists = _read("tiered_imagenet_classes.json")["superclasses"]
+    lists = read_facts("tiered_imagenet_classes.json")["superclasses"]
     return _sorted(
         ListedClass(name, split, superclass)
         for split in CLASS_SPLITS
@@ -69,9 +66,5 @@ def partition(pool: ImagePool) -> dict[str, np.ndarray]:
     return {s: np.flatnonzero(pool.attributes[:, c]) for c, s in enumerate(CLASS_SPLITS)}
 
 
-def _read(name: str) -> Mapping[str, Any]:
-    return json.loads(files("fsl_sweep.datasets").joinpath(name).read_text("utf-8"))
-
-
-def _sorted(classes: Any) -> tuple[ListedClass, ...]:
+def _sorted(classes: Iterable[ListedClass]) -> tuple[ListedClass, ...]:
     return tuple(sorted(classes, key=lambda listed: listed.name))

@@ -8,7 +8,7 @@ whole ImageNet has more than a million files.
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,9 +135,3 @@ def _one_place(tree: FileTree, name: str, places: Mapping[str, list[Member]]) ->
     if len(places) > 1:
         raise BadData(f"{tree.where} has class {name} in {' and in '.join(sorted(places))}.")
     return next(iter(places.values()))
-
-
-def in_batches(members: Sequence[Member], size: int) -> Iterator[Sequence[Member]]:
-    """Consecutive slices of at most ``size``."""
-    for start in range(0, len(members), size):
-        yield members[start : start + size]

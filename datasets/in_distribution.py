@@ -1,11 +1,11 @@
 """Any benchmark of classes, in distribution: trained, validated and tested on the same classes."""
 
-from typing import Any, ClassVar, final
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, Field, create_model
 
-from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.source import AbstractBenchmark
 from fsl_sweep.datasets.splits import named_generator
@@ -19,14 +19,14 @@ _NOTE = "An in-distribution benchmark measures on 10 % of each base class: ask f
 
 
 def in_distribution(benchmark: Benchmark, seed: int) -> Benchmark:
-    """The base classes of a benchmark alone, their examples split 80 / 10 / 10.
+    """Only the base classes of a benchmark, their examples split 80 / 10 / 10.
 
     "Two Sides of Meta-Learning Evaluation", appendix D.2, table 4 (IC): all images of the base
     classes are collected, those of ``train`` and of ``base``, and split at random; we do so within
     each class. ``train`` has 80 %; ``base`` and ``val`` share the 10 % for validation, from which
     their tasks are drawn independently; ``novel`` has the 10 % for testing. Of the n examples of a
-    class ``max(1, round(0.1 n))`` are in each of the small shares. Which ones depends on the seed,
-    the class's name and its examples alone; classes of a family are split alike.
+    class ``max(1, round(0.1 n))`` are in each of the small shares. Which ones depends only on the
+    seed, the class's name and its examples; classes of a family are split alike.
 
     Raises:
         BadData: its training tasks are not of classes, ``train`` and ``base`` differ in pool or
@@ -67,34 +67,24 @@ def in_distribution_of(source: type[AbstractBenchmark[Any]]) -> type[AbstractBen
     def plain(options: BaseModel) -> BaseModel:
         return options_of.model_validate(options.model_dump(exclude={"share_seed"}))
 
-    @final
-    class InDistribution(AbstractBenchmark[Any]):
-        """See `in_distribution`."""
+    def pool_options(self: Any, options: Any) -> dict[str, Any]:  # noqa: ARG001 (a method)
+        return inner.pool_options(plain(options))
 
-        name: ClassVar[str] = source.name  # of the prepared data, which is the same
-        Options: ClassVar[type[BaseModel]] = extended
-        version: ClassVar[int] = source.version
-        download: ClassVar[str | None] = source.download
-        in_distribution: ClassVar[bool] = True
-        official_images: ClassVar[int | None] = source.official_images
+    def assemble(self: Any, options: Any, pools: Any) -> Benchmark:  # noqa: ARG001 (a method)
+        return in_distribution(inner.assemble(plain(options), pools), options.share_seed)
 
-        def pool_options(self, options: Any) -> dict[str, Any]:
-            return inner.pool_options(plain(options))
+    def expected(self: Any, options: Any) -> dict[str, int]:  # noqa: ARG001 (a method)
+        base = inner.expected(plain(options)).get("base")
+        return {} if base is None else dict.fromkeys(MEASURED, base)
 
-        def signature(self, options: Any, root: Any) -> str:
-            return inner.signature(plain(options), root)
-
-        def prepare(self, options: Any, root: Any, writer: Any, progress: Any) -> None:
-            inner.prepare(plain(options), root, writer, progress)
-
-        def assemble(self, options: Any, pools: Any) -> Benchmark:
-            return in_distribution(inner.assemble(plain(options), pools), options.share_seed)
-
-        def expected(self, options: Any) -> dict[str, int]:
-            base = inner.expected(plain(options)).get("base")
-            return {} if base is None else dict.fromkeys(("base", "val", "novel"), base)
-
-    return InDistribution
+    members = {
+        "Options": extended,
+        "in_distribution": True,
+        "pool_options": pool_options,
+        "assemble": assemble,
+        "expected": expected,
+    }
+    return type("InDistribution", (source,), members)
 
 
 def _shares(

@@ -5,46 +5,43 @@
 """
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.file_tree import Member
 from fsl_sweep.datasets.imagenet_classes import ListedClass, describe, mini_classes, partition
-from fsl_sweep.datasets.imagenet_folders import ClassImages, in_batches, open_classes
-from fsl_sweep.datasets.mini_imagenet_caches import NAMES, Caches, find_caches
+from fsl_sweep.datasets.imagenet_folders import ClassImages, open_classes
+from fsl_sweep.datasets.mini_imagenet_caches import NAMES, Caches, Rows, find_caches
 from fsl_sweep.datasets.pool import ImagePool, canonical_digest
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress, append_batches
 from fsl_sweep.datasets.splits import class_benchmark, named_generator
-from fsl_sweep.datasets.store_writer import PoolWriter, StoreWriter
+from fsl_sweep.datasets.store_writer import StoreWriter
 from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 OFFICIAL_IMAGES = 600
 """Images of a class in miniImageNet; what ImageNet has beyond them is unused, and so is fresh."""
 
-_BATCH = 256
 _CSV = ("train.csv", "val.csv", "test.csv")
+_Part = tuple[int, Sequence[Any], Callable[[Any], np.ndarray]]
 
 
-class MiniImagenetOptions(BaseModel):
+class MiniImagenetOptions(Options):
     """Options of ``mini-imagenet``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     image_size: int = Field(84, ge=8, le=224, description="side of the images in pixels")
     held_out: float = Field(
         0.2,
         gt=0,
         lt=1,
-        description="share of base examples for BaseGen, where no further ImageNet images are at "
-        "hand",
+        description="share of base examples for BaseGen, where there are no further images",
     )
     seed: int = Field(0, ge=0, description="of the held-out examples")
 
@@ -56,7 +53,7 @@ class MiniImagenet(AbstractBenchmark[MiniImagenetOptions]):
     The first 600 images of a class in the pool are miniImageNet's. Where every base class has more
     (from ImageNet itself, or from the further files of the category split), all 600 are trained on
     and BaseGen is measured on the others: miniImageNet-Mod of "Two Sides of Meta-Learning
-    Evaluation: In vs. Out of Distribution" (section 4). Else a share of the 600 is held out.
+    Evaluation: In vs. Out of Distribution" (section 4). Otherwise a share of the 600 is held out.
     """
 
     name = "mini-imagenet"
@@ -74,11 +71,11 @@ class MiniImagenet(AbstractBenchmark[MiniImagenetOptions]):
     def signature(self, options: MiniImagenetOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
         """Of the pickled files, or of the images of the 100 classes and the lists beside them."""
         with ExitStack() as stack:
-            source = _open(root, stack)
+            source = _open(self.given(root), stack)
             if isinstance(source, Caches):
                 return source.signature()
             content = {name: images.signature() for name, images in source.items()}
-            return canonical_digest([content, _listed_images(_given(root))])
+            return canonical_digest([content, _listed_images(self.given(root))])
 
     def prepare(
         self,
@@ -90,14 +87,15 @@ class MiniImagenet(AbstractBenchmark[MiniImagenetOptions]):
         """Class by class: the 600 images of miniImageNet, then what else a base class has."""
         classes = mini_classes()
         with ExitStack() as stack:
-            source = _open(root, stack)
+            source = _open(self.given(root), stack)
             pool = writer.pool((3, options.image_size, options.image_size))
             describe(pool, classes)
             if isinstance(source, Caches):
-                _from_caches(source, classes, pool, options.image_size, progress)
+                parts = _from_caches(source, classes, options.image_size)
             else:
-                listed = _listed_images(_given(root))
-                _from_folders(source, listed, classes, pool, options.image_size, progress)
+                listed = _listed_images(self.given(root))
+                parts = _from_folders(source, listed, classes, options.image_size)
+            append_batches(pool, list(parts), progress)
 
     def assemble(self, options: MiniImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Classes by the published lists; base examples as the class's description says."""
@@ -130,14 +128,7 @@ def _first_of_each(labels: np.ndarray, count: int) -> np.ndarray:
     return among
 
 
-def _given(root: Path | None) -> Path:
-    if root is None:
-        raise MissingData("mini-imagenet is prepared from its files: set benchmark.root.")
-    return root.expanduser()
-
-
-def _open(root: Path | None, stack: ExitStack) -> Caches | dict[str, ClassImages]:
-    start = _given(root)
+def _open(start: Path, stack: ExitStack) -> Caches | dict[str, ClassImages]:
     places = [start, start / "mini-imagenet", start / "miniImageNet"]
     for place in places:
         caches = find_caches(place)
@@ -149,47 +140,33 @@ def _open(root: Path | None, stack: ExitStack) -> Caches | dict[str, ClassImages
             if classes is not None:
                 return classes
     raise MissingData(
-        f"miniImageNet is not in {start}: neither class folders such as n01532829 (alone, or under "
-        f"train, val and test) nor {NAMES}. Get {MiniImagenet.download}."
+        f"miniImageNet is not in {start}: neither class folders such as n01532829 (directly, or "
+        f"under train, val and test) nor {NAMES}. Get {MiniImagenet.download}."
     )
 
 
-def _from_caches(
-    caches: Caches, classes: Sequence[ListedClass], pool: PoolWriter, side: int, progress: Progress
-) -> None:
+def _from_caches(caches: Caches, classes: Sequence[ListedClass], side: int) -> Iterator[_Part]:
     found = caches.classes(classes)
-    total = sum(len(rows) for parts in found.values() for rows in parts)
-    done = 0
     for label, listed in enumerate(classes):
         for rows in found[listed.name]:
-            for start in range(0, len(rows), _BATCH):
-                stop = min(start + _BATCH, len(rows))
-                pool.append_made(stop - start, partial(rows.pixels, start, stop, side), label)
-                done += stop - start
-                progress(done, total)
+            yield label, range(len(rows)), partial(_of_cache, rows, side)
+
+
+def _of_cache(rows: Rows, side: int, chosen: range) -> np.ndarray:
+    return rows.pixels(chosen.start, chosen.stop, side)
 
 
 def _from_folders(
     source: Mapping[str, ClassImages],
     listed_images: Mapping[str, Sequence[int]],
     classes: Sequence[ListedClass],
-    pool: PoolWriter,
     side: int,
-    progress: Progress,
-) -> None:
-    chosen: list[list[Member]] = []
-    for listed in classes:
-        official, further = _official(
-            listed.name, source[listed.name], listed_images.get(listed.name)
-        )
-        chosen.append([*official, *(further if listed.split == "base" else ())])
-    total, done = sum(map(len, chosen)), 0
+) -> Iterator[_Part]:
     for label, listed in enumerate(classes):
         images = source[listed.name]
-        for batch in in_batches(chosen[label], _BATCH):
-            pool.append_made(len(batch), partial(images.pixels, batch, side), label)
-            done += len(batch)
-            progress(done, total)
+        official, further = _official(listed.name, images, listed_images.get(listed.name))
+        chosen = [*official, *(further if listed.split == "base" else ())]
+        yield label, chosen, partial(images.pixels, side=side)
 
 
 def _official(

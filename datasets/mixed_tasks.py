@@ -4,10 +4,10 @@ from typing import final
 
 import numpy as np
 
-from fsl_sweep.datasets.distribution import TaskDistribution
+from fsl_sweep.datasets.distribution import INDICES_AT_ONCE, TaskDistribution
 from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
 from fsl_sweep.datasets.pool import canonical_digest
-from fsl_sweep.datasets.tasks import INDICES_AT_ONCE, ClassTasks
+from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.orchestrator.errors import BadData
 
 
@@ -16,12 +16,11 @@ class MixedTasks(TaskDistribution):
     """P_BN(lambda) of "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution" (E.3).
 
     The classes of a task are drawn one after the other: from the novel set with probability
-    lambda, else from the base set, uniformly within the set; a class that the task has already is
-    drawn again, set and all. So a class that is left has the weight lambda / |N| if it is novel
-    and (1 - lambda) / |B| if it is base. This is the reading under which what the paper says of
-    three values holds exactly: 0 gives the base class tuples, 1 the novel ones, and
-    |N| / (|N| + |B|) the uniform tuples of both sets together. A set that is used up leaves
-    the rest of the task to the other one.
+    lambda, else from the base set, uniformly within the set; where the task already has the class,
+    set and class are drawn again. So a remaining class has the weight lambda / |N| if it is novel
+    and (1 - lambda) / |B| if it is base. Only this reading agrees exactly with what the paper says
+    of three values: 0 gives the base class tuples, 1 the novel ones, and |N| / (|N| + |B|) the
+    uniform tuples of both sets together. Where a set is used up, the rest comes from the other.
 
     Args:
         base: base classes with the examples to measure on, so the held-out ones.
@@ -60,20 +59,6 @@ class MixedTasks(TaskDistribution):
         """The class labels of both sets, or of the only one that is drawn, int64, sorted."""
         return self._drawn.classes
 
-    def check(self, shape: EpisodeShape, tasks: int | None = None) -> None:
-        """Raises BadData where episodes of ``shape`` cannot be drawn; see the base class."""
-        self._drawn.check(shape, tasks)
-
-    def sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
-        """``tasks`` independent episodes."""
-        self.check(shape, tasks)
-        chunk = max(1, INDICES_AT_ONCE // max(len(self.classes), shape.way * shape.per_class))
-        parts = [
-            self._sample_chunk(min(chunk, tasks - done), shape, rng)
-            for done in range(0, tasks, chunk)
-        ]
-        return Episodes.concatenate(parts)
-
     def digest(self) -> str:
         """Hex digest of both sets with their examples, and lambda."""
         return canonical_digest(
@@ -85,6 +70,17 @@ class MixedTasks(TaskDistribution):
             }
         )
 
+    def _check(self, shape: EpisodeShape) -> None:
+        self._drawn.check(shape)
+
+    def _sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
+        chunk = max(1, INDICES_AT_ONCE // max(len(self.classes), shape.way * shape.per_class))
+        parts = [
+            self._sample_chunk(min(chunk, tasks - done), shape, rng)
+            for done in range(0, tasks, chunk)
+        ]
+        return Episodes.concatenate(parts)
+
     def _sample_chunk(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
         # Drawing one after the other with given weights is a race: exponential arrival times
         # with the weights as rates come in in exactly that order.
@@ -93,15 +89,11 @@ class MixedTasks(TaskDistribution):
         order = np.argsort(np.take_along_axis(arrival, first, axis=1), axis=1)
         which = np.take_along_axis(first, order, axis=1)
         examples = self._drawn.draw_examples(which, shape.per_class, rng)
-        return Episodes(
-            np.ascontiguousarray(examples[..., : shape.shot]),
-            np.ascontiguousarray(examples[..., shape.shot :]),
-            self.classes[which],
-        )
+        return Episodes.of(examples, shape.shot, self.classes[which])
 
 
 def _mixture(base: ClassTasks, novel: ClassTasks, weight: float) -> ClassTasks:
-    """The classes of tasks: of one set alone at the ends of the range."""
+    """The classes of tasks: of only one set at the ends of the range."""
     if weight in (0, 1):
         return novel if weight else base
     return ClassTasks(

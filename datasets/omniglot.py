@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fsl_sweep.datasets.archives import FileTree, Member, open_tree
 from fsl_sweep.datasets.benchmark import Benchmark
@@ -27,19 +27,17 @@ from fsl_sweep.datasets.omniglot_splits import (
     upright_name,
 )
 from fsl_sweep.datasets.pool import ImagePool, canonical_digest
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress
 from fsl_sweep.datasets.splits import class_benchmark
-from fsl_sweep.datasets.store_writer import PoolWriter, StoreWriter
+from fsl_sweep.datasets.store_writer import StoreWriter
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 _OFFICIAL = "https://raw.githubusercontent.com/brendenlake/omniglot/master/python"
 _FILE = re.compile(r"(?P<character>[^/]+/character\d\d)/\d{4}_(?P<drawer>\d\d)\.png")
 
 
-class OmniglotOptions(BaseModel):
+class OmniglotOptions(Options):
     """Options of ``omniglot``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     split: SplitRule = Field("alphabets", description="how classes become base, val and novel")
     image_size: int = Field(28, ge=8, le=105, description="side of the images in pixels")
@@ -51,14 +49,12 @@ class OmniglotOptions(BaseModel):
 
 
 @dataclass(frozen=True)
-class _Drawing:
-    """One image file: its character's full name, who drew it, and where it lies."""
+class _Character:
+    """The images of a character, in the order of the people who drew them."""
 
-    character: str
     part: str
-    drawer: int
     tree: FileTree
-    member: Member
+    drawings: Sequence[Member]
 
 
 @final
@@ -84,7 +80,7 @@ class Omniglot(AbstractBenchmark[OmniglotOptions]):
     def signature(self, options: OmniglotOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
         """Of both parts."""
         with ExitStack() as stack:
-            trees = _open_parts(root, stack)
+            trees = _open_parts(self.given(root), stack)
             return canonical_digest({part: tree.signature() for part, tree in trees.items()})
 
     def prepare(
@@ -92,21 +88,23 @@ class Omniglot(AbstractBenchmark[OmniglotOptions]):
     ) -> None:
         """Strokes bright on black, scaled with antialiasing, character by character."""
         with ExitStack() as stack:
-            characters = _characters(_open_parts(root, stack))
+            characters = _characters(_open_parts(self.given(root), stack))
             pool = writer.pool((1, options.image_size, options.image_size))
             turns = 4 if options.rotations else 1
-            total = DRAWERS * len(characters) * turns
-            names: list[str] = []
-            parts: list[str] = []
-            for name, drawings in characters.items():
-                labels = np.repeat(len(names) + np.arange(turns), DRAWERS)
-                drawers = np.tile([drawing.drawer for drawing in drawings], turns)
-                make = partial(_turned, drawings, turns, options.image_size)
+            drawers = np.tile(np.arange(1, DRAWERS + 1), turns)
+            for number, character in enumerate(characters.values()):
+                labels = np.repeat(turns * number + np.arange(turns), DRAWERS)
+                make = partial(_turned, character, turns, options.image_size)
                 pool.append_made(len(labels), make, labels, drawers)
-                names += [rotated_name(name, turn) for turn in range(turns)]
-                parts += [drawings[0].part] * turns
-                progress(DRAWERS * len(names), total)
-        _describe(pool, names, parts)
+                progress((number + 1) * len(labels), len(characters) * len(labels))
+            names = [rotated_name(name, turn) for name in characters for turn in range(turns)]
+            parts = [[c.part == part for part in PARTS] for c in characters.values()]
+            pool.describe(
+                names,
+                superclasses=[name.partition("/")[0] for name in names],
+                attributes=np.repeat(parts, turns, axis=0),
+                attribute_names=tuple(PARTS),
+            )
 
     def assemble(self, options: OmniglotOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Classes by the chosen split; base examples by the held-out share, with their turns."""
@@ -128,20 +126,9 @@ class Omniglot(AbstractBenchmark[OmniglotOptions]):
         return {}
 
 
-def _describe(pool: PoolWriter, names: list[str], parts: list[str]) -> None:
-    pool.describe(
-        names,
-        superclasses=[name.partition("/")[0] for name in names],
-        attributes=np.array([[part == known for known in PARTS] for part in parts]),
-        attribute_names=tuple(PARTS),
-    )
-
-
-def _open_parts(root: Path | None, stack: ExitStack) -> dict[str, FileTree]:
+def _open_parts(root: Path, stack: ExitStack) -> dict[str, FileTree]:
     """Both official parts, wherever people put them; zips before folders, for their CRCs."""
-    if root is None:
-        raise MissingData("Omniglot is prepared from its files: set benchmark.root.")
-    start = (root if root.is_dir() else root.parent).expanduser()
+    start = root if root.is_dir() else root.parent
     places = [start, start / "omniglot", start / "omniglot-py", start / "python"]
     for place in places:
         found = {
@@ -165,47 +152,42 @@ def _open_parts(root: Path | None, stack: ExitStack) -> dict[str, FileTree]:
     )
 
 
-def _characters(trees: Mapping[str, FileTree]) -> dict[str, list[_Drawing]]:
-    """Every character's drawings in the order of their drawers; checked to be complete."""
-    characters: dict[str, list[_Drawing]] = {}
+def _characters(trees: Mapping[str, FileTree]) -> dict[str, _Character]:
+    """Every character by its full name; checked to be complete."""
+    characters: dict[str, _Character] = {}
     for part, tree in trees.items():
-        for drawing in _drawings(part, tree):
-            characters.setdefault(drawing.character, []).append(drawing)
-        found = [name for name, drawings in characters.items() if drawings[0].part == part]
+        found: dict[str, list[tuple[int, Member]]] = {}
+        for member in tree.members:
+            # A zip repeats the part's name around everything.
+            match = _FILE.fullmatch(member.path.removeprefix(f"{part}/"))
+            if match is None:
+                raise BadData(
+                    f"{tree.where} has a file {member.path}, which is not Alphabet/characterNN/"
+                    "IIII_DD.png. Take the official images, without other files."
+                )
+            found.setdefault(match["character"], []).append((int(match["drawer"]), member))
         if len(found) != PARTS[part]:
             raise BadData(
                 f"{tree.where} has {len(found)} characters; the official part has {PARTS[part]}. "
                 "Download or extract it again."
             )
-    for name, drawings in characters.items():
-        drawings.sort(key=lambda drawing: drawing.drawer)
-        if [drawing.drawer for drawing in drawings] != list(range(1, DRAWERS + 1)):
-            raise BadData(
-                f"{drawings[0].tree.where} has {len(drawings)} drawings of {name}; one by each "
-                f"of {DRAWERS} people is expected. Download or extract it again."
-            )
+        for name, drawn in found.items():
+            drawn.sort(key=lambda drawing: drawing[0])
+            if [drawer for drawer, _ in drawn] != list(range(1, DRAWERS + 1)):
+                raise BadData(
+                    f"{tree.where} has {len(drawn)} drawings of {name}; one by each of {DRAWERS} "
+                    "people is expected. Download or extract it again."
+                )
+            characters[name] = _Character(part, tree, [member for _, member in drawn])
     return dict(sorted(characters.items()))
 
 
-def _drawings(part: str, tree: FileTree) -> Iterator[_Drawing]:
-    for member in tree.members:
-        # A zip repeats the part's name around everything.
-        match = _FILE.fullmatch(member.path.removeprefix(f"{part}/"))
-        if match is None:
-            raise BadData(
-                f"{tree.where} has a file {member.path}, which is not Alphabet/characterNN/"
-                "IIII_DD.png. Take the official images, without other files."
-            )
-        yield _Drawing(match["character"], part, int(match["drawer"]), tree, member)
-
-
-def _turned(drawings: Sequence[_Drawing], turns: int, image_size: int) -> np.ndarray:
+def _turned(character: _Character, turns: int, image_size: int) -> np.ndarray:
     """The drawings of a character, upright, then turned by 90 degrees and so on."""
-    upright = np.stack([_pixels(drawing, image_size) for drawing in drawings])
+    tree = character.tree
+    inks = [
+        squared(decode(tree.read(member), f"{tree.where}/{member.path}", "grey"), image_size)
+        for member in character.drawings
+    ]
+    upright = 255 - np.stack(inks)  # the files have black ink on white
     return np.concatenate([np.rot90(upright, turn, axes=(2, 3)) for turn in range(turns)])
-
-
-def _pixels(drawing: _Drawing, image_size: int) -> np.ndarray:
-    where = f"{drawing.tree.where}/{drawing.member.path}"
-    ink = squared(decode(drawing.tree.read(drawing.member), where, "grey"), image_size)
-    return 255 - ink  # the files have black ink on white

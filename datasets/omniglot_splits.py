@@ -1,13 +1,11 @@
 """The class splits of Omniglot, and what its official archives hold."""
 
-import json
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Literal
 
 import numpy as np
 
-from fsl_sweep.datasets.splits import draw_partition, named_generator
+from fsl_sweep.datasets.splits import draw_partition, named_generator, read_facts
 from fsl_sweep.orchestrator.errors import BadData
 
 SplitRule = Literal["alphabets", "vinyals", "metadl"]
@@ -62,10 +60,9 @@ def partition(
 
 
 def _published(class_names: Sequence[str]) -> dict[str, np.ndarray]:
-    text = files("fsl_sweep.datasets").joinpath("omniglot_vinyals.json").read_text("utf-8")
     split_of = {
         f"{alphabet}/character{number:02d}": split
-        for split, ranges in json.loads(text)["characters"].items()
+        for split, ranges in read_facts("omniglot_vinyals.json")["characters"].items()
         for alphabet, (first, last) in ranges.items()
         for number in range(first, last + 1)
     }

@@ -17,7 +17,8 @@ class MultinomialQueries(TaskDistribution):
 
     The other ``way * (query - 1)`` queries fall on the classes of the task independently, each on
     any with the same probability: a multinomial draw. The released code of "Two Sides of
-    Meta-Learning Evaluation" trains Prototypical Networks so; the paper's text does not say it.
+    Meta-Learning Evaluation" trains Prototypical Networks so; the paper's text does not say so.
+    Queries are padded with -1.
 
     Args:
         tasks: where classes, support and queries come from.
@@ -31,13 +32,14 @@ class MultinomialQueries(TaskDistribution):
         """The class labels it draws from, int64, sorted."""
         return self._tasks.classes
 
-    def check(self, shape: EpisodeShape, tasks: int | None = None) -> None:
-        """Raises BadData unless every class could have all that may fall on it."""
-        self._tasks.check(most_queries(shape), tasks)
+    def digest(self) -> str:
+        """Hex digest of what the classes and examples are drawn from."""
+        return canonical_digest({"kind": "multinomial-queries", "tasks": self._tasks.digest()})
 
-    def sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
-        """``tasks`` episodes, their queries padded with -1 behind those that a class has."""
-        self.check(shape, tasks)
+    def _check(self, shape: EpisodeShape) -> None:
+        self._tasks.check(most_queries(shape))  # every class could have all that may fall on it
+
+    def _sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
         counts = 1 + rng.multinomial(
             shape.way * (shape.query - 1), np.full(shape.way, 1 / shape.way), size=tasks
         )
@@ -46,10 +48,6 @@ class MultinomialQueries(TaskDistribution):
         drawn = self._tasks.sample(tasks, EpisodeShape(shape.way, shape.shot, most), rng)
         query = np.where(np.arange(most) < counts[:, :, None], drawn.query, -1)
         return Episodes(drawn.support, query, drawn.classes)
-
-    def digest(self) -> str:
-        """Hex digest of what the classes and examples are drawn from."""
-        return canonical_digest({"kind": "multinomial-queries", "tasks": self._tasks.digest()})
 
 
 def most_queries(shape: EpisodeShape) -> EpisodeShape:

@@ -36,11 +36,11 @@ class TaskGroup:
 def grouped(episodes: Episodes) -> Iterator[TaskGroup]:
     """Every task in exactly one group; all in one where nothing is padded.
 
-    A learner that is given a group sees what it would see of each task alone: no absent class can
-    win, no absent query counts, and a transductive learner meets no query that is not there.
+    A learner sees of a group what it would see of each task on its own: no absent class can win,
+    no absent query counts, and a transductive learner sees no query that is not there.
 
     Raises:
-        BadData: a class has a part of its support alone, or a task has no queries.
+        BadData: a class has only a part of its support, or a task has no queries.
     """
     there, asked = episodes.classes >= 0, episodes.query >= 0
     if not np.array_equal(

@@ -1,21 +1,32 @@
 """What a benchmark must implement; one file a benchmark, and one line in the catalogue."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from pydantic import BaseModel
+import numpy as np
+from pydantic import BaseModel, ConfigDict
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.download import RemoteFile
 from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.store_writer import StoreWriter
+from fsl_sweep.datasets.store_writer import PoolWriter, StoreWriter
+from fsl_sweep.orchestrator.errors import MissingData
 
 OptionsT = TypeVar("OptionsT", bound=BaseModel)
 
 Progress = Callable[[int, int | None], None]
 """Called with the images done, and their total where it is known."""
+
+_BATCH = 256
+
+
+class Options(BaseModel):
+    """Options of a benchmark; a misspelt one is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class AbstractBenchmark(ABC, Generic[OptionsT]):
@@ -32,9 +43,9 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
         download: where the official files are, in words for a person; None for an embedded
             benchmark, which needs no source.
         in_distribution: whether val and novel are further examples of the base classes.
-        files: official files that may be fetched, together all that ``prepare`` needs; empty where
-            a licence or the owner wants people to get them for themselves.
-        official_images: how many images the whole official data set has; None where that is open.
+        files: official files that may be downloaded, together all that ``prepare`` needs; empty
+            where the licence or the owner does not allow that.
+        official_images: how many images the whole official data set has; None where that varies.
         holds_features: whether its pools hold features of a frozen extractor, not images.
     """
 
@@ -60,7 +71,7 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
             root: the source folder or file; None for an embedded benchmark.
 
         Raises:
-            MissingData: the source is not under ``root``; the message says what was looked for.
+            MissingData: the source is not under ``root``; the message names what is missing.
             BadData: the source is damaged or hostile.
         """
 
@@ -70,9 +81,8 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
     ) -> None:
         """Stream every image of the source into the writer's pools, in bounded memory.
 
-        The same images in the same order each time, with ``progress`` told every few hundred, so
-        that an interrupted preparation can be gone on with; ``PoolWriter.append_made`` spares the
-        work that was done.
+        The same images in the same order each time, with a call of ``progress`` every few hundred.
+        An interrupted preparation then continues; ``PoolWriter.append_made`` skips what is done.
 
         Raises:
             MissingData: as ``signature``.
@@ -87,10 +97,42 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
             BadData: too few classes or examples for the split.
         """
 
-    @abstractmethod
-    def expected(self, options: OptionsT) -> Mapping[str, int]:
-        """How many classes the official ``base``, ``val`` and ``novel`` have; empty if any may."""
+    def expected(self, options: OptionsT) -> Mapping[str, int]:  # noqa: ARG002 (an interface)
+        """How many classes the official base, val and novel have; those left out vary."""
+        return {}
 
     def remarks(self, benchmark: Benchmark) -> tuple[str, ...]:  # noqa: ARG002 (an interface)
-        """What a person should know of the tasks beside counts; lines for ``data check``."""
+        """What a person should know of the tasks besides counts; lines for ``data check``."""
         return ()
+
+    def given(self, root: Path | None) -> Path:
+        """The source's place.
+
+        Raises:
+            MissingData: none is given.
+        """
+        if root is None:
+            raise MissingData(f"{self.name} is prepared from its files: set benchmark.root.")
+        return root.expanduser()
+
+
+def append_batches(
+    pool: PoolWriter,
+    parts: Sequence[tuple[int, Sequence[Any], Callable[[Any], np.ndarray]]],
+    progress: Progress,
+) -> None:
+    """Append images in bounded memory.
+
+    Args:
+        pool: where to.
+        parts: for each a class label, what its images are made of (one item an image), and what
+            makes uint8 images ``[len(items), C, H, W]`` of a slice of the items.
+        progress: called after every batch.
+    """
+    total, done = sum(len(items) for _, items, _ in parts), 0
+    for label, items, pixels in parts:
+        for start in range(0, len(items), _BATCH):
+            batch = items[start : start + _BATCH]
+            pool.append_made(len(batch), partial(pixels, batch), label)
+            done += len(batch)
+            progress(done, total)

@@ -1,25 +1,21 @@
 """A class split that the user gives as lists, or has drawn by class or by superclass."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.source import Options
 from fsl_sweep.datasets.splits import class_benchmark, draw_partition
 from fsl_sweep.orchestrator.errors import BadData, MissingData, did_you_mean
 
-CLASS_SPLITS = ("base", "val", "novel")
 
-
-class SplitOptions(BaseModel):
+class SplitOptions(Options):
     """Options of a benchmark without official class splits."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     split_file: Path | None = Field(
         None, description='a JSON file {"base": [class, ...], "val": [...], "novel": [...]}'
@@ -50,8 +46,8 @@ def split_benchmark(
         name: as in the catalogue.
         pool: the images or features of all classes.
         options: the lists' file, or how to draw.
-        given: class labels of each split that came with the data; the lists' file comes first,
-            and nothing is drawn where there are either.
+        given: class labels of each split that came with the data; used unless the options name a
+            file of lists. A split is drawn where there is neither.
 
     Raises:
         MissingData: there is no such file of lists.
@@ -82,7 +78,7 @@ def _groups(pool: ImagePool, by: str) -> tuple[str, ...]:
 def _listed(path: Path, class_names: tuple[str, ...]) -> dict[str, np.ndarray]:
     label = {name: number for number, name in enumerate(class_names)}
     split: dict[str, np.ndarray] = {}
-    for key, names in _read_lists(path).items():
+    for key, names in _read_lists(path):
         for name in names:
             if name not in label:
                 raise BadData(
@@ -95,21 +91,25 @@ def _listed(path: Path, class_names: tuple[str, ...]) -> dict[str, np.ndarray]:
     return split
 
 
-def _read_lists(path: Path) -> dict[str, list[str]]:
+class _Lists(BaseModel):
+    """A file of lists."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    base: list[str]
+    val: list[str]
+    novel: list[str]
+
+
+def _read_lists(path: Path) -> _Lists:
     try:
-        lists = json.loads(path.read_text("utf-8"))
+        return _Lists.model_validate_json(path.read_bytes())
     except FileNotFoundError as failure:
         raise MissingData(f"There is no split file {path}.") from failure
-    except (OSError, ValueError, RecursionError) as failure:
+    except OSError as failure:
         raise BadData(f"The split file {path} cannot be read ({failure}).") from failure
-    if (
-        not isinstance(lists, dict)
-        or set(lists) != set(CLASS_SPLITS)
-        or not all(isinstance(names, list) for names in lists.values())
-        or not all(isinstance(name, str) for names in lists.values() for name in names)
-    ):
+    except ValidationError as failure:
         raise BadData(
             f"The split file {path} must be a JSON object with the keys base, val and novel, "
-            "each a list of class names."
-        )
-    return lists
+            f"each a list of class names ({failure.errors()[0]['msg']})."
+        ) from failure

@@ -1,11 +1,14 @@
 """Which classes are base, val and novel, and which base examples are held out."""
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
-from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.orchestrator.errors import BadData
@@ -13,10 +16,15 @@ from fsl_sweep.orchestrator.printed import counted
 
 
 def named_generator(seed: int, *words: str) -> np.random.Generator:
-    """A generator for one purpose, a function of a seed and the purpose's words alone."""
+    """A generator for one purpose, a function of only a seed and the purpose's words."""
     key = hashlib.sha256("/".join(words).encode()).digest()
     entropy = [seed, *np.frombuffer(key, dtype="<u4").tolist()]
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))
+
+
+def read_facts(name: str) -> Mapping[str, Any]:
+    """A published table that comes with this package; each names its ``source``."""
+    return json.loads(files("fsl_sweep.datasets").joinpath(name).read_text("utf-8"))
 
 
 def held_out_split(
@@ -25,9 +33,9 @@ def held_out_split(
     """A seeded, per-class split of examples into training and held-out ones (-Mod).
 
     Of the n examples of a class ``max(1, round(held_out * n))`` are held out, and at least one is
-    left to train on. Which ones depends on the seed, the class's name and its examples alone, so
-    that the same class is split in the same way in every fold and benchmark. Classes of a family
-    are split alike: an original is held out with all of its turns, or with none.
+    left to train on. Which ones depends only on the seed, the class's name and its examples, so
+    that a class is split in the same way in every fold and benchmark. Classes of a family are split
+    alike: an original is held out with all of its turns, or with none.
 
     Args:
         pool: the images.
@@ -81,8 +89,8 @@ def class_benchmark(
     for split, classes in partition.items():
         if len(classes) < 2:
             found = counted(len(classes), "class", "classes")
-            raise BadData(f"The {split} split of '{name}' has {found}; 2 are least.")
-    together = np.concatenate([partition[split] for split in ("base", "val", "novel")])
+            raise BadData(f"The {split} split of '{name}' has {found}; it needs at least 2.")
+    together = np.concatenate([partition[split] for split in MEASURED])
     labels, uses = np.unique(together, return_counts=True)
     if np.any(uses > 1):
         twice = pool.class_names[labels[np.argmax(uses)]]
@@ -127,9 +135,7 @@ def draw_partition(
     membership = np.asarray(groups)
     return {
         split: np.flatnonzero(np.isin(membership, names[start:stop]))
-        for split, start, stop in zip(
-            ("base", "val", "novel"), bounds[:-1], bounds[1:], strict=True
-        )
+        for split, start, stop in zip(MEASURED, bounds[:-1], bounds[1:], strict=True)
     }
 
 

@@ -7,12 +7,12 @@ import numpy as np
 
 from fsl_sweep.datasets.distinct import distinct
 from fsl_sweep.datasets.distribution import (
+    INDICES_AT_ONCE,
     TaskDistribution,
     VaryingTasks,
-    check_tasks,
-    sample_tasks,
+    checked_examples,
 )
-from fsl_sweep.datasets.episodes import Episodes, EpisodeShape, VaryingShape
+from fsl_sweep.datasets.episodes import Episodes, EpisodeShape, Shape
 from fsl_sweep.datasets.pool import ImagePool, array_digest, canonical_digest
 from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.printed import counted
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from fsl_sweep.datasets.benchmark import Benchmark
 
 TaskSet = Literal["selection", "report"]
-
-INDICES_AT_ONCE = 1_000_000  # bounds the working memory of a draw to some tens of megabytes
 
 
 @final
@@ -41,8 +39,8 @@ class ClassTasks(TaskDistribution):
         note: a sentence that ends the message of `check` where a class has too few examples.
 
     Raises:
-        BadData: a class is repeated, is not in the pool or has no example; an example is repeated
-            or is of another class.
+        BadData: a class is not in the pool or has no example; an example is repeated or is of
+            another class.
     """
 
     def __init__(
@@ -53,10 +51,10 @@ class ClassTasks(TaskDistribution):
         note: str = "",
     ) -> None:
         self.pool, self._note = pool, note
-        self._classes = np.sort(np.asarray(classes, dtype=np.int64))
+        self._classes = np.unique(np.asarray(classes, dtype=np.int64))
         if examples is None:
             examples = np.flatnonzero(np.isin(pool.labels, self._classes))
-        self.examples = np.sort(np.asarray(examples, dtype=np.int64))
+        self.examples = checked_examples(pool, examples)
         self._check_members()
         labels = pool.labels[self.examples]
         self._by_class = self.examples[np.argsort(labels, kind="stable")]
@@ -73,36 +71,12 @@ class ClassTasks(TaskDistribution):
         """How many examples each of ``classes`` has, int64 ``[len(classes)]``."""
         return self._counts
 
-    def check(self, shape: EpisodeShape, tasks: int | None = None) -> None:
-        """Raises BadData where episodes of ``shape`` cannot be drawn; see the base class."""
-        if tasks is not None and tasks < 1:
-            raise BadData(f"{tasks} tasks are asked for; at least 1 is needed.")
-        if len(self._classes) < shape.way:
+    def check_ways(self, way: int) -> None:
+        """Raises BadData where a task of ``way`` classes needs more than there are."""
+        if len(self._classes) < way:
             raise BadData(
-                f"{shape.way}-way tasks need {shape.way} classes, "
-                f"but only {len(self._classes)} are there."
+                f"{way}-way tasks need {way} classes, but only {len(self._classes)} are there."
             )
-        fewest = int(np.argmin(self._counts))
-        if self._counts[fewest] < shape.per_class:
-            name = self.pool.class_names[self._classes[fewest]]
-            queries = counted(shape.query, "query", "queries")
-            short = int(np.sum(self._counts < shape.per_class))
-            raise BadData(
-                f"{shape.shot}-shot tasks with {queries} need {shape.per_class} "
-                f"examples a class, but class '{name}' has {self._counts[fewest]}"
-                + (f" (and {short - 1} more classes have too few)." if short > 1 else ".")
-                + (f" {self._note}" if self._note else "")
-            )
-
-    def sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
-        """``tasks`` independent episodes, every one with the same probability."""
-        self.check(shape, tasks)
-        chunk = max(1, INDICES_AT_ONCE // (shape.way * shape.per_class))
-        parts = [
-            self._sample_chunk(min(chunk, tasks - done), shape, rng)
-            for done in range(0, tasks, chunk)
-        ]
-        return Episodes.concatenate(parts)
 
     def sample_without_replacement(
         self, shape: EpisodeShape, rng: np.random.Generator, tasks: int | None = None
@@ -131,7 +105,7 @@ class ClassTasks(TaskDistribution):
             order = rng.permutation(self._by_class[start : start + count])
             needed = int(uses.sum()) * shape.per_class
             examples[uses] = order[:needed].reshape(-1, shape.per_class)
-        return self._episodes(which, examples, shape)
+        return Episodes.of(examples, shape.shot, self._classes[which])
 
     def digest(self) -> str:
         """Hex digest of the pool's content, the classes and the examples."""
@@ -147,9 +121,9 @@ class ClassTasks(TaskDistribution):
     def draw(
         self, tasks: int, way: int, per_class: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Class tuples and examples that are not yet told apart into support and query.
+        """Class tuples and their examples, support and query not yet split.
 
-        The caller makes sure that there are enough of both (``check``).
+        The caller has made sure that there are enough of both (``check``).
 
         Returns:
             positions in ``classes``, int64 ``[T, way]``, and pool indices, int64
@@ -176,25 +150,35 @@ class ClassTasks(TaskDistribution):
         examples = self._by_class[self._starts[flat, None] + places]
         return examples.reshape(*which.shape, per_class)
 
-    def _sample_chunk(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
-        return self._episodes(*self.draw(tasks, shape.way, shape.per_class, rng), shape)
+    def _check(self, shape: EpisodeShape) -> None:
+        self.check_ways(shape.way)
+        fewest = int(np.argmin(self._counts))
+        if self._counts[fewest] < shape.per_class:
+            name = self.pool.class_names[self._classes[fewest]]
+            queries = counted(shape.query, "query", "queries")
+            short = int(np.sum(self._counts < shape.per_class))
+            raise BadData(
+                f"{shape.shot}-shot tasks with {queries} need {shape.per_class} "
+                f"examples a class, but class '{name}' has {self._counts[fewest]}"
+                + (f" (and {short - 1} more classes have too few)." if short > 1 else ".")
+                + (f" {self._note}" if self._note else "")
+            )
 
-    def _episodes(self, which: np.ndarray, examples: np.ndarray, shape: EpisodeShape) -> Episodes:
-        support, query = np.split(examples, [shape.shot], axis=2)
-        return Episodes(
-            np.ascontiguousarray(support), np.ascontiguousarray(query), self._classes[which]
+    def _sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
+        chunk = max(1, INDICES_AT_ONCE // (shape.way * shape.per_class))
+        sizes = [min(chunk, tasks - done) for done in range(0, tasks, chunk)]
+        draws = (self.draw(size, shape.way, shape.per_class, rng) for size in sizes)
+        return Episodes.concatenate(
+            [Episodes.of(examples, shape.shot, self._classes[which]) for which, examples in draws]
         )
 
     def _check_members(self) -> None:
-        known = len(self.pool.class_names)
-        classes, examples = self._classes, self.examples
+        known, classes = len(self.pool.class_names), self._classes
         if len(classes) == 0:
             raise BadData("A task distribution needs at least one class.")
-        if np.any(np.diff(classes) == 0) or np.any((classes < 0) | (classes >= known)):
-            raise BadData(f"Class labels must be distinct and from 0 to {known - 1}.")
-        if np.any(np.diff(examples) == 0) or np.any((examples < 0) | (examples >= len(self.pool))):
-            raise BadData(f"Examples must be distinct and from 0 to {len(self.pool) - 1}.")
-        labels = self.pool.labels[examples]
+        if np.any((classes < 0) | (classes >= known)):
+            raise BadData(f"Class labels must be from 0 to {known - 1}.")
+        labels = self.pool.labels[self.examples]
         if not np.isin(labels, classes).all():
             raise BadData("Some examples are of a class that the task distribution does not have.")
         empty = np.setdiff1d(classes, labels)
@@ -207,18 +191,17 @@ def common_tasks(
     split: str,
     task_set: TaskSet,
     tasks: int,
-    shape: EpisodeShape | VaryingShape,
+    shape: Shape,
     seed: int,
 ) -> Episodes:
     """The episodes on which every snapshot is measured.
 
-    They are a function of the benchmark's fingerprint and the other arguments alone: the same
+    They are a function of the benchmark's fingerprint and the other arguments only: the same
     for every trial, epoch, method and process, so that every comparison can be paired.
     Snapshots are selected on one task set and reported on the other, drawn independently of it.
 
-    Of writers none is in a set twice, and the two sets share none where there are enough: a random
-    order of the writers, the same for both, is taken from its begin for selection and from its end
-    for the report.
+    No writer is in a set twice, and the two sets share none where there are enough: both use one
+    random order of the writers, selection from its start and the report from its end.
 
     Args:
         benchmark: where tasks come from.
@@ -238,7 +221,7 @@ def common_tasks(
     asked = (shape.way, shape.shot, shape.query, seed)
     rng = _generator(benchmark.fingerprint, split, task_set, tasks, *asked)
     if not isinstance(distribution, VaryingTasks):
-        return sample_tasks(distribution, tasks, shape, rng)
+        return distribution.sample(tasks, shape, rng)
     check_common(distribution, tasks, shape)
     order = _generator(benchmark.fingerprint, split, "people", *asked).permutation(
         distribution.count(shape)
@@ -247,15 +230,13 @@ def common_tasks(
     return distribution.take(which, shape, rng)
 
 
-def check_common(
-    distribution: TaskDistribution, tasks: int, shape: EpisodeShape | VaryingShape
-) -> None:
+def check_common(distribution: TaskDistribution, tasks: int, shape: Shape) -> None:
     """Whether so many common tasks of ``shape`` can be drawn.
 
     Raises:
         BadData: too few classes or examples, or fewer writers than tasks.
     """
-    check_tasks(distribution, shape)
+    distribution.check(shape)
     most = most_tasks(distribution, shape)
     if most is not None and tasks > most:
         raise BadData(
@@ -266,7 +247,7 @@ def check_common(
         )
 
 
-def most_tasks(distribution: TaskDistribution, shape: EpisodeShape | VaryingShape) -> int | None:
+def most_tasks(distribution: TaskDistribution, shape: Shape) -> int | None:
     """How many tasks there are to measure on, of which none is taken twice; None: any number."""
     return distribution.count(shape) if isinstance(distribution, VaryingTasks) else None
 

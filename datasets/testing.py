@@ -1,7 +1,6 @@
 """What every benchmark must do: a conformance suite for third parties' benchmarks, and for ours.
 
-Subclass it in a test module, say which benchmark it is about and make a small source for it; pytest
-collects the tests::
+Subclass it in a test module, name the benchmark and make a small source for it::
 
     class TestMine(BenchmarkContract):
         benchmark = MyBenchmark
@@ -16,6 +15,7 @@ import json
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar
 from unittest.mock import patch
@@ -24,7 +24,7 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from fsl_sweep.datasets import store_writer
-from fsl_sweep.datasets.benchmark import SPLITS, Benchmark
+from fsl_sweep.datasets.benchmark import MEASURED, SPLITS, Benchmark
 from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
 from fsl_sweep.datasets.opening import find_store, prepare_store
 from fsl_sweep.datasets.pool import array_digest
@@ -33,22 +33,22 @@ from fsl_sweep.datasets.store import Store, datasets_folder
 from fsl_sweep.datasets.tasks import ClassTasks, TaskDistribution, common_tasks, most_tasks
 from fsl_sweep.orchestrator.errors import MissingData, UserError
 
-_MEASURED = ("base", "val", "novel")
 _TASKS = 40
 
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A source, where it was prepared to, and what came of it.
+    """A source, where it was prepared to, and the result.
 
     Attributes:
         root: the source.
-        home: where it was prepared to.
+        home: the folder that the store is under.
         store: what was prepared.
         benchmark: over the store.
         source: the source's files before.
-        told: progress.
-        after_interruption: what counted as prepared after an attempt that died; None: none did.
+        progress: the calls that reported it.
+        after_interruption: what counted as prepared after an interrupted attempt; None where no
+            progress was reported, so that none could be interrupted.
     """
 
     root: Path | None
@@ -56,24 +56,24 @@ class _Prepared:
     store: Store
     benchmark: Benchmark
     source: list[tuple[str, int, int]]
-    told: list[tuple[int, int | None]]
+    progress: list[tuple[int, int | None]]
     after_interruption: list[Path] | None
 
 
 class BenchmarkContract:
     """Subclass it, set ``benchmark`` and write ``root``; pytest runs the rest.
 
-    The source is prepared once for most tests together, and a few times more for those that look
-    at preparation itself; a few images a class keep that quick.
+    The source is prepared once for most tests together, and a few times more for those of
+    preparation itself; a few images a class keep that quick.
 
     Attributes:
-        benchmark: what is tried.
-        options: its options; what is left out has its default.
+        benchmark: the class to test.
+        options: its options; those left out have their defaults.
         episode: the shape of the episodes that every split must fill.
         official: whether the source has the official classes, so that the counts of ``expected``
-            must be met. One too small for that sets it to False.
-        fresh_base: whether no example of ``train`` is in ``base``. A protocol of a paper that is
-            otherwise sets it to False, and the benchmark must caution its readers.
+            must be met. Set it to False for a smaller source.
+        fresh_base: whether no example of ``train`` is in ``base``. Set it to False for a protocol
+            that shares examples; the benchmark must then have a caution.
     """
 
     benchmark: ClassVar[type[AbstractBenchmark[Any]]]
@@ -86,11 +86,12 @@ class BenchmarkContract:
     def root(self, tmp_path: Path) -> Path | None:  # noqa: ARG002 (an interface)
         """The source: files written under ``tmp_path``, or real ones; None if embedded.
 
-        The same files each time, at whatever place. Skip the test where real ones are absent.
+        The same files each time, wherever ``tmp_path`` is. Skip the test where real ones are
+        absent.
         """
         if self.benchmark.download is None:
             return None
-        raise NotImplementedError("write a small source under tmp_path and return its place")
+        raise NotImplementedError("write a small source under tmp_path and return its path")
 
     def kinds(self, distribution: TaskDistribution) -> set[Hashable]:
         """What base, val and novel may not share: their classes' names.
@@ -120,7 +121,7 @@ class BenchmarkContract:
         assert json.loads(json.dumps(prepared_by)) == prepared_by
 
     def test_an_unknown_option_is_refused(self) -> None:
-        """A misspelt key is never passed over."""
+        """A misspelt key is never ignored."""
         try:
             self.benchmark.Options.model_validate({**self.options, "no_such_option": 1})
         except ValidationError:
@@ -130,25 +131,20 @@ class BenchmarkContract:
     def test_base_val_and_novel_share_nothing(self, tmp_path_factory: Any) -> None:
         """No class (or whatever ``kinds`` gives) is in two of them."""
         benchmark = self._prepared(tmp_path_factory).benchmark
-        kinds = {split: self.kinds(benchmark.distribution(split)) for split in _MEASURED}
-        for split in _MEASURED:
+        kinds = {split: self.kinds(benchmark.distribution(split)) for split in MEASURED}
+        for split in MEASURED:
             assert kinds[split], f"{split} is empty"
-        for one, other in (("base", "val"), ("base", "novel"), ("val", "novel")):
+        for one, other in combinations(MEASURED, 2):
             both = kinds[one] & kinds[other]
             assert not both, f"{one} and {other} share {sorted(map(str, both))[:5]}"
 
     def test_no_training_example_is_in_base(self, tmp_path_factory: Any) -> None:
-        """BaseGen is measured on fresh examples; in pools of their own, on other images.
-
-        Where the protocol is another one, readers are told.
-        """
+        """BaseGen is measured on fresh examples; in pools of their own, on other images."""
         benchmark = self._prepared(tmp_path_factory).benchmark
         assert benchmark.fresh_base is self.fresh_base
         train, base = benchmark.train, benchmark.base
         if not self.fresh_base:
-            assert benchmark.cautions, (
-                "BaseGen is measured on training examples, and nobody is told"
-            )
+            assert benchmark.cautions, "BaseGen is measured on training examples, without a caution"
         elif train.pool.fingerprint == base.pool.fingerprint:
             assert not np.intersect1d(train.examples, base.examples).size
         else:
@@ -157,27 +153,20 @@ class BenchmarkContract:
     def test_counts_are_the_expected_ones(self, tmp_path_factory: Any) -> None:
         """The official numbers of classes, where there are such."""
         expected = self.benchmark().expected(self._options())
-        assert set(expected) <= set(_MEASURED)
+        assert set(expected) <= set(MEASURED)
         if self.official:
             counts = self._prepared(tmp_path_factory).benchmark.counts
-            assert {split: counts[split].classes for split in _MEASURED if split in expected} == (
+            assert {split: counts[split].classes for split in MEASURED if split in expected} == (
                 dict(expected)
             )
 
-    def test_every_class_has_examples_and_fills_an_episode(self, tmp_path_factory: Any) -> None:
-        """In every split; training examples count for themselves."""
-        benchmark = self._prepared(tmp_path_factory).benchmark
-        for split in SPLITS:
-            distribution = benchmark.distribution(split)
-            distribution.check(self.episode)
-            labels = np.unique(distribution.pool.labels[distribution.examples])
-            assert np.isin(distribution.classes, labels).all()
-
-    def test_episodes_are_well_formed(self, tmp_path_factory: Any) -> None:
+    def test_every_split_fills_well_formed_episodes(self, tmp_path_factory: Any) -> None:
         """Distinct examples of the split; support and query disjoint; classes as they say."""
         benchmark = self._prepared(tmp_path_factory).benchmark
         for split in SPLITS:
             distribution = benchmark.distribution(split)
+            labels = np.unique(distribution.pool.labels[distribution.examples])
+            assert np.isin(distribution.classes, labels).all()
             drawn = distribution.sample(_TASKS, self.episode, np.random.default_rng(0))
             _check_episodes(distribution, drawn)
 
@@ -185,7 +174,7 @@ class BenchmarkContract:
         """A function of the content and the arguments; two sets differ, and two seeds."""
         prepared = self._prepared(tmp_path_factory)
         again = self._open(prepared.root, prepared.home)
-        for split in _MEASURED:
+        for split in MEASURED:
             most = most_tasks(again.distribution(split), self.episode)
             tasks = _TASKS if most is None else min(_TASKS, most)
             first, second = (
@@ -199,7 +188,7 @@ class BenchmarkContract:
             assert not _equal(first, reseeded)
 
     def test_images_are_mapped_from_disk_and_read_only(self, tmp_path_factory: Any) -> None:
-        """All trials of a node share one copy; nobody can change it."""
+        """All trials of a node share one copy, which none can change."""
         store = self._prepared(tmp_path_factory).store
         store.verify()
         for pool in store.pools().values():
@@ -221,9 +210,6 @@ class BenchmarkContract:
         root = self.root(tmp_path_factory.mktemp("elsewhere"))
         again = self._open(root, tmp_path_factory.mktemp("home"))
         assert again.fingerprint == first.benchmark.fingerprint
-        for split in SPLITS:
-            one, other = (b.distribution(split) for b in (first.benchmark, again))
-            assert one.digest() == other.digest()
 
     def test_what_is_prepared_needs_no_source(self, tmp_path_factory: Any) -> None:
         """It opens without ``root``, and is not prepared a second time."""
@@ -234,8 +220,8 @@ class BenchmarkContract:
         self._prepare(first.root, first.home)
         assert sheet.stat().st_mtime_ns == before
 
-    def test_missing_files_name_the_command_that_mends_it(self, tmp_path: Path) -> None:
-        """Where nothing is prepared, and where the path given holds nothing."""
+    def test_missing_files_are_named_with_what_to_do(self, tmp_path: Path) -> None:
+        """Where nothing is prepared, and where the path given does not exist or is empty."""
         source, options = self.benchmark(), self._options()
         if source.download is None:
             return
@@ -243,33 +229,27 @@ class BenchmarkContract:
         message = _mistake(MissingData, lambda: find_store(source, options, None, tmp_path))
         assert command in message
         assert str(datasets_folder(tmp_path)) in message
-        gone = tmp_path / "gone"
+        gone, empty = tmp_path / "gone", tmp_path / "empty"
         message = _mistake(MissingData, lambda: self._prepare(gone, tmp_path))
         assert command in message
         assert str(gone) in message
-
-    def test_an_empty_source_is_refused_and_leaves_nothing(self, tmp_path: Path) -> None:
-        """One error that names the folder, whatever it is that is missing from it."""
-        if self.benchmark.download is None:
-            return
-        empty = tmp_path / "empty"
         empty.mkdir()
         assert str(empty) in _mistake(UserError, lambda: self._prepare(empty, tmp_path))
         assert _left(tmp_path) == []
 
     def test_an_interrupted_preparation_counts_for_nothing(self, tmp_path_factory: Any) -> None:
-        """The shared source was interrupted at the first sign of progress, then gone on with."""
+        """The shared source was interrupted at the first report of progress, then prepared."""
         left = self._prepared(tmp_path_factory).after_interruption
-        assert left is not None, f"'{self.benchmark.name}' tells no progress"
+        assert left is not None, f"'{self.benchmark.name}' reports no progress"
         assert left == []
 
-    def test_preparing_tells_its_progress(self, tmp_path_factory: Any) -> None:
+    def test_preparing_reports_its_progress(self, tmp_path_factory: Any) -> None:
         """Images done, never fewer than before, up to the total."""
         prepared = self._prepared(tmp_path_factory)
-        done = [images for images, _ in prepared.told]
+        done = [images for images, _ in prepared.progress]
         assert done == sorted(done)
         assert done[-1] == prepared.store.images
-        assert prepared.told[-1][1] in (None, prepared.store.images)
+        assert prepared.progress[-1][1] in (None, prepared.store.images)
 
     def test_preparing_leaves_the_source_alone(self, tmp_path_factory: Any) -> None:
         """No file of it is written, renamed or touched."""
@@ -290,16 +270,16 @@ class BenchmarkContract:
         return source.assemble(options, store.pools())
 
     def _prepared(self, tmp_path_factory: Any) -> _Prepared:
-        """The source, prepared once for all tests of a class, after a first attempt that died."""
+        """The source, prepared once for all tests of a class, after an interrupted attempt."""
         cls = type(self)
         if cls._shared is None:
             root = self.root(tmp_path_factory.mktemp("source"))
             home = tmp_path_factory.mktemp("home")
-            files, told = _files(root), []
+            files, reports = _files(root), []
             left = self._interrupted(root, home)
-            store = self._prepare(root, home, lambda *done: told.append(done))
+            store = self._prepare(root, home, lambda *done: reports.append(done))
             benchmark = self.benchmark().assemble(self._options(), store.pools())
-            cls._shared = _Prepared(root, home, store, benchmark, files, told, left)
+            cls._shared = _Prepared(root, home, store, benchmark, files, reports, left)
         return cls._shared
 
     def _interrupted(self, root: Path | None, home: Path) -> list[Path] | None:

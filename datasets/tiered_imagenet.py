@@ -10,25 +10,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any, final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.imagenet_classes import describe, partition, tiered_classes
-from fsl_sweep.datasets.imagenet_folders import ClassImages, in_batches, open_classes
+from fsl_sweep.datasets.imagenet_folders import ClassImages, open_classes
 from fsl_sweep.datasets.pool import ImagePool, canonical_digest
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress, append_batches
 from fsl_sweep.datasets.splits import class_benchmark
-from fsl_sweep.datasets.store_writer import PoolWriter, StoreWriter
+from fsl_sweep.datasets.store_writer import StoreWriter
 from fsl_sweep.datasets.tiered_imagenet_pickles import NAMES, Pickles, find_pickles
 from fsl_sweep.orchestrator.errors import MissingData
 
-_BATCH = 256
 
-
-class TieredImagenetOptions(BaseModel):
+class TieredImagenetOptions(Options):
     """Options of ``tiered-imagenet``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     image_size: int = Field(84, ge=8, le=224, description="side of the images in pixels")
     held_out: float = Field(0.2, gt=0, lt=1, description="share of base examples for BaseGen")
@@ -55,7 +51,7 @@ class TieredImagenet(AbstractBenchmark[TieredImagenetOptions]):
     def signature(self, options: TieredImagenetOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
         """Of the pickled files, or of the images of the 608 classes."""
         with ExitStack() as stack:
-            source = _open(root, stack)
+            source = _open(self.given(root), stack)
             if isinstance(source, Pickles):
                 return source.signature()
             return canonical_digest({name: c.signature() for name, c in source.items()})
@@ -69,12 +65,17 @@ class TieredImagenet(AbstractBenchmark[TieredImagenetOptions]):
     ) -> None:
         """Split by split and image by image as the pickles have them, or class by class."""
         with ExitStack() as stack:
-            source = _open(root, stack)
+            source = _open(self.given(root), stack)
             pool = writer.pool((3, options.image_size, options.image_size))
             if isinstance(source, Pickles):
                 source.write(pool, options.image_size, progress)
-            else:
-                _from_folders(source, pool, options.image_size, progress)
+                return
+            describe(pool, tiered_classes())
+            parts = [
+                (label, images.members, partial(images.pixels, side=options.image_size))
+                for label, images in enumerate(source.values())
+            ]
+            append_batches(pool, parts, progress)
 
     def assemble(self, options: TieredImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Classes by the published lists, or by the files that they came in."""
@@ -86,10 +87,7 @@ class TieredImagenet(AbstractBenchmark[TieredImagenetOptions]):
         return {"base": 351, "val": 97, "novel": 160}
 
 
-def _open(root: Path | None, stack: ExitStack) -> Pickles | dict[str, ClassImages]:
-    if root is None:
-        raise MissingData("tiered-imagenet is prepared from its files: set benchmark.root.")
-    start = root.expanduser()
+def _open(start: Path, stack: ExitStack) -> Pickles | dict[str, ClassImages]:
     places = [start, start / "tiered-imagenet", start / "tieredImageNet"]
     for place in places:
         pickles = find_pickles(place)
@@ -102,19 +100,5 @@ def _open(root: Path | None, stack: ExitStack) -> Pickles | dict[str, ClassImage
                 return classes
     raise MissingData(
         f"tieredImageNet is not in {start}: neither {NAMES} nor class folders such as n01530575 "
-        f"(alone, or under train). Get {TieredImagenet.download}."
+        f"(directly, or under train). Get {TieredImagenet.download}."
     )
-
-
-def _from_folders(
-    source: Mapping[str, ClassImages], pool: PoolWriter, side: int, progress: Progress
-) -> None:
-    classes = tiered_classes()
-    describe(pool, classes)
-    total, done = sum(len(images.members) for images in source.values()), 0
-    for label, listed in enumerate(classes):
-        images = source[listed.name]
-        for batch in in_batches(images.members, _BATCH):
-            pool.append_made(len(batch), partial(images.pixels, batch, side), label)
-            done += len(batch)
-            progress(done, total)

@@ -1,18 +1,12 @@
 """The episodes of each gradient step: passes over tasks that can be counted, else fresh draws."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
 
-from fsl_sweep.datasets.distribution import (
-    CountedTasks,
-    TaskDistribution,
-    VaryingTasks,
-    check_tasks,
-    sample_tasks,
-)
-from fsl_sweep.datasets.episodes import Episodes, EpisodeShape, VaryingShape
+from fsl_sweep.datasets.distribution import CountedTasks, TaskDistribution
+from fsl_sweep.datasets.episodes import Episodes, Shape
 
 _STEPS_AT_ONCE = 100  # drawn together: vectorised, yet bounded in memory
 
@@ -21,40 +15,28 @@ def training_steps(
     tasks: TaskDistribution,
     steps: int,
     size: int,
-    shape: EpisodeShape | VaryingShape,
+    shape: Shape,
     rng: np.random.Generator,
 ) -> Iterator[Episodes]:
     """The episodes of each of ``steps`` steps of ``size`` tasks.
 
     Tasks that can be counted are taken in passes: every one once, in random order, before any
-    returns. The last step of a pass has what is left of it, so that ``ceil(count / size)`` steps
+    returns. The last step of a pass has what remains of it, so that ``ceil(count / size)`` steps
     are exactly one pass. Other tasks are drawn independently.
 
     Raises:
-        BadData: as ``check_tasks``.
+        BadData: episodes of ``shape`` cannot be drawn.
     """
-    check_tasks(tasks, shape)
-    if (counted := _counted(tasks, shape)) is None:
+    tasks.check(shape)
+    if not isinstance(tasks, CountedTasks):
         for first in range(0, steps, _STEPS_AT_ONCE):
             sizes = [size] * min(_STEPS_AT_ONCE, steps - first)
-            yield from _cut(sample_tasks(tasks, sum(sizes), shape, rng), sizes)
+            yield from _cut(tasks.sample(sum(sizes), shape, rng), sizes)
         return
-    count, take = counted
-    passing = _passes(count, steps, size, rng)
+    passing = _passes(tasks.count(shape), steps, size, rng)
     for first in range(0, steps, _STEPS_AT_ONCE):
         parts = passing[first : first + _STEPS_AT_ONCE]
-        yield from _cut(take(np.concatenate(parts), rng), [*map(len, parts)])
-
-
-def _counted(
-    tasks: TaskDistribution, shape: EpisodeShape | VaryingShape
-) -> tuple[int, Callable[[np.ndarray, np.random.Generator], Episodes]] | None:
-    """How many tasks there are and how they are taken; None where they cannot be counted."""
-    if isinstance(tasks, VaryingTasks):
-        return tasks.count(shape), lambda which, rng: tasks.take(which, shape, rng)
-    if isinstance(tasks, CountedTasks) and isinstance(shape, EpisodeShape):
-        return tasks.count(shape), lambda which, rng: tasks.take(which, shape, rng)
-    return None
+        yield from _cut(tasks.take(np.concatenate(parts), shape, rng), [*map(len, parts)])
 
 
 def _passes(count: int, steps: int, size: int, rng: np.random.Generator) -> list[np.ndarray]:

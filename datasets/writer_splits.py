@@ -36,12 +36,12 @@ def writer_benchmark(
 ) -> Benchmark:
     """A benchmark whose tasks are writers, all of one distribution of people.
 
-    Of the people those count who have two classes of two examples. All of the training writers
-    train, each with one support that is drawn once. BaseGen is measured on the same people:
+    Only people with two examples of each of two classes are used. All training writers train, each
+    with a support that is drawn once. BaseGen is measured on the same people:
 
     * ``held-out``: on examples that no training task has. Of the n examples that a person has of a
-      class, ``max(2, round(held_out n))`` are held out where that leaves two, so that n is 4 or
-      more; people with fewer than two such classes give none and are no base task.
+      class, ``max(2, round(held_out n))`` are held out where that leaves two, so for n of 4 or
+      more; people with fewer than two such classes are not measured.
     * ``redrawn``: on all that they wrote, which training sees too, with other supports.
 
     Args:
@@ -62,7 +62,7 @@ def writer_benchmark(
     train, val, novel = writer_sizes(len(people))
     if train < 2:
         raise BadData(
-            f"'{name}' needs 4 writers at least, 2 of them to train on, and has {len(people)} with "
+            f"'{name}' needs at least 4 writers, 2 of them to train on, and has {len(people)} with "
             "two examples of two classes."
         )
     parts = np.split(people[: train + val + novel], np.cumsum([train, val]))
@@ -105,7 +105,7 @@ def _held_out(name: str, trained: WriterTasks, held_out: float, seed: int) -> Wr
 
 
 def _caution(base: BaseTasks, based: WriterTasks, fresh: WriterTasks) -> str:
-    """What BaseGen is measured on; a report cannot be read without it."""
+    """What BaseGen is measured on, for every report."""
     if base == "redrawn":
         return (
             f"BaseGen is measured on the {based.size} training writers and the images that they "

@@ -4,11 +4,10 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from fsl_sweep.datasets.distribution import VaryingTasks
-from fsl_sweep.datasets.episodes import Episodes, EpisodeShape, VaryingShape
+from fsl_sweep.datasets.distribution import INDICES_AT_ONCE, VaryingTasks, checked_examples
+from fsl_sweep.datasets.episodes import Episodes, EpisodeShape, Shape
 from fsl_sweep.datasets.pool import ImagePool, array_digest, canonical_digest
 from fsl_sweep.datasets.splits import named_generator
-from fsl_sweep.datasets.tasks import INDICES_AT_ONCE
 from fsl_sweep.orchestrator.errors import BadData
 
 _LEAST_WAY = 2
@@ -27,9 +26,8 @@ class WriterTasks(VaryingTasks):
     never drawn. Where ``way`` is a number, that many of the writer's classes are drawn uniformly.
     Classes and examples of a task stand in random order.
 
-    Training goes over the writers again and again. With ``kept_support`` a writer's support is then
-    the same each time, wherever all other examples are queries: one (S, Q) a writer. Shapes with a
-    number of queries draw anew.
+    With ``kept_support`` a writer's support is the same each time, where all other examples are
+    queries: one (S, Q) a writer in all of training. Shapes with a number of queries draw anew.
 
     Args:
         pool: the images, with their writers.
@@ -39,8 +37,8 @@ class WriterTasks(VaryingTasks):
         kept_support: the seed of the support that is drawn once; None draws one for each task.
 
     Raises:
-        BadData: the pool does not say who wrote what, a writer is repeated or has no example, or
-            an example is repeated or is by another writer.
+        BadData: the pool does not say who wrote what, a writer has no example, or an example is
+            repeated or is by another writer.
     """
 
     unit: ClassVar[str] = "writers"
@@ -55,10 +53,10 @@ class WriterTasks(VaryingTasks):
         if pool.writers is None:
             raise BadData("Tasks of writers need a pool that says who wrote each image.")
         self.pool, self._kept_support = pool, kept_support
-        self.writers = np.sort(np.asarray(writers, dtype=np.int64))
+        self.writers = np.unique(np.asarray(writers, dtype=np.int64))
         if examples is None:
             examples = np.flatnonzero(np.isin(pool.writers, self.writers))
-        self.examples = np.sort(np.asarray(examples, dtype=np.int64))
+        self.examples = checked_examples(pool, examples)
         self._check_members(pool.writers)
         # A cell is what one writer has of one class; cells lie writer by writer.
         place = np.searchsorted(self.writers, pool.writers[self.examples])
@@ -80,10 +78,7 @@ class WriterTasks(VaryingTasks):
         """How many writers there are."""
         return len(self.writers)
 
-    def check(self, shape: EpisodeShape | VaryingShape, tasks: int | None = None) -> None:
-        """Raises BadData where no writer has what ``shape`` asks for; see the base class."""
-        if tasks is not None and tasks < 1:
-            raise BadData(f"{tasks} tasks are asked for; at least 1 is needed.")
+    def _check(self, shape: Shape) -> None:
         ways = self.ways(shape)
         least = shape.way or _LEAST_WAY
         if ways.max(initial=0) < least:
@@ -93,29 +88,20 @@ class WriterTasks(VaryingTasks):
                 f"person, but the best of {len(self.writers)} writers has {ways.max(initial=0)}."
             )
 
-    def sample(
-        self, tasks: int, shape: EpisodeShape | VaryingShape, rng: np.random.Generator
-    ) -> Episodes:
-        """``tasks`` independent episodes: writers uniformly, with replacement."""
-        self.check(shape, tasks)
-        return self.take(rng.integers(0, self.count(shape), tasks), shape, rng)
-
-    def count(self, shape: EpisodeShape | VaryingShape) -> int:
+    def count(self, shape: Shape) -> int:
         """How many writers have what ``shape`` asks for."""
         return len(self.able(shape))
 
-    def take(
-        self, which: np.ndarray, shape: EpisodeShape | VaryingShape, rng: np.random.Generator
-    ) -> Episodes:
+    def take(self, which: np.ndarray, shape: Shape, rng: np.random.Generator) -> Episodes:
         """An episode of each of ``which``, positions in ``able``; each once: no shared example."""
         self.check(shape)
         return self._episodes(self.able(shape)[which], shape, rng)
 
-    def able(self, shape: EpisodeShape | VaryingShape) -> np.ndarray:
+    def able(self, shape: Shape) -> np.ndarray:
         """Positions in ``writers`` of those who have what ``shape`` asks for, int64."""
         return np.flatnonzero(self.ways(shape) >= (shape.way or _LEAST_WAY))
 
-    def ways(self, shape: EpisodeShape | VaryingShape) -> np.ndarray:
+    def ways(self, shape: Shape) -> np.ndarray:
         """How many classes each writer has with enough examples, int64 ``[len(writers)]``."""
         enough = self._counts >= _per_class(shape)
         return np.bincount(self._cell_writer[enough], minlength=len(self.writers))
@@ -132,9 +118,7 @@ class WriterTasks(VaryingTasks):
             }
         )
 
-    def _episodes(
-        self, people: np.ndarray, shape: EpisodeShape | VaryingShape, rng: np.random.Generator
-    ) -> Episodes:
+    def _episodes(self, people: np.ndarray, shape: Shape, rng: np.random.Generator) -> Episodes:
         """An episode of each of ``people``, positions in ``writers``."""
         cells = np.flatnonzero(self._counts >= _per_class(shape))
         cells = cells[np.isin(self._cell_writer[cells], people)]
@@ -161,8 +145,7 @@ class WriterTasks(VaryingTasks):
 
         ``kept`` takes the examples of a cell as they lie.
         """
-        support = np.full((len(people), padded.way, padded.shot), -1, dtype=np.int64)
-        query = np.full((len(people), padded.way, padded.query), -1, dtype=np.int64)
+        examples = np.full((len(people), padded.way, padded.per_class), -1, dtype=np.int64)
         classes = np.full((len(people), padded.way), -1, dtype=np.int64)
         owners = self._cell_writer[cells]
         first, last = np.searchsorted(owners, people), np.searchsorted(owners, people, "right")
@@ -172,12 +155,8 @@ class WriterTasks(VaryingTasks):
         classes[task, slot] = self._cell_class[chosen]
         order = None if kept else rng
         row, drawn = _shuffled(self._starts[chosen], self._counts[chosen], padded.per_class, order)
-        rank, drawn = _ranks(row), self._by_cell[drawn]
-        inside = rank < padded.shot
-        support[task[row[inside]], slot[row[inside]], rank[inside]] = drawn[inside]
-        row, rank = row[~inside], rank[~inside] - padded.shot
-        query[task[row], slot[row], rank] = drawn[~inside]
-        return Episodes(support, query, classes)
+        examples[task[row], slot[row], _ranks(row)] = self._by_cell[drawn]
+        return Episodes.of(examples, padded.shot, classes)
 
     def _kept_order(self) -> np.ndarray:
         """Where each example comes among those of its cell, ``[len(examples)]``.
@@ -193,10 +172,6 @@ class WriterTasks(VaryingTasks):
         writers, examples = self.writers, self.examples
         if len(writers) == 0:
             raise BadData("Tasks of writers need at least one writer.")
-        if np.any(np.diff(writers) == 0):
-            raise BadData("The writers of a task distribution must be distinct.")
-        if np.any(np.diff(examples) == 0) or np.any((examples < 0) | (examples >= len(self.pool))):
-            raise BadData(f"Examples must be distinct and from 0 to {len(self.pool) - 1}.")
         if not np.isin(pool_writers[examples], writers).all():
             raise BadData("Some examples are by a writer that the task distribution does not have.")
         empty = np.setdiff1d(writers, pool_writers[examples])
@@ -204,7 +179,7 @@ class WriterTasks(VaryingTasks):
             raise BadData(f"Writer {empty[0]} has no examples.")
 
 
-def _per_class(shape: EpisodeShape | VaryingShape) -> int:
+def _per_class(shape: Shape) -> int:
     """Examples that a class needs."""
     return shape.shot + (shape.query or 1)
 

@@ -7,14 +7,13 @@ column of zeros and ones for each value of each property, such as ``Closure.Lace
 
 import csv
 import io
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
 
+from fsl_sweep.datasets.splits import read_facts
 from fsl_sweep.orchestrator.errors import BadData, did_you_mean
 
 # "Two Sides" names two heights where the table has bins of inches. The bins are those of its
@@ -31,7 +30,7 @@ _HEELS: Mapping[str, tuple[str, ...]] = {
 
 def published_sets() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """A and A' of "Two Sides of Meta-Learning Evaluation", Table 3: 36 and 30 attributes."""
-    lists = json.loads(files("fsl_sweep.datasets").joinpath("zappos_attributes.json").read_text())
+    lists = read_facts("zappos_attributes.json")
     return tuple(lists["A"]), tuple(lists["A'"])
 
 
@@ -93,8 +92,8 @@ def _carried(
             odd = ~np.isin(values, ("0", "1"))
             if odd.any():
                 raise BadData(
-                    f"{where}: {rows[int(odd.argmax())][0]} has '{values[odd][0]}' where 0 or 1 "
-                    "must stand."
+                    f"{where}: {rows[int(odd.argmax())][0]} has '{values[odd][0]}' instead of 0 or "
+                    "1."
                 )
             carried[:, place] |= values == "1"
     return carried

@@ -6,13 +6,13 @@ from typing import Any
 import torch
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.distribution import TaskDistribution, check_tasks
+from fsl_sweep.datasets.class_folds import fold_benchmark
+from fsl_sweep.datasets.distribution import TaskDistribution
 from fsl_sweep.datasets.episodes import EpisodeShape
 from fsl_sweep.datasets.query_counts import most_queries
 from fsl_sweep.datasets.tasks import ClassTasks, check_common, most_tasks
 from fsl_sweep.learners.building import resolve
 from fsl_sweep.learners.catalogue import BACKBONES
-from fsl_sweep.orchestrator.class_fold import benchmark_of
 from fsl_sweep.orchestrator.config import TrialSpec, canonical_json
 from fsl_sweep.orchestrator.errors import BadData, ConfigError
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
@@ -33,7 +33,7 @@ def check_feasible(plan: Plan, benchmark: Benchmark) -> tuple[str, ...]:
         ConfigError: a backbone cannot take the benchmark's images.
     """
     seen: set[tuple[Any, ...]] = set()
-    folds = {fold: benchmark_of(fold, benchmark) for fold in plan.folds}
+    folds = {fold: fold_benchmark(benchmark, **fold.model_dump()) for fold in plan.folds}
     backbones: set[str] = set()
     for trial in plan.trials:
         if (backbone := canonical_json(trial.spec.backbone.model_dump())) not in backbones:
@@ -49,7 +49,7 @@ def check_feasible(plan: Plan, benchmark: Benchmark) -> tuple[str, ...]:
             seen.add((fold, split, tasks, shape))
             try:
                 if tasks is None:
-                    check_tasks(ours.distribution(split), shape)
+                    ours.distribution(split).check(shape)
                 else:
                     check_common(ours.distribution(split), tasks, shape)
             except BadData as failure:

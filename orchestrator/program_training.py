@@ -7,7 +7,6 @@ import numpy as np
 import torch
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.distribution import sample_tasks
 from fsl_sweep.datasets.episodes import Episodes, EpisodeShape, VaryingShape
 from fsl_sweep.learners.augmentation import augmentation
 from fsl_sweep.learners.base import ProgramLearner
@@ -126,7 +125,7 @@ class ProgramTraining:
     ) -> Iterator[tuple[Episode, int]]:
         """As many episodes as an epoch has steps, without augmentation."""
         for _ in range(self.spec.batches):
-            yield self._episode(sample_tasks(self.benchmark.train, 1, shape, rng), None), 0
+            yield self._episode(self.benchmark.train.sample(1, shape, rng), None), 0
 
     def _episode(self, drawn: Episodes, draws: torch.Generator | None) -> Episode:
         _, way, shot = drawn.support.shape

@@ -10,9 +10,9 @@ import safetensors.torch
 import torch
 
 from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.class_folds import fold_benchmark
 from fsl_sweep.learners.base import GradientLearner, ProgramLearner
 from fsl_sweep.learners.building import build_learner
-from fsl_sweep.orchestrator.class_fold import benchmark_of
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.errors import TrialFailure
 from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
@@ -47,7 +47,9 @@ class Trial:
         device: torch.device | None = None,
     ) -> None:
         self.spec, self.storage = spec, storage
-        self.benchmark = benchmark_of(spec.fold, benchmark)
+        if spec.fold is not None:
+            benchmark = fold_benchmark(benchmark, **spec.fold.model_dump())
+        self.benchmark = benchmark
         self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
     def run(self) -> Iterator[EpochRecord]:

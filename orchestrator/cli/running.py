@@ -10,9 +10,9 @@ from itertools import islice
 from pathlib import Path
 
 from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.class_folds import fold_benchmark
 from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.orchestrator.blame import blaming
-from fsl_sweep.orchestrator.class_fold import benchmark_of
 from fsl_sweep.orchestrator.cli import planned_work, unplanned
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.console import SafeConsole
@@ -279,7 +279,8 @@ def _recording(prepared: Prepared, benchmark: Benchmark, keep_plan: bool = False
             ledger.write_plan(plan, prepared.sweep.text)
             _write_tasks(prepared, benchmark, "")
             for fold in plan.folds:
-                _write_tasks(prepared, benchmark_of(fold, benchmark), f"fold-{fold.index}-")
+                ours = fold_benchmark(benchmark, **fold.model_dump())
+                _write_tasks(prepared, ours, f"fold-{fold.index}-")
         try:
             yield plan
         except BaseException:

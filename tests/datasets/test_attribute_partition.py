@@ -62,7 +62,7 @@ def test_sides_of_one_size_are_ordered_by_their_first_node():
     assert (larger.tolist(), smaller.tolist()) == ([0, 1, 2, 3], [4, 5, 6, 7])
 
 
-def test_parts_without_an_edge_between_them_are_told_apart():
+def test_parts_without_an_edge_between_them_are_separated():
     graph = np.kron(np.eye(2), np.ones((4, 4)))[1:, 1:]
     larger, smaller = bipartition(graph)
     assert (larger.tolist(), smaller.tolist()) == ([3, 4, 5, 6], [0, 1, 2])

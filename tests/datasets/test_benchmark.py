@@ -13,7 +13,7 @@ def parts() -> dict[str, np.ndarray]:
     return {"base": np.array([0, 1]), "val": np.array([2, 3]), "novel": np.array([4, 5])}
 
 
-def test_pixel_statistics_are_those_of_the_training_images_alone(pool, parts):
+def test_pixel_statistics_are_of_only_the_training_images(pool, parts):
     benchmark = class_benchmark("made", pool, parts, 0.3, 0)
     train = pool.images[benchmark.train.examples] / 255
     assert benchmark.pixel_mean == pytest.approx([train.mean()])

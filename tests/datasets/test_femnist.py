@@ -222,21 +222,18 @@ def test_memory_is_that_of_a_file_and_a_writer(tmp_path):
     assert peak < sum(sizes)
 
 
-@pytest.fixture(scope="module")
-def real(tmp_path_factory):
-    root = REAL_DATA / "femnist-leaf"
-    if not (root / "mnist_writers_leaf.zip").exists():
-        pytest.skip(f"no real writers at {root}: their counts are NOT checked")
-    home = tmp_path_factory.mktemp("home")
-    return open_benchmark("femnist", {}, root, home), home
-
-
 @pytest.mark.slow
-def test_the_real_writers_are_539_who_wrote_60000_digits(real):
-    benchmark, home = real
+def test_the_first_real_writers(tmp_path):
+    """Those of the first of six files, to be quick."""
+    whole = REAL_DATA / "femnist-leaf" / "mnist_writers_leaf.zip"
+    if not whole.exists():
+        pytest.skip(f"no real writers at {whole}: they are NOT checked")
+    with zipfile.ZipFile(whole) as archive:
+        archive.extract("data/all_data/all_data_0.json", tmp_path / "leaf")
+    benchmark = open_benchmark("femnist", {}, tmp_path / "leaf", tmp_path)
     counts = {split: count.classes for split, count in benchmark.counts.items()}
-    assert counts == {"train": 377, "base": 376, "val": 81, "novel": 81}
-    assert sum(count.images for count in benchmark.counts.values()) == 60_000
+    assert counts == {"train": 62, "base": 62, "val": 14, "novel": 14}
+    assert sum(count.images for count in benchmark.counts.values()) == 10_005
     assert not np.intersect1d(benchmark.train.examples, benchmark.base.examples).size
     assert benchmark.novel.classes.tolist() == list(range(10))
     # Paper is white, and there is more of it than ink.
@@ -246,4 +243,4 @@ def test_the_real_writers_are_539_who_wrote_60000_digits(real):
     assert set(ways) <= set(range(8, 11))
     queries = (drawn.query >= 0).sum(axis=(1, 2))
     assert queries.min() < 90 < queries.max()
-    assert check("femnist", home=home).problems == ()
+    assert check("femnist", home=tmp_path).problems == ()

@@ -59,7 +59,7 @@ def test_which_examples_are_fixed_is_uniform_and_follows_the_generator(tasks):
     assert stats.chisquare(counts).pvalue > 1e-4
 
 
-def test_too_few_examples_or_classes_are_told_with_the_numbers(tasks):
+def test_too_few_examples_or_classes_are_refused_with_the_numbers(tasks):
     with pytest.raises(BadData, match="Class 'b' has 6 examples: with 6 fixed"):
         fixed(tasks, shot=6)
     rng = np.random.default_rng(0)

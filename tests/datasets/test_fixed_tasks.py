@@ -62,7 +62,7 @@ def test_the_digest_tells_number_and_seed(tasks):
     assert len(digests) == 3
 
 
-def test_what_cannot_be_drawn_is_told(tasks):
+def test_what_cannot_be_drawn_is_refused(tasks):
     fixed = FixedTasks(tasks, 5, 0)
     with pytest.raises(BadData, match="write `way: 2`"):
         fixed.check(EpisodeShape(3, 1, 1))

@@ -91,7 +91,7 @@ def test_lists_are_followed_and_not_prepared_again(write_tree, images, tmp_path)
     ("content", "error", "message"),
     [
         (None, MissingData, "no split file"),
-        ("{", BadData, "cannot be read"),
+        ("{", BadData, "keys base, val and novel, .*Invalid JSON"),
         ('{"base": []}', BadData, "keys base, val and novel"),
         ('{"base": [1], "val": [], "novel": []}', BadData, "keys base, val and novel"),
         ('{"base": ["clas0"], "val": [], "novel": []}', BadData, "did you mean 'class0'"),
@@ -102,7 +102,7 @@ def test_lists_are_followed_and_not_prepared_again(write_tree, images, tmp_path)
             BadData,
             "more than one of base, val and novel",
         ),
-        ('{"base": ["class0"], "val": [], "novel": []}', BadData, "2 are least"),
+        ('{"base": ["class0"], "val": [], "novel": []}', BadData, "it needs at least 2"),
     ],
 )
 def test_lists_that_cannot_be_used(write_tree, images, tmp_path, content, error, message):
@@ -111,24 +111,6 @@ def test_lists_that_cannot_be_used(write_tree, images, tmp_path, content, error,
         file.write_text(content)
     with pytest.raises(error, match=message):
         open_benchmark("image-folder", {**SMALL, "split_file": file}, write_tree(images), tmp_path)
-
-
-def test_too_few_classes(write_tree, png, tmp_path):
-    root = write_tree({f"class{c}/{i}.png": png() for c in range(2) for i in range(3)})
-    with pytest.raises(BadData, match="at least 3 groups"):
-        open_benchmark("image-folder", SMALL, root, tmp_path)
-
-
-@pytest.mark.parametrize("zipped", [False, True])
-def test_an_image_that_cannot_be_decoded_is_named_and_nothing_is_left(
-    write_tree, images, tmp_path, zipped
-):
-    images["group1/class2/3.png"] = b"broken"
-    root = write_tree(images, zipped=zipped)
-    with pytest.raises(BadData, match=r"source.*group1/class2/3\.png cannot be decoded"):
-        open_benchmark("image-folder", SMALL, root, tmp_path)
-    left = [p for p in (tmp_path / "datasets").iterdir() if not p.name.endswith(".lock")]
-    assert left == []
 
 
 @pytest.mark.parametrize(
@@ -140,7 +122,7 @@ def test_options_are_checked(wrong, tmp_path):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_corrupt_image_is_told_by_its_place(tmp_path, packed):
+def test_a_corrupt_image_is_named_by_its_path(tmp_path, packed):
     root = tmp_path / "photographs"
     for name in ("a", "b", "c"):
         (root / name).mkdir(parents=True)
@@ -151,10 +133,12 @@ def test_a_corrupt_image_is_told_by_its_place(tmp_path, packed):
         open_benchmark("image-folder", {}, root, tmp_path / "home")
     assert str(caught.value).startswith(f"{root}/a/1.png cannot be decoded as an image (it is of")
     assert "object at" not in str(caught.value)
+    left = [p for p in (tmp_path / "home" / "datasets").iterdir() if p.suffix != ".lock"]
+    assert left == []
 
 
-def test_copies_of_training_images_among_the_measured_ones_are_told(write_tree, images, tmp_path):
-    """A file that is there twice may be trained on and measured, and nobody would know."""
+def test_copies_of_training_images_among_the_measured_ones_are_named(write_tree, images, tmp_path):
+    """A file that is there twice may be trained on and measured, unnoticed."""
     whole = check("image-folder", SMALL, prepared(write_tree(images), tmp_path), tmp_path)
     assert whole.remarks == ()
     benchmark = open_benchmark("image-folder", SMALL, None, tmp_path)

@@ -44,7 +44,7 @@ def test_every_class_is_split_80_10_10_and_no_example_is_in_two_shares(pool):
         assert counts == [size - 2 * tenth, tenth, tenth]
 
 
-def test_the_split_is_a_function_of_seed_class_and_examples_alone(pool):
+def test_the_split_is_a_function_of_only_seed_class_and_examples(pool):
     made = in_distribution(original(pool), seed=0)
     again = in_distribution(original(pool, held_out=0.6, seed=5), seed=0)
     assert again.fingerprint == made.fingerprint != original(pool).fingerprint
@@ -89,7 +89,7 @@ def test_base_and_val_tasks_are_drawn_independently(pool):
     )
 
 
-def test_a_tenth_that_cannot_fill_an_episode_is_told_with_the_reason(pool):
+def test_a_tenth_that_cannot_fill_an_episode_is_refused_with_the_reason(pool):
     made = in_distribution(original(pool), seed=0)
     with pytest.raises(BadData) as caught:
         made.novel.check(EpisodeShape(5, 1, 3))
@@ -127,10 +127,10 @@ class Pairs(TaskDistribution):
 
     classes = None
 
-    def check(self, shape, tasks=None):
+    def _check(self, shape):
         raise NotImplementedError
 
-    def sample(self, tasks, shape, rng):
+    def _sample(self, tasks, shape, rng):
         raise NotImplementedError
 
     def digest(self):
@@ -174,6 +174,7 @@ def test_it_is_named_in_a_sweep_file_and_shares_the_prepared_data(tmp_path):
 def test_only_a_benchmark_has_an_in_distribution_form():
     assert BENCHMARKS.find("in-distribution:omniglot").cls.in_distribution
     assert not BENCHMARKS.find("omniglot").cls.in_distribution
+    assert BENCHMARKS.find("in-distribution:features").cls.holds_features
     for name in ("glyph", "in-distribution:glyphs"):
         with pytest.raises(UnknownName, match=f"unknown benchmark '{name}'"):
             BENCHMARKS.find(f"in-distribution:{name}")

@@ -31,6 +31,7 @@ def drawn(tasks, shape, count, seed=1):
 
 def test_counts_are_one_and_a_multinomial_share_of_the_others(tasks):
     """Against SciPy's probability of every way to share 3 x 2 queries among 3 classes."""
+    assert MultinomialQueries(tasks).digest() != tasks.digest()
     counts = (drawn(tasks, EpisodeShape(3, 1, 3), 8000).query >= 0).sum(axis=2)
     shares = [s for s in itertools.product(range(7), repeat=3) if sum(s) == 6]
     expected = stats.multinomial.pmf(np.array(shares), 6, [1 / 3] * 3) * len(counts)
@@ -79,13 +80,6 @@ def test_a_fixed_support_stays_fixed_and_is_never_asked(tasks):
     counts = (episodes.query >= 0).sum(axis=2)
     assert (counts.sum(axis=1) == 9).all()
     assert len(np.unique(counts)) > 3
-
-
-def test_equal_generators_draw_equal_episodes(tasks):
-    first, again = (drawn(tasks, EpisodeShape(3, 1, 3), 50) for _ in range(2))
-    assert np.array_equal(first.query, again.query)
-    assert np.array_equal(first.support, again.support)
-    assert MultinomialQueries(tasks).digest() != tasks.digest()
 
 
 def test_every_class_must_have_what_may_fall_on_it(tasks):

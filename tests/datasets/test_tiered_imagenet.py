@@ -210,7 +210,7 @@ print(peak() - before, benchmark.counts["base"].classes)
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
 def test_lists_of_several_times_the_bound_are_prepared_within_it(source, tmp_path):
-    # What follows a PNG's end is not looked at: large files that are decoded fast.
+    # Bytes after a PNG's end are ignored: large files that are decoded fast.
     padding = np.random.default_rng(0).integers(0, 256, (80_000, 1), dtype=np.uint8)
     one = np.concatenate([encoded(1, 2, 3), padding])
     count = 4 * BOUND // len(one) // 351 * 351 + 351

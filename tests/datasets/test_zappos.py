@@ -18,8 +18,7 @@ from fsl_sweep.datasets.benchmark import SPLITS
 from fsl_sweep.datasets.inventory import check
 from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.datasets.testing import BenchmarkContract
-from fsl_sweep.datasets.zappos_id import ZapposId
-from fsl_sweep.datasets.zappos_ood import ZapposOod
+from fsl_sweep.datasets.zappos import ZapposOod
 from fsl_sweep.datasets.zappos_table import published_sets, read_table
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
@@ -111,14 +110,6 @@ class Images:
         return set(distribution.examples.tolist())
 
 
-class TestZapposId(Images, BenchmarkContract):
-    benchmark = ZapposId
-    options: ClassVar = SMALL
-
-    def root(self, tmp_path):
-        return write(made_files(), tmp_path)
-
-
 class TestZapposOod(Images, BenchmarkContract):
     benchmark = ZapposOod
     options: ClassVar = {**SMALL, "partition": "spectral"}
@@ -134,7 +125,7 @@ def test_the_published_sets_have_36_and_30_attributes():
     assert {"Category.Shoes", "Gender.Men", "ToeStyle.Wide.Toe.Box"} <= second
 
 
-def test_counts_and_unseen_pairs_are_told(corpus, tmp_path):
+def test_counts_and_unseen_pairs_are_reported(corpus, tmp_path):
     open_benchmark("zappos-ood", SMALL, corpus, tmp_path)
     checked = check("zappos-ood", SMALL, None, tmp_path)
     counts = {split: (c.classes, c.images, c.unit) for split, c in checked.counts.items()}
@@ -219,7 +210,7 @@ def test_all_tasks_draw_from_all_images_where_they_are_shared(corpus, tmp_path):
     assert (apart.fresh_base, apart.cautions) == (True, ())
 
 
-def test_zips_extracted_folders_and_either_folder_alone_are_one_data_set(corpus, tmp_path):
+def test_zips_extracted_folders_and_either_folder_are_one_data_set(corpus, tmp_path):
     zipped = tmp_path / "zips"
     zipped.mkdir()
     write(made_files(), zipped, zipped=True)
@@ -269,7 +260,7 @@ def test_missing_files_are_named(corpus, tmp_path, remove, message):
         ([("HeelHeight.1in...1.3.4in", "Heel")], "no column 'HeelHeight.Short.heel', and none"),
         ([("HeelHeight.Flat", "Flat")], "none 'HeelHeight.Flat', a bin of it"),
         ([("100001-21,1,", "100000-7,1,")], "lists the shoe 100000-7 twice"),
-        ([("100001-21,1,0", "100001-21,1,x")], "100001-21 has 'x' where 0 or 1"),
+        ([("100001-21,1,0", "100001-21,1,x")], "100001-21 has 'x' instead of 0 or 1"),
         ([("100001-21,1,", "100001-21,")], "row 5: the table is cut off"),
     ],
 )

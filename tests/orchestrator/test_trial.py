@@ -7,7 +7,7 @@ import torch
 from made import benchmark, planned, trainable
 from safetensors.torch import load
 
-from fsl_sweep.datasets.class_folds import ClassFold, fold_benchmark
+from fsl_sweep.datasets.class_folds import fold_benchmark
 from fsl_sweep.orchestrator.config import Fold
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.trial import Trial, use_threads
@@ -122,7 +122,7 @@ def test_a_fold_trial_trains_on_the_other_classes_and_is_measured_on_the_folds(t
     fold = {"folds": 3, "index": 1, "seed": 4}
     spec = trainable(fold=fold, learner={"name": "supervised"}, train={"batch_size": 8})
     trial = Trial(spec, Ledger(tmp_path).trial(spec.id), data)
-    assert trial.benchmark.fingerprint == fold_benchmark(data, ClassFold(1, 3, seed=4)).fingerprint
+    assert trial.benchmark.fingerprint == fold_benchmark(data, index=1, folds=3, seed=4).fingerprint
     assert len(trial.benchmark.val.classes) == 4
     snapshots, _, losses = content(run(tmp_path, spec, data))
     # Its classifier knows 8 of the 12 base classes, and its draws are its own.

@@ -1,12 +1,12 @@
 """Epoch records as columns: one Arrow row an epoch, one Parquet file a trial that has ended.
 
 An epoch's row is kept in an envelope with its checksum. A finished trial's Parquet file is plain,
-so that any tool opens it; its checksum stands in ``end.json``.
+so that any tool can open it; its checksum is in ``end.json``.
 """
 
 import io
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, final
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -72,7 +72,7 @@ def streamed(data: bytes) -> pa.Table:
     try:
         return pa.ipc.open_stream(data, options=options).read_all()
     except (pa.ArrowException, OSError) as failure:
-        raise ValueError(str(failure)) from failure
+        raise ValueError("it is not an Arrow stream") from failure
 
 
 def checked(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -106,42 +106,8 @@ def compacted(rows: Sequence[pa.Table]) -> bytes:
 
 def summary(table: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Epochs int64 ``[E]`` and the curves float64 ``[E]``."""
-    epochs = _values(table["epoch"]).astype(np.int64)
-    return epochs, {curve: _values(table[curve]).astype(np.float64) for curve in CURVES}
-
-
-class Tasks(Protocol):
-    """Where the tasks of a trial's epochs are read from."""
-
-    def load(self, names: list[str]) -> pa.Table:
-        """Some columns, one row an epoch."""
-        ...
-
-    def rows(self, name: str, at: Sequence[int]) -> pa.Table:
-        """Columns ``task_columns(name)`` of some epochs, by position."""
-        ...
-
-
-@final
-class TasksInMemory(Tasks):
-    """The tasks of a table that is at hand."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self._table = table
-
-    def load(self, names: list[str]) -> pa.Table:
-        """Some columns of the table."""
-        return self._table.select(names)
-
-    def rows(self, name: str, at: Sequence[int]) -> pa.Table:
-        """Some rows of two of its columns."""
-        return taken(self.load(task_columns(name)), at)
-
-
-def taken(table: pa.Table, at: Sequence[int]) -> pa.Table:
-    """A copy of the rows at some positions."""
-    positions = pa.py_buffer(np.asarray(at, np.int64))
-    return table.take(pa.Array.from_buffers(pa.int64(), len(at), [None, positions]))
+    epochs = values(table["epoch"]).astype(np.int64)
+    return epochs, {curve: values(table[curve]).astype(np.float64) for curve in CURVES}
 
 
 def task_columns(name: str) -> list[str]:
@@ -149,54 +115,56 @@ def task_columns(name: str) -> list[str]:
     return [f"{name}_correct", f"{name}_queries"]
 
 
-def score_tables(means: pa.Table, tasks: Tasks) -> Mapping[tuple[Measure, TaskSet], ScoreTable]:
+def score_tables(
+    means: pa.Table, load: Callable[[list[str]], pa.Table]
+) -> dict[tuple[Measure, TaskSet], ScoreTable]:
     """Score tables whose tasks are read when they are asked for.
 
     Args:
         means: a table that holds the ``_mean`` columns.
-        tasks: reads further columns, row for row those of ``means``.
+        load: reads other columns, row for row those of ``means``.
     """
-    return {(m, s): _score_table(f"{m}_{s}", means, tasks) for m, s in PAIRS}
+    return {(m, s): _score_table(f"{m}_{s}", means, load) for m, s in PAIRS}
 
 
-def _score_table(name: str, means: pa.Table, tasks: Tasks) -> ScoreTable:
-    return ScoreTable(
-        _values(means[f"{name}_mean"]),
-        load=lambda: _accuracies(tasks.load(task_columns(name))),
-        load_rows=lambda at: _accuracies(tasks.rows(name, at)),
-    )
+def _score_table(name: str, means: pa.Table, load: Callable[[list[str]], pa.Table]) -> ScoreTable:
+    return ScoreTable(values(means[f"{name}_mean"]), lambda: _accuracies(load(task_columns(name))))
 
 
 def _accuracies(table: pa.Table) -> np.ndarray:
     """Accuracies ``[rows, T]`` of a table of correct counts and of queries."""
     correct, queries = table.columns
-    return _matrix(correct) / _matrix(queries)
+    return matrix(correct).astype(np.float64) / matrix(queries)
 
 
-def _matrix(column: pa.ChunkedArray) -> np.ndarray:
-    rows = len(column)
-    return _values(column.combine_chunks().flatten()).reshape(rows, -1).astype(np.float64)
+def matrix(column: pa.ChunkedArray) -> np.ndarray:
+    """A column of lists as ``[rows, T]``. Raises ValueError where they differ in length."""
+    lists = column.combine_chunks()
+    sizes = np.diff(np.from_dlpack(lists.offsets))
+    if len(set(sizes.tolist())) > 1 or 0 in sizes:
+        raise ValueError("its epochs have counts of different tasks")
+    return values(lists.flatten()).reshape(len(lists), -1)
 
 
-def _values(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
-    """The numbers of a column that lacks none."""
+def values(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
+    """The numbers of a column. Raises ValueError where a cell holds none."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if array.null_count or not (
+        pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
+    ):
+        raise ValueError("it has cells that hold no number")
     # Not `to_numpy`, which loads pandas: that takes longer than reading a hundred trials.
-    return np.from_dlpack(
-        column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    )
+    return np.from_dlpack(array)
 
 
 SUMMARY_COLUMNS = ["epoch", *CURVES, *(f"{m}_{s}_mean" for m, s in PAIRS)]
-SUMMARY_SCHEMA = pa.schema([SCHEMA.field(name) for name in SUMMARY_COLUMNS])
 
 
-def parquet(data: bytes) -> pq.ParquetFile:
-    """A compacted file's bytes, opened."""
-    return pq.ParquetFile(pa.BufferReader(data))
-
-
-def read_columns(file: pq.ParquetFile, columns: list[str] | None) -> pa.Table:
-    """Some columns of a compacted file, or all of them."""
+def read_columns(file: pq.ParquetFile, names: Sequence[str] = SCHEMA.names) -> pa.Table:
+    """Some columns of a compacted file. Raises ValueError where it cannot be read."""
     # Without threads: a small file gains nothing from them, and a native thread that outlives
     # the interpreter aborts the process at its exit.
-    return file.read(columns, use_threads=False)
+    try:
+        return file.read(list(names), use_threads=False)
+    except (pa.ArrowException, OSError) as failure:
+        raise ValueError("it is not a Parquet file of records") from failure

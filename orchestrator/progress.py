@@ -1,4 +1,4 @@
-"""What a person sees while a sweep runs: a live view on a terminal, plain lines elsewhere."""
+"""What is shown while a sweep runs: a live view on a terminal, plain lines elsewhere."""
 
 import math
 import time
@@ -34,9 +34,9 @@ class _Running:
 
 
 class _Counts:
-    """What both displays keep: which trials run, what is left, how long it may take.
+    """What both displays show: which trials run, what is left, how long it may take.
 
-    Epochs are those that are trained, whether each of them is measured or not.
+    Epochs are trained epochs, whether or not each is measured.
     """
 
     def __init__(self, plan: Plan, pending: list[str]) -> None:
@@ -48,12 +48,12 @@ class _Counts:
         self.reached = dict.fromkeys(pending, 0)
         self.total, self.ended, self.failed = len(pending), 0, 0
         self.running: dict[str, _Running] = {}
-        self.trained = 0  # in this run: a trial may go on from an earlier one
+        self.trained = 0  # in this run: a trial may continue an earlier one
         self.begun = time.monotonic()
 
     def start(self, trial: str) -> None:
         if not self.running and not self.trained:
-            self.begun = time.monotonic()  # starting Ray says nothing about the pace of trials
+            self.begun = time.monotonic()  # without the time that Ray takes to start
         self.running.setdefault(trial, _Running(self.labels[trial], self.epochs[trial]))
 
     def measure(self, trial: str, record: EpochRecord) -> None:
@@ -67,10 +67,10 @@ class _Counts:
         self.running.pop(trial, None)
         self.ended += 1
         self.failed += end.status == "failed"
-        self.epochs[trial] = self.reached[trial]  # what it did not reach, it never will
+        self.epochs[trial] = self.reached[trial]  # no further epoch of it is to come
 
     def eta(self) -> float | None:
-        """Seconds left at the pace so far; None before there is one."""
+        """Seconds left at the pace so far; None before the second epoch."""
         if self.trained < 2:
             return None
         left = sum(self.epochs.values()) - sum(self.reached.values())
@@ -93,11 +93,11 @@ class PlainProgress:
         pass
 
     def started(self, trial: str) -> None:
-        """Nothing to say yet."""
+        """Note that the trial runs."""
         self._counts.start(trial)
 
     def measured(self, trial: str, record: EpochRecord) -> None:
-        """A line with the epoch's loss and generalisation measures."""
+        """Print the epoch's loss and generalisation measures."""
         self._counts.measure(trial, record)
         running = self._counts.running[trial]
         # One decimal, so that a line with a short label has room in 80 columns.
@@ -105,11 +105,11 @@ class PlainProgress:
         self._say(f"{running.label}  {running.reached}  loss {_loss(record)}  {scores}")
 
     def failed_once(self, trial: str, reason: str) -> None:
-        """A line with the reason."""
+        """Print the reason."""
         self._say(f"{self._counts.labels[trial]}  failed, trying again: {reason}")
 
     def ended(self, trial: str, end: TrialEnd) -> None:
-        """A line with how it ended and how many are left."""
+        """Print how it ended, and how many trials are left."""
         self._counts.end(trial, end)
         reason = f": {end.reason}" if end.reason else ""
         counts = f"{self._counts.ended}/{self._counts.total} trials"
@@ -157,11 +157,11 @@ class LiveProgress:
         self._advance()
 
     def failed_once(self, trial: str, reason: str) -> None:
-        """Note the failure beneath the table."""
+        """Show the failure below the table."""
         self._notes.append(f"{self._counts.labels[trial]} failed, trying again: {reason}")
 
     def ended(self, trial: str, end: TrialEnd) -> None:
-        """Take the row away; note a failure beneath the table."""
+        """Remove the row; show a failure below the table."""
         self._counts.end(trial, end)
         if end.status != "done":
             self._notes.append(f"{self._counts.labels[trial]} {end.status}: {end.reason}")
@@ -195,7 +195,7 @@ class LiveProgress:
 def trial_label(
     method: str, hyperparameters: Mapping[str, Any], seed: int, fold: int | None = None
 ) -> str:
-    """``PN way=20 seed=1 fold=0``: how a trial is called on screen."""
+    """``PN way=20 seed=1 fold=0``: a trial's name on screen."""
     axes = wording.values(hyperparameters)
     number = "" if fold is None else f"fold={fold}"
     return " ".join(part for part in (method, axes, f"seed={seed}", number) if part)
@@ -209,7 +209,7 @@ def _cells(row: _Running) -> list[str]:
 
 
 def _loss(record: EpochRecord) -> str:
-    # A program's loss is not known, which is no cause for alarm.
+    # NaN: a program does not report its loss.
     return "-" if math.isnan(record.train_loss) else f"{record.train_loss:.4f}"
 
 

@@ -1,12 +1,13 @@
-"""Whether recorded values can be what a trial measured, which no checksum tells."""
+"""Whether recorded values can be what a trial measured, which no checksum shows."""
 
 import numpy as np
 import pyarrow as pa
 
+from fsl_sweep.orchestrator.columns import matrix, values
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS
 
 _NEAR = 1e-9
-"""Means are rounded once; nothing else may set two ways of computing them apart."""
+"""Means are rounded once; two ways of computing them differ by no more."""
 
 
 def check_values(table: pa.Table, summary: pa.Table | None = None) -> None:
@@ -21,16 +22,16 @@ def check_values(table: pa.Table, summary: pa.Table | None = None) -> None:
             of its tasks; a task has more correct answers than queries, or no query.
     """
     there = set(table.column_names)
-    if "epoch" in there and (np.diff(_numbers(table["epoch"]), prepend=0) <= 0).any():
+    if "epoch" in there and (np.diff(values(table["epoch"]), prepend=0) <= 0).any():
         raise ValueError("its epochs do not ascend from 1")
     for name in (f"{measure}_{task_set}" for measure in MEASURES for task_set in TASK_SETS):
         mean, correct, queries = (f"{name}_{kind}" for kind in ("mean", "correct", "queries"))
         source = table if summary is None else summary
-        means = _numbers(source[mean]) if mean in source.column_names else None
+        means = values(source[mean]) if mean in source.column_names else None
         if means is not None and not ((means >= 0) & (means <= 1)).all():
             raise ValueError(f"{mean} is outside 0 to 1")
         if {correct, queries} <= there:
-            _check_counts(name, _counts(table[correct]), _counts(table[queries]), means)
+            _check_counts(name, matrix(table[correct]), matrix(table[queries]), means)
 
 
 def _check_counts(
@@ -43,21 +44,3 @@ def _check_counts(
         raise ValueError(f"{name} has a task with more correct answers than queries")
     if means is not None and (abs((correct / queries).mean(axis=1) - means) > _NEAR).any():
         raise ValueError(f"{name}_mean is not the mean of its tasks")
-
-
-def _counts(column: pa.ChunkedArray) -> np.ndarray:
-    """A column of lists as ``[rows, T]``."""
-    lists = column.combine_chunks()
-    sizes = np.diff(np.from_dlpack(lists.offsets))
-    if len(set(sizes.tolist())) > 1 or 0 in sizes:
-        raise ValueError("its epochs have counts of different tasks")
-    return _numbers(lists.flatten()).reshape(len(lists), -1)
-
-
-def _numbers(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if array.null_count or not (
-        pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
-    ):
-        raise ValueError("it has cells that hold no number")
-    return np.from_dlpack(array)

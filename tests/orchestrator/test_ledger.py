@@ -2,7 +2,7 @@ import json
 from hashlib import sha256
 
 import numpy as np
-import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from made import forge, plan, planned, record, spec
 
@@ -19,6 +19,10 @@ def filled(tmp_path, epochs=3):
     for epoch in range(1, epochs + 1):
         storage.write_epoch(record(epoch), b"weights")
     return storage, trial
+
+
+def mean(epoch, task_set):
+    return record(epoch).scores["novel", task_set].mean
 
 
 def assert_holds(history, epochs):
@@ -47,18 +51,11 @@ def test_what_is_recorded_is_read_before_and_after_compaction(tmp_path):
         "records.parquet",
         *(f"000{i}.safetensors" for i in (1, 2, 3)),
     }
-    assert (
-        storage.read_epoch(2).scores["novel", "report"].mean
-        == record(2).scores["novel", "report"].mean
-    )
-
-
-def test_any_tool_reads_the_compacted_file(tmp_path):
-    storage, _ = filled(tmp_path)
-    storage.end(TrialEnd("done"))
-    frame = pd.read_parquet(storage.folder.path / "records.parquet")
-    assert frame["epoch"].tolist() == [1, 2, 3]
-    assert frame["novel_selection_mean"][0] == record(1).scores["novel", "selection"].mean
+    assert storage.read_epoch(2).scores["novel", "report"].mean == mean(2, "report")
+    # Any tool reads the compacted file.
+    table = pq.read_table(storage.folder.path / "records.parquet")
+    assert table["epoch"].to_pylist() == [1, 2, 3]
+    assert table["novel_selection_mean"][0].as_py() == mean(1, "selection")
 
 
 def test_an_empty_trial_has_an_empty_history(tmp_path):
@@ -127,7 +124,7 @@ def test_a_crash_anywhere_while_ending_loses_nothing(tmp_path, monkeypatch):
     class Crash(Exception):
         pass
 
-    for crash_at in range(20):
+    for crash_at in range(8):
         storage, trial = filled(tmp_path / str(crash_at))
         counter = iter(range(100))
         for name in ("write", "remove"):
@@ -149,7 +146,7 @@ def test_a_crash_anywhere_while_ending_loses_nothing(tmp_path, monkeypatch):
         assert history.damaged == ()
         storage.end(TrialEnd("done"))
         assert storage.history(trial).complete
-    assert operations >= 5
+    assert operations == 6
 
 
 def test_a_failure_worth_another_try_keeps_the_state_to_resume_from(tmp_path):
@@ -222,66 +219,32 @@ def test_another_sweep_changed_data_or_a_strangers_folder_are_refused(tmp_path):
         Ledger(tmp_path / "home").write_plan(plan(planned(spec())), "")
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["{", "[]", "{}", '{"format": 2}', '{"format": 2, "trials": 3}', "[" * 100_000],
-)
-def test_a_damaged_plan_is_told(tmp_path, text):
-    (tmp_path / "plan.json").write_text(text)
-    with pytest.raises(RunFolderError, match=r"plan\.json is not a readable plan"):
-        Ledger(tmp_path).read_plan()
-
-
-def test_a_plan_with_a_broken_trial_is_told(tmp_path):
-    ledger = Ledger(tmp_path)
-    ledger.write_plan(plan(planned(spec())), "")
-    content = json.loads((tmp_path / "plan.json").read_text())
-    content["trials"][0]["spec"]["epochs"] = "many"
-    forge(tmp_path, "plan.json", content)
-    with pytest.raises(RunFolderError, match=r"not a readable plan \(trials\.0\.spec\.epochs"):
-        ledger.read_plan()
-
-
-def test_a_plan_of_another_format_is_refused_with_what_to_do(tmp_path):
-    (tmp_path / "plan.json").write_text('{"format": 1, "trials": []}')
-    with pytest.raises(RunFolderError, match=r"plan format 1, and this version reads 2; use the"):
-        Ledger(tmp_path).read_plan()
-
-
-@pytest.mark.parametrize("place", ["name", "fingerprint", "trials.0.method", "trials.1.spec.seed"])
-def test_a_plan_that_says_something_else_is_told(tmp_path, place):
+def test_any_change_of_a_plan_is_damage_but_not_its_layout(tmp_path):
     ledger = Ledger(tmp_path)
     ledger.write_plan(plan(planned(spec()), planned(spec(1))), "")
-    *path, last = place.split(".")
     content = json.loads((tmp_path / "plan.json").read_text())
-    part = content
-    for key in path:
-        part = part[int(key) if key.isdigit() else key]
-    part[last] = 7 if last == "seed" else "another"
-    (tmp_path / "plan.json").write_text(json.dumps(content, indent=1))
-    with pytest.raises(RunFolderError, match="its checksum does not match"):
-        ledger.read_plan()
+    (tmp_path / "plan.json").write_text(json.dumps(content))
+    assert ledger.read_plan() == plan(planned(spec()), planned(spec(1)))
+    trial = content["trials"][1]
+    for part, key in ((content, "name"), (content, "fingerprint"), (trial, "method")):
+        kept, part[key] = part[key], "another"
+        (tmp_path / "plan.json").write_text(json.dumps(content, indent=1))
+        with pytest.raises(RunFolderError, match="its checksum does not match"):
+            ledger.read_plan()
+        part[key] = kept
 
 
-def test_a_plan_may_be_laid_out_otherwise(tmp_path):
-    ledger = Ledger(tmp_path)
-    ledger.write_plan(plan(planned(spec())), "")
-    (tmp_path / "plan.json").write_text(
-        json.dumps(json.loads((tmp_path / "plan.json").read_text()))
-    )
-    assert ledger.read_plan() == plan(planned(spec()))
-
-
-@pytest.mark.parametrize("key", ["id", "configuration"])
-def test_a_trial_under_the_id_of_another_is_told(tmp_path, key):
+def test_a_trial_under_the_id_of_another_is_refused(tmp_path):
     ledger = Ledger(tmp_path)
     ledger.write_plan(plan(planned(spec()), planned(spec(way=20))), "")
     content = json.loads((tmp_path / "plan.json").read_text())
     first, second = content["trials"]
-    first[key], second[key] = second[key], first[key]
-    forge(tmp_path, "plan.json", content)
-    with pytest.raises(RunFolderError, match=rf"trials\.0\.{key}: .* is not that of its spec"):
-        ledger.read_plan()
+    for key in ("id", "configuration"):
+        kept, first[key] = first[key], second[key]
+        forge(tmp_path, "plan.json", content)
+        with pytest.raises(RunFolderError, match=rf"trials\.0\.{key}: .* is not that of its spec"):
+            ledger.read_plan()
+        first[key] = kept
 
 
 def test_whole_files_in_the_places_of_others_are_damaged(tmp_path):

@@ -11,7 +11,6 @@ import hostile
 import pytest
 import torch
 from made import benchmark, trainable
-from test_hostile_run_folders import harm, state
 
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.ledger import Ledger
@@ -200,12 +199,12 @@ def test_a_harmed_folder_gives_the_identical_trial_or_a_message(tmp_path, data, 
         place = tmp_path / str(number)
         storage = copied(stopped, place / "run")
         (place / "outside").mkdir()
-        kind, where = harm(place / "run", rng)
-        outside = state(place / "outside")
+        kind, where = hostile.harm(place / "run", rng)
+        outside = hostile.state(place / "outside")
         with suppress(RunFolderError) if kind in hostile.KINDS else nullcontext():
             run(place / "run", SPECS["sgd"], data)
             # A snapshot that was harmed before stays so, and is refused where it is used.
             assert numbers(storage) == whole["sgd"][1], (kind, where)
             ended["identical"] += 1
-        assert state(place / "outside") == outside, (kind, where)
+        assert hostile.state(place / "outside") == outside, (kind, where)
     assert 5 < ended["identical"] < 20

@@ -228,8 +228,8 @@ def sealed(text: str) -> str:
 
 
 PLANS: list[tuple[Callable[[str], str], str]] = [
-    (lambda text: text[: len(text) // 2], "line "),
-    (lambda text: "", "Expecting value"),
+    (lambda text: text[: len(text) // 2], "it is not valid JSON"),
+    (lambda text: "", "it is not valid JSON"),
     (lambda text: "[]", ""),
     (lambda text: "null", ""),
     (lambda text: spoilt(json.loads(text), "format", value=1), "plan format 1, and this version"),

@@ -1,22 +1,8 @@
 """Everything that fsl-sweep raises on purpose.
 
-    FslSweepError
-    |-- UserError                  a mistake that the caller can correct: exit code 2, no traceback
-    |   |-- ConfigError            the sweep file, or a value given on the command line
-    |   |-- UnknownName            a learner, backbone, benchmark or selector that does not exist
-    |   |-- MissingData            a benchmark's files are not on this machine
-    |   |-- BadData                a benchmark's files are damaged, hostile or too few
-    |   |-- RunFolderError         the run folder is locked, another sweep's, or cannot be written
-    |   |   `-- Damaged            a file in it is not what was written there
-    |   |-- PluginError            a plug-in does not load, or its name is taken
-    |   |   `-- SelectorFault      a plug-in's selector raised, or gave an invalid answer
-    |   `-- SealedMeasurement      a selector read a measure that it did not declare
-    |       `-- BudgetSpent        a selector asked for more novel evaluations than its budget
-    |-- MachineFailure             the machine failed: a disk, Ray, a cluster: exit code 3
-    |-- SelectionError             a selector had nothing to choose from
-    `-- TrialFailure               a trial cannot continue, and would fail again in the same way
-
-Messages are full sentences: what happened, where, and what to do about it.
+A ``UserError`` is a mistake that the caller can correct: exit code 2, one message, no traceback. A
+``MachineFailure`` is a disk, Ray or a cluster that failed: exit code 3. Messages are full
+sentences: what happened, where, and what to do about it.
 """
 
 import errno

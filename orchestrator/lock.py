@@ -78,8 +78,8 @@ def holder_of(folder: Path) -> str | None:
         descriptor = _opened(folder / "lock", os.O_RDONLY)
     except OSError:
         return None
+    holder = _holder(descriptor)
     try:
-        holder = _holder(descriptor)
         if holder.get("host") == socket.gethostname():
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         elif holder and not _is_silent(descriptor, time.time()):

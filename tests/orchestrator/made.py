@@ -1,5 +1,7 @@
 """Made plans and records for tests of what stands above them."""
 
+from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -54,14 +56,14 @@ def plan(*trials: PlannedTrial, name: str = "made", fingerprint: str = "f" * 16)
     return Plan(name, "s" * 16, fingerprint, trials, Selectors(), {})
 
 
-def recorded(path: Path, *trials: PlannedTrial, end: TrialEnd = DONE, epochs: int = 3) -> Ledger:
-    """A run folder of these trials, all measured, which ended as given."""
+def recorded(path: Path, *trials: PlannedTrial, ends: Sequence[TrialEnd] = ()) -> Ledger:
+    """A run folder of these trials with three epochs each; they are done where no end is given."""
     ledger = Ledger(path)
     ledger.write_plan(plan(*trials), "name: made\n")
-    for number, one in enumerate(trials):
+    for number, (one, end) in enumerate(zip_longest(trials, ends, fillvalue=DONE)):
         storage = ledger.trial(one.id)
         storage.begin(one.spec)
-        for epoch in range(1, epochs + 1):
+        for epoch in (1, 2, 3):
             storage.write_epoch(record(epoch, number), b"weights")
         storage.end(end)
     return ledger

@@ -77,18 +77,6 @@ def state_path(storage):
     return path
 
 
-def test_no_single_bit_of_a_state_changes_a_resumed_trial(tmp_path, data, stopped, whole):
-    rng = random.Random(4)
-    for number in range(6):
-        storage = copied(stopped, tmp_path / str(number))
-        state = state_path(storage).read_bytes()
-        flipped = bytearray(state)
-        # In the middle of the file there is nothing but weights.
-        flipped[rng.randrange(len(state) // 4, len(state) // 2)] ^= 1 << rng.randrange(3, 8)
-        state_path(storage).write_bytes(flipped)
-        assert content(run(tmp_path / str(number), SPECS["sgd"], data)) == whole["sgd"]
-
-
 def test_every_single_bit_of_a_state_is_noticed(tmp_path, stopped):
     cut = copied(stopped, tmp_path)
     path, rng = state_path(cut), random.Random(5)

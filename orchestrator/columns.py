@@ -25,6 +25,8 @@ from fsl_sweep.orchestrator.records import (
 
 PAIRS: tuple[tuple[Measure, TaskSet], ...] = tuple((m, s) for m in MEASURES for s in TASK_SETS)
 COUNTS = pa.list_(pa.uint16())
+_NEAR = 1e-9
+"""Means are rounded once; two ways of computing them differ by no more."""
 SCHEMA = pa.schema(
     [
         ("epoch", pa.int32()),
@@ -37,6 +39,7 @@ SCHEMA = pa.schema(
         ("snapshot", pa.string()),
     ]
 )
+SUMMARY_COLUMNS = ["epoch", *CURVES, *(f"{m}_{s}_mean" for m, s in PAIRS)]
 
 
 def epoch_row(record: EpochRecord, snapshot: str) -> pa.Table:
@@ -75,13 +78,50 @@ def streamed(data: bytes) -> pa.Table:
         raise ValueError("it is not an Arrow stream") from failure
 
 
-def checked(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The table, if it has exactly these columns and lacks no value. Raises ValueError."""
+def checked(table: pa.Table, schema: pa.Schema, summary: pa.Table | None = None) -> pa.Table:
+    """The table, if it has exactly these columns and values. Raises as ``check_values``."""
     if not table.schema.equals(schema):
         raise ValueError("it has other columns")
     if any(column.null_count for column in table.columns):
         raise ValueError("it lacks values")
+    check_values(table, summary)
     return table
+
+
+def check_values(table: pa.Table, summary: pa.Table | None = None) -> None:
+    """Check what a table holds of epochs, means and counts; each row is an epoch.
+
+    Args:
+        table: some columns of a trial's records.
+        summary: where their means are, row for row, if not in ``table``.
+
+    Raises:
+        ValueError: an epoch does not follow the one before; a mean is outside [0, 1], or not that
+            of its tasks; a task has more correct answers than queries, or no query.
+    """
+    there = set(table.column_names)
+    if "epoch" in there and (np.diff(values(table["epoch"]), prepend=0) <= 0).any():
+        raise ValueError("its epochs do not ascend from 1")
+    for name in (f"{measure}_{task_set}" for measure, task_set in PAIRS):
+        mean, correct, queries = (f"{name}_{kind}" for kind in ("mean", "correct", "queries"))
+        source = table if summary is None else summary
+        means = values(source[mean]) if mean in source.column_names else None
+        if means is not None and not ((means >= 0) & (means <= 1)).all():
+            raise ValueError(f"{mean} is outside 0 to 1")
+        if {correct, queries} <= there:
+            _check_counts(name, matrix(table[correct]), matrix(table[queries]), means)
+
+
+def _check_counts(
+    name: str, correct: np.ndarray, queries: np.ndarray, means: np.ndarray | None
+) -> None:
+    """Of counts ``[E, T]`` and means ``[E]``."""
+    if correct.shape != queries.shape:
+        raise ValueError(f"{name} has counts of different tasks")
+    if (queries < 1).any() or (correct < 0).any() or (correct > queries).any():
+        raise ValueError(f"{name} has a task with more correct answers than queries")
+    if means is not None and (abs((correct / queries).mean(axis=1) - means) > _NEAR).any():
+        raise ValueError(f"{name}_mean is not the mean of its tasks")
 
 
 def record_of(row: pa.Table) -> EpochRecord:
@@ -155,9 +195,6 @@ def values(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
         raise ValueError("it has cells that hold no number")
     # Not `to_numpy`, which loads pandas: that takes longer than reading a hundred trials.
     return np.from_dlpack(array)
-
-
-SUMMARY_COLUMNS = ["epoch", *CURVES, *(f"{m}_{s}_mean" for m, s in PAIRS)]
 
 
 def read_columns(file: pq.ParquetFile, names: Sequence[str] = SCHEMA.names) -> pa.Table:

@@ -18,7 +18,6 @@ from fsl_sweep.orchestrator import columns
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
 from fsl_sweep.orchestrator.plan import PlannedTrial
-from fsl_sweep.orchestrator.record_values import check_values
 from fsl_sweep.orchestrator.records import STATUSES, EpochRecord, TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.storage import Folder
 
@@ -238,7 +237,7 @@ class TrialLedger:
                 except Damaged as damage:
                     damaged.append(damage.place)
             if rows:
-                check_values(pa.concat_tables(rows))
+                columns.check_values(pa.concat_tables(rows))
         except (Damaged, ValueError):  # no folder, or epochs that were not measured alike
             return [], [self.folder.place(EPOCHS)]
         return rows, damaged
@@ -250,7 +249,6 @@ class TrialLedger:
             return None
         try:
             row = columns.checked(columns.streamed(payload), columns.SCHEMA)
-            check_values(row)
             if row["epoch"].to_pylist() != [epoch]:
                 raise ValueError("it is another epoch's")
         except ValueError as failure:
@@ -276,9 +274,7 @@ _last_parquet = lru_cache(maxsize=1)(_parquet)
 def _selected(file: pq.ParquetFile, names: list[str], summary: pa.Table | None = None) -> pa.Table:
     """Some columns of a compacted file. Raises ValueError where no trial can have measured them."""
     schema = pa.schema([columns.SCHEMA.field(name) for name in names])
-    table = columns.checked(columns.read_columns(file, names), schema)
-    check_values(table, summary)
-    return table
+    return columns.checked(columns.read_columns(file, names), schema, summary)
 
 
 def _end_of(plain: Mapping[str, Any]) -> TrialEnd:

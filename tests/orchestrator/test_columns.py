@@ -13,7 +13,7 @@ import pytest
 
 from fsl_sweep.orchestrator import columns
 from fsl_sweep.orchestrator.cli import invoke
-from fsl_sweep.orchestrator.record_values import check_values
+from fsl_sweep.orchestrator.columns import check_values
 
 Change = Callable[[pa.Table], pa.Table]
 RECORDS = "records.parquet"

@@ -8,16 +8,16 @@
         epochs/0001.record            one measured epoch; removed when the trial is compacted
         records.parquet               all measured epochs, once the trial has ended
         snapshots/0001.safetensors    weights after an epoch
-        resume.state                  state to go on from; removed when the trial has ended
+        resume.state                  state to resume from; removed when the trial has ended
         end.json                      done, failed or budget, and why
 
-Every file appears whole or not at all, and carries a checksum or has one elsewhere: records and
-states in an envelope, JSON in a key of its own, a compacted file's in ``end.json``, a snapshot's in
-its epoch's record, that of ``sweep.yaml`` in the plan. What does not match is damaged: it is named
-and not used. Only files whose names are made here are ever removed.
+Every file appears whole or not at all, and has a checksum: records and states in an envelope, JSON
+in a key, ``records.parquet`` in ``end.json``, a snapshot in its epoch's record, ``sweep.yaml`` in
+the plan. A file that does not match is damaged: it is named and not used. Only files that a run
+names are ever removed.
 
-A trial that has ``end.json`` has ended: its records are
-compacted before that file is written, so a crash at any point leaves a folder that reads right.
+A trial that has ``end.json`` has ended. Its records are compacted before that file is written, so
+that a crash at any point loses nothing.
 """
 
 import hashlib

@@ -61,7 +61,14 @@ class Folder:
             try:
                 if not self.standing:
                     self.root.mkdir(parents=True, exist_ok=True)
-                write_whole(self._found(name, make=True), data)
+                path = self._found(name, make=True)
+                write_whole(path, data)
+                # The rename is durable once the folder itself has reached the disk too.
+                folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                try:
+                    os.fsync(folder)
+                finally:
+                    os.close(folder)
             except FileNotFoundError as failure:
                 if not self.standing:
                     raise
@@ -168,12 +175,6 @@ def write_whole(path: Path, data: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    # The rename is durable once the folder itself has reached the disk too.
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 _KINDS = {

@@ -85,7 +85,7 @@ class TrialLedger:
         """Record how the trial ended, and compact its records unless it may be tried again."""
         content = self._content()
         recorded = content.end is not None and not content.end.retriable
-        # Where the end is recorded with its records, what is left in `epochs` is litter.
+        # Where the end is recorded with its records, the files left in `epochs` are not needed.
         if not (recorded and len(content.table) and not content.damaged):
             self._write_end(end)
         if not end.retriable:
@@ -218,7 +218,7 @@ class TrialLedger:
             return _Content(damaged=[self.folder.place(COMPACTED)])
 
         def load(names: list[str]) -> pa.Table:
-            # Read anew each time: the tasks of a thousand trials do not fit in memory.
+            # Read each time: the tasks of a thousand trials do not fit in memory.
             try:
                 return _selected(_last_parquet(self.folder, checksum), names, table)
             except ValueError as failure:

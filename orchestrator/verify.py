@@ -130,7 +130,7 @@ def _trial(storage: TrialLedger, trial: str, planned: PlannedTrial | None) -> It
 
 
 def _kind(path: Path) -> str:
-    """Why a damaged file is damaged, as far as its kind tells."""
+    """Why a file is damaged, as far as its kind shows."""
     try:
         kind = kind_of(path.lstat().st_mode)
     except OSError:

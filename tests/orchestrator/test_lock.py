@@ -10,10 +10,12 @@ import pytest
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.lock import STALE_SECONDS, holder_of, run_lock
 
-HOLD = """
+IMPORTS = """
 import sys, time
 from pathlib import Path
-from fsl_sweep.orchestrator.lock import run_lock
+from fsl_sweep.orchestrator.lock import check_writable, run_lock
+"""
+HOLD = f"""{IMPORTS}
 with run_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
@@ -68,6 +70,19 @@ def test_a_path_that_cannot_be_a_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RunFolderError, match="cannot be written"), run_lock(tmp_path / "file"):
         pass
+
+
+def test_a_folder_without_permission_is_reported(tmp_path):
+    """As a user without rights: root may write anywhere, unless it gives up that capability."""
+    (tmp_path / "locked").mkdir(mode=0o555)
+    rights = ["setpriv", "--bounding-set=-dac_override"] if os.getuid() == 0 else []
+    for use in ("run_lock(path).__enter__()", "check_writable(path)"):
+        program = f"{IMPORTS}\npath = Path('locked/run')\n{use}"
+        done = subprocess.run(
+            [*rights, sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True
+        )
+        error = "RunFolderError: The run folder locked/run cannot be written: Permission denied"
+        assert error in done.stderr
 
 
 @pytest.mark.parametrize("text", ["[1, 2", "[" * 4000, '{"host": ["x"], "pid": {}}', "\0" * 9])

@@ -34,6 +34,10 @@ class Info(Generic[T]):
     paper: str
     description: str
 
+    def load(self) -> "Info[T]":
+        """The entry itself."""
+        return self
+
 
 @dataclass(frozen=True)
 class Ours:
@@ -126,7 +130,7 @@ class Catalogue(Generic[T]):
     @property
     def own(self) -> tuple[Info[T], ...]:
         """Our own entries, without members of families."""
-        return tuple(map(_loaded, self._own.values()))
+        return tuple(entry.load() for entry in self._own.values())
 
     def find(self, name: str) -> Info[T]:
         """The entry called ``name``.
@@ -140,7 +144,7 @@ class Catalogue(Generic[T]):
             return family.find(name.removeprefix(f"{family.prefix}:"))
         plugins = [point for point in installed(self.group) if point.name == name]
         if name in self._own and not plugins:
-            return _loaded(self._own[name])
+            return self._own[name].load()
         if not plugins:
             raise UnknownName(self.kind, name, self._meant(name))
         return self._load(plugins)
@@ -205,10 +209,6 @@ class Catalogue(Generic[T]):
                 f"named '{point.name}'; '{point.value}' is {loaded!r}."
             )
         return loaded
-
-
-def _loaded(own: Info[T] | Ours) -> Info[T]:
-    return own.load() if isinstance(own, Ours) else own
 
 
 def installed(group: str) -> tuple[EntryPoint, ...]:

@@ -130,15 +130,15 @@ class TrialLedger:
 
     def snapshot_epochs(self) -> list[int]:
         """Epochs that have a file of weights, damaged or not, ascending. Raises Damaged."""
-        return self._numbers(SNAPSHOTS)
+        return self._numbers(SNAPSHOTS, "safetensors")
 
     def record_epochs(self) -> list[int]:
         """Epochs that have a file of records, damaged or not, ascending. Raises Damaged."""
-        return self._numbers(EPOCHS)
+        return self._numbers(EPOCHS, "record")
 
-    def _numbers(self, folder: str) -> list[int]:
+    def _numbers(self, folder: str, suffix: str) -> list[int]:
         found = map(_NUMBERED.fullmatch, (self.folder / folder).names())
-        return sorted(int(name[1]) for name in found if name)
+        return sorted(int(name[1]) for name in found if name and name[2] == suffix)
 
     def read_epoch(self, epoch: int) -> EpochRecord:
         """One recorded epoch. Raises KeyError if it is missing or damaged."""
@@ -202,7 +202,7 @@ class TrialLedger:
         if plain and "records" in plain:
             return self._compacted(end, plain["records"])
         rows, damaged = self._rows()
-        if plain is None and not rows and self.folder.modified(COMPACTED):
+        if plain is None and not rows and self.folder.modified(COMPACTED) is not None:
             # Its records were compacted, and `epochs` emptied, after the end was recorded.
             damaged.append(self.folder.place("end.json"))
         table = pa.concat_tables(rows) if rows else _EMPTY

@@ -164,11 +164,12 @@ def score_tables(
         means: a table that holds the ``_mean`` columns.
         load: reads other columns, row for row those of ``means``.
     """
-    return {(m, s): _score_table(f"{m}_{s}", means, load) for m, s in PAIRS}
 
+    def made(name: str) -> ScoreTable:
+        tasks = task_columns(name)
+        return ScoreTable(values(means[f"{name}_mean"]), lambda: _accuracies(load(tasks)))
 
-def _score_table(name: str, means: pa.Table, load: Callable[[list[str]], pa.Table]) -> ScoreTable:
-    return ScoreTable(values(means[f"{name}_mean"]), lambda: _accuracies(load(task_columns(name))))
+    return {(m, s): made(f"{m}_{s}") for m, s in PAIRS}
 
 
 def _accuracies(table: pa.Table) -> np.ndarray:

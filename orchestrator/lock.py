@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -93,20 +93,16 @@ def holder_of(folder: Path) -> str | None:
 
 def _opened(path: Path, flags: int) -> int:
     """The lock's descriptor. Raises RunFolderError where it is a link, or not a file."""
-    try:
-        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
-        found = os.fstat(descriptor)
-        kind = kind_of(found.st_mode) if found.st_nlink <= 1 else "file with several names"
-        if kind == "file":
-            return descriptor
-        os.close(descriptor)
-    except OSError:  # for a link, a folder, a socket, each system has its own error
-        kind = kind_of(path.lstat().st_mode) if os.path.lexists(path) else "file"
-        if kind == "file":
-            raise
-    raise RunFolderError(
-        f"{path} is a {kind}, not a file of its own: the folder cannot be locked. Remove it."
-    )
+    with suppress(FileNotFoundError):
+        found = path.lstat()
+        kind = kind_of(found.st_mode)
+        if kind != "file" or found.st_nlink > 1:
+            shown = "file with several names" if kind == "file" else kind
+            raise RunFolderError(
+                f"{path} is a {shown}, not a file of its own: the folder cannot be locked. "
+                "Remove it."
+            )
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
 
 
 def _is_silent(descriptor: int, now: float) -> bool:

@@ -167,13 +167,6 @@ def test_what_torch_did_not_save_is_not_used(tmp_path, data, stopped, whole, sta
     assert content(run(tmp_path, SPECS["sgd"], data)) == whole["sgd"]
 
 
-def test_the_state_of_another_trial_is_not_used(tmp_path, data, stopped, whole):
-    storage = copied(stopped, tmp_path)
-    strange = run(tmp_path, trainable(epochs=3, seed=7), data, 2)
-    state_path(storage).write_bytes(state_path(strange).read_bytes())
-    assert content(run(tmp_path, SPECS["sgd"], data)) == whole["sgd"]
-
-
 @pytest.mark.parametrize("name", SPECS)
 def test_a_state_that_fits_is_used(tmp_path, data, stopped, whole, name):
     storage = copied(stopped, tmp_path, name)

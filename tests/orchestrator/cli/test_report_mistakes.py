@@ -52,11 +52,10 @@ def run(tmp_path, monkeypatch, whole) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes | None]:
-    """All that is below a folder but the caches of what was read, which are no results."""
+    """Everything below a folder."""
     return {
         str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None
         for p in sorted(folder.rglob("*"))
-        if p.name != "report" and p.suffix != ".cache"
     }
 
 

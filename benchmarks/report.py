@@ -1,13 +1,12 @@
 """What a report costs: made records in real, compacted run folders, reported by a fresh process.
 
-Targets at 1,000 trials x 60 epochs x 1,000 tasks: 10 s cold, which is without the run folder's
-cache and with the files' pages dropped from memory; 2 s with the cache.
+Targets at 1,000 trials x 60 epochs x 1,000 tasks: 4 s cold, with the files' pages dropped from
+memory; 2 s again.
 ``python -m benchmarks.report --trials 1000`` is the full size (about 0.3 GB of disk).
 """
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -35,7 +34,7 @@ REPEATS = 3
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Print seconds of ``fsl-sweep report`` in a process of its own, without and with the cache."""
+    """Print seconds of ``fsl-sweep report`` in a process of its own."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--epochs", type=int, default=EPOCHS)
@@ -50,8 +49,7 @@ def main(arguments: list[str] | None = None) -> None:
             make_run(folder, given.trials, given.epochs, given.tasks)
         size = sum(f.stat().st_size for f in folder.rglob("*.parquet")) / 2**20
         print(f"  records: {size:.0f} MiB")
-        time.sleep(3)  # the cache passes over files that were written just now
-        for name in ("cold", "from the cache"):
+        for name in ("cold", "again"):
             times = [_cold(folder) if name == "cold" else _seconds(folder) for _ in range(REPEATS)]
             walls, cpus = (sorted(column) for column in zip(*times, strict=True))
             shown = ", ".join(f"{wall:.2f}" for wall in walls)
@@ -120,8 +118,7 @@ def _records(generator: np.random.Generator, epochs: int, tasks: int) -> list[Ep
 
 
 def _cold(folder: Path) -> tuple[float, float]:
-    """As ``_seconds``, where nothing was read before."""
-    shutil.rmtree(folder / "report", ignore_errors=True)
+    """As ``_seconds``, where no file is in memory."""
     for path in folder.rglob("*.*"):
         with path.open("rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

@@ -1,9 +1,8 @@
 """Named tables of interchangeable parts: learners, backbones, benchmarks, selectors.
 
-A table is a plain tuple of frozen entries rather than a registry filled by decorators, so that
-a worker process sees the same table as the driver. Third parties add entries through entry
-points, which are loaded only when their name is asked for: a broken plug-in that nobody uses
-stops nobody.
+A table is a plain tuple of frozen entries and not a registry filled by decorators, so that a worker
+process sees the same table as the driver. Third parties add entries through entry points, which are
+loaded only when their name is used: a broken plug-in matters only to a sweep that names it.
 """
 
 import sys
@@ -24,10 +23,10 @@ class Info(Generic[T]):
     """One entry of a catalogue.
 
     Attributes:
-        name: how a sweep file names it.
-        cls: the class, ready to be constructed.
-        paper: title and arXiv id, or section and table, of where it comes from; may be empty.
-        description: one line for a person.
+        name: as in a sweep file.
+        cls: the class.
+        paper: title and arXiv id, or section and table, of its source; may be empty.
+        description: one line.
     """
 
     name: str
@@ -35,16 +34,16 @@ class Info(Generic[T]):
     paper: str
     description: str
 
+    def load(self) -> "Info[T]":
+        """The entry itself."""
+        return self
+
 
 @dataclass(frozen=True)
 class Ours:
-    """An entry of our own whose module is imported only when its class is asked for.
+    """An entry of our own whose module is imported only when its class is needed.
 
-    Attributes:
-        name: as in `Info`.
-        place: of its class, as ``module:class``.
-        paper: as in `Info`.
-        description: as in `Info`.
+    Attributes as of ``Info``, with ``place`` for its class, as ``module:class``.
     """
 
     name: str
@@ -63,13 +62,11 @@ class Family(Generic[T]):
     """Entries too many to list, named ``PREFIX:MEMBER``, such as ``torchvision:resnet18``.
 
     Attributes:
-        prefix: what stands before the colon.
-        parameter: what stands after it, for a person (``model``).
-        member: the class of a member; raises UnknownName where there is none of that name.
-        paper: as in `Info`.
-        description: as in `Info`.
-        has: whether there is a member of that name, where that can be asked of any name: then
-            who forgets the prefix is told.
+        prefix: the part before the colon.
+        parameter: what the part after it is called in lists (``model``).
+        member: the class of a member. Raises UnknownName where there is none of that name.
+        paper, description: as of ``Info``.
+        has: whether there is a member of that name, for a hint to who forgets the prefix.
     """
 
     prefix: str
@@ -81,7 +78,7 @@ class Family(Generic[T]):
 
     @property
     def name(self) -> str:
-        """How a list shows the whole family."""
+        """The whole family in a list."""
         return f"{self.prefix}:<{self.parameter}>"
 
     def find(self, member: str) -> Info[T]:
@@ -92,7 +89,7 @@ class Family(Generic[T]):
 
 @dataclass(frozen=True)
 class Listing:
-    """What ``fsl-sweep plugins`` shows of one entry; ``error`` tells why it does not load."""
+    """What ``fsl-sweep plugins`` shows of one entry; ``error`` is why it does not load."""
 
     kind: str
     name: str
@@ -106,9 +103,9 @@ class Catalogue(Generic[T]):
     """Entries of one kind, ours and third parties'.
 
     Args:
-        kind: what an entry is, in the singular, for messages (``learner``).
-        group: the entry-point group of third parties (``fsl_sweep.learners``).
-        entries: our own table.
+        kind: what an entry is, for messages (``learner``).
+        group: third parties' entry-point group (``fsl_sweep.learners``).
+        entries: our own entries.
         families: our own families of entries.
 
     Raises:
@@ -132,29 +129,29 @@ class Catalogue(Generic[T]):
 
     @property
     def own(self) -> tuple[Info[T], ...]:
-        """Our own entries; members of families are not among them."""
-        return tuple(map(_loaded, self._own.values()))
+        """Our own entries, without members of families."""
+        return tuple(entry.load() for entry in self._own.values())
 
     def find(self, name: str) -> Info[T]:
         """The entry called ``name``.
 
         Raises:
             UnknownName: nothing has that name; the message suggests the nearest.
-            PluginError: the plug-in of that name fails to load, or its name is taken twice.
+            PluginError: the plug-in of that name does not load, or two have that name.
         """
         family = self._family(name)
         if family is not None:
             return family.find(name.removeprefix(f"{family.prefix}:"))
-        plugins = [point for point in self._plugins() if point.name == name]
+        plugins = [point for point in installed(self.group) if point.name == name]
         if name in self._own and not plugins:
-            return _loaded(self._own[name])
+            return self._own[name].load()
         if not plugins:
             raise UnknownName(self.kind, name, self._meant(name))
         return self._load(plugins)
 
     def names(self) -> list[str]:
-        """Every name that can be asked for, sorted; members of families are not among them."""
-        return sorted({*self._own, *(point.name for point in self._plugins())})
+        """Every name, sorted, without members of families."""
+        return sorted({*self._own, *(point.name for point in installed(self.group))})
 
     def provenance(self, name: str) -> dict[str, str]:
         """Name, distribution and version of an entry, as recorded with every result."""
@@ -166,16 +163,14 @@ class Catalogue(Generic[T]):
         raise UnknownName(self.kind, name, self.names())
 
     def listings(self, check: bool = False) -> Iterator[Listing]:
-        """A line for each entry; with ``check``, plug-ins are loaded and their errors told."""
-        for info in self._own.values():
-            yield Listing(self.kind, info.name, "fsl-sweep", "", info.description)
-        for family in self._families.values():
-            yield Listing(self.kind, family.name, "fsl-sweep", "", family.description)
-        for point in self._plugins():
+        """One for each entry; with ``check``, plug-ins are loaded, and failures reported."""
+        for ours in (*self._own.values(), *self._families.values()):
+            yield Listing(self.kind, ours.name, "fsl-sweep", "", ours.description)
+        for point in installed(self.group):
             description, error = "", None
             if check:
                 try:
-                    same_name = [p for p in self._plugins() if p.name == point.name]
+                    same_name = [p for p in installed(self.group) if p.name == point.name]
                     description = self._load(same_name).description
                 except PluginError as failure:
                     error = str(failure)
@@ -183,7 +178,7 @@ class Catalogue(Generic[T]):
             yield Listing(self.kind, point.name, source, version, description, error)
 
     def _meant(self, name: str) -> list[str]:
-        """What an unknown name may stand for: a member without its prefix, or any entry."""
+        """What an unknown name may mean: a member without its prefix, or any entry."""
         families = self._families.values()
         members = [f"{f.prefix}:{name}" for f in families if f.has is not None and f.has(name)]
         return members or [*self.names(), *(family.name for family in families)]
@@ -192,21 +187,18 @@ class Catalogue(Generic[T]):
         prefix, colon, _ = name.partition(":")
         return self._families.get(prefix) if colon else None
 
-    def _plugins(self) -> tuple[EntryPoint, ...]:
-        return installed(self.group)
-
     def _load(self, points: list[EntryPoint]) -> Info[T]:
         point = points[0]
         origin = f"{self.kind} plug-in '{point.name}' ({_distribution(point)[0]})"
         if len(points) > 1 or point.name in self._own:
             others = [_distribution(other)[0] for other in points[1:]] or ["fsl-sweep itself"]
             raise PluginError(
-                f"The {origin} takes a name that {', '.join(others)} has too; "
+                f"The {origin} has a name that {', '.join(others)} also uses; "
                 "uninstall one of them or rename the entry point."
             )
         try:
             loaded: Any = point.load()
-        except Exception as failure:  # a stranger's module may raise anything at import
+        except Exception as failure:  # a plug-in may raise anything at import
             raise PluginError(
                 f"The {origin} does not load: {type(failure).__name__}: {failure}. "
                 f"Its entry point is '{point.value}'."
@@ -217,10 +209,6 @@ class Catalogue(Generic[T]):
                 f"named '{point.name}'; '{point.value}' is {loaded!r}."
             )
         return loaded
-
-
-def _loaded(own: Info[T] | Ours) -> Info[T]:
-    return own.load() if isinstance(own, Ours) else own
 
 
 def installed(group: str) -> tuple[EntryPoint, ...]:

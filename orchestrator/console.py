@@ -1,4 +1,4 @@
-"""rich's console for text that others wrote: it is shown as it is, and steers nothing."""
+"""rich's console for text that others wrote: without markup and control characters."""
 
 from collections.abc import Iterable
 from typing import Any, final
@@ -11,9 +11,9 @@ from fsl_sweep.orchestrator.printed import printable
 
 @final
 class SafeConsole(Console):
-    """A console that writes control characters out, and reads no markup in plain strings.
+    """A console that escapes control characters, and reads no markup in plain strings.
 
-    rich's own codes, for colours and the cursor, are no text and pass. Arguments are rich's.
+    rich's own codes for colours and the cursor pass. Arguments are rich's.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -22,7 +22,7 @@ class SafeConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """The segments of a renderable, each safe to be written."""
+        """The segments of a renderable, escaped."""
         for segment in super().render(renderable, options):
             safe = segment.text if segment.control else printable(segment.text)
             yield segment if safe == segment.text else Segment(safe, segment.style)

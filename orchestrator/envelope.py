@@ -1,9 +1,9 @@
-"""Content that tells when it was altered, or put in another file's place.
+"""Content that shows when it was altered, or put in another file's place.
 
 Bytes of any kind go into an envelope: a line with a SHA-256, then the bytes. JSON stays readable:
-its checksum is one key more, over the canonical text of the rest. Either covers the file's place
-in the run folder as well (``trials/ID/end.json``), so that whole files that changed places, or
-that are another trial's, count as damaged too.
+its checksum is an additional key, over the canonical text of the rest. Both cover the file's place
+in the run folder as well (``trials/ID/end.json``), so that an undamaged file in another file's
+place, or another trial's, counts as damaged too.
 """
 
 import hashlib
@@ -37,25 +37,19 @@ def sealed_json(content: Mapping[str, Any], place: str) -> bytes:
     return (json.dumps({**content, _KEY: checksum}, indent=1, allow_nan=False) + "\n").encode()
 
 
-def unsealed_json(data: bytes, place: str) -> dict[str, Any]:
-    """The inverse of ``sealed_json``, however the text is laid out. Raises Damaged."""
-    return checked_json(parsed_json(data, place), place)
-
-
 def parsed_json(data: bytes, place: str) -> dict[str, Any]:
-    """A JSON object whose checksum is not looked at yet. Raises Damaged."""
+    """A JSON object whose checksum is not compared yet. Raises Damaged."""
     try:
         content = json.loads(data)
-    except (ValueError, RecursionError) as failure:
-        reason = "nested too deeply" if isinstance(failure, RecursionError) else str(failure)
-        raise Damaged(place, f"it is not JSON: {reason}") from None
+    except (ValueError, RecursionError):
+        raise Damaged(place, "it is not valid JSON") from None
     if not isinstance(content, dict):
-        raise Damaged(place, f"it holds a {type(content).__name__}, not an object")
+        raise Damaged(place, "it is JSON, but not an object")
     return content
 
 
 def checked_json(content: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """An object without its checksum. Raises Damaged where that does not match."""
+    """An object without its checksum, however its text is laid out. Raises Damaged."""
     rest = {key: value for key, value in content.items() if key != _KEY}
     try:
         checksum = _checksum(canonical_json(rest).encode(), place)

@@ -1,22 +1,8 @@
 """Everything that fsl-sweep raises on purpose.
 
-    FslSweepError
-    |-- UserError                  a mistake that the caller can mend: exit code 2, no traceback
-    |   |-- ConfigError            the sweep file, or a value given on the command line
-    |   |-- UnknownName            a learner, backbone, benchmark or selector that does not exist
-    |   |-- MissingData            a benchmark's files are not on this machine
-    |   |-- BadData                files are there, but damaged, hostile or too few
-    |   |-- RunFolderError         the run folder is locked, another sweep's, or cannot be written
-    |   |   `-- Damaged            a file in it is not what was written there
-    |   |-- PluginError            a plug-in that was asked for does not load or clashes
-    |   |   `-- SelectorFault      a plug-in's selector raised, or answered what is no answer
-    |   `-- SealedMeasurement      a selector read a measure that it did not declare
-    |       `-- BudgetSpent        a selector asked for more novel evaluations than its budget
-    |-- MachineFailure             the machine failed: a disk, Ray, a cluster: exit code 3
-    |-- SelectionError             a selector had nothing to choose from
-    `-- TrialFailure               a trial cannot go on, for a reason that repeating would not mend
-
-Messages are full sentences: what happened, where, and what to do about it.
+A ``UserError`` is a mistake that the caller can correct: exit code 2, one message, no traceback. A
+``MachineFailure`` is a disk, Ray or a cluster that failed: exit code 3. Messages are full
+sentences: what happened, where, and what to do about it.
 """
 
 import errno
@@ -24,7 +10,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-# What no other folder name and no other rights would mend.
+# Failures that no other folder and no other permissions would avoid.
 _OF_THE_MACHINE = {
     errno.ENOSPC,
     errno.EDQUOT,
@@ -47,7 +33,7 @@ class FslSweepError(Exception):
 
 
 class UserError(FslSweepError):
-    """A mistake that the caller can mend. The command line prints it and exits with 2."""
+    """A mistake that the caller can correct. The command line prints it and exits with 2."""
 
 
 class ConfigError(UserError):
@@ -95,7 +81,7 @@ class RunFolderError(UserError):
 
 
 class Damaged(RunFolderError):
-    """A file of a run folder that was altered, moved there, or is a link or no file at all.
+    """A file of a run folder that was altered, moved, or replaced by a link or something else.
 
     Args:
         place: where it is below the run folder.
@@ -104,7 +90,7 @@ class Damaged(RunFolderError):
 
     def __init__(self, place: str, reason: str) -> None:
         super().__init__(
-            f"{place} is damaged: {reason}. `fsl-sweep verify` lists all that is, and what follows."
+            f"{place} is damaged: {reason}. `fsl-sweep verify` lists all damage and what follows."
         )
         self.place, self.reason = place, reason
 
@@ -113,11 +99,11 @@ class Damaged(RunFolderError):
 
 
 class PluginError(UserError):
-    """A plug-in that was referenced cannot be loaded, or takes a name that is taken."""
+    """A plug-in that was referenced cannot be loaded, or its name is taken."""
 
 
 class SelectorFault(PluginError):
-    """A third party's selector raised an error of its own, or gave an answer that is none."""
+    """A third party's selector raised an error of its own, or gave an invalid answer."""
 
 
 class SealedMeasurement(UserError):
@@ -158,26 +144,26 @@ class SelectionError(FslSweepError):
 
 
 class TrialFailure(FslSweepError):
-    """A trial cannot go on, and running it again would end the same way (a NaN loss)."""
+    """A trial cannot continue, and running it again would end the same way (a NaN loss)."""
 
 
 def is_of_machine(failure: OSError) -> bool:
-    """Whether the machine failed, as a full disk does, rather than rights or names were wrong."""
+    """Whether the machine failed (a full disk), rather than permissions or names being wrong."""
     return failure.errno in _OF_THE_MACHINE
 
 
 def folder_error(failure: OSError, message: str) -> RunFolderError | MachineFailure:
-    """What to raise where a folder cannot be used: a mistake, or a failure of the machine."""
+    """The error for a folder that cannot be used: the user's mistake, or the machine's failure."""
     return (MachineFailure if is_of_machine(failure) else RunFolderError)(message)
 
 
 def did_you_mean(name: str, known: Iterable[str], guarded: Iterable[str] = ()) -> str:
-    """`` did you mean 'x'?`` for the nearest known name, else the list of what is known.
+    """``did you mean 'x'?`` for the nearest known name, else the list of known names.
 
     Args:
-        name: what was typed; its case does not matter.
-        known: all names that there are.
-        guarded: those of them that are suggested only for what is nearly the name itself.
+        name: what was typed, in any case.
+        known: all names.
+        guarded: those that are suggested only for a near-identical spelling.
     """
     names, apart = sorted(known), set(guarded)
     for member in (one for one in names if one.endswith(f":{name}")):

@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,10 @@ STALE_SECONDS = 120.0
 def run_lock(folder: Path) -> Iterator[None]:
     """Hold ``folder/lock`` for the length of the block.
 
-    Within a host the kernel's file lock decides, and it dies with its process. Between hosts that
-    share the folder without shared file locks, the holder touches the file every 15 seconds, and
-    a holder elsewhere counts as dead where the file's time is not within two minutes of now, by
-    the clock of the file system that sets it: a time to come is no sign of life either.
+    Within a host the kernel's file lock decides, which ends with its process. Hosts may share the
+    folder without sharing file locks: there the holder touches the file every 15 seconds, and a
+    holder on another host counts as dead where the file's time is not within two minutes of now,
+    by the clock of the file system. A time in the future is no sign of life either.
 
     Raises:
         RunFolderError: another run holds the lock (its host and pid are named), or the folder
@@ -56,7 +56,7 @@ def run_lock(folder: Path) -> Iterator[None]:
 def check_writable(folder: Path) -> None:
     """Whether a run could write to the folder, or make it; nothing is left behind.
 
-    Trying is the only way to know: rights do not tell of file systems that take no files.
+    It tries: permissions do not show whether a file system accepts files.
 
     Raises:
         RunFolderError: it could not.
@@ -72,19 +72,18 @@ def holder_of(folder: Path) -> str | None:
     """Who runs in ``folder`` now (``process 7 on host``), or None.
 
     Raises:
-        RunFolderError: the lock is a link, or no file.
+        RunFolderError: the lock is a link, or not a file.
     """
-    path = folder / "lock"
     try:
-        descriptor = _opened(path, os.O_RDONLY)
+        descriptor = _opened(folder / "lock", os.O_RDONLY)
     except OSError:
         return None
     holder = _holder(descriptor)
     try:
-        if holder.get("host") != socket.gethostname():
-            silent = _is_silent(descriptor, time.time())
-            return None if silent or not holder else _named(holder)
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        if holder.get("host") == socket.gethostname():
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        elif holder and not _is_silent(descriptor, time.time()):
+            return _named(holder)
     except BlockingIOError:
         return _named(holder)
     finally:
@@ -93,31 +92,21 @@ def holder_of(folder: Path) -> str | None:
 
 
 def _opened(path: Path, flags: int) -> int:
-    """The lock's descriptor. Raises RunFolderError where it is a link, or no file."""
-    try:
-        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
-        found = os.fstat(descriptor)
-        kind = kind_of(found.st_mode) if found.st_nlink <= 1 else "file of several names"
-        if kind == "file":
-            return descriptor
-        os.close(descriptor)
-    except OSError:  # of a link, a folder, a socket, each system has its own error
-        kind = kind_of(path.lstat().st_mode) if os.path.lexists(path) else "file"
-        if kind == "file":
-            raise
-    raise RunFolderError(
-        f"{path} is a {kind}, not a file of its own: the folder cannot be locked. Remove it."
-    )
+    """The lock's descriptor. Raises RunFolderError where it is a link, or not a file."""
+    with suppress(FileNotFoundError):
+        found = path.lstat()
+        kind = kind_of(found.st_mode)
+        if kind != "file" or found.st_nlink > 1:
+            shown = "file with several names" if kind == "file" else kind
+            raise RunFolderError(
+                f"{path} is a {shown}, not a file of its own: the folder cannot be locked. "
+                "Remove it."
+            )
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
 
 
 def _is_silent(descriptor: int, now: float) -> bool:
     return abs(now - os.fstat(descriptor).st_mtime) >= STALE_SECONDS
-
-
-def _now(folder: Path) -> float:
-    """Seconds by the clock of the folder's file system, which may be another host's."""
-    with tempfile.TemporaryFile(dir=folder) as probe:
-        return os.fstat(probe.fileno()).st_mtime
 
 
 def _acquire(descriptor: int, path: Path) -> None:
@@ -126,9 +115,11 @@ def _acquire(descriptor: int, path: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise _held(path, holder) from None
-    elsewhere = holder.get("host") not in (None, socket.gethostname())
-    if elsewhere and not _is_silent(descriptor, _now(path.parent)):
-        raise _held(path, holder)
+    if holder.get("host") not in (None, socket.gethostname()):
+        with tempfile.TemporaryFile(dir=path.parent) as probe:
+            now = os.fstat(probe.fileno()).st_mtime  # by the file system's clock
+        if not _is_silent(descriptor, now):
+            raise _held(path, holder)
     os.ftruncate(descriptor, 0)
     mine = {"host": socket.gethostname(), "pid": os.getpid()}
     os.pwrite(descriptor, json.dumps(mine).encode(), 0)
@@ -148,8 +139,8 @@ def _named(holder: dict[str, Any]) -> str:
 
 def _held(path: Path, holder: dict[str, Any]) -> RunFolderError:
     return RunFolderError(
-        f"{path.parent} is in use by {_named(holder)}. Wait for it or stop it; if that process is "
-        f"gone for good, its lock expires {STALE_SECONDS:.0f} seconds after its last sign of life."
+        f"{path.parent} is in use by {_named(holder)}. Wait for it or stop it; if that process no "
+        f"longer exists, its lock expires {STALE_SECONDS:.0f} seconds after its last sign of life."
     )
 
 
@@ -157,7 +148,7 @@ def _unwritable(folder: Path, failure: OSError) -> RunFolderError | MachineFailu
     return folder_error(
         failure,
         f"The run folder {folder} cannot be written: {failure.strerror}. "
-        "Choose another with -o, or mend its permissions.",
+        "Choose another with -o, or correct its permissions.",
     )
 
 

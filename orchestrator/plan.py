@@ -68,7 +68,7 @@ class Plan:
             of its class folds.
         selectors: the strategies that the file asks for.
         parts: name, source and version of every learner, backbone, benchmark in use.
-        cautions: what a person should know before trusting the plan.
+        cautions: what a user should know before relying on the plan.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Plan:
 
     @property
     def counted(self) -> str:
-        """``6 trials``, or ``18 trials (12 of them in 2 class folds)``, for a person."""
+        """``6 trials``, or ``18 trials (12 of them in 2 class folds)``."""
         specs = self.specs.values()
         in_folds = sum(spec.fold is not None for spec in specs)
         folds = counted(len(self.folds), "class fold")
@@ -154,7 +154,7 @@ def _trial(number: int, plain: Mapping[str, Any]) -> PlannedTrial:
         path = ".".join(map(str, first["loc"]))
         raise ValueError(f"trials.{number}.spec.{path}: {first['msg']}") from None
     if not TRIAL_ID.fullmatch(_text("id", plain["id"])):
-        # It names a folder, and must not lead out of the run's.
+        # It is the name of a folder, which must be inside the run folder.
         raise ValueError(f"trials.{number}.id: {plain['id']!r} is not the id of a trial")
     canonical = spec.canonical()
     ids = {"id": digest(canonical), "configuration": configuration_of(canonical)}

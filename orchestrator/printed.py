@@ -1,43 +1,35 @@
-"""Text as it reaches a person: nothing in it steers a terminal, and counts agree with nouns."""
+"""Text for people: without characters that control a terminal, with counts and their nouns."""
 
 import re
 import sys
 from typing import IO
 
 _STEERING = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
-"""Control characters, separators of lines, marks that turn the direction of writing, and bytes of
-a file's name that are no text: all that a terminal does not show as it stands."""
+"""Control characters, line separators, marks that change the direction of writing, and bytes of a
+file's name that are not text: all that a terminal does not show as it is."""
 
 _HIDDEN = re.compile(f"[{_STEERING}]")
 _UNFIT = re.compile(f"[\t\n{_STEERING}]")
 
 
 def printable(text: str) -> str:
-    r"""The text with what would steer a terminal written out: ``\x1b`` for an escape character.
-
-    Line feeds and tabs stay.
-    """
-    return _HIDDEN.sub(_written_out, text)
+    r"""The text with control characters escaped (``\x1b``), except line feeds and tabs."""
+    return _HIDDEN.sub(_escaped, text)
 
 
 def one_line(text: str) -> str:
-    """The same on one line, so that no text can pass for a further line of a list."""
-    return _UNFIT.sub(_written_out, text)
+    """The same on one line, so that no text can pretend to be another line of a list."""
+    return _UNFIT.sub(_escaped, text)
 
 
 def unfit(text: str) -> str | None:
-    """The first character that no name may hold, written out; None where there is none."""
+    """The first character that no name may hold, escaped; None where there is none."""
     found = _UNFIT.search(text)
-    return None if found is None else _written_out(found)
+    return None if found is None else _escaped(found)
 
 
 def say(text: str, stream: IO[str] | None = None) -> None:
-    """Print a text and a line feed at once: the one way of plain text to a terminal.
-
-    Args:
-        text: of one line or several.
-        stream: standard output by default.
-    """
+    """Print lines of plain text, escaped, to a stream; standard output by default."""
     stream = stream or sys.stdout
     encoding = getattr(stream, "encoding", None) or "utf-8"
     known = printable(text).encode(encoding, "backslashreplace").decode(encoding)
@@ -45,9 +37,9 @@ def say(text: str, stream: IO[str] | None = None) -> None:
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
-    """``1 trial``, ``2 trials``, ``12,000 trials``; a plural without a plain ``s`` is given."""
+    """``1 trial``, ``2 trials``, ``12,000 trials``; ``plural`` where it is not noun + ``s``."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
-def _written_out(found: re.Match[str]) -> str:
+def _escaped(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode("ascii")

@@ -1,4 +1,4 @@
-"""What a person sees while a sweep runs: a live view on a terminal, plain lines elsewhere."""
+"""What is shown while a sweep runs: a live view on a terminal, plain lines elsewhere."""
 
 import math
 import time
@@ -33,99 +33,96 @@ class _Running:
         return f"{0 if self.record is None else self.record.epoch}/{self.epochs}"
 
 
-class _Counts:
-    """What both displays keep: which trials run, what is left, how long it may take.
+class _Progress:
+    """Which trials run, what is left, how long it may take.
 
-    Epochs are those that are trained, whether each of them is measured or not.
+    Epochs are trained epochs, whether or not each is measured.
     """
 
     def __init__(self, plan: Plan, pending: list[str]) -> None:
-        self.labels = {
+        self._labels = {
             t.id: trial_label(t.method, t.hyperparameters, t.spec.seed, t.fold) for t in plan.trials
         }
-        self.recorded = {trial: plan.specs[trial].recorded_epochs for trial in pending}
-        self.epochs = {trial: plan.specs[trial].epochs for trial in pending}
-        self.reached = dict.fromkeys(pending, 0)
-        self.total, self.ended, self.failed = len(pending), 0, 0
-        self.running: dict[str, _Running] = {}
-        self.trained = 0  # in this run: a trial may go on from an earlier one
-        self.begun = time.monotonic()
+        self._recorded = {trial: plan.specs[trial].recorded_epochs for trial in pending}
+        self._epochs = {trial: plan.specs[trial].epochs for trial in pending}
+        self._reached = dict.fromkeys(pending, 0)
+        self._total, self._ended, self._failed = len(pending), 0, 0
+        self._running: dict[str, _Running] = {}
+        self._trained = 0  # in this run: a trial may continue an earlier one
+        self._begun = time.monotonic()
 
-    def start(self, trial: str) -> None:
-        if not self.running and not self.trained:
-            self.begun = time.monotonic()  # starting Ray says nothing about the pace of trials
-        self.running.setdefault(trial, _Running(self.labels[trial], self.epochs[trial]))
+    def started(self, trial: str) -> None:
+        """A trial runs now."""
+        if not self._running and not self._trained:
+            self._begun = time.monotonic()  # without the time that Ray takes to start
+        self._running.setdefault(trial, _Running(self._labels[trial], self._epochs[trial]))
 
-    def measure(self, trial: str, record: EpochRecord) -> None:
-        self.start(trial)
-        self.running[trial].record = record
-        before = max((epoch for epoch in self.recorded[trial] if epoch < record.epoch), default=0)
-        self.trained += record.epoch - before
-        self.reached[trial] = record.epoch
+    def measured(self, trial: str, record: EpochRecord) -> None:
+        """An epoch was measured: show its loss and generalisation measures."""
+        self.started(trial)
+        self._running[trial].record = record
+        before = max((epoch for epoch in self._recorded[trial] if epoch < record.epoch), default=0)
+        self._trained += record.epoch - before
+        self._reached[trial] = record.epoch
 
-    def end(self, trial: str, end: TrialEnd) -> None:
-        self.running.pop(trial, None)
-        self.ended += 1
-        self.failed += end.status == "failed"
-        self.epochs[trial] = self.reached[trial]  # what it did not reach, it never will
+    def ended(self, trial: str, end: TrialEnd) -> None:
+        """A trial ended: show how, and what is left."""
+        self._running.pop(trial, None)
+        self._ended += 1
+        self._failed += end.status == "failed"
+        self._epochs[trial] = self._reached[trial]  # no further epoch of it is to come
 
-    def eta(self) -> float | None:
-        """Seconds left at the pace so far; None before there is one."""
-        if self.trained < 2:
+    def _left(self) -> str | None:
+        """The time left at the pace so far; None before the second epoch, and after the last."""
+        left = sum(self._epochs.values()) - sum(self._reached.values())
+        if self._trained < 2 or not left:
             return None
-        left = sum(self.epochs.values()) - sum(self.reached.values())
-        return max(0.0, left * (time.monotonic() - self.begun) / self.trained)
+        return _clock(max(0.0, left * (time.monotonic() - self._begun) / self._trained))
 
 
-class PlainProgress:
+class PlainProgress(_Progress):
     """One line an epoch at most, for logs and pipes."""
 
     def __init__(self, plan: Plan, pending: list[str], stream: TextIO) -> None:
-        self._counts, self._stream = _Counts(plan, pending), stream
+        super().__init__(plan, pending)
+        self._stream = stream
 
     def __enter__(self) -> "PlainProgress":
-        self._say(
-            f"{counted(self._counts.total, 'trial')} to run; epoch, training loss, accuracy in %:"
-        )
+        self._say(f"{counted(self._total, 'trial')} to run; epoch, training loss, accuracy in %:")
         return self
 
     def __exit__(self, *_: object) -> None:
         pass
 
-    def started(self, trial: str) -> None:
-        """Nothing to say yet."""
-        self._counts.start(trial)
-
     def measured(self, trial: str, record: EpochRecord) -> None:
-        """A line with the epoch's loss and generalisation measures."""
-        self._counts.measure(trial, record)
-        running = self._counts.running[trial]
+        """Print the epoch's loss and generalisation measures."""
+        super().measured(trial, record)
+        running = self._running[trial]
         # One decimal, so that a line with a short label has room in 80 columns.
         scores = "  ".join(f"{SHOWN_AS[m]} {_percent(record, m, 1)}" for m in MEASURES)
         self._say(f"{running.label}  {running.reached}  loss {_loss(record)}  {scores}")
 
     def failed_once(self, trial: str, reason: str) -> None:
-        """A line with the reason."""
-        self._say(f"{self._counts.labels[trial]}  failed, trying again: {reason}")
+        """Print the reason."""
+        self._say(f"{self._labels[trial]}  failed, trying again: {reason}")
 
     def ended(self, trial: str, end: TrialEnd) -> None:
-        """A line with how it ended and how many are left."""
-        self._counts.end(trial, end)
+        """Print how it ended, and how many trials are left."""
+        super().ended(trial, end)
         reason = f": {end.reason}" if end.reason else ""
-        counts = f"{self._counts.ended}/{self._counts.total} trials"
-        eta = self._counts.eta()
-        left = f", about {_clock(eta)} left" if eta else ""
-        self._say(f"{self._counts.labels[trial]}  {end.status}{reason}  ({counts}{left})")
+        left = self._left()
+        counts = f"{self._ended}/{self._total} trials" + (f", about {left} left" if left else "")
+        self._say(f"{self._labels[trial]}  {end.status}{reason}  ({counts})")
 
     def _say(self, line: str) -> None:
         say(one_line(line), self._stream)
 
 
-class LiveProgress:
+class LiveProgress(_Progress):
     """A bar over all trials with the time left, and a row for each running trial."""
 
     def __init__(self, plan: Plan, pending: list[str], console: SafeConsole) -> None:
-        self._counts = _Counts(plan, pending)
+        super().__init__(plan, pending)
         self._notes: list[str] = []
         self._bar = Progress(
             TextColumn("{task.description}", style="bold", markup=False),
@@ -136,7 +133,7 @@ class LiveProgress:
             TextColumn("{task.fields[left]}"),
             console=console,
         )
-        epochs = sum(self._counts.epochs.values())
+        epochs = sum(self._epochs.values())
         self._task = self._bar.add_task(plan.name, total=epochs, left="starting")
         self._live = Live(console=console, get_renderable=self._view, refresh_per_second=4)
 
@@ -147,47 +144,41 @@ class LiveProgress:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def started(self, trial: str) -> None:
-        """Show a row for the trial."""
-        self._counts.start(trial)
-
     def measured(self, trial: str, record: EpochRecord) -> None:
         """Update the trial's row and the bar."""
-        self._counts.measure(trial, record)
+        super().measured(trial, record)
         self._advance()
 
     def failed_once(self, trial: str, reason: str) -> None:
-        """Note the failure beneath the table."""
-        self._notes.append(f"{self._counts.labels[trial]} failed, trying again: {reason}")
+        """Show the failure below the table."""
+        self._notes.append(f"{self._labels[trial]} failed, trying again: {reason}")
 
     def ended(self, trial: str, end: TrialEnd) -> None:
-        """Take the row away; note a failure beneath the table."""
-        self._counts.end(trial, end)
+        """Remove the row; show a failure below the table."""
+        super().ended(trial, end)
         if end.status != "done":
-            self._notes.append(f"{self._counts.labels[trial]} {end.status}: {end.reason}")
+            self._notes.append(f"{self._labels[trial]} {end.status}: {end.reason}")
         self._advance()
 
     def _advance(self) -> None:
-        eta = self._counts.eta()
-        left = "" if eta is None else f"{_clock(eta)} left"
-        done, total = (sum(n.values()) for n in (self._counts.reached, self._counts.epochs))
-        self._bar.update(self._task, completed=done, total=total, left=left)
+        left = self._left()
+        done, total = (sum(epochs.values()) for epochs in (self._reached, self._epochs))
+        shown = f"{left} left" if left else ""
+        self._bar.update(self._task, completed=done, total=total, left=shown)
 
     def _view(self) -> RenderableType:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         table.add_column("trial", no_wrap=True, overflow="ellipsis", ratio=1)
         for name in ("epoch", "loss", *(SHOWN_AS[m] for m in MEASURES)):
             table.add_column(name, justify="right", no_wrap=True)
-        rows = list(self._counts.running.values())
+        rows = list(self._running.values())
         for row in rows[:_ROWS]:
             table.add_row(*_cells(row))
         parts: list[RenderableType] = [self._bar, table]
         if len(rows) > _ROWS:
             parts.append(Text(f"and {len(rows) - _ROWS} more running", style="dim"))
-        done, total = self._counts.ended, self._counts.total
-        parts.append(
-            Text(f"{done} of {counted(total, 'trial')} ended, {self._counts.failed} failed", "dim")
-        )
+        ended = f"{self._ended} of {counted(self._total, 'trial')} ended, {self._failed} failed"
+        parts.append(Text(ended, "dim"))
         parts += [Text(one_line(note), style="yellow") for note in self._notes[-3:]]
         return Group(*parts)
 
@@ -195,7 +186,7 @@ class LiveProgress:
 def trial_label(
     method: str, hyperparameters: Mapping[str, Any], seed: int, fold: int | None = None
 ) -> str:
-    """``PN way=20 seed=1 fold=0``: how a trial is called on screen."""
+    """``PN way=20 seed=1 fold=0``: a trial's name on screen."""
     axes = wording.values(hyperparameters)
     number = "" if fold is None else f"fold={fold}"
     return " ".join(part for part in (method, axes, f"seed={seed}", number) if part)
@@ -209,7 +200,7 @@ def _cells(row: _Running) -> list[str]:
 
 
 def _loss(record: EpochRecord) -> str:
-    # A program's loss is not known, which is no cause for alarm.
+    # NaN: a program does not report its loss.
     return "-" if math.isnan(record.train_loss) else f"{record.train_loss:.4f}"
 
 

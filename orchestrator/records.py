@@ -1,4 +1,4 @@
-"""What a trial measures, as plain data: the vocabulary that both wings share.
+"""What a trial measures, as plain data.
 
 A *measure* is one of the three generalisation measures; a *task set* is one of the two sets of
 common tasks. Selectors see scores on ``selection`` tasks; reported numbers come from ``report``
@@ -94,24 +94,22 @@ class ScoreTable:
     Attributes:
         means: mean accuracy of each snapshot, float64 ``[E]``.
         load: reads per-task accuracies, float64 ``[E, T]``. Called on demand: most questions need
-            the means alone, and a thousand trials' tasks do not fit in memory at once.
-        per_task: whether these are accuracies of tasks. Where the means alone are known, ``load``
-            gives them as ``[E, 1]``, and nothing can be said over tasks.
-        load_rows: reads those of some snapshots, by position, where that is less than reading all.
+            only the means, and a thousand trials' tasks do not fit in memory at once.
+        per_task: whether these are accuracies of tasks. Where only the means are known, ``load``
+            gives them as ``[E, 1]``, and no interval over tasks can be computed.
     """
 
     means: np.ndarray
     load: Callable[[], np.ndarray]
     per_task: bool = True
-    load_rows: Callable[[Sequence[int]], np.ndarray] | None = None
 
     def rows(self, at: Sequence[int]) -> np.ndarray:
         """Per-task accuracies of the snapshots at some positions, float64 ``[len(at), T]``."""
-        return self.load()[list(at)] if self.load_rows is None else self.load_rows(at)
+        return self.load()[list(at)]
 
     @classmethod
     def from_accuracies(cls, accuracies: np.ndarray) -> "ScoreTable":
-        """A table of accuracies ``[E, T]`` that are in memory already."""
+        """A table of accuracies ``[E, T]`` in memory."""
         # Rounded, so that tasks in another order have the same mean.
         return cls(np.round(accuracies.mean(axis=1), 12), lambda: accuracies)
 
@@ -123,22 +121,21 @@ class ScoreTable:
 
 @dataclass(frozen=True)
 class TrialHistory:
-    """One planned trial and all that the ledger holds of it: what the analysis wing works on.
+    """One planned trial and its records.
 
     Attributes:
         trial: the trial id.
         method: a method that planned it (a trial that two methods share appears once for each).
         configuration: id of its hyperparameter configuration: equal for trials of one method that
-            differ in seed or fold alone.
-        hyperparameters: the values of the grid axes (dotted key to value) that set this
-            configuration apart from the method's others.
+            differ only in seed or fold.
+        hyperparameters: the values of the grid axes, by dotted key.
         seed: replicate.
         fold: class fold, or None for a trial on all base classes.
         epochs: recorded epochs, ascending, int64 ``[E]``.
         curves: float64 ``[E]`` for each of CURVES.
         scores: results by (measure, task set).
         end: how the trial ended; None while it has not.
-        damaged: names of records that could not be read and were skipped.
+        damaged: names of damaged files, which were skipped.
     """
 
     trial: str
@@ -160,7 +157,7 @@ class TrialHistory:
         return ended and len(self.epochs) > 0
 
     def index(self, epoch: int) -> int:
-        """Position of an epoch in the arrays. Raises KeyError if it was not recorded."""
+        """Position of an epoch in the arrays. Raises KeyError if it is not recorded."""
         found = np.flatnonzero(self.epochs == epoch)
         if len(found) != 1:
             raise KeyError(f"Trial {self.trial} has no record of epoch {epoch}.")

@@ -12,7 +12,7 @@ from fsl_sweep.orchestrator.records import Measure, TaskSet, TrialHistory
 if TYPE_CHECKING:
     import numpy as np
 
-    from fsl_sweep.orchestrator.ledger import TrialLedger
+    from fsl_sweep.orchestrator.trial_ledger import TrialLedger
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,3 @@ class Source(ABC):
     @abstractmethod
     def trials(self) -> "Mapping[str, TrialLedger]":
         """What is recorded of each trial that has a folder, by trial id; snapshots too."""
-
-    def keep(self) -> None:  # noqa: B027 - most sources have nothing to keep
-        """Make the next reading quicker, where this source can."""

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
-from fsl_sweep.orchestrator.ledger import Ledger, TrialLedger
+from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.plan import Plan
-from fsl_sweep.orchestrator.record_cache import RecordCache
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.replay import Facts, Source
 from fsl_sweep.orchestrator.storage import Folder
+from fsl_sweep.orchestrator.trial_ledger import TrialLedger
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +40,6 @@ class FolderSource(Source):
                 "`fsl-sweep run SWEEP -o FOLDER` makes one."
             )
         self._plan, self.places = plan, (path,)
-        self._cache = RecordCache(self._ledger.folder)
         versions, problems = _versions(self._ledger.folder)
         self.facts = Facts(
             name=plan.name,
@@ -55,11 +54,7 @@ class FolderSource(Source):
 
     def histories(self) -> list[TrialHistory]:
         """One history for each planned trial, in plan order; damaged records are skipped."""
-        return self._ledger.histories(self._plan, self._cache)
-
-    def keep(self) -> None:
-        """Write what was read into the folder's cache."""
-        self._cache.keep()
+        return self._ledger.histories(self._plan)
 
     def class_tuples(self) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
         """The class tuples in ``tasks/``. Raises as ``Source.class_tuples``."""

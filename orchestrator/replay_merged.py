@@ -9,10 +9,10 @@ import numpy as np
 
 from fsl_sweep.orchestrator.config import Selectors
 from fsl_sweep.orchestrator.errors import RunFolderError
-from fsl_sweep.orchestrator.ledger import TrialLedger
 from fsl_sweep.orchestrator.records import Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.replay import Facts, Source
 from fsl_sweep.orchestrator.replay_grid import filled
+from fsl_sweep.orchestrator.trial_ledger import TrialLedger
 
 
 @final
@@ -60,11 +60,6 @@ class MergedSource(Source):
                 if trial not in found or not found[trial].snapshot_epochs():
                     found[trial] = ledger
         return found
-
-    def keep(self) -> None:
-        """Have every source keep what it read."""
-        for source in self._sources:
-            source.keep()
 
 
 def _check_alike(sources: Sequence[Source]) -> None:

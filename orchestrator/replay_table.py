@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from fsl_sweep.orchestrator.ledger import TrialLedger
+    from fsl_sweep.orchestrator.trial_ledger import TrialLedger
 
 
 @final

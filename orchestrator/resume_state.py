@@ -1,8 +1,8 @@
-"""Whether a state to go on from fits the training that it is to be put into.
+"""Whether a state to resume from fits the training that it is loaded into.
 
 Loading would convert what it can (another precision, one number for a vector) and stop half way at
-what it cannot. So a state is compared before anything is loaded: it has the keys, types and shapes
-that this training would give it, or none of it is used.
+what it cannot. So a state is compared before anything is loaded: either it has the keys, types and
+shapes that this training would give it, or it is not used.
 """
 
 import math
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 
 def is_progress(state: Any, epochs: int) -> bool:
-    """Whether it says where it stands: ``epoch`` from 1 to ``epochs``, and ``spent`` seconds."""
+    """Whether it holds a position: ``epoch`` from 1 to ``epochs``, and ``spent`` seconds."""
     if not isinstance(state, dict):
         return False
     epoch, spent = state.get("epoch"), state.get("spent")
@@ -24,47 +24,41 @@ def is_progress(state: Any, epochs: int) -> bool:
 
 def fits_module(state: Any, module: nn.Module) -> bool:
     """Whether a state dict has exactly the module's keys, each a tensor of its type and shape."""
-    own = module.state_dict()
-    return _is_mapping(state, own) and all(_alike(state[key], own[key]) for key in own)
+    return _alike(state, module.state_dict())
 
 
 def fits_optimizer(state: Any, stepped: torch.optim.Optimizer) -> bool:
     """Whether a state dict is that of an optimizer like ``stepped``, which took a step.
 
-    Parameters that no step has reached have no entry, so that entries may be missing. The learning
-    rate may differ: each epoch sets it.
+    Parameters that no step has reached have no entry. The learning rate may differ: each epoch
+    sets it.
     """
     own = stepped.state_dict()
-    if not _is_mapping(state, own) or not _same_groups(state["param_groups"], own["param_groups"]):
+    if not isinstance(state, Mapping) or state.keys() != own.keys():
         return False
-    entries, possible = state["state"], own["state"]
-    return isinstance(entries, Mapping) and all(
-        number in possible
-        and _is_mapping(entry, possible[number])
-        and all(_alike(entry[key], value) for key, value in possible[number].items())
-        for number, entry in entries.items()
-    )
-
-
-def _same_groups(groups: Any, own: list[dict[str, Any]]) -> bool:
-    return (
-        isinstance(groups, list)
-        and len(groups) == len(own)
-        and all(
-            _is_mapping(group, mine)
-            and isinstance(group["lr"], float)
-            and all(_alike(group[key], value) for key, value in mine.items() if key != "lr")
-            for group, mine in zip(groups, own, strict=True)
-        )
-    )
-
-
-def _is_mapping(state: Any, own: Mapping[Any, Any]) -> bool:
-    return isinstance(state, Mapping) and state.keys() == own.keys()
+    groups, entries = state["param_groups"], state["state"]
+    if not isinstance(groups, list) or not isinstance(entries, Mapping):
+        return False
+    rates = [group.get("lr") if isinstance(group, Mapping) else None for group in groups]
+    expected = [
+        {**mine, "lr": rate} for mine, rate in zip(own["param_groups"], rates, strict=False)
+    ]
+    reached = {number: entry for number, entry in own["state"].items() if number in entries}
+    floats = all(isinstance(rate, float) for rate in rates)
+    return floats and _alike(groups, expected) and _alike(entries, reached)
 
 
 def _alike(value: Any, own: Any) -> bool:
-    """Tensors of one type and shape, in dense memory; of anything else, equal values."""
+    """Whether nested values have the same keys, and tensors of the same type and shape.
+
+    Tensors are in dense memory; anything else is equal.
+    """
+    if isinstance(own, Mapping):
+        same = isinstance(value, Mapping) and value.keys() == own.keys()
+        return same and all(_alike(value[key], own[key]) for key in own)
+    if isinstance(own, list):
+        same = isinstance(value, list) and len(value) == len(own)
+        return same and all(map(_alike, value, own))
     if not isinstance(own, Tensor):
         return type(value) is type(own) and value == own
     return (

@@ -158,7 +158,6 @@ class Run:
                 raise
             place = self._source.places[0]
             raise RunFolderError(f"{place} cannot be resampled: {failure}") from None
-        self._source.keep()
         return report
 
     def class_tuples(self) -> "dict[tuple[Measure, TaskSet], np.ndarray]":

@@ -8,45 +8,35 @@ import os
 import re
 import stat
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 from fsl_sweep.orchestrator import envelope
 from fsl_sweep.orchestrator.errors import Damaged, MachineFailure, folder_error
 
 _UNFINISHED = ".unfinished-"
 TEMPORARY = re.compile(rf"{re.escape(_UNFINISHED)}[0-9a-f]{{32}}")
-_WRITTEN = re.compile(r"tasks|trials|report|epochs|snapshots|[0-9a-f]{16}")
+_WRITTEN = re.compile(r"tasks|trials|epochs|snapshots|[0-9a-f]{16}")
 """Folders that files are written into: those of a run, of a trial by its id, and within one."""
-_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_WRITING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class Stamp(NamedTuple):
-    """What changes when a file is written to or replaced: bytes, nanoseconds, number."""
-
-    size: int
-    modified: int
-    changed: int
-    inode: int
+_ABSENT = (FileNotFoundError, NotADirectoryError)
 
 
 @final
 @dataclass(frozen=True)
 class Folder:
-    """A folder of small files, each written whole: temporary name, fsync, rename, fsync folder.
+    """A folder of small files, each written whole.
 
     Names are relative, with ``/`` between parts. Every failure of the file system is raised with
     the path and what to do: as MachineFailure where the disk is full or fails, else as
-    RunFolderError; what is a link, or no plain file or folder where one should be, as Damaged.
+    RunFolderError. A link, or anything but a plain file or folder, is raised as Damaged.
 
     Attributes:
         root: the folder that a user named; it may be a link, or be reached through links.
         inside: where below it this folder is, with ``/``; empty for the root itself.
-        standing: the root is there: where it has vanished since, it is not made again.
+        standing: the root exists: if it vanishes, it is not made again.
     """
 
     root: Path
@@ -62,52 +52,39 @@ class Folder:
         return self.root / self.inside
 
     def place(self, name: str) -> str:
-        """Where a file is below the root: what its checksum covers beside its content."""
+        """Where a file is below the root; its checksum covers this besides its content."""
         return f"{self.inside}/{name}" if self.inside else name
 
     def write(self, name: str, data: bytes) -> None:
         """Put ``data`` under ``name``, replacing what was there, whole or not at all."""
-        *folders, last = self.place(name).split("/")
-        temporary = f"{_UNFINISHED}{uuid.uuid4().hex}"
-        with _told(self.path / name, "written"), self._vanished_told():
-            if not self.standing:
-                self.root.mkdir(parents=True, exist_ok=True)
-            with self._entered(folders, make=True) as folder:
+        with _reported(self.path / name, "written"):
+            try:
+                if not self.standing:
+                    self.root.mkdir(parents=True, exist_ok=True)
+                path = self._found(name, make=True)
+                write_whole(path, data)
+                # The rename is durable once the folder itself has reached the disk too.
+                folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 try:
-                    with open(os.open(temporary, _WRITING, 0o666, dir_fd=folder), "wb") as file:
-                        file.write(data)
-                        file.flush()
-                        os.fsync(file.fileno())
-                    os.replace(temporary, last, src_dir_fd=folder, dst_dir_fd=folder)
-                except BaseException:
-                    with suppress(FileNotFoundError):
-                        os.unlink(temporary, dir_fd=folder)
+                    os.fsync(folder)
+                finally:
+                    os.close(folder)
+            except FileNotFoundError as failure:
+                if not self.standing:
                     raise
-                # The rename is durable once the folder's own entry has reached the disk too.
-                os.fsync(folder)
-
-    @contextmanager
-    def _vanished_told(self) -> Iterator[None]:
-        try:
-            yield
-        except FileNotFoundError as failure:
-            if not self.standing:
-                raise
-            raise MachineFailure(
-                f"The run folder {self.root} is gone: it was deleted or moved. Nothing more "
-                "is written there; put it back, or run the same command to begin anew."
-            ) from failure
+                raise MachineFailure(
+                    f"The run folder {self.root} is gone: it was deleted or moved. Nothing more "
+                    "is written there; put it back, or run the same command to start again."
+                ) from failure
 
     def read(self, name: str) -> bytes | None:
         """The bytes under ``name``, or None if there is no such file."""
-        *folders, last = self.place(name).split("/")
-        with _told(self.path / name, "read"):
+        with _reported(self.path / name, "read"):
             try:
-                with self._entered(folders) as folder:
-                    descriptor = self._open(last, folder, _READING, folders)
-                    with open(descriptor, "rb") as file:
-                        return file.read()
-            except (FileNotFoundError, NotADirectoryError):
+                path = self._found(name)
+                self._check(self.place(name), stat.S_IFREG)
+                return path.read_bytes()
+            except _ABSENT:
                 return None
 
     def write_sealed(self, name: str, payload: bytes) -> None:
@@ -115,7 +92,7 @@ class Folder:
         self.write(name, envelope.sealed(payload, self.place(name)))
 
     def read_sealed(self, name: str) -> bytes | None:
-        """What ``write_sealed`` was given. Raises Damaged where that is not known."""
+        """What ``write_sealed`` was given. Raises Damaged."""
         data = self.read(name)
         return None if data is None else envelope.unsealed(data, self.place(name))
 
@@ -124,84 +101,80 @@ class Folder:
         self.write(name, envelope.sealed_json(content, self.place(name)))
 
     def read_json(self, name: str) -> dict[str, Any] | None:
-        """What ``write_json`` was given. Raises Damaged where that is not known."""
-        data = self.read(name)
-        return None if data is None else envelope.unsealed_json(data, self.place(name))
+        """What ``write_json`` was given. Raises Damaged."""
+        data, place = self.read(name), self.place(name)
+        if data is None:
+            return None
+        return envelope.checked_json(envelope.parsed_json(data, place), place)
 
-    def stamp(self, name: str) -> Stamp | None:
-        """What tells of a change of a file, or None if there is no such file."""
-        *folders, last = self.place(name).split("/")
-        with _told(self.path / name, "read"):
+    def modified(self, name: str) -> int | None:
+        """When a file was last written, in nanoseconds since 1970; None if it is missing."""
+        with _reported(self.path / name, "read"):
             try:
-                with self._entered(folders) as folder:
-                    found = os.stat(last, dir_fd=folder, follow_symlinks=False)
-            except (FileNotFoundError, NotADirectoryError):
+                return self._found(name).lstat().st_mtime_ns
+            except _ABSENT:
                 return None
-            return Stamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
     def names(self) -> list[str]:
-        """Names of the finished files and folders in this folder, sorted; empty if it is not."""
+        """Names of the visible files and folders in this folder, sorted; none if it is missing."""
         return [name for name in self.every_name() if not name.startswith(".")]
 
     def every_name(self) -> list[str]:
-        """Names of all that is in this folder, sorted, temporaries and hidden files as well."""
-        with _told(self.path, "listed"):
+        """Names of everything in this folder, sorted, with temporary and hidden files."""
+        with _reported(self.path, "listed"):
             try:
-                with self._entered(self.inside.split("/") if self.inside else []) as folder:
-                    return sorted(os.listdir(folder))
-            except (FileNotFoundError, NotADirectoryError):
+                return sorted(os.listdir(self._found("x").parent))
+            except _ABSENT:
                 return []
 
     def remove(self, name: str) -> None:
         """Delete one file if it is there."""
-        *folders, last = self.place(name).split("/")
-        with (
-            _told(self.path / name, "removed"),
-            suppress(FileNotFoundError),
-            self._entered(folders) as folder,
-        ):
-            os.unlink(last, dir_fd=folder)
+        with _reported(self.path / name, "removed"), suppress(FileNotFoundError):
+            self._found(name).unlink()
 
     def sweep_unfinished(self) -> None:
-        """Delete temporaries that a killed process left below the root, where files are written."""
-        with _told(self.root, "cleaned"):
-            for _, folders, files, at in os.fwalk(self.root.resolve(), follow_symlinks=False):
+        """Delete temporary files that a killed process left where a run writes files."""
+        with _reported(self.root, "cleaned"):
+            for place, folders, files in os.walk(self.root):
                 folders[:] = filter(_WRITTEN.fullmatch, folders)
                 for name in filter(TEMPORARY.fullmatch, files):
-                    with suppress(FileNotFoundError):
-                        os.unlink(name, dir_fd=at)
+                    Path(place, name).unlink(missing_ok=True)
 
-    @contextmanager
-    def _entered(self, folders: Sequence[str], make: bool = False) -> Iterator[int]:
-        """A descriptor of a folder below the root, reached part by part without any link."""
-        descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            for depth, part in enumerate(folders):
-                if make:
-                    with suppress(FileExistsError):
-                        os.mkdir(part, dir_fd=descriptor)
-                inner = self._open(part, descriptor, _READING | os.O_DIRECTORY, folders[:depth])
-                os.close(descriptor)
-                descriptor = inner
-            yield descriptor
-        finally:
-            os.close(descriptor)
+    def _found(self, name: str, make: bool = False) -> Path:
+        """The path of a file. Raises Damaged where a folder on the way is a link, or no folder."""
+        *folders, last = self.place(name).split("/")
+        for depth in range(1, len(folders) + 1):
+            place = "/".join(folders[:depth])
+            if make:
+                with suppress(FileExistsError):
+                    (self.root / place).mkdir()
+            self._check(place, stat.S_IFDIR)
+        return self.root.joinpath(*folders, last)
 
-    def _open(self, name: str, folder: int, flags: int, folders: Sequence[str]) -> int:
-        """A file or folder in an opened one. Raises Damaged where it is something else."""
-        wanted = stat.S_IFDIR if flags & os.O_DIRECTORY else stat.S_IFREG
-        try:
-            descriptor = os.open(name, flags, dir_fd=folder)
-            mode = os.fstat(descriptor).st_mode
-            if stat.S_IFMT(mode) == wanted:
-                return descriptor
-            os.close(descriptor)
-        except OSError:  # of a link, a pipe, a socket, each system has its own error
-            mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-            if stat.S_IFMT(mode) == wanted:
-                raise
-        wants = "folder" if wanted == stat.S_IFDIR else "file"
-        raise Damaged("/".join([*folders, name]), f"it is a {kind_of(mode)}, not a {wants}")
+    def _check(self, place: str, wanted: int) -> None:
+        mode = (self.root / place).lstat().st_mode
+        if stat.S_IFMT(mode) != wanted:
+            raise Damaged(place, f"it is a {kind_of(mode)}, not a {kind_of(wanted)}")
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Put ``data`` under a path; what was there stays until all of it is on the disk.
+
+    What is there is replaced and not written into: a link's target stays as it is.
+
+    Raises:
+        OSError: it cannot be written; nothing is left of the attempt.
+    """
+    temporary = path.with_name(f"{_UNFINISHED}{uuid.uuid4().hex}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 _KINDS = {
@@ -219,7 +192,7 @@ def kind_of(mode: int) -> str:
 
 
 @contextmanager
-def _told(path: Path, action: str) -> Iterator[None]:
+def _reported(path: Path, action: str) -> Iterator[None]:
     try:
         yield
     except OSError as failure:
@@ -227,5 +200,5 @@ def _told(path: Path, action: str) -> Iterator[None]:
         raise folder_error(
             failure,
             f"{path} could not be {action}: {reason}. What was recorded before is intact; "
-            "make room or mend the permissions, then run the same command again.",
+            "free disk space or correct the permissions, then run the same command again.",
         ) from failure

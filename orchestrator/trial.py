@@ -16,12 +16,12 @@ from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.errors import TrialFailure
 from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
-from fsl_sweep.orchestrator.ledger import TrialLedger
 from fsl_sweep.orchestrator.program_training import ProgramTraining
 from fsl_sweep.orchestrator.randomness import torch_seed
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd
 from fsl_sweep.orchestrator.resume_state import is_progress
 from fsl_sweep.orchestrator.training import Training, Untrained, learning_rate, n_base_classes
+from fsl_sweep.orchestrator.trial_ledger import TrialLedger
 
 AnyTraining = Training | ProgramTraining | Untrained
 

@@ -30,7 +30,7 @@ from fsl_sweep.orchestrator.stopping import Stopped, signals_stop
 OK, INCOMPLETE, MISTAKE, MACHINE, INTERRUPTED = 0, 1, 2, 3, 130
 
 _UsageError: Any = typer.BadParameter.__base__
-"""What the parser raises: its class lies in click, or within typer, which newly brings its own."""
+"""What the parser raises: its class is in click, or in newer versions in typer."""
 
 app = typer.Typer(
     name="fsl-sweep",
@@ -41,7 +41,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 datasets = typer.Typer(
-    help="Benchmarks, and what of them is on this machine.",
+    help="Benchmarks, and which of them are prepared on this machine.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -63,7 +63,7 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Hold the options that come before a command."""
+    """Options before a command."""
 
 
 def main() -> None:
@@ -89,7 +89,7 @@ def invoke(arguments: list[str]) -> int:
 
 
 def _command(parent: typer.Typer, name: str, action: Callable[..., int]) -> None:
-    """Add a command; what it returns is the exit code, and our errors end it without traceback."""
+    """Add a command that returns its exit code, and whose errors are printed without traceback."""
 
     @functools.wraps(action)
     def guarded(*args: object, **options: object) -> None:
@@ -109,7 +109,7 @@ def _guarded(action: Callable[[], int]) -> int:
         say(f"fsl-sweep: {failure}", sys.stderr)
         return _code_of(failure)
     except BrokenPipeError:
-        # The reader of a pipe has gone, as `fsl-sweep report RUN | head` does.
+        # The reader of a pipe has ended, as in `fsl-sweep report RUN | head`.
         sys.stderr.close()
         return OK
     except OSError as failure:

@@ -1,4 +1,4 @@
-"""``fsl-sweep data ...``: benchmarks, and what of them is on this machine."""
+"""``fsl-sweep data ...``: benchmarks, and which of them are prepared on this machine."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ Options = Annotated[
 
 
 def list_benchmarks() -> int:
-    """Show every benchmark and what is prepared of it."""
+    """Show every benchmark and whether it is prepared."""
     from rich.table import Table
 
     from fsl_sweep.datasets.inventory import available
@@ -82,7 +82,7 @@ def download(
         typer.Option("--to", metavar="FOLDER", help="Default: downloads/NAME in FSL_SWEEP_HOME."),
     ] = None,
 ) -> int:
-    """Fetch a benchmark's official files, where its licence allows."""
+    """Download a benchmark's official files, where its licence allows."""
     from fsl_sweep.datasets import inventory
 
     with _progress(f"downloading {name}") as advance:
@@ -117,7 +117,7 @@ def _progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
 
 
 def _with_options(name: str, overrides: list[str] | None, action: Any) -> Any:
-    """Call ``action`` with parsed options; complaints about them read like a sweep file's."""
+    """Call ``action`` with parsed options; errors in them read like those in a sweep file."""
     from pydantic import ValidationError
 
     from fsl_sweep.datasets.catalogue import BENCHMARKS

@@ -1,11 +1,11 @@
 """The file that a report is written to: whole or not at all."""
 
 import os
-import uuid
 from pathlib import Path
 
 from fsl_sweep.orchestrator.errors import RunFolderError, folder_error
 from fsl_sweep.orchestrator.local_path import check_local
+from fsl_sweep.orchestrator.storage import write_whole
 
 
 def check_output(path: Path) -> None:
@@ -32,7 +32,7 @@ def write_output(path: Path, text: str) -> None:
         if path.exists() and not path.is_file():
             path.write_bytes(text.encode())  # a pipe or a device: nothing can take its place
         else:
-            _replace(Path(os.path.realpath(path)), text.encode())  # through a link, which stays
+            write_whole(Path(os.path.realpath(path)), text.encode())  # through a link, which stays
     except BrokenPipeError:
         raise
     except OSError as failure:
@@ -40,13 +40,3 @@ def write_output(path: Path, text: str) -> None:
         raise folder_error(
             failure, f"{path} cannot be written: {reason}. Give -o another place, or make room."
         ) from failure
-
-
-def _replace(place: Path, data: bytes) -> None:
-    temporary = place.with_name(f".unfinished-{uuid.uuid4().hex}")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(place)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -1,4 +1,4 @@
-"""How much work a plan leaves: gradient steps, images, and the time that they may take."""
+"""How much work a plan has left: gradient steps, images, and the expected time."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,10 +16,7 @@ def steps(specs: Iterable[TrialSpec]) -> int:
 
 
 def images(specs: Iterable[TrialSpec]) -> int | None:
-    """Images that the trials pass through their backbones in training.
-
-    None where tasks take all that they have, which differs from task to task.
-    """
+    """Training images of all trials together; None where their number differs between tasks."""
     total = 0
     for spec in specs:
         for stage, epochs in _stages(spec):
@@ -31,10 +28,7 @@ def images(specs: Iterable[TrialSpec]) -> int | None:
 
 
 def summary(pending: Mapping[str, TrialSpec]) -> str:
-    """``1,200 gradient steps over 90,000 images``, and how many of the steps are in folds.
-
-    Trials that have nothing to train are told apart.
-    """
+    """``1,200 gradient steps over 90,000 images``, the share in folds, and untrained trials."""
     untrained = sum(spec.train is None for spec in pending.values())
     if untrained == len(pending) > 0:
         return "nothing: there are no weights to train, and each trial is measured once, as it is"
@@ -49,7 +43,7 @@ def summary(pending: Mapping[str, TrialSpec]) -> str:
 def expected_seconds(
     plan: Plan, histories: Sequence[TrialHistory], pending: Mapping[str, TrialSpec]
 ) -> float | None:
-    """Trial-seconds left, from the pace of the trials that are done; None without any of either.
+    """Trial-seconds left at the pace of the trials that are done; None where that is not known.
 
     The pace is per image, or per step where the images of some steps cannot be counted.
 

@@ -13,7 +13,7 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.class_folds import fold_benchmark
 from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.orchestrator.blame import blaming
-from fsl_sweep.orchestrator.cli import planned_work, unplanned
+from fsl_sweep.orchestrator.cli import planned_work
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.console import SafeConsole
 from fsl_sweep.orchestrator.environment import environment
@@ -28,7 +28,7 @@ from fsl_sweep.orchestrator.errors import (
 from fsl_sweep.orchestrator.evaluation import CommonTasks
 from fsl_sweep.orchestrator.events import SweepListener
 from fsl_sweep.orchestrator.feasibility import check_feasible
-from fsl_sweep.orchestrator.ledger import Ledger
+from fsl_sweep.orchestrator.ledger import COME_BACK, Ledger
 from fsl_sweep.orchestrator.lock import check_writable, run_lock
 from fsl_sweep.orchestrator.plan import Plan
 from fsl_sweep.orchestrator.printed import counted, say
@@ -131,7 +131,7 @@ def show_plan(prepared: Prepared) -> int:
     for name in left_out:
         say(f"no longer planned, left out of the report: {name}")
     if left_out:
-        say(f"  {unplanned.COME_BACK}")
+        say(f"  {COME_BACK}")
     obstacles, cautions = _against_the_data(prepared)
     for caution in cautions:
         say(f"caution: {caution}")
@@ -168,7 +168,7 @@ def execute(prepared: Prepared, address: str | None, progress: bool) -> tuple[in
             ray = stack.enter_context(RayProcess(address, early))
         benchmark = _open(prepared)
         plan = stack.enter_context(_recording(prepared, benchmark))
-        if (notice := unplanned.notice(prepared.ledger, plan)) is not None:
+        if (notice := prepared.ledger.unplanned_notice(plan)) is not None:
             say(notice, sys.stderr)
         pending = {
             trial: spec
@@ -198,7 +198,7 @@ def _surely_pending(prepared: Prepared) -> int:
     plan, ledger = prepared.plan, prepared.ledger
     ledger.check_plan(plan)
     chosen = _trials_of(plan, prepared.only)
-    unended = (trial for trial in chosen if ledger.trial(trial).folder.stamp("end.json") is None)
+    unended = (t for t in chosen if ledger.trial(t).folder.modified("end.json") is None)
     return len([*islice(unended, os.cpu_count() or 1)])
 
 
@@ -274,7 +274,7 @@ def _recording(prepared: Prepared, benchmark: Benchmark, keep_plan: bool = False
         if keep_plan:
             ledger.check_plan(plan)
         else:
-            if (changed := unplanned.changed_file(ledger)) is not None:
+            if (changed := ledger.sweep_file_notice()) is not None:
                 say(changed, sys.stderr)
             ledger.write_plan(plan, prepared.sweep.text)
             _write_tasks(prepared, benchmark, "")

@@ -17,16 +17,15 @@ def status(run: RunFolder) -> int:
     from fsl_sweep.orchestrator.ledger import Ledger
     from fsl_sweep.orchestrator.lock import holder_of
     from fsl_sweep.orchestrator.progress import trial_label
-    from fsl_sweep.orchestrator.record_cache import RecordCache
+    from fsl_sweep.orchestrator.verify import check_outside_trials
 
     ledger = Ledger(run)
     plan = ledger.read_plan()
     if plan is None:
         raise RunFolderError(f"{run} is not a run folder: it has no plan.json.")
-    cache = RecordCache(ledger.folder)
     counts: Counter[str] = Counter()
     lines: list[str] = []
-    for history in {h.trial: h for h in ledger.histories(plan, cache)}.values():
+    for history in {h.trial: h for h in ledger.histories(plan)}.values():
         label = trial_label(history.method, history.hyperparameters, history.seed, history.fold)
         begun = len(history.epochs) > 0
         state = history.end.status if history.end else "begun" if begun else "not begun"
@@ -39,16 +38,16 @@ def status(run: RunFolder) -> int:
         lines += [f"  {history.trial}  {label}: damaged, {name}" for name in history.damaged]
     try:
         holder = holder_of(run)
-        activity = f"running now: {holder}" if holder else "no run is active"
+        lines.insert(0, f"running now: {holder}" if holder else "no run is active")
     except RunFolderError as failure:
-        activity = str(failure)
+        lines.insert(0, str(failure))
+    if left_out := ledger.unplanned(plan):
+        lines.append(f"no longer planned: {', '.join(left_out)}")
+    if harmed := sum(found.harm for found in check_outside_trials(ledger, plan)):
+        files = f"{counted(harmed, 'file')} outside trials/ {'is' if harmed == 1 else 'are'}"
+        lines.append(f"{files} damaged or missing: `fsl-sweep verify {run}` lists them")
     say(f"{plan.name}: {plan.counted} planned")
     say(", ".join(f"{number} {state}" for state, number in sorted(counts.items())))
-    say(activity)
     for line in lines:
         say(one_line(line))
-    left_out = ledger.unplanned(plan)
-    if left_out:
-        say(f"no longer planned: {', '.join(left_out)}")
-    complete = counts["done"] + counts["budget"] == len(plan.specs)
-    return 0 if complete else 1
+    return 0 if counts["done"] + counts["budget"] == len(plan.specs) else 1

@@ -47,9 +47,9 @@ def _last_recorded(run: Path) -> float:
 
     trials = Folder(run) / "trials"
     times = [
-        stamp.modified
+        modified
         for trial in map(trials.__truediv__, trials.names())
         for name in ("end.json", *(f"epochs/{name}" for name in (trial / "epochs").names()))
-        if (stamp := trial.stamp(name)) is not None
+        if (modified := trial.modified(name)) is not None
     ]
     return max(times, default=0) / 10**9

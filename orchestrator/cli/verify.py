@@ -7,7 +7,7 @@ from fsl_sweep.orchestrator.printed import one_line, say
 def verify(run: RunFolder) -> int:
     """Check every file of a run folder against its checksum.
 
-    Names what is damaged, missing, a link, or no run's, and what follows; changes nothing.
+    Lists files that are damaged, missing, links, or unknown, and what follows; changes nothing.
     """
     from fsl_sweep.orchestrator.verify import check_run
 
@@ -15,7 +15,7 @@ def verify(run: RunFolder) -> int:
     for found in check_run(run):
         harmed, strange = harmed + found.harm, strange + (not found.harm)
         say(one_line(f"{found.place}: {found.problem}; {found.follows}"))
-    count = "nothing is damaged" if not harmed else f"{harmed} damaged, missing or refused"
+    count = f"{harmed} damaged, missing or refused" if harmed else "nothing is damaged"
     beside = f"; {strange} that no run keeps" if strange else ""
     say(one_line(f"{run}: {count}{beside}"))
     return 1 if harmed else 0

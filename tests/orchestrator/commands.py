@@ -1,4 +1,4 @@
-"""Commands in processes of their own, and what of them is alive."""
+"""Commands in processes of their own, and which of those processes run."""
 
 import contextlib
 import os

@@ -1,5 +1,7 @@
 """Made plans and records for tests of what stands above them."""
 
+from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +20,12 @@ from fsl_sweep.orchestrator.config import (
     TrialSpec,
 )
 from fsl_sweep.orchestrator.envelope import sealed_json
+from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
-from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, EpochRecord, TaskScores
+from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, EpochRecord, TaskScores, TrialEnd
 
 TASKS = 20
+DONE = TrialEnd("done")
 
 
 def spec(seed: int = 0, way: int = 5, epochs: int = 3, every: int = 1) -> TrialSpec:
@@ -50,6 +54,47 @@ def planned(spec: TrialSpec, method: str = "PN") -> PlannedTrial:
 
 def plan(*trials: PlannedTrial, name: str = "made", fingerprint: str = "f" * 16) -> Plan:
     return Plan(name, "s" * 16, fingerprint, trials, Selectors(), {})
+
+
+def recorded(path: Path, *trials: PlannedTrial, ends: Sequence[TrialEnd] = ()) -> Ledger:
+    """A run folder of these trials with three epochs each; they are done where no end is given."""
+    ledger = Ledger(path)
+    ledger.write_plan(plan(*trials), "name: made\n")
+    for number, (one, end) in enumerate(zip_longest(trials, ends, fillvalue=DONE)):
+        storage = ledger.trial(one.id)
+        storage.begin(one.spec)
+        for epoch in (1, 2, 3):
+            storage.write_epoch(record(epoch, number), b"weights")
+        storage.end(end)
+    return ledger
+
+
+def every_kind_of_file(path: Path) -> Path:
+    """A run of two methods with two seeds each: three trials done, one begun."""
+    trials = [planned(spec(seed, way), f"W{way}") for way in (5, 20) for seed in (0, 1)]
+    ledger, rng = recorded(path, *trials[:3]), np.random.default_rng(0)
+    ledger.write_plan(plan(*trials), "name: made\n")
+    begun = ledger.trial(trials[3].id)
+    begun.begin(trials[3].spec)
+    for epoch in (1, 2):
+        begun.write_epoch(record(epoch, 3), rng.bytes(200))
+    begun.write_resume(rng.bytes(300))
+    ledger.write_note("environment.json", {"machines": [{"packages": {"torch": "2.13.0"}}]})
+    for measure in MEASURES:
+        for task_set in TASK_SETS:
+            tuples = [rng.permutation(9)[:5].tolist() for _ in range(TASKS)]
+            ledger.write_note(f"tasks/{measure}-{task_set}.json", {"classes": tuples})
+    (path / "lock").write_bytes(b"")
+    (path / "tensorboard" / "PN").mkdir(parents=True)
+    (path / "tensorboard" / "PN" / "events.out.tfevents.0.fsl-sweep").write_bytes(b"events")
+    return path
+
+
+def flip(path: Path) -> None:
+    """Change one bit in the middle of a file."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
 
 
 def forge(run: Path, place: str, content: dict) -> None:

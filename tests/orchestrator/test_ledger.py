@@ -1,10 +1,11 @@
 import json
 from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
-import pandas as pd
+import pyarrow.parquet as pq
 import pytest
-from made import forge, plan, planned, record, spec
+from made import flip, forge, plan, planned, record, recorded, spec
 
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.ledger import Ledger
@@ -19,6 +20,10 @@ def filled(tmp_path, epochs=3):
     for epoch in range(1, epochs + 1):
         storage.write_epoch(record(epoch), b"weights")
     return storage, trial
+
+
+def mean(epoch, task_set):
+    return record(epoch).scores["novel", task_set].mean
 
 
 def assert_holds(history, epochs):
@@ -47,18 +52,11 @@ def test_what_is_recorded_is_read_before_and_after_compaction(tmp_path):
         "records.parquet",
         *(f"000{i}.safetensors" for i in (1, 2, 3)),
     }
-    assert (
-        storage.read_epoch(2).scores["novel", "report"].mean
-        == record(2).scores["novel", "report"].mean
-    )
-
-
-def test_any_tool_reads_the_compacted_file(tmp_path):
-    storage, _ = filled(tmp_path)
-    storage.end(TrialEnd("done"))
-    frame = pd.read_parquet(storage.folder.path / "records.parquet")
-    assert frame["epoch"].tolist() == [1, 2, 3]
-    assert frame["novel_selection_mean"][0] == record(1).scores["novel", "selection"].mean
+    assert storage.read_epoch(2).scores["novel", "report"].mean == mean(2, "report")
+    # Any tool reads the compacted file.
+    table = pq.read_table(storage.folder.path / "records.parquet")
+    assert table["epoch"].to_pylist() == [1, 2, 3]
+    assert table["novel_selection_mean"][0].as_py() == mean(1, "selection")
 
 
 def test_an_empty_trial_has_an_empty_history(tmp_path):
@@ -90,17 +88,12 @@ def test_a_damaged_epoch_is_named_skipped_and_not_counted(tmp_path, harm):
 
 
 @pytest.mark.parametrize("name", ["records.parquet", "end.json"])
-@pytest.mark.parametrize("harm", ["truncate", "flip", "remove"])
+@pytest.mark.parametrize("harm", [flip, Path.unlink, lambda path: path.write_bytes(b"{")])
 def test_a_damaged_finished_trial_is_run_again(tmp_path, name, harm):
     storage, trial = filled(tmp_path)
     storage.end(TrialEnd("done"))
     path = storage.folder.path / name
-    data = bytearray(path.read_bytes())
-    if harm == "remove":
-        path.unlink()
-    else:
-        data[len(data) // 2] ^= 0x80
-        path.write_bytes(data if harm == "flip" else data[: len(data) // 2])
+    harm(path)
     history = storage.history(trial)
     assert not history.complete
     assert storage.unfinished(trial)
@@ -127,7 +120,7 @@ def test_a_crash_anywhere_while_ending_loses_nothing(tmp_path, monkeypatch):
     class Crash(Exception):
         pass
 
-    for crash_at in range(20):
+    for crash_at in range(8):
         storage, trial = filled(tmp_path / str(crash_at))
         counter = iter(range(100))
         for name in ("write", "remove"):
@@ -149,7 +142,7 @@ def test_a_crash_anywhere_while_ending_loses_nothing(tmp_path, monkeypatch):
         assert history.damaged == ()
         storage.end(TrialEnd("done"))
         assert storage.history(trial).complete
-    assert operations >= 5
+    assert operations == 6
 
 
 def test_a_failure_worth_another_try_keeps_the_state_to_resume_from(tmp_path):
@@ -180,11 +173,7 @@ def test_plan_round_trip_and_pending(tmp_path):
     ledger.write_plan(plan(*trials), "name: made\n")
     assert ledger.read_plan() == plan(*trials)
     assert list(ledger.pending(plan(*trials))) == [t.id for t in trials]
-    done = ledger.trial(trials[0].id)
-    done.begin(trials[0].spec)
-    for epoch in (1, 2, 3):
-        done.write_epoch(record(epoch), b"")
-    done.end(TrialEnd("done"))
+    recorded(tmp_path, trials[0])
     assert list(ledger.pending(plan(*trials))) == [t.id for t in trials[1:]]
     # Adding a grid value leaves what is done; dropping one leaves it out and names it.
     more = plan(*trials, planned(spec(0, 10)))
@@ -209,79 +198,38 @@ def test_recorded_epochs_are_every_nth_and_the_last():
     assert spec(epochs=2, every=5).recorded_epochs == [2]
 
 
-def test_another_sweep_changed_data_or_a_strangers_folder_are_refused(tmp_path):
-    ledger = Ledger(tmp_path / "run")
-    ledger.write_plan(plan(planned(spec())), "")
-    with pytest.raises(RunFolderError, match="holds the sweep 'made', not 'other'"):
-        ledger.write_plan(plan(planned(spec()), name="other"), "")
-    with pytest.raises(RunFolderError, match=r"was measured on other data: .*ffff, now eeee"):
-        ledger.write_plan(plan(planned(spec()), fingerprint="e" * 16), "")
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "thesis.tex").write_text("")
+def test_a_folder_that_is_no_run_is_refused(tmp_path):
+    (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(RunFolderError, match="it is not a run folder"):
-        Ledger(tmp_path / "home").write_plan(plan(planned(spec())), "")
+        Ledger(tmp_path).write_plan(plan(planned(spec())), "")
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["{", "[]", "{}", '{"format": 2}', '{"format": 2, "trials": 3}', "[" * 100_000],
-)
-def test_a_damaged_plan_is_told(tmp_path, text):
-    (tmp_path / "plan.json").write_text(text)
-    with pytest.raises(RunFolderError, match=r"plan\.json is not a readable plan"):
-        Ledger(tmp_path).read_plan()
-
-
-def test_a_plan_with_a_broken_trial_is_told(tmp_path):
-    ledger = Ledger(tmp_path)
-    ledger.write_plan(plan(planned(spec())), "")
-    content = json.loads((tmp_path / "plan.json").read_text())
-    content["trials"][0]["spec"]["epochs"] = "many"
-    forge(tmp_path, "plan.json", content)
-    with pytest.raises(RunFolderError, match=r"not a readable plan \(trials\.0\.spec\.epochs"):
-        ledger.read_plan()
-
-
-def test_a_plan_of_another_format_is_refused_with_what_to_do(tmp_path):
-    (tmp_path / "plan.json").write_text('{"format": 1, "trials": []}')
-    with pytest.raises(RunFolderError, match=r"plan format 1, and this version reads 2; use the"):
-        Ledger(tmp_path).read_plan()
-
-
-@pytest.mark.parametrize("place", ["name", "fingerprint", "trials.0.method", "trials.1.spec.seed"])
-def test_a_plan_that_says_something_else_is_told(tmp_path, place):
+def test_any_change_of_a_plan_is_damage_but_not_its_layout(tmp_path):
     ledger = Ledger(tmp_path)
     ledger.write_plan(plan(planned(spec()), planned(spec(1))), "")
-    *path, last = place.split(".")
     content = json.loads((tmp_path / "plan.json").read_text())
-    part = content
-    for key in path:
-        part = part[int(key) if key.isdigit() else key]
-    part[last] = 7 if last == "seed" else "another"
-    (tmp_path / "plan.json").write_text(json.dumps(content, indent=1))
-    with pytest.raises(RunFolderError, match="its checksum does not match"):
-        ledger.read_plan()
+    (tmp_path / "plan.json").write_text(json.dumps(content))
+    assert ledger.read_plan() == plan(planned(spec()), planned(spec(1)))
+    trial = content["trials"][1]
+    for part, key in ((content, "name"), (content, "fingerprint"), (trial, "method")):
+        kept, part[key] = part[key], "another"
+        (tmp_path / "plan.json").write_text(json.dumps(content, indent=1))
+        with pytest.raises(RunFolderError, match="its checksum does not match"):
+            ledger.read_plan()
+        part[key] = kept
 
 
-def test_a_plan_may_be_laid_out_otherwise(tmp_path):
-    ledger = Ledger(tmp_path)
-    ledger.write_plan(plan(planned(spec())), "")
-    (tmp_path / "plan.json").write_text(
-        json.dumps(json.loads((tmp_path / "plan.json").read_text()))
-    )
-    assert ledger.read_plan() == plan(planned(spec()))
-
-
-@pytest.mark.parametrize("key", ["id", "configuration"])
-def test_a_trial_under_the_id_of_another_is_told(tmp_path, key):
+def test_a_trial_under_the_id_of_another_is_refused(tmp_path):
     ledger = Ledger(tmp_path)
     ledger.write_plan(plan(planned(spec()), planned(spec(way=20))), "")
     content = json.loads((tmp_path / "plan.json").read_text())
     first, second = content["trials"]
-    first[key], second[key] = second[key], first[key]
-    forge(tmp_path, "plan.json", content)
-    with pytest.raises(RunFolderError, match=rf"trials\.0\.{key}: .* is not that of its spec"):
-        ledger.read_plan()
+    for key in ("id", "configuration"):
+        kept, first[key] = first[key], second[key]
+        forge(tmp_path, "plan.json", content)
+        with pytest.raises(RunFolderError, match=rf"trials\.0\.{key}: .* is not that of its spec"):
+            ledger.read_plan()
+        first[key] = kept
 
 
 def test_whole_files_in_the_places_of_others_are_damaged(tmp_path):

@@ -10,7 +10,7 @@ import fsl_sweep
 from fsl_sweep.orchestrator.printed import counted, one_line, printable, say, unfit
 
 
-@given(st.text())
+@given(st.text(max_size=40))
 def test_what_is_printed_steers_nothing_and_stays_what_it_was(text: str) -> None:
     shown = printable(text)
     assert printable(shown) == shown

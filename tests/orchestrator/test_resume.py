@@ -11,7 +11,6 @@ import hostile
 import pytest
 import torch
 from made import benchmark, trainable
-from test_hostile_run_folders import harm, state
 
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.ledger import Ledger
@@ -76,18 +75,6 @@ def copied(stopped, folder, name="sgd"):
 def state_path(storage):
     (path,) = storage.folder.path.glob("resume.*")
     return path
-
-
-def test_no_single_bit_of_a_state_changes_a_resumed_trial(tmp_path, data, stopped, whole):
-    rng = random.Random(4)
-    for number in range(6):
-        storage = copied(stopped, tmp_path / str(number))
-        state = state_path(storage).read_bytes()
-        flipped = bytearray(state)
-        # In the middle of the file there is nothing but weights.
-        flipped[rng.randrange(len(state) // 4, len(state) // 2)] ^= 1 << rng.randrange(3, 8)
-        state_path(storage).write_bytes(flipped)
-        assert content(run(tmp_path / str(number), SPECS["sgd"], data)) == whole["sgd"]
 
 
 def test_every_single_bit_of_a_state_is_noticed(tmp_path, stopped):
@@ -180,13 +167,6 @@ def test_what_torch_did_not_save_is_not_used(tmp_path, data, stopped, whole, sta
     assert content(run(tmp_path, SPECS["sgd"], data)) == whole["sgd"]
 
 
-def test_the_state_of_another_trial_is_not_used(tmp_path, data, stopped, whole):
-    storage = copied(stopped, tmp_path)
-    strange = run(tmp_path, trainable(epochs=3, seed=7), data, 2)
-    state_path(storage).write_bytes(state_path(strange).read_bytes())
-    assert content(run(tmp_path, SPECS["sgd"], data)) == whole["sgd"]
-
-
 @pytest.mark.parametrize("name", SPECS)
 def test_a_state_that_fits_is_used(tmp_path, data, stopped, whole, name):
     storage = copied(stopped, tmp_path, name)
@@ -200,12 +180,12 @@ def test_a_harmed_folder_gives_the_identical_trial_or_a_message(tmp_path, data, 
         place = tmp_path / str(number)
         storage = copied(stopped, place / "run")
         (place / "outside").mkdir()
-        kind, where = harm(place / "run", rng)
-        outside = state(place / "outside")
+        kind, where = hostile.harm(place / "run", rng)
+        outside = hostile.state(place / "outside")
         with suppress(RunFolderError) if kind in hostile.KINDS else nullcontext():
             run(place / "run", SPECS["sgd"], data)
             # A snapshot that was harmed before stays so, and is refused where it is used.
             assert numbers(storage) == whole["sgd"][1], (kind, where)
             ended["identical"] += 1
-        assert state(place / "outside") == outside, (kind, where)
+        assert hostile.state(place / "outside") == outside, (kind, where)
     assert 5 < ended["identical"] < 20

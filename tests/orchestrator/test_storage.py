@@ -86,13 +86,13 @@ def test_the_run_folder_itself_may_be_a_link(tmp_path):
     assert (tmp_path / "far" / "a" / "x").read_bytes() == b"1"
 
 
-def test_a_file_in_place_of_the_folder_is_told_with_its_path(tmp_path):
+def test_a_file_in_place_of_the_folder_is_reported_with_its_path(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RunFolderError, match="file/x could not be written"):
         Folder(tmp_path / "file").write("x", b"")
 
 
-def test_a_folder_that_vanished_is_told_and_not_made_again(tmp_path):
+def test_a_folder_that_vanished_is_reported_and_not_made_again(tmp_path):
     root = tmp_path / "run"
     root.mkdir()
     folder = Folder(root, standing=root) / "trials" / "a"

@@ -68,7 +68,7 @@ def test_prepared_once_listed_and_checked(data, source):
     ]
 
 
-def test_an_interrupted_preparation_is_told_and_gone_on_with(data, source, tmp_path, monkeypatch):
+def test_an_interrupted_preparation_is_reported_and_continued(data, source, tmp_path, monkeypatch):
     monkeypatch.setattr("fsl_sweep.datasets.store_writer.CHECKPOINT_BYTES", 1)
     decode, decoded = image_folder.decode, []
 
@@ -111,14 +111,14 @@ def test_every_benchmark_is_listed_in_a_line(data):
         ("features", "/etc/passwd", "/etc/passwd is not a readable .npz file"),
     ],
 )
-def test_a_place_that_is_something_else_is_told(data, name, path, message):
+def test_a_place_that_is_something_else_is_reported(data, name, path, message):
     code, out, err = data("prepare", name, "--from", path)
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
 
 
-def test_a_folder_of_something_else_is_told(data, tmp_path):
+def test_a_folder_of_something_else_is_reported(data, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "link").symlink_to(tmp_path / "gone")
     code, _, err = data("prepare", "image-folder", "--from", tmp_path / "mine")

@@ -4,8 +4,8 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import made
@@ -16,8 +16,6 @@ from trials import trial
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.console import SafeConsole
-from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.plan import Plan
 from fsl_sweep.orchestrator.progress import LiveProgress, PlainProgress
 from fsl_sweep.orchestrator.records import TrialEnd
 from fsl_sweep.orchestrator.report import FORMATS, Report, RunInfo, build, show
@@ -39,20 +37,10 @@ def safe(text: str) -> str:
     return text
 
 
-def run_with(path: Path, end: TrialEnd, plan: Callable[[Plan], Plan] = lambda plan: plan) -> Path:
-    """A run of two methods, one of which ended as given."""
-    trials = [made.planned(made.spec(0, way), f"W{way}") for way in (5, 6)]
-    ledger = Ledger(path)
-    ledger.write_plan(plan(made.plan(*trials)), "name: made\n")
-    for planned, ended in zip(trials, (TrialEnd("done"), end), strict=True):
-        one = ledger.trial(planned.id)
-        one.begin(planned.spec)
-        for epoch in (1, 2, 3):
-            one.write_epoch(made.record(epoch), b"weights")
-        one.end(ended)
-    return path
+METHODS = [made.planned(made.spec(0, way), f"W{way}") for way in (5, 6)]
 
 
+@cache
 def hostile() -> Report:
     """A report of names that no plan and no table would let in."""
     scores = {"base": [0.6, 0.8], "val": [0.5, 0.6], "novel": [0.4, 0.5]}
@@ -91,7 +79,8 @@ def test_a_terminal_is_steered_by_our_own_codes_alone() -> None:
 def test_reasons_and_file_names_of_a_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = run_with(tmp_path / "run", TrialEnd("failed", f"{HOSTILE}\nno run is active"))
+    run = tmp_path / "run"
+    made.recorded(run, *METHODS, ends=[TrialEnd("failed", f"{HOSTILE}\nno run is active")])
     for form in FORMATS:
         assert invoke(["report", str(run), "--format", form, "--bootstrap", "0"]) == 1
         safe(capsys.readouterr().out)
@@ -122,12 +111,9 @@ def test_a_name_of_a_file_is_written_out(
 def test_a_plan_names_nothing_with_control_characters(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def forged(plan: Plan) -> Plan:
-        return replace(plan, trials=(replace(plan.trials[0], method=HOSTILE), *plan.trials[1:]))
-
-    run = run_with(tmp_path / "run", TrialEnd("done"), forged)
+    made.recorded(tmp_path, replace(METHODS[0], method=HOSTILE), METHODS[1])
     for command in ("report", "status", "tensorboard"):
-        assert invoke([command, str(run)]) == 2
+        assert invoke([command, str(tmp_path)]) == 2
         said = safe(capsys.readouterr().err)
         assert "plan.json" in said
         assert r"holds the control character \x1b" in said

@@ -48,7 +48,7 @@ def test_one_trial_that_cannot_be_counted_leaves_the_sum_unknown():
     assert planned_work.summary(dict(enumerate(specs))) == "24 gradient steps"
 
 
-def test_the_share_of_class_folds_is_told():
+def test_the_share_of_class_folds_is_reported():
     fold = Fold(folds=2, index=0)
     pending = {"a": training(EPISODES), "b": training(EPISODES, fold=fold)}
     assert planned_work.summary(pending) == (

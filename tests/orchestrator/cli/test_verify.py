@@ -1,4 +1,4 @@
-"""``fsl-sweep verify``: what it names, what it says follows, and its exit codes."""
+"""``fsl-sweep verify`` and ``status``: what they name, what follows, and their exit codes."""
 
 import os
 import shutil
@@ -6,28 +6,13 @@ from pathlib import Path
 
 import hostile
 import pytest
-from made import forge
-from test_hostile_run_folders import made_run
+from made import flip, forge
 
 from fsl_sweep.orchestrator.cli import invoke
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("whole") / "run"
-    made_run(folder)
-    return folder
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, whole) -> Path:
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(whole, "run")
-    return Path("run")
-
-
-def verified(capsys) -> tuple[int, list[str], str]:
-    code = invoke(["verify", "run"])
+def verified(capsys, command="verify") -> tuple[int, list[str], str]:
+    code = invoke([command, "run"])
     out, err = capsys.readouterr()
     return code, out.splitlines(), err
 
@@ -37,28 +22,19 @@ def trial(run: Path, done: bool = True) -> Path:
     return next(p for p in sorted((run / "trials").iterdir()) if (p / "end.json").exists() is done)
 
 
-def flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-
-
-def test_a_whole_run_is_whole(run, capsys):
-    assert verified(capsys) == (0, ["run: nothing is damaged"], "")
-
-
 AGAIN = "its trial counts as not done; `fsl-sweep run` trains it again"
+WEIGHTS = "the recorded numbers stand, the weights cannot be used; to make them again, remove the"
 CASES = [
-    ("sweep.yaml", True, "not the file that was planned last; it was edited, damaged or removed"),
-    ("environment.json", True, "which versions made the records is not known; the next"),
+    ("sweep.yaml", True, "it was edited, damaged or removed; no record is lost"),
+    ("environment.json", True, "the versions that made the records are not known; the next"),
     ("tasks/val-report.json", True, "`report --classes` cannot read it; the next `fsl-sweep run`"),
     ("spec.json", True, "the plan holds the same; no number depends on it"),
     ("end.json", True, AGAIN),
     ("records.parquet", True, AGAIN),
     ("epochs/0001.record", False, AGAIN),
     ("resume.state", False, "its trial is trained again from the beginning"),
-    ("snapshots/0002.safetensors", True, "the weights cannot be used; to make them again, remove"),
-    ("snapshots/0002.safetensors", False, "the recorded numbers stand"),
+    ("snapshots/0002.safetensors", True, WEIGHTS),
+    ("snapshots/0002.safetensors", False, WEIGHTS),
 ]
 
 
@@ -77,21 +53,11 @@ def test_each_kind_of_file_is_named_with_what_follows(
     assert (code, err) == (1, "")
     assert line.startswith(f"{path.relative_to(run)}: it")
     assert ("symbolic link" in line) is (harm == "link")
-    assert "remove" in line or follows in line
+    assert follows in line
     assert summary == "run: 1 damaged, missing or refused"
-
-
-def test_a_cache_that_is_damaged_is_replaced(run, capsys):
-    invoke(["report", "run", "--bootstrap", "0"])
-    capsys.readouterr()
-    cache = run / "report" / "tasks.cache"
-    flip(cache)
-    follows = "it is not used; the next report replaces it"
-    line = f"report/tasks.cache: its checksum does not match; {follows}"
-    assert verified(capsys)[:2] == (1, [line, "run: 1 damaged, missing or refused"])
-    invoke(["report", "run", "--bootstrap", "0"])
-    capsys.readouterr()
-    assert verified(capsys)[0] == 0
+    # What `status` does not list itself, it points at.
+    hint = "1 file outside trials/ is damaged or missing: `fsl-sweep verify run` lists them"
+    assert (hint in verified(capsys, "status")[1]) is ("trials" not in path.parts)
 
 
 def test_what_no_run_makes_is_named_printably_and_is_no_damage(run, capsys):
@@ -105,16 +71,24 @@ def test_what_no_run_makes_is_named_printably_and_is_no_damage(run, capsys):
     assert lines == [
         f"notes\\x1b[2J.txt: {strange}",
         f"trials/\\udcff: {strange}",
-        f"{half.relative_to(run)}: a write was cut short; the next `fsl-sweep run` removes it",
+        f"{half.relative_to(run)}: a write was interrupted; the next `fsl-sweep run` removes it",
         "run: nothing is damaged; 3 that no run keeps",
     ]
 
 
-def test_a_plan_that_cannot_be_read_ends_it(run, capsys):
-    flip(run / "plan.json")
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "it is not valid JSON"),
+        ("{}", "it has the plan format None, and this version reads 2;"),
+    ],
+)
+def test_a_plan_that_cannot_be_read_ends_it(run, capsys, text, reason):
+    (run / "plan.json").write_text(text)
     code, (line, _), _ = verified(capsys)
     assert code == 1
-    assert line.startswith("plan.json: run/plan.json is not a readable plan (")
+    assert line.startswith(f"plan.json: {reason}")
+    assert line.endswith("checked; run the sweep into another folder, or restore it")
 
 
 def test_what_is_no_run_is_a_mistake(tmp_path, monkeypatch, capsys):
@@ -125,14 +99,14 @@ def test_what_is_no_run_is_a_mistake(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("kind", hostile.KINDS)
-@pytest.mark.parametrize("name", ["lock", "report", "tasks", "trials", "tensorboard/x"])
+@pytest.mark.parametrize("name", ["lock", "tasks", "trials", "tensorboard/x"])
 def test_whatever_is_in_a_files_place_is_named(run, capsys, tmp_path, name, kind):
     path = run / name
     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     hostile.put(kind, path, tmp_path / "secret")
     code, lines, err = verified(capsys)
     assert err == ""
-    empty = kind == "folder" and name in ("report", "trials", "tensorboard/x")
+    empty = kind == "folder" and name in ("trials", "tensorboard/x")
     assert code == (0 if empty else 1)
     assert empty or any(line.startswith(name) for line in lines)
 

@@ -1,19 +1,19 @@
 """Records that no trial can have measured are refused, though every checksum fits them."""
 
 import hashlib
+import io
 from collections.abc import Callable
 from pathlib import Path
 
 import made
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from fsl_sweep.orchestrator import columns
 from fsl_sweep.orchestrator.cli import invoke
-from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.record_values import check_values
-from fsl_sweep.orchestrator.records import TrialEnd
+from fsl_sweep.orchestrator.columns import check_values
 
 Change = Callable[[pa.Table], pa.Table]
 RECORDS = "records.parquet"
@@ -88,17 +88,10 @@ def test_what_no_trial_measures_is_refused(change: Change, message: str) -> None
 def run_with(path: Path, change: Change) -> Path:
     """A finished run of two trials, one of whose records were forged with all their checksums."""
     trials = [made.planned(made.spec(0, way), f"W{way}") for way in (5, 6)]
-    ledger = Ledger(path)
-    ledger.write_plan(made.plan(*trials), "name: made\n")
-    for number, planned in enumerate(trials):
-        trial = ledger.trial(planned.id)
-        trial.begin(planned.spec)
-        for epoch in (1, 2, 3):
-            trial.write_epoch(made.record(epoch, number), b"weights")
-        trial.end(TrialEnd("done"))
+    ledger = made.recorded(path, *trials)
     folder = ledger.trial(trials[0].id).folder
     data = folder.read(RECORDS)
-    forged = columns.compacted([change(columns.read_columns(columns.parquet(data), None))])
+    forged = columns.compacted([change(columns.read_columns(pq.ParquetFile(io.BytesIO(data))))])
     folder.write(RECORDS, forged)
     end = folder.read_json("end.json")
     folder.write_json("end.json", {**end, "records": hashlib.sha256(forged).hexdigest()})
@@ -119,8 +112,11 @@ SHAPES: dict[str, Change] = {
 }
 
 
+SOME = ("another mean", "fewer queries", "an epoch twice", "a task less once")
+
+
 @pytest.mark.parametrize(
-    "change", [*(one for one, _ in FORGED.values()), *SHAPES.values()], ids=[*FORGED, *SHAPES]
+    "change", [*(FORGED[name][0] for name in SOME), *SHAPES.values()], ids=[*SOME, *SHAPES]
 )
 def test_a_forged_file_is_neither_believed_nor_a_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Change

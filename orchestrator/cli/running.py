@@ -11,7 +11,6 @@ from pathlib import Path
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.opening import open_benchmark
-from fsl_sweep.orchestrator.blame import blaming
 from fsl_sweep.orchestrator.class_fold import benchmark_of
 from fsl_sweep.orchestrator.cli import planned_work, unplanned
 from fsl_sweep.orchestrator.config import TrialSpec
@@ -30,6 +29,7 @@ from fsl_sweep.orchestrator.events import SweepListener
 from fsl_sweep.orchestrator.feasibility import check_feasible
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.lock import check_writable, run_lock
+from fsl_sweep.orchestrator.messages import blaming
 from fsl_sweep.orchestrator.plan import Plan
 from fsl_sweep.orchestrator.printed import counted, say
 from fsl_sweep.orchestrator.progress import LiveProgress, PlainProgress, trial_label
@@ -69,7 +69,7 @@ def prepare(
     """
     sweep = load_sweep(name_or_path, overrides)
     config = sweep.config
-    with blaming(sweep.where, overrides, config.methods):
+    with blaming(sweep.where, overrides):
         plan = plan_sweep(sweep)
         for method in only:
             if method not in config.methods:

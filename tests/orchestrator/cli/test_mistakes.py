@@ -83,10 +83,6 @@ LEARNER = "methods.PN.learner"
             "did you mean 'protonet'?",
         ),
         (
-            [("defaults.backbone.name", "conv5")],
-            "s.yaml: defaults.backbone.name: unknown backbone 'conv5'; did you mean 'conv4'?",
-        ),
-        (
             [("benchmark", {"name": "omnigloth"})],
             "s.yaml: benchmark.name: unknown benchmark 'omnigloth'; did you mean 'omniglot'?",
         ),
@@ -120,15 +116,7 @@ LEARNER = "methods.PN.learner"
             [("defaults.batch", 3)],
             "s.yaml: defaults.batch: unknown key 'batch'; did you mean 'batches'?",
         ),
-        (
-            [("methods.PN.train.ways", 3)],
-            "s.yaml: methods.PN.train.ways: unknown key 'ways'; did you mean 'way'?",
-        ),
         ([("benchmark.clases", 3)], "s.yaml: benchmark.clases: unknown key 'clases'; "),
-        (
-            [("defaults.epochs", "ten")],
-            "s.yaml: defaults.epochs: input should be a valid integer, not 'ten'",
-        ),
         (
             [("methods.PN.epochs", 0)],
             "s.yaml: methods.PN.epochs: input should be greater than or equal to 1, not 0",
@@ -136,10 +124,6 @@ LEARNER = "methods.PN.learner"
         (
             [("defaults.optimizer.lr", {"grid": []})],
             "s.yaml: defaults.optimizer.lr: a grid needs a list of at least one value, not []",
-        ),
-        (
-            [("defaults.optimizer.lr", {"grid": [1, 1.0]})],
-            "s.yaml: defaults.optimizer.lr: the grid repeats a value: [1, 1.0]",
         ),
         (
             [("defaults.schedule", {0: 0.5})],
@@ -159,8 +143,6 @@ LEARNER = "methods.PN.learner"
             "s.yaml: defaults.train.way: unknown key 'way'; known: batch_size (SB: supervised "
             "trains on batches; methods that differ in this need a 'train' of their own each)",
         ),
-        ([("methods.PN.learner", "ridge")], "s.yaml: methods.PN.learner: must be a mapping such"),
-        ([("methods", {})], "s.yaml: methods: at least one entry is needed, not {}"),
         ([("methods.PN.learner", 5)], "s.yaml: methods.PN.learner: "),
         (
             [("episode.way", 6)],
@@ -175,29 +157,12 @@ LEARNER = "methods.PN.learner"
             "PN, base tasks: 1-shot tasks with 4 queries need 5 examples a class, but class ",
         ),
         (
-            [("cross_validation", {"folds": 1})],
-            "s.yaml: cross_validation.folds: input should be greater than or equal to 2, not 1",
-        ),
-        (
             [("cross_validation", {"fold": 2})],
             "s.yaml: cross_validation.folds: this key is missing",
         ),
         (
-            [("cross_validation", {"folds": 2, "hold": 1})],
-            "s.yaml: cross_validation.hold: unknown key 'hold'; did you mean 'folds'?",
-        ),
-        (
-            [("cross_validation", {"folds": 2, "over": "val"})],
-            "s.yaml: cross_validation.over: input should be 'base' or 'base+val', not 'val'",
-        ),
-        (
             [("cross_validation", {"folds": 11})],
             "11 folds by class need at least 11 classes, but base of 'glyphs' has 10. Use fewer",
-        ),
-        (
-            [("cross_validation", {"folds": 4})],
-            "PN, fold 2 of 4, val tasks: 3-way tasks need 3 classes, but only 2 are there. Use "
-            "fewer folds.",
         ),
         (
             [("cross_validation", {"folds": 2}), ("methods.PN.train.way", 6)],
@@ -218,21 +183,12 @@ LEARNER = "methods.PN.learner"
             "s.yaml: benchmark.root: 'glyphs' is made here and reads no files; leave it out",
         ),
         (
-            [("benchmark", {"name": "omniglot", "root": "${NO_SUCH_PLACE}/x"})],
-            "s.yaml: benchmark.root: the environment variable NO_SUCH_PLACE in ",
-        ),
-        (
             [("defaults.backbone.width", 10**6)],
             "s.yaml: defaults.backbone.width: input should be less than or equal to 4096, not 1000",
         ),
         (
             [("benchmark.image_size", 8)],
             "PN: backbone: conv4 halves its images 4 times, so both sides need at least 16 pixels",
-        ),
-        ([("benchmark", {"name": "omniglot"})], "The files of benchmark 'omniglot' are not on"),
-        (
-            [("benchmark", {"name": "omniglot", "root": "/nowhere"})],
-            "There is nothing at /nowhere. Get ",
         ),
     ],
 )
@@ -312,6 +268,10 @@ def test_a_dry_run_leaves_nothing_where_it_looked(run):
             "--set: defaults.epochs: input should be a valid integer, not 'ten'",
         ),
         (
+            ["run", "s.yaml", "--set", "defaults.optimizer.lr={grid: []}"],
+            "--set: defaults.optimizer.lr: a grid needs a list of at least one value, not []",
+        ),
+        (
             ["run", "s.yaml", "--set", "defaults.epochs=1", "--set", "selectors.snapshot=[vall]"],
             "--set: selectors.snapshot.0: unknown snapshot selector 'vall'; did you mean 'val'?",
         ),
@@ -353,11 +313,6 @@ def test_a_folder_that_is_not_there_is_named_whole(run, tmp_path):
             "{grid: [0.1, 0.02]}",
         ),
         (
-            [("methods.PN.train.way", [3, 5])],
-            "s.yaml: methods.PN.train.way: is one value; to train with each of these, write "
-            "{grid: [3, 5]}",
-        ),
-        (
             [("methods.PN.learner.metric", ["euclidean", "cosine"])],
             "s.yaml: methods.PN.learner.metric: is one value; to train with each of these, write "
             "{grid: [euclidean, cosine]}",
@@ -372,15 +327,9 @@ def test_a_folder_that_is_not_there_is_named_whole(run, tmp_path):
             "s.yaml: defaults.schedule: input should be a valid dictionary, not [0.1, 0.01]",
         ),
         ([("episode.way", [3, 5])], "s.yaml: episode.way: is one value, not the list [3, 5]"),
-        ([("retries", [3])], "s.yaml: retries: is one value, not the list [3]"),
         (
             [("seeds", 3)],
             "s.yaml: seeds: is a list: for 3 seeds write [0, 1, 2], for the seed 3 only [3]",
-        ),
-        (
-            [("seeds", 42)],
-            "s.yaml: seeds: is a list: for 42 seeds write [0, 1, ..., 41], for the seed 42 only "
-            "[42]",
         ),
         ([("seeds", 0)], "s.yaml: seeds: is a list: write [0]"),
         (
@@ -391,11 +340,6 @@ def test_a_folder_that_is_not_there_is_named_whole(run, tmp_path):
             [("defaults.backbone", {"name": "resnet18"})],
             "s.yaml: defaults.backbone.name: unknown backbone 'resnet18'; did you mean "
             "'torchvision:resnet18'?",
-        ),
-        (
-            [("defaults.backbone", {"name": "vgg11"})],
-            "s.yaml: defaults.backbone.name: unknown backbone 'vgg11'; did you mean "
-            "'torchvision:vgg11'?",
         ),
         (
             [("defaults.backbone", "resnet18")],
@@ -462,7 +406,9 @@ def test_a_run_folder_in_place_of_a_sweep_tells_how_to_go_on(run):
     before = Path("my runs/tiny/sweep.yaml").read_text()
     code, _, err = run(arguments=("run", "my runs/tiny"))
     assert code == 2
-    assert err.startswith("fsl-sweep: my runs/tiny: is a run folder, not a sweep file; to go on ")
+    assert err.startswith(
+        "fsl-sweep: my runs/tiny: is a run folder, not a sweep file; to resume it"
+    )
     program, *command = shlex.split(err.partition("`")[2].partition("`")[0])
     assert program == "fsl-sweep"
     code, out, err = run(arguments=(*command, "--dry-run"))

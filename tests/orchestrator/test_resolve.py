@@ -393,12 +393,12 @@ def program(tmp_path, more="mode: episode", train="{}", changes=()):
     return written(tmp_path, text)
 
 
-@pytest.fixture(autouse=True)
-def submissions(request, tmp_path, monkeypatch):
-    if "program" in request.node.name:
-        submitted.install(tmp_path / "site", monkeypatch)
+@pytest.fixture
+def submissions(tmp_path, monkeypatch):
+    submitted.install(tmp_path / "site", monkeypatch)
 
 
+@pytest.mark.usefixtures("submissions")
 def test_a_program_has_no_network_and_no_optimizer_of_ours(tmp_path):
     plan = program(tmp_path, train="{way: 7}")
     (trial,) = plan.trials  # the grid over the network is not its own
@@ -418,6 +418,7 @@ def test_a_program_has_no_network_and_no_optimizer_of_ours(tmp_path):
     assert "submission" not in planned(tmp_path, "protonet").parts
 
 
+@pytest.mark.usefixtures("submissions")
 def test_a_program_in_batch_mode_trains_on_batches(tmp_path):
     (trial,) = program(tmp_path, "mode: batch", "{batch_size: 32}").trials
     assert trial.spec.train == BatchTraining(batch_size=32)
@@ -428,6 +429,7 @@ def test_a_program_in_batch_mode_trains_on_batches(tmp_path):
     ]
 
 
+@pytest.mark.usefixtures("submissions")
 def test_a_program_that_cannot_go_on_is_told_of_in_the_plan(tmp_path):
     (caution,) = program(tmp_path).cautions
     assert caution.startswith("M: its program cannot save what it needs to go on")
@@ -437,6 +439,7 @@ def test_a_program_that_cannot_go_on_is_told_of_in_the_plan(tmp_path):
 
 
 @pytest.mark.parametrize("episode", ["{way: all, query: 2}", "{way: 3, query: rest}"])
+@pytest.mark.usefixtures("submissions")
 def test_a_program_is_not_measured_on_tasks_that_differ_in_shape(tmp_path, episode):
     benchmark = "benchmark: {name: glyphs, tasks: writers}"
     differing = ("benchmark: {name: glyphs}", f"{benchmark}\nepisode: {episode}")
@@ -471,12 +474,14 @@ def test_a_program_is_not_measured_on_tasks_that_differ_in_shape(tmp_path, episo
         ("mode: episode", "{}", ("submission: protos, ", ""), "learner.submission"),
     ],
 )
+@pytest.mark.usefixtures("submissions")
 def test_mistakes_about_programs_name_key_and_value(tmp_path, more, train, change, message):
     changes = [change] if change else []
     said = mistake(tmp_path, more, train, make=program, changes=changes)
     assert said.startswith(f"methods.M.{message}")
 
 
+@pytest.mark.usefixtures("submissions")
 def test_a_program_that_does_not_load_is_named(tmp_path):
     with pytest.raises(PluginError, match=r"submission plug-in 'broken' .* does not load"):
         program(tmp_path, changes=[("submission: protos", "submission: broken")])

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from benchmarks.timing import hardware
 from fsl_sweep.datasets.opening import open_benchmark
-from fsl_sweep.orchestrator.config import Resources, TrialSpec
+from fsl_sweep.orchestrator.config import TrialSpec
+from fsl_sweep.orchestrator.grammar import Resources
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd
 from fsl_sweep.orchestrator.sweep import run_trials

@@ -1,9 +1,9 @@
-"""Axes: ``{grid: [...]}`` and sampled values standing in place of any value of a method."""
+"""A method's settings, and axes in them: ``{grid: [...]}`` or a sampled value for any value."""
 
 import itertools
 import math
 import zlib
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,79 +12,101 @@ from fsl_sweep.orchestrator.errors import ConfigError
 
 SAMPLED = ("loguniform", "uniform", "choice")
 KINDS = ("grid", *SAMPLED)
+# Sections whose keys a method overrides one by one. Others, such as a schedule, are replaced
+# whole: half of one schedule and half of another would be a third that nobody wrote.
+_SECTIONS = ("learner", "backbone", "optimizer", "train")
+
+_Axis = tuple[tuple[str, ...], str, Any]
+"""The keys that lead to an axis, its kind, and its values."""
+
+
+def merged_settings(defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """A method's settings over the defaults; learner, backbone and the like key by key."""
+    result = {**defaults, **own}
+    for key in own.keys() & defaults.keys() & set(_SECTIONS):
+        if isinstance(defaults[key], Mapping) and isinstance(own[key], Mapping):
+            result[key] = _merged_section(defaults[key], own[key])
+    return result
+
+
+def _merged_section(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """A section's keys over the shared ones, unless they belong to different parts.
+
+    Options of one learner or backbone mean nothing to another, and an axis has whole sections as
+    its values.
+    """
+    another = own.get("name", shared.get("name")) != shared.get("name")
+    if another or axis_kind(shared) or axis_kind(own):
+        return dict(own)
+    return {**shared, **own}
 
 
 def expand(
-    tree: Mapping[str, Any], samples: int | None, seed: int, where: str, path: str
+    tree: Mapping[str, Any], samples: int | None, seed: int
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Every configuration that a method's tree stands for, in a fixed order.
+    """Every configuration of a method, in a fixed order.
 
-    Grids multiply; the sampled axes are drawn together ``samples`` times and multiply the grids.
-    A sampled value depends on the seed, its key path and its number alone, so that adding an axis
-    or raising ``samples`` keeps what was drawn before.
+    Grids multiply. The sampled axes are drawn together ``samples`` times and multiply the grids. A
+    sampled value depends only on the seed, its key path and its number, so that adding an axis or
+    raising ``samples`` keeps what was drawn before.
 
     Args:
         tree: a method's settings, with axes in place of values.
-        samples: draws of the sampled axes; needed when there are any.
+        samples: draws of the sampled axes; needed if there are any.
         seed: the sweep's seed.
-        where: the file, for messages.
-        path: the method's key path, for messages.
 
     Yields:
         ``(axis values by dotted path, settings with the axes replaced)``.
 
     Raises:
-        ConfigError: an empty grid, a repeated value, a bad range, or ``samples`` missing.
+        ConfigError: an empty grid, a repeated value, a bad range, or ``samples`` missing; its path
+            begins below the method.
     """
-    found = _checked(tree, samples, where, path)
+    found = _checked(tree, samples)
     grids = [(keys, values) for keys, kind, values in found if kind == "grid"]
-    sampled = [axis for axis in found if axis[1] in SAMPLED]
+    draws = (samples or 1) if len(grids) < len(found) else 1
     for combination in itertools.product(*(values for _, values in grids)):
-        for number in range(samples or 1 if sampled else 1):
-            chosen = dict(zip((keys for keys, _ in grids), combination, strict=True))
-            chosen |= {k: _draw(kind, v, seed, k, number) for k, kind, v in sampled}
-            ordered = {keys: chosen[keys] for keys, _, _ in found}
-            yield {".".join(k): v for k, v in ordered.items()}, _replaced(tree, ordered, ())
+        points = dict(zip((keys for keys, _ in grids), combination, strict=True))
+        for number in range(draws):
+            chosen = {
+                keys: points[keys] if kind == "grid" else _draw(kind, values, seed, keys, number)
+                for keys, kind, values in found
+            }
+            yield {".".join(k): v for k, v in chosen.items()}, _replaced(tree, chosen, ())
 
 
-def sizes(tree: Mapping[str, Any], samples: int | None, where: str, path: str) -> dict[str, int]:
-    """How many values each grid has, by dotted path; ``samples`` is that of the sampled axes.
+def sizes(tree: Mapping[str, Any], samples: int | None) -> dict[str, int]:
+    """The number of values of each grid by dotted path, and ``samples`` if there are sampled axes.
 
-    Their product is how many configurations ``expand`` yields. Arguments and errors are its.
+    Their product is the number of configurations that ``expand`` yields. Arguments and errors are
+    those of ``expand``.
     """
-    found = _checked(tree, samples, where, path)
+    found = _checked(tree, samples)
     counts = {".".join(keys): len(values) for keys, kind, values in found if kind == "grid"}
     return counts | ({"samples": samples or 1} if len(counts) < len(found) else {})
 
 
-def _checked(
-    tree: Mapping[str, Any], samples: int | None, where: str, path: str
-) -> list[tuple[tuple[str, ...], str, Any]]:
-    """The axes as (keys, kind, values), each checked."""
-    found = list(_axes(tree, (), where, path))
-    for keys, kind, values in found:
-        _check(kind, values, where, ".".join((path, *keys)))
-    sampled = next((axis for axis in found if axis[1] in SAMPLED), None)
-    if sampled and samples is None:
-        problem = f"'{sampled[1]}' is drawn at random: say how often with a top-level 'samples:'"
-        raise ConfigError(where, ".".join((path, *sampled[0])), problem)
-    return found
+def told_apart(configurations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The axis values of each configuration, as a report shows them.
+
+    An axis may have whole sections as its values, such as ``train: {grid: [{way: 5, ...}, ...]}``.
+    It is shown as those keys of the section that differ, each under its own dotted path.
+    """
+    flat = [dict(_leaves(axes)) for axes in configurations]
+    keys = dict.fromkeys(key for one in flat for key in one)
+    varied = {key for key in keys if any(one.get(key) != flat[0].get(key) for one in flat)}
+    return [
+        {key: value for key, value in one.items() if key in varied or key in axes}
+        for one, axes in zip(flat, configurations, strict=True)
+    ]
 
 
-def _axes(
-    tree: Mapping[str, Any], prefix: tuple[str, ...], where: str, path: str
-) -> Iterator[tuple[tuple[str, ...], str, Any]]:
-    for key, value in tree.items():
-        if not isinstance(value, Mapping):
-            continue
-        kind = axis_kind(value)
-        if kind is None and any(part in KINDS for part in value):
-            problem = f"an axis stands alone, without other keys: {dict(value)}"
-            raise ConfigError(where, ".".join((path, *prefix, str(key))), problem)
-        if kind:
-            yield (*prefix, str(key)), kind, value[kind]
+def _leaves(axes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for path, value in axes.items():
+        if path in _SECTIONS and isinstance(value, Mapping):
+            yield from ((f"{path}.{key}", inner) for key, inner in value.items())
         else:
-            yield from _axes(value, (*prefix, str(key)), where, path)
+            yield path, value
 
 
 def axis_kind(value: Any) -> str | None:
@@ -95,21 +117,48 @@ def axis_kind(value: Any) -> str | None:
     return None
 
 
-def _check(kind: str, values: Any, where: str, path: str) -> None:
+def _checked(tree: Mapping[str, Any], samples: int | None) -> list[_Axis]:
+    """The axes of a method, each checked."""
+    found = list(_axes(tree, ()))
+    for keys, kind, values in found:
+        if problem := _problem(kind, values):
+            raise ConfigError("", ".".join(keys), problem)
+    for keys, kind, _ in found:
+        if kind in SAMPLED and samples is None:
+            problem = (
+                f"'{kind}' is drawn at random: give the number of draws as a top-level 'samples:'"
+            )
+            raise ConfigError("", ".".join(keys), problem)
+    return found
+
+
+def _axes(tree: Mapping[str, Any], prefix: tuple[str, ...]) -> Iterator[_Axis]:
+    for key, value in tree.items():
+        if not isinstance(value, Mapping):
+            continue
+        keys = (*prefix, str(key))
+        if kind := axis_kind(value):
+            yield keys, kind, value[kind]
+        elif any(part in KINDS for part in value):
+            problem = f"an axis has no other keys beside it: {dict(value)}"
+            raise ConfigError("", ".".join(keys), problem)
+        else:
+            yield from _axes(value, keys)
+
+
+def _problem(kind: str, values: Any) -> str | None:
+    """What is wrong with an axis, or None."""
     if kind in ("grid", "choice"):
         if not isinstance(values, list) or not values:
-            problem = f"a {kind} needs a list of at least one value, not {values!r}"
-            raise ConfigError(where, path, problem)
-        if _repeats(values):
-            raise ConfigError(where, path, f"the {kind} repeats a value: {values}")
-        return
+            return f"a {kind} needs a list of at least one value, not {values!r}"
+        return f"the {kind} repeats a value: {values}" if _repeats(values) else None
     ends = values if isinstance(values, list) and len(values) == 2 else [math.nan] * 2
     numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
     lowest = 0.0 if kind == "loguniform" else -math.inf
-    if not numbers or not lowest < ends[0] < ends[1] < math.inf:
-        above = " with 0 < low" if kind == "loguniform" else ""
-        problem = f"{kind} needs [low, high] with low < high{above}, not {values!r}"
-        raise ConfigError(where, path, problem)
+    if numbers and lowest < ends[0] < ends[1] < math.inf:
+        return None
+    above = " with 0 < low" if kind == "loguniform" else ""
+    return f"{kind} needs [low, high] with low < high{above}, not {values!r}"
 
 
 def _repeats(values: list[Any]) -> bool:
@@ -119,8 +168,7 @@ def _repeats(values: list[Any]) -> bool:
 
 
 def _draw(kind: str, values: list[Any], seed: int, keys: tuple[str, ...], number: int) -> Any:
-    entropy = [seed, zlib.crc32(".".join(keys).encode()), number]
-    rng = np.random.default_rng(entropy)
+    rng = np.random.default_rng([seed, zlib.crc32(".".join(keys).encode()), number])
     if kind == "choice":
         return values[rng.integers(len(values))]
     low, high = values
@@ -134,11 +182,9 @@ def _replaced(
 ) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, value in tree.items():
-        here = (*prefix, str(key))
-        if here in chosen:
-            result[key] = chosen[here]
-        elif isinstance(value, Mapping):
-            result[key] = _replaced(value, chosen, here)
+        keys = (*prefix, str(key))
+        if keys in chosen:
+            result[key] = chosen[keys]
         else:
-            result[key] = value
+            result[key] = _replaced(value, chosen, keys) if isinstance(value, Mapping) else value
     return result

@@ -1,52 +1,33 @@
-"""The sweep file's grammar: frozen models that say what may be written, and nothing else.
-
-``SweepConfig`` is the file; ``TrialSpec`` is one fully resolved trial, whose hash is its id.
-Names of learners, backbones, benchmarks and selectors are checked elsewhere, against their
-catalogues: this module knows shapes and ranges alone.
-"""
+"""The resolved specification: what one trial is. Its id is the hash of ``TrialSpec``."""
 
 import hashlib
 import json
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
-    field_validator,
     model_serializer,
     model_validator,
 )
 
+from fsl_sweep.datasets.episodes import EpisodeShape, VaryingShape
 from fsl_sweep.orchestrator.paper_names import measure_name, selector_names
 
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-def _number_or(word: str, least: int) -> BeforeValidator:
-    """One message for a value that may be a number or a word, instead of one for each."""
-
-    def check(value: Any) -> Any:
-        number = isinstance(value, int) and not isinstance(value, bool) and value >= least
-        if value != word and not number:
-            raise ValueError(f"must be an integer from {least} up, or {word}, not {value!r}")
-        return value
-
-    return BeforeValidator(check)
-
-
-Ways = Annotated[int | Literal["all"], _number_or("all", 2)]
-Queries = Annotated[int | Literal["rest"], _number_or("rest", 1)]
+Ways = Annotated[int, Field(ge=2)] | Literal["all"]
+Queries = Count | Literal["rest"]
+SelectorNames = Annotated[list[str], Field(min_length=1), AfterValidator(selector_names)]
 
 
 class Model(BaseModel):
-    """Base of every part of the file: read-only, no unknown keys, no silent conversions."""
+    """Base of every part: read-only, no unknown keys, no silent conversions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -59,15 +40,15 @@ class Named(Model):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Everything but the name."""
+        """All keys except ``name``."""
         return dict(self.model_extra or {})
 
 
 class Episode(Model):
     """How snapshots are measured: ``way`` classes, ``shot`` support and ``query`` queries each.
 
-    Where tasks bring classes and examples of their own, as writers do, ``way: all`` takes all
-    classes of each task, and ``query: rest`` all examples that the support leaves.
+    For tasks with classes and examples of their own, such as writers, ``way: all`` takes all
+    classes of each task, and ``query: rest`` all examples that are not in the support set.
     """
 
     way: Ways = 5
@@ -76,7 +57,7 @@ class Episode(Model):
 
 
 class Evaluation(Model):
-    """The common tasks: how many in each set, from which seed, and after which epochs."""
+    """The common tasks: how many in each set, their seed, and the epochs that are measured."""
 
     selection_tasks: Annotated[int, Field(ge=2, le=1_000_000)] = 1000
     report_tasks: Annotated[int, Field(ge=2, le=1_000_000)] = 1000
@@ -85,14 +66,14 @@ class Evaluation(Model):
 
 
 OF_SGD = frozenset({"momentum", "nesterov"})
-"""Keys of `Optimizer` that mean nothing to another than ``sgd``."""
+"""Keys of `Optimizer` that only ``sgd`` uses."""
 
 
 class Optimizer(Model):
     """Stochastic gradient descent, Adam, or Adam with decoupled weight decay (arXiv 1711.05101).
 
-    ``momentum`` and ``nesterov`` are those of ``sgd``. ``clip_norm``, where given, shrinks the
-    gradient of all parameters together to that length.
+    Only ``sgd`` uses ``momentum`` and ``nesterov``. ``clip_norm`` is the largest norm of the
+    gradient of all parameters together.
     """
 
     name: Literal["sgd", "adam", "adamw"] = "sgd"
@@ -100,7 +81,8 @@ class Optimizer(Model):
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     nesterov: bool = True
     weight_decay: NotNegative = 5e-4
-    clip_norm: Positive | None = None
+    # A key that came later stays out of ids while it is off: older trials keep their ids.
+    clip_norm: Positive | None = Field(default=None, exclude_if=lambda norm: norm is None)
 
     @model_validator(mode="after")
     def _nesterov_needs_momentum(self) -> "Optimizer":
@@ -109,21 +91,17 @@ class Optimizer(Model):
         return self
 
     @model_serializer(mode="wrap")
-    def _without_what_is_off(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # An extra that is off stays out of a trial's id, which everything random follows from: a
-        # trial without it is the one that it was before the extra existed.
-        off = {"clip_norm"} if self.clip_norm is None else set[str]()
-        if self.name == "adamw":  # an id of adam has held them ever since
-            off |= OF_SGD
-        return {key: value for key, value in plain(self).items() if key not in off}
+    def _without_momentum(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Ids of adam hold its keys, ids of adamw never did.
+        left_out = OF_SGD if self.name == "adamw" else ()
+        return {key: value for key, value in plain(self).items() if key not in left_out}
 
 
 class EpisodicTraining(Model):
-    """The training episode, free of the episode that snapshots are measured with.
+    """The training episode, which may differ from the episode that snapshots are measured with.
 
     Attributes:
-        augment_support: whether the trial's augmentation is for support images too, or for queries
-            only.
+        augment_support: whether support images are augmented too, or only queries.
         query_counts: ``equal``: every class has ``query`` queries. ``multinomial``: every class has
             one, and the task's other ``way * (query - 1)`` fall on its classes at random.
     """
@@ -133,8 +111,11 @@ class EpisodicTraining(Model):
     query: Queries = 15
     tasks_per_batch: Count = 4
     fixed_support: bool = False
-    augment_support: bool = True
-    query_counts: Literal["equal", "multinomial"] = "equal"
+    # As with ``clip_norm``, the defaults of these stay out of ids.
+    augment_support: bool = Field(default=True, exclude_if=lambda augmented: augmented)
+    query_counts: Literal["equal", "multinomial"] = Field(
+        default="equal", exclude_if=lambda counts: counts == "equal"
+    )
 
     @model_validator(mode="after")
     def _counts_need_numbers(self) -> "EpisodicTraining":
@@ -142,27 +123,21 @@ class EpisodicTraining(Model):
             raise ValueError("query_counts: multinomial needs numbers for way and query")
         return self
 
-    @model_serializer(mode="wrap")
-    def _without_the_usual(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # What a training episode usually is stays out of a trial's id.
-        usual = {"augment_support": True, "query_counts": "equal"}
-        return {k: v for k, v in plain(self).items() if k not in usual or v != usual[k]}
-
 
 class BatchTraining(Model):
-    """Ordinary supervised batches of base-class images."""
+    """Supervised batches of base-class images."""
 
     batch_size: Annotated[int, Field(ge=2)] = 128
 
 
 class MetaStage(EpisodicTraining):
-    """Training on episodes in the last ``epochs`` epochs of a trial."""
+    """Episodes in the last ``epochs`` epochs of a trial."""
 
     epochs: Count = 30
 
 
 class StagedTraining(Model):
-    """Batches of base-class images, and then episodes."""
+    """Batches of base-class images first, then episodes."""
 
     batch_size: Annotated[int, Field(ge=2)] = 128
     meta: MetaStage = MetaStage()
@@ -174,23 +149,8 @@ class Budget(Model):
     seconds: Positive
 
 
-class Resources(Model):
-    """What one trial reserves. ``gpu: auto`` is one where the cluster has any, else none."""
-
-    cpu: Count = 1
-    gpu: Literal["auto"] | NotNegative = "auto"
-
-    @field_validator("gpu", mode="before")
-    @classmethod
-    def _auto_or_a_number(cls, value: Any) -> Any:
-        number = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
-        if value != "auto" and not number:
-            raise ValueError(f"must be auto or a number of GPUs from 0, not {value!r}")
-        return value
-
-
 class CrossValidation(Model):
-    """Class folds: for each one a trial that never sees its classes, and is measured on them.
+    """Class folds. Each has a trial that does not train on its classes and is measured on them.
 
     ``over`` says which classes are dealt into folds, ``by`` whether one by one or by superclass.
     """
@@ -202,7 +162,7 @@ class CrossValidation(Model):
 
 
 class Fold(CrossValidation):
-    """One fold of a cross-validation, counted from 0: all that its trials' ids need to say."""
+    """One fold of a cross-validation, counted from 0, as it stands in a trial's specification."""
 
     index: Annotated[int, Field(ge=0)]
 
@@ -220,122 +180,24 @@ class Selectors(Model):
     weight w, and NovelGen.
     """
 
-    snapshot: Annotated[list[str], Field(min_length=1)] = [
-        "last",
-        "train_loss",
-        "base",
-        "val",
-        "oracle",
-    ]
-    hyperparameter: Annotated[list[str], Field(min_length=1)] = ["base", "val", "oracle"]
-    metric: str = "novel"
-
-    @field_validator("snapshot", "hyperparameter")
-    @classmethod
-    def _in_our_names(cls, names: list[str]) -> list[str]:
-        return selector_names(names)
-
-    @field_validator("metric")
-    @classmethod
-    def _in_our_name(cls, metric: str) -> str:
-        return measure_name(metric)
-
-    @model_serializer(mode="wrap")
-    def _without_the_usual(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # A plan without it is the one that it was before there was a choice.
-        return {k: v for k, v in plain(self).items() if k != "metric" or v != "novel"}
-
-
-class SweepConfig(Model):
-    """A sweep file. ``defaults`` and ``methods`` may hold axes, so they stay open mappings."""
-
-    name: str
-    benchmark: Named
-    episode: Episode = Episode()
-    evaluation: Evaluation = Evaluation()
-    defaults: dict[str, Any] = {}
-    methods: Annotated[dict[str, dict[str, Any]], Field(min_length=1)]
-    seeds: Annotated[list[Seed], Field(min_length=1)] = [0]
-    samples: Count | None = None
-    seed: Seed = 0
-    cross_validation: CrossValidation | None = None
-    selectors: Selectors = Selectors()
-    resources: Resources = Resources()
-    retries: Annotated[int, Field(ge=0)] = 2
-    budget: Budget | None = None
-
-    @field_validator("name")
-    @classmethod
-    def _names_a_folder(cls, name: str) -> str:
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-            raise ValueError(f"may hold letters, digits, '.', '_' and '-' alone, not {name!r}")
-        return name
-
-    @model_validator(mode="after")
-    def _no_repeats(self) -> "SweepConfig":
-        if len(set(self.seeds)) != len(self.seeds):
-            raise ValueError(f"seeds repeats a value: {self.seeds}")
-        return self
-
-
-class ProgramConfig(Model):
-    """One hyperparameter configuration of a program, which brings network and optimizer along."""
-
-    learner: Named
-    epochs: Count = 60
-    batches: Count = 1000
-    augment: str = "none"
-    train: dict[str, Any] = {}
-
-
-class MethodConfig(ProgramConfig):
-    """One hyperparameter configuration of a method, before its names are looked up.
-
-    ``schedule`` is in one of the forms of `fsl_sweep.orchestrator.schedule`.
-    """
-
-    backbone: Named
-    optimizer: Optimizer
-    schedule: dict[Any, Any] = {}
-    precision: Literal["fp32", "bf16"] = "fp32"
-
-    @field_validator("schedule", mode="before")
-    @classmethod
-    def _cosine_has_a_form(cls, value: Any) -> Any:
-        if value == "cosine":
-            raise ValueError(
-                "write {cosine: {}}, or {cosine: {warmup: 5}} for a rise over 5 epochs first"
-            )
-        return value
-
-
-class UntrainedConfig(Model):
-    """One hyperparameter configuration of a method in which there is nothing to train.
-
-    What only training uses may be there, because other methods share it; it is not looked at.
-    """
-
-    learner: Named
-    backbone: Named
-    optimizer: Any = None
-    schedule: Any = None
-    epochs: Any = None
-    batches: Any = None
-    augment: Any = None
-    precision: Any = None
-    train: Any = None
+    snapshot: SelectorNames = ["last", "train_loss", "base", "val", "oracle"]
+    hyperparameter: SelectorNames = ["base", "val", "oracle"]
+    # A plan without it has the digest that it had before there was a choice.
+    metric: Annotated[str, AfterValidator(measure_name)] = Field(
+        default="novel", exclude_if=lambda metric: metric == "novel"
+    )
 
 
 class TrialSpec(Model):
     """One trial, fully resolved: equal specifications give equal results.
 
     Attributes:
-        optimizer: None for a program, whose backbone is ``identity`` and whose schedule is empty,
+        optimizer: None for a program (whose backbone is ``identity`` and whose schedule is empty)
             and where nothing is trained.
         schedule: (first epoch, learning rate) pairs, ascending, beginning at epoch 0.
-        batches: gradient steps an epoch; 0 where nothing is trained.
-        train: what it trains on; None where there is nothing to train, so that the learner is
-            measured as it is built, in one epoch.
+        batches: gradient steps per epoch; 0 where nothing is trained.
+        train: what it trains on; None where there is nothing to train: the learner is measured as
+            it is built, in one epoch.
         fold: class fold that is left out of training, or None for the full trial, which trains on
             all base classes.
     """
@@ -372,18 +234,18 @@ class TrialSpec(Model):
 
     @property
     def recorded_epochs(self) -> list[int]:
-        """Epochs whose snapshots are measured, from 1: every ``every``-th and the last."""
+        """Epochs whose snapshots are measured, counted from 1: each ``every``-th and the last."""
         every = self.evaluation.every
         return [e for e in range(1, self.epochs + 1) if e % every == 0 or e == self.epochs]
 
     @property
     def episodic(self) -> EpisodicTraining | None:
-        """The training episode, or None where no epoch trains on episodes."""
+        """The training episode; None if no epoch trains on episodes."""
         train = self.train.meta if isinstance(self.train, StagedTraining) else self.train
         return train if isinstance(train, EpisodicTraining) else None
 
     def stage(self, epoch: int) -> EpisodicTraining | BatchTraining:
-        """What an epoch, counted from 1, trains on; not where nothing is trained."""
+        """What an epoch, counted from 1, trains on. Raises ValueError where nothing is trained."""
         if self.train is None:
             raise ValueError(f"trial {self.id} trains nothing")
         if not isinstance(self.train, StagedTraining):
@@ -394,8 +256,29 @@ class TrialSpec(Model):
 
     @classmethod
     def from_canonical(cls, plain: dict[str, Any]) -> "TrialSpec":
-        """The inverse of ``canonical``; raises pydantic.ValidationError on anything else."""
+        """The inverse of ``canonical``. Raises pydantic.ValidationError."""
         return cls.model_validate(plain, strict=False)
+
+
+def episode_shape(episode: Episode | EpisodicTraining) -> EpisodeShape | VaryingShape:
+    """The shape of an episode; ``all`` and ``rest`` vary with the task."""
+    way = None if episode.way == "all" else episode.way
+    query = None if episode.query == "rest" else episode.query
+    if way is None or query is None:
+        return VaryingShape(way, episode.shot, query)
+    return EpisodeShape(way, episode.shot, query)
+
+
+def of_one_shape(train: EpisodicTraining) -> bool:
+    """Whether all classes of all training tasks have equally many examples."""
+    return train.query_counts == "equal" and isinstance(episode_shape(train), EpisodeShape)
+
+
+def of_classes_only(train: EpisodicTraining) -> str | None:
+    """The setting of a training episode that only suits tasks of class tuples, or None."""
+    if train.fixed_support:
+        return "fixed_support"
+    return None if train.query_counts == "equal" else f"query_counts: {train.query_counts}"
 
 
 def configuration_of(canonical: dict[str, Any]) -> str:

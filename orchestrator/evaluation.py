@@ -20,10 +20,9 @@ from fsl_sweep.orchestrator.by_adaptation import measure_by_adaptation
 from fsl_sweep.orchestrator.by_classification import measure_by_classification
 from fsl_sweep.orchestrator.by_embedding import measure_by_embedding
 from fsl_sweep.orchestrator.by_program import measure_by_program
-from fsl_sweep.orchestrator.config import Episode, Evaluation
+from fsl_sweep.orchestrator.config import Episode, Evaluation, episode_shape
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, Measure, TaskScores, TaskSet
-from fsl_sweep.orchestrator.ways import episode_shape
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,16 @@ import torch
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.class_folds import fold_benchmark
-from fsl_sweep.datasets.distribution import TaskDistribution
 from fsl_sweep.datasets.episodes import EpisodeShape
 from fsl_sweep.datasets.query_counts import most_queries
-from fsl_sweep.datasets.tasks import ClassTasks, check_common, most_tasks
+from fsl_sweep.datasets.tasks import check_common, most_tasks
 from fsl_sweep.learners.building import resolve
 from fsl_sweep.learners.catalogue import BACKBONES
-from fsl_sweep.orchestrator.config import TrialSpec, canonical_json
+from fsl_sweep.orchestrator.config import TrialSpec, canonical_json, episode_shape
 from fsl_sweep.orchestrator.errors import BadData, ConfigError
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS
-from fsl_sweep.orchestrator.trainable import check_labels
-from fsl_sweep.orchestrator.ways import episode_shape, of_classes_only
+from fsl_sweep.orchestrator.suitability import check_training_tasks
 
 
 def check_feasible(plan: Plan, benchmark: Benchmark) -> tuple[str, ...]:
@@ -29,7 +27,7 @@ def check_feasible(plan: Plan, benchmark: Benchmark) -> tuple[str, ...]:
 
     Raises:
         BadData: too few classes or examples; the message names the method, fold, split and
-            numbers. Or the training tasks are of another kind than the method can train on.
+            numbers. Or the method cannot train on the benchmark's kind of tasks.
         ConfigError: a backbone cannot take the benchmark's images.
     """
     seen: set[tuple[Any, ...]] = set()
@@ -41,8 +39,7 @@ def check_feasible(plan: Plan, benchmark: Benchmark) -> tuple[str, ...]:
             _check_backbone(trial, benchmark)
         fold = trial.spec.fold
         ours = benchmark if fold is None else folds[fold]
-        check_labels(trial, ours)
-        _check_classes(trial, ours.train)
+        check_training_tasks(trial, ours)
         for split, tasks, shape in _wanted(trial):
             if (fold, split, tasks, shape) in seen:
                 continue
@@ -58,7 +55,7 @@ def check_feasible(plan: Plan, benchmark: Benchmark) -> tuple[str, ...]:
 
 
 def _shared_tasks(spec: TrialSpec, benchmark: Benchmark) -> Iterator[str]:
-    """Where the tasks to select on and those to report on are not all different."""
+    """A caution for each measure whose selection and report tasks overlap."""
     selection, report = spec.evaluation.selection_tasks, spec.evaluation.report_tasks
     for measure in MEASURES:
         distribution = benchmark.distribution(measure)
@@ -73,7 +70,7 @@ def _shared_tasks(spec: TrialSpec, benchmark: Benchmark) -> Iterator[str]:
 
 
 def _check_backbone(trial: PlannedTrial, benchmark: Benchmark) -> None:
-    """Build the network without its weights, which takes neither time nor memory."""
+    """Build the network on torch's ``meta`` device, which takes neither time nor memory."""
     cls, options = resolve(BACKBONES, trial.spec.backbone.model_dump())
     try:
         with torch.device("meta"):
@@ -81,12 +78,11 @@ def _check_backbone(trial: PlannedTrial, benchmark: Benchmark) -> None:
     except ConfigError as failure:
         raise ConfigError("", trial.method, str(failure)) from failure
     except (NotImplementedError, RuntimeError):
-        # It computes with its weights as it is built: whether it can be is left to the trial.
-        return
+        return  # it computes with its weights while it is built; the trial will show
 
 
 def _wanted(trial: PlannedTrial) -> list[tuple[str, int | None, Any]]:
-    """Splits, how many common tasks they must have at least, and the shapes of the episodes."""
+    """The splits in use, their least number of common tasks (None: any), and episode shapes."""
     spec = trial.spec
     most = max(spec.evaluation.selection_tasks, spec.evaluation.report_tasks)
     wanted: list[tuple[str, int | None, Any]] = [
@@ -110,13 +106,3 @@ def _problem(trial: PlannedTrial, split: str, failure: BadData) -> str:
     advice = f"Use {'fewer' if split == 'val' else 'more'} folds."
     place = f"fold {fold.index} of {fold.folds}"
     return f"{trial.method}, {place}, {split} tasks: {failure} {advice}"
-
-
-def _check_classes(trial: PlannedTrial, tasks: TaskDistribution) -> None:
-    train = trial.spec.episodic
-    asked = None if train is None else of_classes_only(train)
-    if asked is not None and not isinstance(tasks, ClassTasks):
-        raise BadData(
-            f"{trial.method}, train tasks: '{asked}' is for tasks of base classes, but the tasks "
-            f"of this benchmark are made of {tasks.unit}. Leave it out of train."
-        )

@@ -1,6 +1,6 @@
-"""The papers' names of what we name more shortly, accepted wherever a name is typed.
+"""The papers' names of selectors and measures, accepted wherever a name is typed.
 
-They become ours at once, so that plans, digests and reports know one name of each thing.
+They are replaced by ours at once, so that plans, digests and reports have one name for each.
 
 Source: "Two Sides of Meta-Learning Evaluation", sections 5.1 and F.1.
 """
@@ -12,11 +12,11 @@ _SELECTORS = {"eot": "last", "end-of-training": "last", **_BOTH}
 _MEASURES = {"novelgen": "novel", **_BOTH}
 
 TEST_MEASURE = "novel"
-"""What is never suggested for another name: choosing by it, or comparing by it, is to be meant."""
+"""Never suggested for a misspelt name: nobody should choose or compare by it by accident."""
 
 
 def selector_name(typed: str) -> str:
-    """Our name of a selector, with its arguments; what is no paper's name stays as it is."""
+    """Our name of a selector; other names, and those with arguments, stay as they are."""
     return _SELECTORS.get(_plain(typed), typed)
 
 
@@ -37,12 +37,12 @@ def selector_names(typed: Sequence[str]) -> list[str]:
 
 
 def measure_name(typed: str) -> str:
-    """Our name of a measure; what is no paper's name stays as it is."""
+    """Our name of a measure; other names stay as they are."""
     return _MEASURES.get(_plain(typed), typed)
 
 
 def is_test_measure(typed: str) -> bool:
-    """Whether it names the accuracy on novel tasks."""
+    """Whether a name means the accuracy on novel tasks."""
     return measure_name(_plain(typed)) == TEST_MEASURE
 
 

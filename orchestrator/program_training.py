@@ -19,12 +19,11 @@ from fsl_sweep.learners.meta_dataset import (
     Passes,
     challenge_images,
 )
-from fsl_sweep.orchestrator.config import TrialSpec
+from fsl_sweep.orchestrator.config import TrialSpec, episode_shape
 from fsl_sweep.orchestrator.errors import TrialFailure
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.randomness import generator, torch_seed
 from fsl_sweep.orchestrator.training_draws import TrainingDraws
-from fsl_sweep.orchestrator.ways import episode_shape
 
 Check = Callable[[int], None]
 

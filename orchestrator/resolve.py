@@ -7,13 +7,13 @@ from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
 from fsl_sweep.learners.submissions import SUBMISSIONS
 from fsl_sweep.orchestrator.catalogue import Catalogue
-from fsl_sweep.orchestrator.config import Selectors, SweepConfig, digest
+from fsl_sweep.orchestrator.config import Named, Selectors, digest
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.in_distribution_plan import in_distribution_cautions
+from fsl_sweep.orchestrator.grammar import SweepConfig
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
-from fsl_sweep.orchestrator.programs import submissions
-from fsl_sweep.orchestrator.resolve_configuration import resolved
+from fsl_sweep.orchestrator.resolve_configuration import ConfigurationResolver, resolved
 from fsl_sweep.orchestrator.resolve_method import MethodResolver
+from fsl_sweep.orchestrator.suitability import in_distribution_cautions
 from fsl_sweep.orchestrator.sweepfile import SweepFile
 
 MOST_TRIALS = 1_000_000
@@ -22,25 +22,19 @@ MOST_TRIALS = 1_000_000
 def plan_sweep(sweep: SweepFile) -> Plan:
     """Every trial of a sweep: methods x configurations x seeds, in the order of the file.
 
-    Where the file asks for cross-validation, each full trial is followed by those of its folds.
+    With cross-validation, each full trial is followed by those of its folds.
 
     Raises:
         ConfigError: an unknown name, a bad option, two equal configurations in a method, or more
             than ``MOST_TRIALS`` trials; the message names file, key path and value.
     """
     config, where = sweep.config, sweep.where
-    benchmark = resolved(BENCHMARKS, config.benchmark, where, "benchmark", without=("root",))
-    if "root" in config.benchmark.options and BENCHMARKS.find(benchmark.name).cls.download is None:
-        problem = f"'{benchmark.name}' is made here and reads no files; leave it out"
-        raise ConfigError(where, "benchmark.root", problem)
-    if config.cross_validation and BENCHMARKS.find(benchmark.name).cls.in_distribution:
-        problem = f"'{benchmark.name}' tests on the classes that it trains on: there are no others"
-        raise ConfigError(where, "cross_validation", f"{problem} to hold out; leave it out")
+    benchmark = _benchmark(config, where)
     methods = [
-        MethodResolver(config, where, method, tree, benchmark)
+        MethodResolver(ConfigurationResolver(config, where, method, tree, benchmark))
         for method, tree in config.methods.items()
     ]
-    _check_size(methods)
+    _check_size(methods, where)
     cautions: list[str] = []
     trials = [trial for method in methods for trial in method.trials(cautions)]
     return Plan(
@@ -54,8 +48,25 @@ def plan_sweep(sweep: SweepFile) -> Plan:
     )
 
 
-def _check_size(methods: Sequence[MethodResolver]) -> None:
-    """Whether somebody can mean so many trials, before any of them is made."""
+def _benchmark(config: SweepConfig, where: str) -> Named:
+    """The benchmark with its options; its ``root`` is not part of a trial's identity."""
+    given = {k: v for k, v in config.benchmark.model_dump().items() if k != "root"}
+    try:
+        benchmark = resolved(BENCHMARKS, Named(**given), "benchmark", axes=False)
+    except ConfigError as error:
+        raise ConfigError(where, error.path, error.problem) from None
+    cls = BENCHMARKS.find(benchmark.name).cls
+    if "root" in config.benchmark.options and cls.download is None:
+        problem = f"'{benchmark.name}' is made here and reads no files; leave it out"
+        raise ConfigError(where, "benchmark.root", problem)
+    if config.cross_validation and cls.in_distribution:
+        problem = f"'{benchmark.name}' tests on the classes that it trains on: there are no others"
+        raise ConfigError(where, "cross_validation", f"{problem} to hold out; leave it out")
+    return benchmark
+
+
+def _check_size(methods: Sequence[MethodResolver], where: str) -> None:
+    """Refuse more trials than anybody can mean, before any of them is made."""
     counts = [method.size for method in methods]
     if sum(counts) <= MOST_TRIALS:
         return
@@ -66,11 +77,11 @@ def _check_size(methods: Sequence[MethodResolver]) -> None:
         f"{MOST_TRIALS:,}. Leave out values, or draw some of the combinations: write 'choice' in "
         "place of 'grid', and how many to draw as 'samples'"
     )
-    raise ConfigError(largest.where, f"methods.{largest.method}", problem)
+    raise ConfigError(where, f"methods.{largest.method}", problem)
 
 
 def _selectors(config: SweepConfig) -> Selectors:
-    """Those of the file, and where it names none, with the ones that its class folds are for."""
+    """Those of the file; with class folds, the cross-validated ones join the defaults."""
     chosen = config.selectors
     if config.cross_validation is None:
         return chosen
@@ -92,13 +103,14 @@ def _sweep_digest(config: SweepConfig) -> str:
     return digest(plain)
 
 
-def _parts(trials: list[PlannedTrial]) -> dict[str, Any]:
+def _parts(trials: Sequence[PlannedTrial]) -> dict[str, Any]:
     """Name, source and version of everything that a catalogue supplied."""
     specs = [trial.spec for trial in trials]
+    programs = {s.learner.options["submission"] for s in specs if s.learner.name == "metadl"}
     used: list[tuple[str, Catalogue[Any], set[str]]] = [
         ("benchmark", BENCHMARKS, {s.benchmark.name for s in specs}),
         ("learner", LEARNERS, {s.learner.name for s in specs}),
         ("backbone", BACKBONES, {s.backbone.name for s in specs}),
-        ("submission", SUBMISSIONS, submissions(specs)),
+        ("submission", SUBMISSIONS, programs),
     ]
     return {kind: [c.provenance(n) for n in sorted(names)] for kind, c, names in used if names}

@@ -1,11 +1,10 @@
 """One configuration of a method: its names looked up, its options checked."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, final
 
-from pydantic import BaseModel, ValidationError
-
-from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.learners.augmentation import AUGMENTATIONS
 from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
 from fsl_sweep.orchestrator.catalogue import Catalogue
@@ -13,36 +12,55 @@ from fsl_sweep.orchestrator.config import (
     OF_SGD,
     BatchTraining,
     EpisodicTraining,
-    MethodConfig,
     Named,
     Optimizer,
-    ProgramConfig,
     StagedTraining,
-    SweepConfig,
     TrialSpec,
-    UntrainedConfig,
 )
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
-from fsl_sweep.orchestrator.in_distribution_plan import misplaced
+from fsl_sweep.orchestrator.grammar import (
+    MethodConfig,
+    ProgramConfig,
+    SweepConfig,
+    UntrainedConfig,
+)
+from fsl_sweep.orchestrator.messages import validated
 from fsl_sweep.orchestrator.printed import counted
-from fsl_sweep.orchestrator.programs import begins_again, is_program
 from fsl_sweep.orchestrator.schedule import Rates, resolved_schedule
-from fsl_sweep.orchestrator.sweep_mistakes import config_error, validated
-from fsl_sweep.orchestrator.untrained import UNTRAINED, trains_nothing, unused
-from fsl_sweep.orchestrator.ways import cannot_be_measured, cannot_vary, wrong_way
+from fsl_sweep.orchestrator.suitability import (
+    USED_UNTRAINED,
+    begins_again,
+    check_features,
+    check_in_distribution,
+    check_measured,
+    check_trained,
+    is_program,
+    trains_nothing,
+)
 
 _TRAINING = {
     "episodes": EpisodicTraining,
     "batches": BatchTraining,
     "batches, then episodes": StagedTraining,
 }
+# One epoch without a step, measured once.
+_UNTRAINED = {
+    "optimizer": None,
+    "schedule": [],
+    "epochs": 1,
+    "batches": 0,
+    "augment": "none",
+    "precision": "fp32",
+    "train": None,
+}
 
 
 @final
+@dataclass(frozen=True)
 class ConfigurationResolver:
-    """Resolves one configuration after the other of a method.
+    """Resolves the configurations of one method, one at a time.
 
-    Args:
+    Attributes:
         config: the sweep file's content.
         where: the file, for messages.
         method: the method's name.
@@ -50,16 +68,11 @@ class ConfigurationResolver:
         benchmark: the sweep's benchmark, resolved.
     """
 
-    def __init__(
-        self,
-        config: SweepConfig,
-        where: str,
-        method: str,
-        tree: Mapping[str, Any],
-        benchmark: Named,
-    ) -> None:
-        self.config, self.where, self.method, self.tree = config, where, method, tree
-        self.benchmark = benchmark
+    config: SweepConfig
+    where: str
+    method: str
+    tree: Mapping[str, Any]
+    benchmark: Named
 
     def spec(
         self, tree: Mapping[str, Any], axes: Mapping[str, Any], cautions: list[str]
@@ -69,66 +82,18 @@ class ConfigurationResolver:
         Args:
             tree: its settings, without axes.
             axes: the values that axes have in it, by dotted path.
-            cautions: what a person should know of it.
+            cautions: what a person should know about it.
 
         Raises:
             ConfigError: as ``plan_sweep``.
         """
-        if is_program(tree.get("learner")):
-            return self._program(tree, cautions)
-        if trains_nothing(tree.get("learner"), tree.get("backbone")):
-            return self._untrained(tree, cautions)
-        settings = self._checked(MethodConfig, tree)
-        learner = self._learner(settings)
-        backbone = self._resolved(BACKBONES, settings.backbone, "backbone")
-        self._check_features(learner, backbone, settings.augment)
-        cautions += self._of_sgd(settings.optimizer, axes)
-        return self._assembled(
-            learner=learner,
-            backbone=backbone,
-            optimizer=settings.optimizer,
-            schedule=self._schedule(settings, cautions),
-            precision=settings.precision,
-            **self._training(settings, learner),
-        )
-
-    def _program(self, tree: Mapping[str, Any], cautions: list[str]) -> TrialSpec:
-        settings = self._checked(ProgramConfig, tree)
-        learner = self._learner(settings)
-        if caution := begins_again(learner, settings.epochs):
-            cautions.append(f"{self.method}: {caution}")
-        self._check_features(learner, None, settings.augment)
-        return self._assembled(
-            learner=learner,
-            backbone=Named(name="identity"),
-            optimizer=None,
-            schedule=[],
-            precision="fp32",
-            **self._training(settings, learner),
-        )
-
-    def _untrained(self, tree: Mapping[str, Any], cautions: list[str]) -> TrialSpec:
-        settings = self._checked(UntrainedConfig, tree)
-        learner = self._learner(settings)
-        backbone = self._resolved(BACKBONES, settings.backbone, "backbone")
-        self._check_features(learner, backbone, "none")
-        if caution := unused(self.method, self.tree):
-            cautions.append(caution)
-        return self._assembled(learner=learner, backbone=backbone, **UNTRAINED)
-
-    def _training(self, settings: ProgramConfig, learner: Named) -> dict[str, Any]:
-        """What programs and networks have in common."""
-        if settings.augment not in AUGMENTATIONS:
-            problem = UnknownName("augmentation", settings.augment, AUGMENTATIONS)
-            raise self.error("augment", str(problem))
-        return {
-            "epochs": settings.epochs,
-            "batches": settings.batches,
-            "augment": settings.augment,
-            "train": self._train(settings, learner),
-        }
-
-    def _assembled(self, **settings: Any) -> TrialSpec:
+        with self.placed():
+            if is_program(tree.get("learner")):
+                settings = self._program(tree, cautions)
+            elif trains_nothing(tree.get("learner"), tree.get("backbone")):
+                settings = self._untrained(tree, cautions)
+            else:
+                settings = self._network(tree, axes, cautions)
         return TrialSpec(
             benchmark=self.benchmark,
             episode=self.config.episode,
@@ -138,32 +103,86 @@ class ConfigurationResolver:
             **settings,
         )
 
+    @contextmanager
+    def placed(self) -> Iterator[None]:
+        """Put errors into their place: below the method, or the defaults if written there."""
+        try:
+            yield
+        except ConfigError as error:
+            if error.where:
+                raise
+            section = "defaults" if self._inherited(error.path) else f"methods.{self.method}"
+            path = f"{section}.{error.path}".rstrip(".")
+            raise ConfigError(self.where, path, error.problem) from None
+
+    def _inherited(self, path: str) -> bool:
+        return not _has(self.tree, path) and _has(self.config.defaults, path)
+
+    def _network(
+        self, tree: Mapping[str, Any], axes: Mapping[str, Any], cautions: list[str]
+    ) -> dict[str, Any]:
+        settings = validated(MethodConfig, tree, "", axes=True)
+        learner = self._learner(settings)
+        backbone = resolved(BACKBONES, settings.backbone, "backbone")
+        check_features(learner, backbone, settings.augment, self.benchmark)
+        cautions += self._of_sgd(settings.optimizer, axes)
+        return {
+            "learner": learner,
+            "backbone": backbone,
+            "optimizer": settings.optimizer,
+            "schedule": self._schedule(settings, cautions),
+            "precision": settings.precision,
+            **self._training(settings, learner),
+        }
+
+    def _program(self, tree: Mapping[str, Any], cautions: list[str]) -> dict[str, Any]:
+        settings = validated(ProgramConfig, tree, "", axes=True)
+        learner = self._learner(settings)
+        if caution := begins_again(learner, settings.epochs):
+            cautions.append(f"{self.method}: {caution}")
+        check_features(learner, None, settings.augment, self.benchmark)
+        return {
+            "learner": learner,
+            "backbone": Named(name="identity"),
+            "optimizer": None,
+            "schedule": [],
+            "precision": "fp32",
+            **self._training(settings, learner),
+        }
+
+    def _untrained(self, tree: Mapping[str, Any], cautions: list[str]) -> dict[str, Any]:
+        settings = validated(UntrainedConfig, tree, "", axes=True)
+        learner = self._learner(settings)
+        backbone = resolved(BACKBONES, settings.backbone, "backbone")
+        check_features(learner, backbone, "none", self.benchmark)
+        if unused := [key for key in self.tree if key not in USED_UNTRAINED]:
+            are = "is" if len(unused) == 1 else "are"
+            cautions.append(
+                f"{self.method}: it has nothing to train, so its {', '.join(unused)} {are} not used"
+            )
+        return {"learner": learner, "backbone": backbone, **_UNTRAINED}
+
     def _learner(self, settings: ProgramConfig | UntrainedConfig) -> Named:
-        learner = self._resolved(LEARNERS, settings.learner, "learner")
-        if problem := misplaced(learner, self.benchmark):
-            raise self.error("learner.name", problem)
-        self._check_measured(learner)
+        learner = resolved(LEARNERS, settings.learner, "learner")
+        check_in_distribution(learner, self.benchmark)
+        try:
+            check_measured(learner, self.config.episode)
+        except ConfigError as error:
+            problem = f"{self.method}: {error.problem}"
+            raise ConfigError(self.where, error.path, problem) from None
         return learner
 
-    def _check_features(self, learner: Named, backbone: Named | None, augment: str) -> None:
-        """Whether a method can be given features, where the benchmark holds such.
-
-        Args:
-            learner: the method's.
-            backbone: the method's; None of a program, which takes images.
-            augment: of its training.
-        """
-        if not BENCHMARKS.find(self.benchmark.name).cls.holds_features:
-            return
-        holds = f"benchmark '{self.benchmark.name}' holds features of a frozen extractor"
-        if backbone is None:
-            raise self.error("learner.name", f"'{learner.name}' takes images, but {holds}")
-        if not BACKBONES.find(backbone.name).cls.takes_features:
-            problem = f"'{backbone.name}' takes images, but {holds}; use 'identity'"
-            raise self.error("backbone.name", problem)
-        if augment != "none":
-            problem = f"'{augment}' changes images, but {holds}; write 'augment: none'"
-            raise self.error("augment", problem)
+    def _training(self, settings: ProgramConfig, learner: Named) -> dict[str, Any]:
+        """What programs and networks have in common."""
+        if settings.augment not in AUGMENTATIONS:
+            problem = UnknownName("augmentation", settings.augment, AUGMENTATIONS)
+            raise ConfigError("", "augment", str(problem))
+        return {
+            "epochs": settings.epochs,
+            "batches": settings.batches,
+            "augment": settings.augment,
+            "train": self._train(settings, learner),
+        }
 
     def _train(
         self, settings: ProgramConfig, learner: Named
@@ -172,36 +191,24 @@ class ConfigurationResolver:
         cls = LEARNERS.find(learner.name).cls
         trains_on = cls.trained_on(cls.Options.model_validate(learner.options))
         try:
-            train = self._checked(_TRAINING[trains_on], settings.train, "train")
+            train = validated(_TRAINING[trains_on], settings.train, "", "train", axes=True)
         except ConfigError as error:
             hint = f"{error.problem} ({self.method}: {learner.name} trains on {trains_on}"
-            if error.path.startswith("defaults"):
+            if self._inherited(error.path):
                 hint += "; methods that differ in this need a 'train' of their own each"
-            raise ConfigError(error.where, error.path, f"{hint})") from None
+            raise ConfigError("", error.path, f"{hint})") from None
         if isinstance(train, StagedTraining) and train.meta.epochs >= settings.epochs:
-            raise self.error(
+            raise ConfigError(
+                "",
                 "train.meta.epochs",
                 f"{train.meta.epochs} of {settings.epochs} epochs leave none for the stage before; "
                 "set fewer, or more 'epochs'",
             )
-        if problem := wrong_way(learner, train):
-            raise self.error("train.way", problem)
-        if problem := cannot_vary(learner, train):
-            raise self.error("train", problem)
+        check_trained(learner, train)
         return train
 
-    def _check_measured(self, learner: Named) -> None:
-        """Whether the learner can be measured on the sweep's episodes."""
-        if problem := wrong_way(learner, self.config.episode):
-            raise ConfigError(self.where, "episode.way", f"{self.method}: {problem}")
-        if problem := cannot_be_measured(learner, self.config.episode):
-            raise ConfigError(self.where, "episode", f"{self.method}: {problem}")
-
     def _schedule(self, settings: MethodConfig, cautions: list[str]) -> Rates:
-        try:
-            rates = resolved_schedule(settings.schedule, settings.optimizer.lr, settings.epochs)
-        except ConfigError as error:
-            raise self.error(error.path, error.problem) from None
+        rates = resolved_schedule(settings.schedule, settings.optimizer.lr, settings.epochs)
         cautions.extend(
             f"{self.method}: the schedule's step at epoch {epoch} is never reached, "
             f"because training ends after {counted(settings.epochs, 'epoch')}"
@@ -211,64 +218,34 @@ class ConfigurationResolver:
         return rates
 
     def _of_sgd(self, optimizer: Optimizer, axes: Mapping[str, Any]) -> list[str]:
-        """A caution where the optimizer is given what only ``sgd`` uses."""
+        """A caution if the optimizer has settings that only ``sgd`` uses."""
         given = [] if optimizer.name == "sgd" else sorted(OF_SGD & optimizer.model_fields_set)
         for key in given:
             if (path := f"optimizer.{key}") in axes:
                 problem = f"{optimizer.name} has no {key}: all values of this axis train alike"
-                raise self.error(path, f"{problem}; make a method of each optimizer")
+                raise ConfigError("", path, f"{problem}; make a method of each optimizer")
         named = " and ".join(given)
         verb = "is" if len(given) == 1 else "are"
         return [f"{self.method}: {named} {verb} sgd's, not used by {optimizer.name}"] * bool(given)
 
-    def _checked(self, model: type[Any], value: Any, section: str = "") -> Any:
-        try:
-            return model.model_validate(value)
-        except ValidationError as failure:
-            error = config_error(failure, model, self.where, axes=True)
-            path = ".".join(part for part in (section, error.path) if part)
-            raise self.error(path, error.problem) from None
 
-    def _resolved(self, catalogue: Catalogue[Any], named: Named, section: str) -> Named:
-        try:
-            return resolved(catalogue, named, self.where, section, axes=True)
-        except ConfigError as error:
-            raise self.error(error.path, error.problem) from None
-
-    def error(self, path: str, problem: str) -> ConfigError:
-        """An error at ``path`` of this method, or of the defaults where it was written there."""
-        inherited = not _has(self.tree, path) and _has(self.config.defaults, path)
-        section = "defaults" if inherited else f"methods.{self.method}"
-        return ConfigError(self.where, f"{section}.{path}", problem)
-
-
-def resolved(
-    catalogue: Catalogue[Any],
-    named: Named,
-    where: str,
-    path: str,
-    without: tuple[str, ...] = (),
-    axes: bool = False,
-) -> Named:
+def resolved(catalogue: Catalogue[Any], named: Named, path: str, axes: bool = True) -> Named:
     """A catalogue entry with every option checked and filled in.
 
     Args:
         catalogue: where its name stands.
         named: name and options as written.
-        where: the file, for messages.
-        path: its key path there.
-        without: options that are not the entry's own.
+        path: its key path.
         axes: as in `config_error`.
 
     Raises:
         ConfigError: an unknown name or a bad option.
     """
     try:
-        model: type[BaseModel] = catalogue.find(named.name).cls.Options
+        model = catalogue.find(named.name).cls.Options
     except UnknownName as failure:
-        raise ConfigError(where, f"{path}.name", str(failure)) from None
-    given = {key: value for key, value in named.options.items() if key not in without}
-    options = validated(model, given, where, path, axes)
+        raise ConfigError("", f"{path}.name", str(failure)) from None
+    options = validated(model, named.options, "", path, axes)
     return Named.model_validate({"name": named.name, **options.model_dump(mode="json")})
 
 

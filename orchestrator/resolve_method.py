@@ -1,67 +1,44 @@
 """One method of a sweep: its axes multiplied, each configuration with every seed and class fold."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from functools import cached_property
 from math import prod
 from typing import Any, final
 
-from fsl_sweep.orchestrator.axes import expand, sizes
-from fsl_sweep.orchestrator.config import (
-    Fold,
-    Named,
-    SweepConfig,
-    TrialSpec,
-    digest,
-)
+from fsl_sweep.orchestrator.axes import expand, merged_settings, sizes, told_apart
+from fsl_sweep.orchestrator.config import Fold, TrialSpec, configuration_of, digest
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.merging import merged_settings, told_apart
 from fsl_sweep.orchestrator.plan import PlannedTrial
-from fsl_sweep.orchestrator.programs import for_programs, is_program
 from fsl_sweep.orchestrator.resolve_configuration import ConfigurationResolver
-from fsl_sweep.orchestrator.untrained import USED
+from fsl_sweep.orchestrator.suitability import USED_UNTRAINED, for_programs, is_program
+
+_Configuration = tuple[dict[str, Any], TrialSpec, dict[str, Any]]
+"""The axis values, the specification with the first seed, and its canonical form."""
 
 
 @final
 class MethodResolver:
-    """Resolves the configurations of one method.
+    """Makes the trials of one method, given the resolver of its configurations."""
 
-    Args:
-        config: the sweep file's content.
-        where: the file, for messages.
-        method: the method's name.
-        tree: its settings as they stand in the file.
-        benchmark: the sweep's benchmark, resolved.
-    """
-
-    def __init__(
-        self,
-        config: SweepConfig,
-        where: str,
-        method: str,
-        tree: Mapping[str, Any],
-        benchmark: Named,
-    ) -> None:
-        self.config, self.where, self.method = config, where, method
-        self._one = ConfigurationResolver(config, where, method, tree, benchmark)
-        merged = merged_settings(config.defaults, tree)
-        if is_program(merged.get("learner")):
-            merged = merged_settings(for_programs(config.defaults), tree)
-        self._merged = merged
+    def __init__(self, one: ConfigurationResolver) -> None:
+        self.config, self.method, self._one = one.config, one.method, one
+        self._merged = merged_settings(self.config.defaults, one.tree)
+        if is_program(self._merged.get("learner")):
+            self._merged = merged_settings(for_programs(self.config.defaults), one.tree)
 
     @property
     def size(self) -> int:
-        """How many trials there are, told without making any; fewer where several are the same.
+        """The number of trials, without making any; duplicates are counted.
 
         Raises:
             ConfigError: as ``expand``.
         """
-        return prod(self._sizes().values()) * len(self.config.seeds) * len(self._folds)
+        return prod(self._sizes.values()) * len(self.config.seeds) * len(self._folds)
 
     @property
     def product(self) -> str:
-        """What multiplies to ``size``, for a person: ``optimizer.lr: 4 x seeds: 3``."""
-        factors = {**self._sizes(), "seeds": len(self.config.seeds)}
+        """The factors of ``size``, for a person: ``optimizer.lr: 4 x seeds: 3``."""
+        factors = {**self._sizes, "seeds": len(self.config.seeds)}
         if self.config.cross_validation is not None:
             factors["full trial and class folds"] = len(self._folds)
         return " x ".join(f"{name}: {size:,}" for name, size in factors.items())
@@ -72,77 +49,60 @@ class MethodResolver:
         Raises:
             ConfigError: as ``plan_sweep``.
         """
-        found: dict[str, tuple[dict[str, Any], TrialSpec]] = {}
-        for axes, tree in self._expanded():
-            spec = self._one.spec(tree, axes, cautions)
-            if spec.train is None:
-                axes = {path: value for path, value in axes.items() if path.startswith(USED)}
-            configuration = spec.configuration
-            if configuration in found:
-                other = found[configuration][0]
-                if spec.train is None and other == axes:
-                    continue  # they differ in what is not used
-                problem = f"{axes} and {other} are the same configuration"
-                raise ConfigError(self.where, self._here, problem)
-            found[configuration] = axes, spec
-        plains = [spec.canonical() for _, spec in found.values()]
+        found = self._configurations(cautions)
         shown = told_apart(
             [
                 {path: _at(plain, path, value) for path, value in axes.items()}
-                for plain, (axes, _) in zip(plains, found.values(), strict=True)
+                for axes, _, plain in found.values()
             ]
         )
         return [
-            PlannedTrial(trial, self.method, configuration, values, one)
-            for (configuration, (_, spec)), plain, values in zip(
-                found.items(), plains, shown, strict=True
-            )
-            for trial, one in self._replicates(spec, plain)
+            PlannedTrial(trial, self.method, configuration, values, replicate)
+            for (configuration, (_, spec, plain)), values in zip(found.items(), shown, strict=True)
+            for trial, replicate in self._replicates(spec, plain)
         ]
 
+    def _configurations(self, cautions: list[str]) -> dict[str, _Configuration]:
+        """Every configuration by its id."""
+        found: dict[str, _Configuration] = {}
+        with self._one.placed():
+            for axes, tree in expand(self._merged, self.config.samples, self.config.seed):
+                spec = self._one.spec(tree, axes, cautions)
+                if spec.train is None:
+                    axes = {p: value for p, value in axes.items() if p.startswith(USED_UNTRAINED)}
+                plain = spec.canonical()
+                other, _, _ = found.setdefault(configuration_of(plain), (axes, spec, plain))
+                # Without training, configurations may differ in settings that are not used.
+                if other is not axes and (spec.train is not None or other != axes):
+                    raise ConfigError("", "", f"{axes} and {other} are the same configuration")
+        return found
+
     def _replicates(
-        self, spec: TrialSpec, plain: dict[str, Any]
+        self, spec: TrialSpec, plain: Mapping[str, Any]
     ) -> Iterator[tuple[str, TrialSpec]]:
         """Ids and specifications for each seed: the full trial, then those of its class folds.
 
         Args:
             spec: the configuration with any seed.
-            plain: its canonical form, which the ids follow from without making each trial's own.
+            plain: its canonical form; ids are made from it, which is faster than from each trial.
         """
         for seed in self.config.seeds:
             for fold, plain_fold in self._folds:
                 identity = digest({**plain, "seed": seed, "fold": plain_fold})
                 yield identity, spec.model_copy(update={"seed": seed, "fold": fold})
 
+    @cached_property
     def _sizes(self) -> dict[str, int]:
-        with self._blamed():
-            return sizes(self._merged, self.config.samples, self.where, self._here)
-
-    def _expanded(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        with self._blamed():
-            config = self.config
-            yield from expand(self._merged, config.samples, config.seed, self.where, self._here)
-
-    @contextmanager
-    def _blamed(self) -> Iterator[None]:
-        """Where an axis was written in the defaults, a complaint about it names them."""
-        try:
-            yield
-        except ConfigError as error:
-            path = error.path.removeprefix(f"{self._here}.")
-            raise self._one.error(path, error.problem) from None
-
-    @property
-    def _here(self) -> str:
-        return f"methods.{self.method}"
+        with self._one.placed():
+            return sizes(self._merged, self.config.samples)
 
     @cached_property
     def _folds(self) -> list[tuple[Fold | None, dict[str, Any] | None]]:
         """None for the full trial, then every class fold; each with its canonical form."""
         plan = self.config.cross_validation
-        several = range(0 if plan is None else plan.folds)
-        shared = {} if plan is None else plan.model_dump()
-        folds = [Fold(index=index, **shared) for index in several]
+        if plan is None:
+            return [(None, None)]
+        folds = [Fold(index=index, **plan.model_dump()) for index in range(plan.folds)]
         return [(None, None), *((fold, fold.model_dump(mode="json")) for fold in folds)]
 
 

@@ -1,6 +1,6 @@
-"""Learning rates by epoch: what a sweep file's ``schedule`` comes to, as (first epoch, rate) pairs.
+"""Learning rates by epoch: a sweep file's ``schedule`` as (first epoch, rate) pairs.
 
-A rate holds for whole epochs. Three forms can be written:
+A rate holds for whole epochs. A schedule has one of three forms:
 
 - steps, ``{20: 0.006, 40: 0.0012}``: the rate that holds from that epoch on, 0 being the first;
 - relative steps, ``{relative: true, 20: 0.1}``: the same as factors of ``optimizer.lr``;
@@ -21,7 +21,7 @@ from pydantic import Field
 
 from fsl_sweep.orchestrator.config import Model
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.sweep_mistakes import validated
+from fsl_sweep.orchestrator.messages import validated
 
 Rates = list[tuple[int, float]]
 
@@ -41,12 +41,12 @@ def resolved_schedule(given: Mapping[Any, Any], rate: float, epochs: int) -> Rat
         epochs: how many the trial has.
 
     Raises:
-        ConfigError: it is none of the three forms; the path begins at ``schedule``.
+        ConfigError: it has none of the three forms; the path begins at ``schedule``.
     """
     if "cosine" not in given:
         return _steps(given, rate)
-    if len(given) > 1:
-        problem = f"stands alone: it sets the rate of every epoch, so leave out {_others(given)}"
+    if others := ", ".join(repr(key) for key in given if key != "cosine"):
+        problem = f"sets the rate of every epoch, so leave out {others}"
         raise _error("cosine", problem)
     cosine = validated(Cosine, given["cosine"], "", "schedule.cosine", axes=True)
     if cosine.warmup >= epochs:
@@ -60,7 +60,7 @@ def _annealed(rate: float, epoch: int, warmup: int, epochs: int) -> float:
         factor = (epoch + 1) / (warmup + 1)
     else:
         factor = (1 + math.cos(math.pi * (epoch - warmup) / (epochs - warmup))) / 2
-    # Machines differ in a cosine's last bit, which a trial's id must not.
+    # The last bit of a cosine differs between machines; a trial's id must not.
     return float(f"{rate * factor:.12g}")
 
 
@@ -83,10 +83,6 @@ def _steps(given: Mapping[Any, Any], rate: float) -> Rates:
         problem = f"sets {steps[0]}, but optimizer.lr is {rate}: one of them would be ignored. "
         raise _error("0", f"{problem}Leave out epoch 0, or use factors with 'relative: true'")
     return sorted(steps.items())
-
-
-def _others(given: Mapping[Any, Any]) -> str:
-    return ", ".join(repr(key) for key in given if key != "cosine")
 
 
 def _error(key: object, problem: str) -> ConfigError:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fsl_sweep.orchestrator.config import Resources, TrialSpec
+from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.events import SweepListener
+from fsl_sweep.orchestrator.grammar import Resources
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.sweep_process import Job, RayProcess
 

@@ -22,9 +22,10 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from fsl_sweep.orchestrator.cluster_address import Place, Watch, check_reachable
-from fsl_sweep.orchestrator.config import Resources, TrialSpec
+from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.events import SweepListener
+from fsl_sweep.orchestrator.grammar import Resources
 from fsl_sweep.orchestrator.session_folder import end_session, session_folder
 from fsl_sweep.orchestrator.stopping import ended_at_once
 

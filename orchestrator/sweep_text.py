@@ -1,12 +1,12 @@
 """The text of a sweep file: found by its path, or by the name of a preset.
 
-A run folder keeps the text that it was planned from, followed by the ``--set`` overrides that were
-in force as comments (``# --set seeds=[0]``). Read again, those comments are no part of the file.
+A run folder keeps the text that it was planned from, followed by the ``--set`` overrides as
+comments (``# --set seeds=[0]``). When the file is read again, those comments are dropped.
 """
 
 import shlex
 from collections.abc import Sequence
-from importlib.resources import as_file, files
+from importlib.resources import files
 from pathlib import Path
 
 from fsl_sweep.orchestrator.errors import ConfigError, did_you_mean
@@ -24,10 +24,10 @@ def presets() -> list[str]:
 
 
 def read_sweep(name_or_path: str) -> tuple[str, str, Path]:
-    """Where a sweep file is, as named in messages, its text without notes of overrides, its folder.
+    """A sweep file's name in messages, its text without the notes of overrides, and its folder.
 
-    A file is read wherever it is; only a bare name, such as ``quickstart`` or ``quickstart.yaml``,
-    stands for a preset, which has no folder of its own: it is used in the current one.
+    Only a bare name, such as ``quickstart`` or ``quickstart.yaml``, may mean a preset. Its folder
+    is the current one.
 
     Raises:
         ConfigError: there is no such file and no such preset, or it cannot be read.
@@ -42,8 +42,8 @@ def read_sweep(name_or_path: str) -> tuple[str, str, Path]:
         raise ConfigError(name_or_path, "", f"cannot be read: {failure}") from failure
     if preset not in presets():
         raise ConfigError(name_or_path, "", _problem(name_or_path, path))
-    with as_file(files("fsl_sweep.sweeps") / f"{preset}.yaml") as found:
-        return f"sweeps/{found.name}", found.read_text(encoding="utf-8"), Path.cwd()
+    found = files("fsl_sweep.sweeps") / f"{preset}.yaml"
+    return f"sweeps/{found.name}", found.read_text(encoding="utf-8"), Path.cwd()
 
 
 def _text(name: str, path: Path) -> str:
@@ -59,13 +59,13 @@ def _text(name: str, path: Path) -> str:
 
 
 def noted(text: str, overrides: Sequence[str]) -> str:
-    """The text as a run folder keeps it: followed by the overrides as comments."""
+    """The text followed by the overrides as comments, as a run folder keeps it."""
     notes = "".join(f"{_NOTE}{' '.join(one.splitlines())}\n" for one in overrides)
     return f"{text.rstrip()}\n{notes}" if notes else text
 
 
 def _parted(text: str) -> tuple[str, list[str]]:
-    """A text without the notes at its end, and the overrides that they name."""
+    """A text without the notes at its end, and the overrides in those notes."""
     lines = text.splitlines(keepends=True)
     end = len(lines)
     while end and lines[end - 1].startswith(_NOTE):
@@ -74,24 +74,24 @@ def _parted(text: str) -> tuple[str, list[str]]:
 
 
 def _problem(given: str, path: Path) -> str:
-    """Why what was given is no sweep file, and what to write instead."""
+    """Why a path is not a sweep file, and what to write instead."""
     if (path / "plan.json").is_file() and (path / "sweep.yaml").is_file():
-        return f"is a run folder, not a sweep file; to go on with it: {_going_on(path)}"
+        return f"is a run folder, not a sweep file; to resume it: {_resuming(path)}"
     if path.is_dir():
         return "is a folder; give a sweep file, or the name of a preset"
     if path.name != given and path.stem in presets():
-        return f"no such file; for the preset write its name alone: {path.stem}"
+        return f"no such file; for the preset write only its name: {path.stem}"
     if path.suffix in (".yaml", ".yml"):
         return f"no such file; presets: {', '.join(presets())}"
     return f"neither a file nor a preset; {did_you_mean(given, presets())}"
 
 
-def _going_on(folder: Path) -> str:
-    """The command that goes on with a run folder, as it was planned last."""
+def _resuming(folder: Path) -> str:
+    """The command that resumes a run folder as it was last planned."""
     try:
         overrides = _parted((folder / "sweep.yaml").read_text(encoding="utf-8"))[1]
     except (OSError, UnicodeDecodeError):
-        overrides = []  # reading that file will say what is wrong with it
+        overrides = []  # the command itself will say what is wrong with the file
     settings = [word for one in overrides for word in ("--set", one)]
     words = ["fsl-sweep", "run", str(folder / "sweep.yaml"), "-o", str(folder), *settings]
     return f"`{shlex.join(words)}`"

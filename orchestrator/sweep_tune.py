@@ -8,9 +8,9 @@ from ray import tune
 from ray.tune.execution import class_cache
 from ray.tune.experiment import Trial as TuneTrial
 
-from fsl_sweep.orchestrator.config import Resources
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.events import SweepListener
+from fsl_sweep.orchestrator.grammar import Resources
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.sweep_process import Job
 from fsl_sweep.orchestrator.sweep_reporter import TuneReporter

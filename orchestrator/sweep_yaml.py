@@ -1,6 +1,5 @@
-"""YAML as a sweep file may use it: plain data of a size and a depth that a person would write."""
+"""YAML as a sweep file may use it: plain data of the size and depth that a person would write."""
 
-import math
 import re
 from collections.abc import Hashable
 from typing import Any
@@ -13,31 +12,27 @@ from fsl_sweep.orchestrator.printed import one_line, unfit
 MOST_VALUES = 100_000
 DEEPEST = 50
 LONGEST = 4096
-"""Characters of one value: no name, path or number is longer."""
+"""Characters of one value. No name, path or number is longer."""
 
 
 def parsed(text: str, where: str) -> Any:
-    """The value that a YAML text stands for.
-
-    Args:
-        text: one document.
-        where: the file, or what else holds the text, for messages.
+    """The value of a YAML text of one document; ``where`` names its source in messages.
 
     Raises:
-        ConfigError: it is not valid YAML, repeats a key, holds control characters, or stands for
-            more than ``MOST_VALUES`` values, ``DEEPEST`` levels or ``LONGEST`` characters a value.
+        ConfigError: it is not valid YAML, repeats a key, holds control characters, or has more than
+            ``MOST_VALUES`` values, ``DEEPEST`` levels or ``LONGEST`` characters in a value.
     """
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
         if node is None:
             return None
-        _extent(node, {}, where)
+        _check_extent(node, where)
         return loader.construct_document(node)
     except yaml.reader.ReaderError as failure:
         line = text.count("\n", 0, failure.position) + 1
         character = one_line(text[failure.position])
-        problem = f"line {line}: it holds the character {character}, which no YAML text may hold"
+        problem = f"line {line}: it holds the character {character}, which YAML does not allow"
         raise ConfigError(where, "", f"not valid YAML: {problem}") from None
     except yaml.MarkedYAMLError as failure:
         mark = failure.problem_mark
@@ -58,7 +53,7 @@ def _mapping_without_repeats(loader: _Loader, node: yaml.MappingNode) -> dict[Ha
     for place, _ in node.value:
         key = loader.construct_object(place, deep=True)
         if not isinstance(key, Hashable):
-            break  # which is refused below
+            break  # construct_mapping refuses it
         if key in keys:
             line = place.start_mark.line + 1
             raise yaml.YAMLError(f"line {line}: the key '{key}' is written twice")
@@ -73,42 +68,33 @@ _Loader.add_implicit_resolver(
     list("-+0123456789"),
 )
 
-_Extent = tuple[float, float]
-_ENDLESS = (math.inf, math.inf)
 
-
-def _extent(node: yaml.Node, known: dict[int, _Extent], where: str) -> _Extent:
-    """How many values a node stands for with its aliases written out, and their levels.
+def _check_extent(root: yaml.Node, where: str) -> None:
+    """Refuse a node that stands for too much, with its aliases written out.
 
     A few lines of aliases of aliases can stand for more values than fit in any memory.
     """
-    if id(node) in known:
-        return known[id(node)]
-    known[id(node)] = _ENDLESS  # an alias that stands within what it stands for
-    place = f"line {node.start_mark.line + 1}"
-    if isinstance(node, yaml.ScalarNode):
-        _check_scalar(node.value, where, place)
-    below = [_extent(one, known, where) for one in _children(node)]
-    values = 1 + sum(count for count, _ in below)
-    levels = 1 + max((depth for _, depth in below), default=0)
-    if levels > DEEPEST and values < math.inf:
-        raise ConfigError(where, "", f"{place}: nested more than {DEEPEST} levels deep")
-    if values > MOST_VALUES:
-        problem = f"stands for more than {MOST_VALUES:,} values, with its aliases written out"
-        raise ConfigError(where, "", f"{place}: {problem}")
-    known[id(node)] = values, levels
-    return values, levels
+    values, pending = 0, [(root, 1)]
+    while pending:
+        node, depth = pending.pop()
+        place = f"line {node.start_mark.line + 1}: "
+        values += 1
+        if depth > DEEPEST:
+            raise ConfigError(where, "", f"{place}nested more than {DEEPEST} levels deep")
+        if values > MOST_VALUES:
+            problem = f"more than {MOST_VALUES:,} values, with its aliases written out"
+            raise ConfigError(where, "", problem)
+        if isinstance(node, yaml.ScalarNode):
+            _check_scalar(node.value, where, place)
+        elif isinstance(node, yaml.MappingNode):
+            pending += [(one, depth + 1) for pair in node.value for one in pair]
+        else:
+            pending += [(one, depth + 1) for one in node.value]
 
 
 def _check_scalar(value: str, where: str, place: str) -> None:
     if len(value) > LONGEST:
-        raise ConfigError(where, "", f"{place}: a value of more than {LONGEST:,} characters")
+        raise ConfigError(where, "", f"{place}a value of more than {LONGEST:,} characters")
     if (character := unfit(value)) is not None:
         problem = f"'{one_line(value)}' holds the control character {character}; leave it out"
-        raise ConfigError(where, "", f"{place}: {problem}")
-
-
-def _children(node: yaml.Node) -> list[yaml.Node]:
-    if isinstance(node, yaml.MappingNode):
-        return [one for pair in node.value for one in pair]
-    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
+        raise ConfigError(where, "", f"{place}{problem}")

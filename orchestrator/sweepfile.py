@@ -1,20 +1,24 @@
-"""Reading a sweep file: YAML in, a validated SweepConfig out, and errors a person can act on."""
+"""Reading a sweep file: YAML in, a validated SweepConfig out."""
 
-from collections.abc import Sequence
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fsl_sweep.orchestrator.blame import blaming
-from fsl_sweep.orchestrator.config import SweepConfig
-from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
+from fsl_sweep.orchestrator.grammar import SweepConfig
+from fsl_sweep.orchestrator.local_path import check_local
+from fsl_sweep.orchestrator.messages import blaming, validated
 from fsl_sweep.orchestrator.printed import one_line, unfit
-from fsl_sweep.orchestrator.sweep_mistakes import validated
-from fsl_sweep.orchestrator.sweep_paths import moved_root, with_paths
 from fsl_sweep.orchestrator.sweep_text import noted, presets, read_sweep
 from fsl_sweep.orchestrator.sweep_yaml import parsed
 
 __all__ = ["SweepFile", "assignments", "load_sweep", "presets"]
+
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
 
 
 @dataclass(frozen=True)
@@ -22,9 +26,10 @@ class SweepFile:
     """A sweep file as read.
 
     Attributes:
-        where: the file's path as it is named in messages.
-        text: the file as given, followed by the ``--set`` overrides as comments; a relative
-            ``benchmark.root``, which means another place in a copy, is among them made absolute.
+        where: the file's path as messages name it.
+        text: the file as given, followed by the ``--set`` overrides as comments. A relative
+            ``benchmark.root``, which would mean another place in a copy, is among them made
+            absolute.
         config: its validated content.
     """
 
@@ -40,8 +45,9 @@ def load_sweep(name_or_path: str, overrides: Sequence[str] = ()) -> SweepFile:
         name_or_path: a path, or the name of a preset such as ``quickstart``.
         overrides: ``KEY=VALUE`` texts; KEY is a dotted path, VALUE is YAML.
 
-    A relative ``benchmark.root`` is one from the file's folder; in a preset or in an override, from
-    the current folder.
+    A relative ``benchmark.root`` is relative to the file's folder; in a preset or in an override,
+    to the current folder. In all texts of ``benchmark``, ``${NAME}`` and a leading ``~`` are
+    replaced.
 
     Raises:
         ConfigError: no such file, not YAML, or not a sweep; the message names file, key and value.
@@ -52,23 +58,22 @@ def load_sweep(name_or_path: str, overrides: Sequence[str] = ()) -> SweepFile:
         raise ConfigError(where, "", "a sweep file is a mapping that begins with 'name:'")
     for override in overrides:
         _override(tree, override)
-    methods = tree.get("methods")
-    with blaming(where, overrides, methods if isinstance(methods, dict) else {}):
-        whole = with_paths(tree, Path.cwd() if _set_root(overrides) else folder)
-        config = validated(SweepConfig, whole, where)
-    return SweepFile(where, noted(text, [*overrides, *moved_root(tree, whole)]), config)
-
-
-def _set_root(overrides: Sequence[str]) -> bool:
-    keys = {text.partition("=")[0].strip() for text in overrides}
-    return not keys.isdisjoint({"benchmark", "benchmark.root"})
+    notes = [*overrides]
+    with blaming(where, overrides):
+        if isinstance(benchmark := tree.get("benchmark"), dict):
+            keys = {text.partition("=")[0].strip() for text in overrides}
+            set_here = not keys.isdisjoint({"benchmark", "benchmark.root"})
+            tree["benchmark"], moved = _located(benchmark, Path.cwd() if set_here else folder)
+            notes += moved
+        config = validated(SweepConfig, tree, where)
+    return SweepFile(where, noted(text, notes), config)
 
 
 def assignments(texts: Sequence[str]) -> dict[str, Any]:
     """``KEY=VALUE`` texts as a tree; a dotted KEY nests, VALUE is YAML.
 
     Raises:
-        ConfigError: a text is not of that form.
+        ConfigError: a text does not have that form.
     """
     tree: dict[str, Any] = {}
     for text in texts:
@@ -90,3 +95,39 @@ def _override(tree: dict[str, Any], text: str) -> None:
             problem = f"'{'.'.join(parts[: i + 1])}' is {place!r}, which has no keys"
             raise ConfigError("--set", key, problem)
     place[parts[-1]] = parsed(value, f"--set {key}")
+
+
+def _located(benchmark: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any], list[str]]:
+    """The ``benchmark`` section with its paths replaced, ``root`` taken from ``folder``.
+
+    Returns:
+        The section, and the override that keeps a relative ``root`` where it is for a copy of the
+        file elsewhere; empty for other roots.
+
+    Raises:
+        ConfigError: an environment variable is not set, or ``root`` is not a local path.
+    """
+    plain = {key: _expanded(value, f"benchmark.{key}") for key, value in benchmark.items()}
+    root = plain.get("root")
+    if root is None:
+        return plain, []
+    if not isinstance(root, str):
+        raise ConfigError("", "benchmark.root", f"must be a path, not {root!r}")
+    try:
+        check_local(root)
+    except RunFolderError as failure:
+        raise ConfigError("", "benchmark.root", str(failure)) from None
+    plain["root"] = os.path.abspath(folder / root)
+    moved = f"benchmark.root={json.dumps(plain['root'], ensure_ascii=False)}"
+    return plain, [] if os.path.isabs(root) else [moved]
+
+
+def _expanded(value: Any, path: str) -> Any:
+    """A text with its ``${NAME}`` and leading ``~`` replaced; other values as they are."""
+    if not isinstance(value, str):
+        return value
+    for name in _VARIABLE.findall(value):
+        if name not in os.environ:
+            problem = f"the environment variable {name} in '{value}' is not set"
+            raise ConfigError("", path, problem)
+    return os.path.expandvars(os.path.expanduser(value))

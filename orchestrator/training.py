@@ -17,12 +17,11 @@ from fsl_sweep.learners.augmentation import augmentation
 from fsl_sweep.learners.backbones.dropblock import one_training_step
 from fsl_sweep.learners.base import EpisodeBatch, GradientLearner, LabelledBatch
 from fsl_sweep.learners.batches import EpisodeGroup, RaggedEpisodes
-from fsl_sweep.orchestrator.config import Optimizer, TrialSpec
+from fsl_sweep.orchestrator.config import Optimizer, TrialSpec, of_one_shape
 from fsl_sweep.orchestrator.images import PoolImages
 from fsl_sweep.orchestrator.randomness import torch_seed
 from fsl_sweep.orchestrator.resume_state import fits_module, fits_optimizer
 from fsl_sweep.orchestrator.training_draws import TrainingDraws
-from fsl_sweep.orchestrator.ways import of_one_shape
 
 
 class Training:

@@ -13,9 +13,14 @@ from fsl_sweep.datasets.fixed_support import FixedSupportTasks
 from fsl_sweep.datasets.query_counts import MultinomialQueries
 from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.datasets.training_steps import training_steps
-from fsl_sweep.orchestrator.config import BatchTraining, EpisodicTraining, TrialSpec
+from fsl_sweep.orchestrator.config import (
+    BatchTraining,
+    EpisodicTraining,
+    TrialSpec,
+    episode_shape,
+    of_classes_only,
+)
 from fsl_sweep.orchestrator.randomness import generator
-from fsl_sweep.orchestrator.ways import episode_shape, of_classes_only
 
 
 class Labelled(NamedTuple):

@@ -121,7 +121,7 @@ def _with_options(name: str, overrides: list[str] | None, action: Any) -> Any:
     from pydantic import ValidationError
 
     from fsl_sweep.datasets.catalogue import BENCHMARKS
-    from fsl_sweep.orchestrator.sweep_mistakes import config_error
+    from fsl_sweep.orchestrator.messages import config_error
     from fsl_sweep.orchestrator.sweepfile import assignments
 
     try:

@@ -3,11 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from fsl_sweep.datasets.episodes import VaryingShape
-from fsl_sweep.orchestrator.config import BatchTraining, EpisodicTraining, StagedTraining, TrialSpec
+from fsl_sweep.orchestrator.config import (
+    BatchTraining,
+    EpisodicTraining,
+    StagedTraining,
+    TrialSpec,
+    episode_shape,
+)
 from fsl_sweep.orchestrator.plan import Plan
 from fsl_sweep.orchestrator.printed import counted
 from fsl_sweep.orchestrator.records import TrialHistory
-from fsl_sweep.orchestrator.ways import episode_shape
 
 
 def steps(specs: Iterable[TrialSpec]) -> int:

@@ -12,7 +12,6 @@ from pathlib import Path
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.class_folds import fold_benchmark
 from fsl_sweep.datasets.opening import open_benchmark
-from fsl_sweep.orchestrator.blame import blaming
 from fsl_sweep.orchestrator.cli import planned_work
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.console import SafeConsole
@@ -30,6 +29,7 @@ from fsl_sweep.orchestrator.events import SweepListener
 from fsl_sweep.orchestrator.feasibility import check_feasible
 from fsl_sweep.orchestrator.ledger import COME_BACK, Ledger
 from fsl_sweep.orchestrator.lock import check_writable, run_lock
+from fsl_sweep.orchestrator.messages import blaming
 from fsl_sweep.orchestrator.plan import Plan
 from fsl_sweep.orchestrator.printed import counted, say
 from fsl_sweep.orchestrator.progress import LiveProgress, PlainProgress, trial_label
@@ -69,7 +69,7 @@ def prepare(
     """
     sweep = load_sweep(name_or_path, overrides)
     config = sweep.config
-    with blaming(sweep.where, overrides, config.methods):
+    with blaming(sweep.where, overrides):
         plan = plan_sweep(sweep)
         for method in only:
             if method not in config.methods:

@@ -89,9 +89,9 @@ def claims(summaries: Sequence[Summary], resampled: bool) -> str:
 
 
 def short_keys(keys: Iterable[str]) -> dict[str, str]:
-    """The last part of each dotted key, or the whole key where two would look alike."""
+    """The last part of each dotted key; the whole key for a ``name``, or where two look alike."""
     distinct = list(dict.fromkeys(keys))
-    count = Counter(key.rpartition(".")[2] for key in distinct)
+    count = Counter(key.rpartition(".")[2] for key in distinct) + Counter(["name"])
     return {key: last if count[last := key.rpartition(".")[2]] == 1 else key for key in distinct}
 
 

@@ -18,7 +18,7 @@ sys.path.insert(0, {helpers!r})
 from made import planned
 from test_sweep import GLYPHS, Listener, spec, without_ray, content
 from fsl_sweep.datasets.opening import open_benchmark
-from fsl_sweep.orchestrator.config import Resources
+from fsl_sweep.orchestrator.grammar import Resources
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.sweep import run_trials
 

@@ -297,6 +297,8 @@ def test_wording() -> None:
     assert wording.values({"optimizer.lr": 0.1, "train.way": 5}) == "lr=0.1 way=5"
     assert wording.values({"a.lr": 1, "b.lr": 2}) == "a.lr=1 b.lr=2"
     assert wording.values({"schedule": {0: 0.1}}) == "schedule={0: 0.1}"
+    # A bare name could be the learner's, the backbone's or the optimizer's.
+    assert wording.values({"optimizer.name": "sgd", "optimizer.lr": 1}) == "optimizer.name=sgd lr=1"
     assert [wording.duration(s) for s in (4.2, 42, 200, 18120)] == [
         "4.2 s",
         "42 s",

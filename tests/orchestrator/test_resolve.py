@@ -33,26 +33,34 @@ methods:
 """
 
 
-def planned(tmp_path, learner, train="{}", way=5):
-    text = FILE.replace("LEARNER", learner).replace("TRAIN", train).replace("WAY", str(way))
+def written(tmp_path, text):
     (tmp_path / "s.yaml").write_text(text)
     return plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
 
 
-def mistake(tmp_path, *arguments, **options):
+def planned(tmp_path, learner="protonet", train="{}", way=5, changes=(), more=""):
+    """The plan of the file with one method, after textual changes."""
+    text = FILE.replace("LEARNER", learner).replace("TRAIN", train).replace("WAY", str(way))
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return written(tmp_path, text + more)
+
+
+def mistake(tmp_path, *arguments, make=planned, **options):
     with pytest.raises(ConfigError) as caught:
-        planned(tmp_path, *arguments, **options)
-    return str(caught.value).removeprefix(f"{tmp_path}/")
+        make(tmp_path, *arguments, **options)
+    return str(caught.value).removeprefix(f"{tmp_path}/s.yaml: ")
 
 
 @pytest.mark.parametrize("name", ["fomaml", "maml"])
 def test_a_fixed_number_of_ways_must_be_that_of_training_and_evaluation(tmp_path, name):
     assert mistake(tmp_path, name, "{way: 20}") == (
-        f"s.yaml: methods.M.train.way: {name} is built for 5-way tasks, which these 20-way tasks "
-        "are not; make the learner's way, train.way and episode.way equal"
+        f"methods.M.train.way: {name} is built for 5-way tasks, not for 20-way tasks; "
+        "make the learner's way, train.way and episode.way equal"
     )
     assert mistake(tmp_path, name, way=3).startswith(
-        f"s.yaml: episode.way: M: {name} is built for 5-way tasks, which these 3-way tasks are not"
+        f"episode.way: M: {name} is built for 5-way tasks, not for 3-way tasks; "
     )
     (trial,) = planned(tmp_path, f"{name}, way: 3", "{way: 3}", way=3).trials
     assert trial.spec.learner.options["way"] == 3
@@ -61,15 +69,15 @@ def test_a_fixed_number_of_ways_must_be_that_of_training_and_evaluation(tmp_path
 
 def test_tasks_of_varying_ways_need_a_learner_that_answers_any_number(tmp_path):
     assert mistake(tmp_path, "fomaml", way="all").startswith(
-        "s.yaml: episode.way: M: fomaml is built for 5-way tasks, and the tasks of 'way: all' "
+        "episode.way: M: fomaml is built for 5-way tasks, and the tasks of 'way: all' "
         "differ in their number of classes; "
     )
     assert mistake(tmp_path, "fomaml", "{way: all}").startswith(
-        "s.yaml: methods.M.train.way: fomaml is built for 5-way tasks, and the tasks of 'way: all'"
+        "methods.M.train.way: fomaml is built for 5-way tasks, and the tasks of 'way: all'"
     )
     assert mistake(tmp_path, "fomaml", "{query: rest}") == (
-        "s.yaml: methods.M.train: fomaml trains on episodes of one shape, and 'way: all' and "
-        "'query: rest' make episodes that differ; give numbers"
+        "methods.M.train: fomaml trains on episodes of one shape, but shapes differ "
+        "with 'way: all' and 'query: rest'; give numbers"
     )
     for name, train in (
         ("protonet", "{way: all, query: rest}"),
@@ -155,8 +163,8 @@ def test_multinomial_counts_need_numbers_and_a_learner_that_takes_them(tmp_path)
             tmp_path, "protonet", f"{{{words}, query_counts: multinomial}}"
         )
     assert mistake(tmp_path, "fomaml", "{query_counts: multinomial}") == (
-        "s.yaml: methods.M.train: fomaml trains on episodes of one shape, and 'query_counts: "
-        "multinomial' makes episodes that differ; leave it out"
+        "methods.M.train: fomaml trains on episodes of one shape, but shapes differ "
+        "with 'query_counts: multinomial'; leave it out"
     )
 
 
@@ -187,14 +195,14 @@ def test_a_staged_training_is_filled_in_and_checked(tmp_path):
     (trial,) = planned(tmp_path, "meta-baseline").trials
     assert trial.spec.train.meta.epochs == 30
     assert mistake(tmp_path, "meta-baseline", "{meta: {epochs: 40}}") == (
-        "s.yaml: methods.M.train.meta.epochs: 40 of 40 epochs leave none for the stage before; "
+        "methods.M.train.meta.epochs: 40 of 40 epochs leave none for the stage before; "
         "set fewer, or more 'epochs'"
     )
     assert mistake(tmp_path, "meta-baseline", "{way: 5}").startswith(
-        "s.yaml: methods.M.train.way: unknown key 'way'"
+        "methods.M.train.way: unknown key 'way'"
     )
     assert mistake(tmp_path, "meta-baseline", "{meta: {epoch: 3}}").startswith(
-        "s.yaml: methods.M.train.meta.epoch: unknown key 'epoch'; did you mean 'epochs'?"
+        "methods.M.train.meta.epoch: unknown key 'epoch'; did you mean 'epochs'?"
     )
 
 
@@ -205,7 +213,9 @@ def test_the_episodes_of_a_staged_training_must_be_there(tmp_path):
 
 
 def test_a_method_overrides_keys_of_the_defaults_but_not_those_of_another_part(tmp_path):
-    (tmp_path / "s.yaml").write_text("""
+    plan = written(
+        tmp_path,
+        """
 name: merging
 benchmark: {name: glyphs}
 defaults:
@@ -216,8 +226,8 @@ defaults:
 methods:
   same: {learner: {name: protonet}, backbone: {width: 48}, optimizer: {lr: 0.2}, train: {way: 7}}
   other: {learner: {name: protonet}, backbone: {name: resnet12}, schedule: {5: 0.02}}
-""")
-    plan = plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
+""",
+    )
     same, *others = plan.trials
     assert len(others) == 2
     assert same.spec.backbone.options == {"width": 48}
@@ -230,37 +240,28 @@ methods:
     assert "width" not in others[0].spec.backbone.options
 
 
-def test_where_the_data_lies_is_no_part_of_a_trials_identity(tmp_path):
-    text = FILE.replace("LEARNER", "protonet").replace("TRAIN", "{}").replace("WAY", "5")
-    plans = []
-    for root in ("", ", root: /somewhere"):
-        changed = text.replace("{name: glyphs}", f"{{name: omniglot{root}}}")
-        (tmp_path / "s.yaml").write_text(changed)
-        plans.append(plan_sweep(load_sweep(str(tmp_path / "s.yaml"))))
-    assert plans[0] == plans[1]
-
-
-def test_names_paths_and_resources_are_no_part_of_a_trials_identity(tmp_path):
-    text = FILE.replace("LEARNER", "protonet").replace("TRAIN", "{}").replace("WAY", "5")
-    ids = set()
-    for changed in (
-        text,
-        text.replace("name: tiny", "name: renamed"),
-        text.replace("  M: {", "  Renamed: {"),
-        text + "resources: {cpu: 2}\nretries: 0\n",
-        text.replace("{name: conv4}", "{name: conv4, width: 64}"),  # the default, written out
-    ):
-        (tmp_path / "s.yaml").write_text(changed)
-        (trial,) = plan_sweep(load_sweep(str(tmp_path / "s.yaml"))).trials
-        ids.add(trial.id)
-    assert len(ids) == 1
+def test_names_places_and_resources_are_no_part_of_a_trials_identity(tmp_path):
+    ids = [
+        [trial.id for trial in planned(tmp_path, changes=changes, more=more).trials]
+        for changes, more in (
+            ([], ""),
+            ([("name: tiny", "name: renamed")], ""),
+            ([("  M: {", "  Renamed: {")], ""),
+            ([], "resources: {cpu: 2}\nretries: 0\n"),
+            ([("{name: conv4}", "{name: conv4, width: 64}")], ""),  # the default, written out
+        )
+    ]
+    assert ids == [ids[0]] * 5
+    bare, placed = (
+        planned(tmp_path, changes=[("{name: glyphs}", f"{{name: omniglot{root}}}")])
+        for root in ("", ", root: /somewhere")
+    )
+    assert bare == placed
 
 
 def test_relative_schedules_and_steps_that_are_never_reached(tmp_path):
-    text = FILE.replace("LEARNER", "protonet").replace("TRAIN", "{}").replace("WAY", "5")
-    text = text.replace("epochs: 40", "epochs: 40, schedule: {relative: true, 20: 0.5, 60: 0.1}")
-    (tmp_path / "s.yaml").write_text(text)
-    plan = plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
+    steps = "epochs: 40, schedule: {relative: true, 20: 0.5, 60: 0.1}"
+    plan = planned(tmp_path, changes=[("epochs: 40", steps)])
     assert plan.trials[0].spec.schedule == [(0, 0.1), (20, 0.05), (60, pytest.approx(0.01))]
     assert plan.cautions == (
         "M: the schedule's step at epoch 60 is never reached, because training ends after 40 "
@@ -268,13 +269,17 @@ def test_relative_schedules_and_steps_that_are_never_reached(tmp_path):
     )
 
 
-def with_folds(tmp_path, **options):
+def with_folds(tmp_path, more="", **options):
     """The plan of two rates and two seeds, with ``cross_validation: options`` if any."""
-    text = FILE.replace("LEARNER", "protonet").replace("WAY", "3")
-    text = text.replace("TRAIN", "{way: 3, shot: 1, query: 2}")
-    text = text.replace("lr: 0.1", "lr: {grid: [0.1, 0.2]}") + "seeds: [0, 1]\n"
-    (tmp_path / "s.yaml").write_text(text + (f"cross_validation: {options}\n" if options else ""))
-    return plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
+    folds = f"cross_validation: {options}\n" if options else ""
+    return planned(
+        tmp_path,
+        "protonet",
+        "{way: 3, shot: 1, query: 2}",
+        way=3,
+        changes=[("lr: 0.1", "lr: {grid: [0.1, 0.2]}")],
+        more=f"seeds: [0, 1]\n{folds}{more}",
+    )
 
 
 def test_folds_follow_their_full_trial_and_leave_its_identity_alone(tmp_path):
@@ -315,9 +320,7 @@ def test_selectors_that_folds_are_for_are_compared_unless_others_are_named(tmp_p
     named = with_folds(tmp_path, folds=2).selectors
     assert named.snapshot == ["last", "train_loss", "base", "val", "cv-epoch", "oracle"]
     assert named.hyperparameter == ["base", "val", "cv", "oracle"]
-    text = (tmp_path / "s.yaml").read_text() + "selectors: {snapshot: [val, last]}\n"
-    (tmp_path / "s.yaml").write_text(text)
-    named = plan_sweep(load_sweep(str(tmp_path / "s.yaml"))).selectors
+    named = with_folds(tmp_path, "selectors: {snapshot: [val, last]}\n", folds=2).selectors
     assert named.snapshot == ["val", "last"]
     assert named.hyperparameter == ["base", "val", "cv", "oracle"]
     assert "cv" not in with_folds(tmp_path).selectors.hyperparameter
@@ -340,33 +343,28 @@ def test_a_fold_is_one_of_those_that_there_are():
 
 
 def test_two_methods_with_one_specification_share_the_trial(tmp_path):
-    text = FILE.replace("LEARNER", "protonet").replace("TRAIN", "{}").replace("WAY", "5")
-    (tmp_path / "s.yaml").write_text(text + "  N: {learner: {name: protonet, scale: 10.0}}\n")
-    plan = plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
+    plan = planned(tmp_path, more="  N: {learner: {name: protonet, scale: 10.0}}\n")
     assert [trial.method for trial in plan.trials] == ["M", "N"]
     assert len(plan.specs) == 1
 
 
-def test_a_classifier_is_measured_in_distribution_alone(tmp_path):
+def test_a_classifier_is_only_measured_in_distribution(tmp_path):
     assert mistake(tmp_path, "classifier") == (
-        "s.yaml: methods.M.learner.name: classifier answers among the base classes alone, so it "
-        "is measured in distribution: set benchmark.name to in-distribution:glyphs"
+        "methods.M.learner.name: classifier answers with one of the base classes, so "
+        "it can only be measured in distribution: set benchmark.name to in-distribution:glyphs"
     )
-    text = FILE.replace("{name: glyphs}", "{name: 'in-distribution:glyphs', examples: 60}")
-    text = text.replace("LEARNER", "classifier").replace("TRAIN", "{}").replace("WAY", "5")
-    (tmp_path / "s.yaml").write_text(text)
-    plan = plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
+    here = [("{name: glyphs}", "{name: 'in-distribution:glyphs', examples: 60}")]
+    plan = planned(tmp_path, "classifier", changes=here)
     assert plan.cautions == (
         "in-distribution:glyphs has val and novel examples of the base classes: what stands under "
         "ValGen and NovelGen is accuracy on new examples of the classes that were trained on, not "
         "on new classes",
     )
     assert plan.trials[0].spec.benchmark.options["share_seed"] == 0
-    (tmp_path / "s.yaml").write_text(text + "cross_validation: {folds: 2}\n")
-    with pytest.raises(ConfigError, match=r"cross_validation: .* there are no others to hold out"):
-        plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
-    (tmp_path / "s.yaml").write_text(text + "  PN: {learner: {name: protonet}}\n")
-    mixed = plan_sweep(load_sweep(str(tmp_path / "s.yaml"))).cautions
+    folds = {"changes": here, "more": "cross_validation: {folds: 2}\n"}
+    assert "there are no others to hold out" in mistake(tmp_path, "classifier", **folds)
+    beside = "  PN: {learner: {name: protonet}}\n"
+    mixed = planned(tmp_path, "classifier", changes=here, more=beside).cautions
     assert mixed[0] == plan.cautions[0]
     assert mixed[1].startswith("M: queries are answered among all base classes")
     check_feasible(plan, in_distribution(benchmark(examples=40), seed=0))
@@ -388,22 +386,20 @@ methods:
 """
 
 
-def program(tmp_path, more="mode: episode", train="{}", **changes):
+def program(tmp_path, more="mode: episode", train="{}", changes=()):
     text = PROGRAM.replace("MORE", more).replace("TRAIN", train)
-    for old, new in changes.values():
+    for old, new in changes:
         text = text.replace(old, new)
-    (tmp_path / "s.yaml").write_text(text)
-    return plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
+    return written(tmp_path, text)
 
 
-def told(tmp_path, *arguments, **changes):
-    with pytest.raises(ConfigError) as caught:
-        program(tmp_path, *arguments, **changes)
-    return str(caught.value).removeprefix(f"{tmp_path}/")
-
-
-def test_a_program_has_no_network_and_no_optimizer_of_ours(tmp_path, monkeypatch):
+@pytest.fixture
+def submissions(tmp_path, monkeypatch):
     submitted.install(tmp_path / "site", monkeypatch)
+
+
+@pytest.mark.usefixtures("submissions")
+def test_a_program_has_no_network_and_no_optimizer_of_ours(tmp_path):
     plan = program(tmp_path, train="{way: 7}")
     (trial,) = plan.trials  # the grid over the network is not its own
     spec = trial.spec
@@ -416,18 +412,14 @@ def test_a_program_has_no_network_and_no_optimizer_of_ours(tmp_path, monkeypatch
     assert spec.train.way == 7
     assert type(spec).from_canonical(spec.canonical()) == spec
     assert plan.parts["submission"] == [{"name": "protos", "source": "submitted", "version": "3.1"}]
-    other = program(
-        tmp_path,
-        network=("conv4", "resnet12"),
-        rate=("lr: 0.1", "lr: 0.2"),
-        width=("width: {grid: [16, 32]}", ""),
-    )
+    network = [("conv4", "resnet12"), ("lr: 0.1", "lr: 0.2"), ("width: {grid: [16, 32]}", "")]
+    other = program(tmp_path, changes=network)
     assert other.trials[0].spec.id == program(tmp_path).trials[0].spec.id
     assert "submission" not in planned(tmp_path, "protonet").parts
 
 
-def test_a_program_in_batch_mode_trains_on_batches(tmp_path, monkeypatch):
-    submitted.install(tmp_path / "site", monkeypatch)
+@pytest.mark.usefixtures("submissions")
+def test_a_program_in_batch_mode_trains_on_batches(tmp_path):
     (trial,) = program(tmp_path, "mode: batch", "{batch_size: 32}").trials
     assert trial.spec.train == BatchTraining(batch_size=32)
     lrs = program(tmp_path, "options: {lr: {grid: [0.1, 0.2]}}").trials
@@ -437,39 +429,59 @@ def test_a_program_in_batch_mode_trains_on_batches(tmp_path, monkeypatch):
     ]
 
 
-def test_a_program_that_cannot_go_on_is_told_of_in_the_plan(tmp_path, monkeypatch):
-    submitted.install(tmp_path / "site", monkeypatch)
+@pytest.mark.usefixtures("submissions")
+def test_a_program_that_cannot_go_on_is_told_of_in_the_plan(tmp_path):
     (caution,) = program(tmp_path).cautions
     assert caution.startswith("M: its program cannot save what it needs to go on")
-    assert program(tmp_path, one=("epochs: 40", "epochs: 1")).cautions == ()
-    assert (
-        program(tmp_path, other=("submission: protos", "submission: protos-go-on")).cautions == ()
-    )
+    assert program(tmp_path, changes=[("epochs: 40", "epochs: 1")]).cautions == ()
+    saving = [("submission: protos", "submission: protos-go-on")]
+    assert program(tmp_path, changes=saving).cautions == ()
 
 
 @pytest.mark.parametrize("episode", ["{way: all, query: 2}", "{way: 3, query: rest}"])
-def test_a_program_is_not_measured_on_tasks_that_differ_in_shape(tmp_path, monkeypatch, episode):
-    submitted.install(tmp_path / "site", monkeypatch)
+@pytest.mark.usefixtures("submissions")
+def test_a_program_is_not_measured_on_tasks_that_differ_in_shape(tmp_path, episode):
     benchmark = "benchmark: {name: glyphs, tasks: writers}"
     differing = ("benchmark: {name: glyphs}", f"{benchmark}\nepisode: {episode}")
-    said = told(tmp_path, "mode: batch", "{batch_size: 8}", episode=differing)
-    assert said.startswith("s.yaml: episode: M: metadl is measured on tasks of one shape")
+    batches = ("mode: batch", "{batch_size: 8}")
+    said = mistake(tmp_path, *batches, make=program, changes=[differing])
+    assert said.startswith("episode: M: metadl is measured on tasks of one shape")
 
 
-def test_mistakes_about_programs_name_key_and_value(tmp_path, monkeypatch):
-    submitted.install(tmp_path / "site", monkeypatch)
-    where = "s.yaml: methods.M."
-    assert told(tmp_path, a=("submission: protos", "submission: proto")) == (
-        f"{where}learner.submission: unknown submission 'proto'; did you mean 'protos'?"
-    )
-    assert told(tmp_path, "options: {rate: 1}").startswith(
-        f"{where}learner.options: 'protos' does not take them: "
-    )
-    assert "learner.mode" in told(tmp_path, "mode: both")
-    assert told(tmp_path, "mode: batch", "{way: 3}").startswith(f"{where}train.way: unknown key")
-    assert told(tmp_path, a=("train: {}", "optimizer: {lr: 1}")).startswith(
-        f"{where}optimizer: unknown key 'optimizer'"
-    )
-    assert told(tmp_path, a=("submission: protos, ", "")).startswith(f"{where}learner.submission")
+@pytest.mark.parametrize(
+    ("more", "train", "change", "message"),
+    [
+        (
+            "mode: episode",
+            "{}",
+            ("submission: protos", "submission: proto"),
+            "learner.submission: unknown submission 'proto'; did you mean 'protos'?",
+        ),
+        (
+            "options: {rate: 1}",
+            "{}",
+            (),
+            "learner.options: 'protos' does not take them: ",
+        ),
+        ("mode: both", "{}", (), "learner.mode"),
+        ("mode: batch", "{way: 3}", (), "train.way: unknown key"),
+        (
+            "mode: episode",
+            "{}",
+            ("train: {}", "optimizer: {lr: 1}"),
+            "optimizer: unknown key 'optimizer'",
+        ),
+        ("mode: episode", "{}", ("submission: protos, ", ""), "learner.submission"),
+    ],
+)
+@pytest.mark.usefixtures("submissions")
+def test_mistakes_about_programs_name_key_and_value(tmp_path, more, train, change, message):
+    changes = [change] if change else []
+    said = mistake(tmp_path, more, train, make=program, changes=changes)
+    assert said.startswith(f"methods.M.{message}")
+
+
+@pytest.mark.usefixtures("submissions")
+def test_a_program_that_does_not_load_is_named(tmp_path):
     with pytest.raises(PluginError, match=r"submission plug-in 'broken' .* does not load"):
-        program(tmp_path, a=("submission: protos", "submission: broken"))
+        program(tmp_path, changes=[("submission: protos", "submission: broken")])

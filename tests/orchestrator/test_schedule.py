@@ -69,7 +69,10 @@ def test_a_cosine_is_part_of_a_plan_and_its_warmup_may_be_an_axis(tmp_path):
 @pytest.mark.parametrize(
     ("schedule", "message"),
     [
-        ("{cosine: {warmup: 5}, 20: 0.1}", "schedule.cosine: stands alone: it sets the rate of "),
+        (
+            "{cosine: {warmup: 5}, 20: 0.1}",
+            "schedule.cosine: sets the rate of every epoch, so leave out 20",
+        ),
         ("{cosine: {warmup: 12}}", "schedule.cosine.warmup: a rise over 12 of 12 epochs leaves "),
         ("{cosine: {warmup: -1}}", "schedule.cosine.warmup: input should be greater than or equal"),
         (

@@ -11,7 +11,7 @@ from commands import in_session, living
 from made import planned, trainable
 
 from fsl_sweep.datasets.opening import open_benchmark
-from fsl_sweep.orchestrator.config import Resources
+from fsl_sweep.orchestrator.grammar import Resources
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.sweep import run_trials
 from fsl_sweep.orchestrator.trial import Trial, use_threads

@@ -42,10 +42,12 @@ def root_of(sweep):
         (".", "there"),
         ('"${PART}/x"', "there/part/x"),
         ("$PART/x", "there/part/x"),
+        ("~/x", "home/x"),
     ],
 )
 def test_a_relative_root_is_one_from_the_files_folder(place, monkeypatch, root, expected):
     monkeypatch.setenv("PART", "part")
+    monkeypatch.setenv("HOME", str(place / "home"))
     assert root_of(load(place, root)) == str(place / expected)
 
 

@@ -1,27 +1,23 @@
 """The papers' presets: every number has its source, and the published ones are among them."""
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from fsl_sweep.orchestrator.axes import axis_kind
-from fsl_sweep.orchestrator.cli import invoke, running
-from fsl_sweep.orchestrator.merging import merged_settings
+from fsl_sweep.datasets.writer_splits import writer_sizes
+from fsl_sweep.orchestrator.axes import axis_kind, merged_settings
+from fsl_sweep.orchestrator.cli import running
+from fsl_sweep.orchestrator.config import Episode
 from fsl_sweep.orchestrator.resolve import plan_sweep
 from fsl_sweep.orchestrator.sweepfile import load_sweep
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ("mini", "tiered", "cifar", "fc100")
 PAPERS = (*IMAGES, "zappos", "femnist", "metadl")
-
-
-@pytest.fixture(autouse=True)
-def empty_home(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
 
 
 SHARED = ("benchmark", "episode", "evaluation", "seeds", "budget")
@@ -79,18 +75,6 @@ def test_the_page_lists_every_setting_with_its_source(preset):
             assert re.search(r"\b(TS|FM|MD|code|ours|Meta(DL|Delta|-Baseline)|the)\b", source), key
 
 
-@pytest.mark.parametrize("preset", PAPERS)
-def test_the_file_says_what_it_costs(preset, capsys):
-    text = (ROOT / "sweeps" / f"{preset}.yaml").read_text()
-    invoke(["run", preset, "--dry-run"])
-    shown = capsys.readouterr().out
-    trials = re.search(r"(\d+) trials? of \d+ methods?", shown)
-    steps = re.search(r"to train: (.*)", shown)
-    assert trials
-    assert steps
-    assert f"Cost: {trials[1]} trials, {steps[1]}" in " ".join(text.replace("\n#", "\n").split())
-
-
 LONG = [(0, 0.1), (20, 0.006), (40, 0.0012), (50, 0.00024)]
 LEARNED, SEVEN = {"scale": 1.0, "learn_scale": True}, {"scale": 7.0, "learn_scale": False}
 INNER = {"scale": 1.0, "inner_lr": 0.01, "inner_steps": 5, "inner_steps_test": 20}
@@ -121,10 +105,15 @@ PUBLISHED = {
 UNPOOLED = {"mini": {"RR"}, "tiered": {"RR", "SVM"}, "cifar": {"RR", "SVM"}, "fc100": set()}
 
 
+@cache
+def plan(preset):
+    return plan_sweep(load_sweep(preset))
+
+
 def specs(preset):
     """The specifications of each method's configurations, with the first seed."""
     found = {}
-    for trial in plan_sweep(load_sweep(preset)).trials:
+    for trial in plan(preset).trials:
         if trial.spec.seed == 0:
             found.setdefault(trial.method, []).append(trial.spec)
     return found
@@ -191,3 +180,81 @@ def test_a_part_of_a_preset_is_planned_with_only_and_set(capsys):
     prepared = running.prepare("cifar", None, ["defaults.backbone={name: conv4}"], ["PN"])
     names = {t.spec.backbone.name for t in prepared.plan.trials if t.method == "PN"}
     assert names == {"conv4"}
+
+
+def test_the_challenges_terms():
+    specs = {trial.method: trial.spec for trial in plan("metadl").trials}
+    spec = specs["fo-MAML"]
+    assert (spec.episode.way, spec.episode.shot) == (5, 1)
+    assert (spec.evaluation.report_tasks, spec.budget.seconds) == (600, 7200)
+    assert sorted({trial.spec.seed for trial in plan("metadl").trials}) == [0, 1, 2]
+    assert spec.epochs * spec.batches == 1100
+    assert (spec.episodic.tasks_per_batch, spec.learner.options["inner_lr"]) == (32, 0.05)
+    assert specs["PN"].epochs * specs["PN"].batches == 1500
+    assert (specs["PN"].optimizer.name, specs["PN"].optimizer.lr) == ("adam", 0.005)
+
+
+def test_the_papers_table_for_femnist():
+    """Table 4 of "Two Sides of Meta-Learning Evaluation", appendix D.2, and its text."""
+    specs = {trial.method: trial.spec for trial in plan("femnist").trials}
+    assert set(specs) == {"PN", "RR", "SVM"}
+    writers = writer_sizes(3597)[0]
+    for spec in specs.values():
+        assert (spec.epochs, spec.schedule) == (100, [(0, 1e-3), (50, 1e-4)])
+        assert spec.episode == Episode(way="all", shot=1, query="rest")
+        train = spec.episodic
+        assert (train.way, train.shot, train.query) == ("all", 1, "rest")
+        assert train.tasks_per_batch == 5
+        optimizer = spec.optimizer
+        assert (optimizer.name, optimizer.momentum, optimizer.nesterov) == ("sgd", 0.9, True)
+        assert (optimizer.weight_decay, spec.augment) == (1e-2, "none")
+        assert (spec.backbone.name, spec.backbone.options["width"]) == ("conv4", 64)
+        # An epoch is a pass over the writers that train, who are all but val and novel.
+        assert spec.benchmark.options["base"] == "redrawn"
+        assert 0 <= spec.batches * 5 - writers < 5
+        assert spec.evaluation.report_tasks == writer_sizes(3597)[2]
+    assert {"scale": 10.0, "metric": "euclidean", "learn_scale": False}.items() <= (
+        specs["PN"].learner.options.items()
+    )
+    assert specs["RR"].learner.options["learn_scale"]
+    assert specs["SVM"].learner.options["learn_scale"]
+
+
+ZAPPOS = {"PN": "protonet", "RR": "ridge", "SVM": "svm", "FOMAML": "fomaml"}
+
+
+def test_zappos_has_the_values_of_table_4():
+    """ "Two Sides of Meta-Learning Evaluation", appendix D.2, table 4."""
+    trials = plan("zappos").trials
+    assert {t.method: t.spec.learner.name for t in trials} == ZAPPOS
+    for trial in trials:
+        spec = trial.spec.canonical()
+        assert (spec["epochs"], spec["augment"], spec["backbone"]["name"]) == (
+            60,
+            "none",
+            "resnet12",
+        )
+        rates = [(epoch, round(rate, 9)) for epoch, rate in spec["schedule"]]
+        # The table's, and those of the released scripts.
+        assert rates in ([(0, 0.1), (30, 6e-3)], [(0, 0.01), (30, 6e-4)])
+        assert spec["optimizer"]["weight_decay"] == 5e-4
+        assert spec["train"]["tasks_per_batch"] == 4
+        # An epoch is a pass over the training tasks.
+        assert 4 * spec["batches"] == spec["benchmark"]["training_tasks"] == 1000
+        assert (spec["episode"]["way"], spec["episode"]["shot"], spec["episode"]["query"]) == (
+            2,
+            5,
+            10,
+        )
+        assert spec["benchmark"]["images"] == "shared"
+        pooled = spec["learner"]["name"] in ("protonet", "fomaml")
+        assert spec["backbone"]["avg_pool"] == pooled
+    learners = {trial.method: trial.spec.canonical()["learner"] for trial in trials}
+    assert learners["PN"]["scale"] == 10
+    assert learners["RR"]["learn_scale"]
+    assert learners["SVM"]["learn_scale"]
+    assert [learners["FOMAML"][key] for key in ("inner_steps", "inner_steps_test", "way")] == [
+        5,
+        20,
+        2,
+    ]

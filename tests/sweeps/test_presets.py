@@ -1,43 +1,29 @@
-"""Every preset validates and plans anywhere, and says what data it lacks."""
+"""Every preset plans anywhere, says what it costs, and says which data it lacks."""
 
-import numpy as np
+import re
+from pathlib import Path
+
 import pytest
-from PIL import Image
 
 from fsl_sweep.datasets.catalogue import BENCHMARKS
-from fsl_sweep.datasets.cifar100_classes import SUPERCLASS_OF
-from fsl_sweep.orchestrator.cli import invoke, running
-from fsl_sweep.orchestrator.sweepfile import presets
+from fsl_sweep.orchestrator.cli import running
+from fsl_sweep.orchestrator.config import TrialSpec, digest
+from fsl_sweep.orchestrator.resolve import plan_sweep
+from fsl_sweep.orchestrator.sweepfile import load_sweep, presets
 
-
-@pytest.fixture(autouse=True)
-def empty_home(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
-
-
-@pytest.fixture(scope="module")
-def cifar100_folders(tmp_path_factory):
-    root = tmp_path_factory.mktemp("classes")
-    rng = np.random.default_rng(0)
-    for name in SUPERCLASS_OF:
-        (root / name).mkdir()
-        for image in range(12):
-            pixels = rng.integers(0, 256, (16, 16, 3), dtype=np.uint8)
-            Image.fromarray(pixels).save(root / name / f"{image}.png")
-    return root
-
-
-def planned(name, *overrides):
-    return running.prepare(name, None, list(overrides), []).plan
+ROOT = Path(__file__).parents[2]
+WITHOUT_COSTS = {"omniglot", "quickstart", "writers"}
 
 
 @pytest.mark.parametrize("name", presets())
-def test_a_dry_run_plans_and_says_what_is_missing(name, capsys, tmp_path):
-    plan = planned(name)
+def test_a_dry_run_plans_and_says_what_is_missing(name, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
+    prepared = running.prepare(name, None, [], [])
+    plan = prepared.plan
     assert len({trial.spec.seed for trial in plan.trials}) > 1  # replicates
     assert plan.name == name
-    code = invoke(["run", name, "--dry-run"])
+    code = running.show_plan(prepared)
     shown = capsys.readouterr()
     assert f"{len(plan.specs)} trials of {len(plan.methods)} methods" in shown.out
     assert "caution" not in shown.out
@@ -49,65 +35,20 @@ def test_a_dry_run_plans_and_says_what_is_missing(name, capsys, tmp_path):
         assert f"fsl-sweep data prepare {benchmark} --from PATH" in shown.err
         assert shown.err.count("\n") == 1
     assert not (tmp_path / "runs").exists()
+    if name not in WITHOUT_COSTS:
+        steps = re.search(r"to train: (.*)", shown.out)
+        assert steps
+        text = (ROOT / "sweeps" / f"{name}.yaml").read_text().replace("\n#", "\n")
+        assert f"Cost: {len(plan.specs)} trials, {steps[1]}" in " ".join(text.split())
 
 
-def test_the_challenges_terms():
-    plan = planned("metadl")
-    specs = {trial.method: trial.spec for trial in plan.trials}
-    spec = specs["fo-MAML"]
-    assert (spec.episode.way, spec.episode.shot) == (5, 1)
-    assert (spec.evaluation.report_tasks, spec.budget.seconds) == (600, 7200)
-    assert sorted({trial.spec.seed for trial in plan.trials}) == [0, 1, 2]
-    assert spec.epochs * spec.batches == 1100
-    assert (spec.episodic.tasks_per_batch, spec.learner.options["inner_lr"]) == (32, 0.05)
-    assert specs["PN"].epochs * specs["PN"].batches == 1500
-    assert (specs["PN"].optimizer.name, specs["PN"].optimizer.lr) == ("adam", 0.005)
-
-
-SMALL = [
-    "benchmark.image_size=16",
-    "episode={way: 5, shot: 1, query: 1}",
-    "evaluation={selection_tasks: 4, report_tasks: 4}",
-    "defaults.backbone={name: conv4, width: 4}",
-    "defaults.batches=1",
-    "seeds=[0]",
-]
-EPISODES = "{way: 5, shot: 2, query: 2, tasks_per_batch: 1}"
-FIXED = "{way: 5, shot: 2, query: 2, tasks_per_batch: 1, fixed_support: true}"
-PAPER = [
-    *(f"methods.{method}.train={EPISODES}" for method in ("PN", "RR", "SVM", "FOMAML")),
-    *(f"methods.FIX-{method}.train={FIXED}" for method in ("PN", "RR", "SVM", "FOMAML")),
-    *(f"methods.{method}.schedule={{}}" for method in ("PN", "FIX-PN", "FOMAML", "SB", "MB")),
-    *(f"methods.{method}.epochs=1" for method in ("PN", "FIX-PN", "FOMAML", "SB")),
-    "defaults.schedule={}",
-    "defaults.epochs=1",
-    "methods.RR.backbone={name: conv4, width: 4}",
-    "methods.SVM.backbone={name: conv4, width: 4}",
-    "methods.FOMAML.learner.inner_steps_test=2",
-    "methods.MB.epochs=2",
-    "methods.MB.train.meta={epochs: 1, way: 5, shot: 1, query: 1, tasks_per_batch: 1}",
-    "methods.SB.optimizer.lr=0.01",
-]
-LEARNERS = ["PN", "RR", "SVM", "FOMAML", "SB", "MB", "FIX-PN"]
-CHALLENGE = [
-    *(f"methods.{method}.train={EPISODES}" for method in ("fo-MAML", "PN", "conv-qda")),
-    "defaults.epochs=1",
-    "methods.fo-MAML.epochs=1",
-]
-WINNERS = ["fo-MAML", "PN", "transfer", "metadelta", "pt-map", "conv-qda", "ncc"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "overrides", "methods"),
-    [("cifar", PAPER, LEARNERS), ("fc100", PAPER, ["PN", "RR"]), ("metadl", CHALLENGE, WINNERS)],
-)
-def test_every_learner_runs_on_a_small_data_set_in_the_official_layout(
-    name, overrides, methods, cifar100_folders, tmp_path, capsys
-):
-    changes = [*SMALL, *overrides, f"benchmark.root={cifar100_folders}"]
-    prepared = running.prepare(name, tmp_path / "run", changes, [])
-    first = {trial.method: index for index, trial in [*enumerate(prepared.plan.trials)][::-1]}
-    for method in methods:
-        end = running.execute_one(prepared, first[method])
-        assert end.status == "done", (method, end.reason)
+@pytest.mark.parametrize("name", presets())
+def test_a_trials_id_is_the_hash_of_its_own_specification(name):
+    plan = plan_sweep(load_sweep(name, ["cross_validation={folds: 2}", "seeds=[0, 5]"]))
+    for trial in plan.trials:
+        assert trial.id == digest(trial.spec.canonical())
+        assert trial.configuration == trial.spec.configuration
+        assert TrialSpec.from_canonical(trial.spec.canonical()) == trial.spec
+    assert {(trial.spec.seed, trial.fold) for trial in plan.trials} == {
+        (seed, fold) for seed in (0, 5) for fold in (None, 0, 1)
+    }

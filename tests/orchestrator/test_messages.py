@@ -1,9 +1,7 @@
 import pytest
 
-from fsl_sweep.orchestrator.blame import blaming
 from fsl_sweep.orchestrator.errors import ConfigError
-
-METHODS = {"PN": {"learner": {"name": "protonet"}, "train": {"way": 5}}}
+from fsl_sweep.orchestrator.messages import blaming
 
 
 @pytest.mark.parametrize(
@@ -19,17 +17,13 @@ METHODS = {"PN": {"learner": {"name": "protonet"}, "train": {"way": 5}}}
         # What stands above an overridden key holds values of both.
         (["episode.way=all"], "episode", "s.yaml with --set"),
         (["seeds=[1, 1]"], "", "s.yaml with --set"),
-        # A method's value comes from the defaults unless it has one of its own.
-        (["defaults.optimizer.lr={grid: []}"], "methods.PN.optimizer.lr", "--set"),
-        (["defaults.train.way=0"], "methods.PN.train.way", "s.yaml"),
         (["methods.PN.train.way=0"], "methods.PN.train.way", "--set"),
-        (["defaults.epochs=3"], "methods.PN", "s.yaml"),
     ],
 )
 def test_the_source_of_a_value_is_named(overrides, path, source):
     with (
         pytest.raises(ConfigError) as caught,
-        blaming("s.yaml", overrides, METHODS),
+        blaming("s.yaml", overrides),
     ):
         raise ConfigError("s.yaml", path, "is wrong")
     assert (caught.value.where, caught.value.path) == (source, path)
@@ -38,8 +32,8 @@ def test_the_source_of_a_value_is_named(overrides, path, source):
 def test_an_error_without_a_source_gets_one_and_another_source_stays():
     with (
         pytest.raises(ConfigError, match=r"^s\.yaml: benchmark\.root: "),
-        blaming("s.yaml", [], {}),
+        blaming("s.yaml", []),
     ):
         raise ConfigError("", "benchmark.root", "is wrong")
-    with pytest.raises(ConfigError, match=r"^--index: 9: "), blaming("s.yaml", ["9=1"], {}):
+    with pytest.raises(ConfigError, match=r"^--index: 9: "), blaming("s.yaml", ["9=1"]):
         raise ConfigError("--index", "9", "is wrong")

@@ -10,8 +10,8 @@ from fsl_sweep.datasets.distribution import TaskDistribution, check_tasks
 from fsl_sweep.datasets.episodes import EpisodeShape
 from fsl_sweep.datasets.query_counts import most_queries
 from fsl_sweep.datasets.tasks import ClassTasks, check_common, most_tasks
+from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.building import resolve
-from fsl_sweep.learners.catalogue import BACKBONES
 from fsl_sweep.orchestrator.class_fold import benchmark_of
 from fsl_sweep.orchestrator.config import TrialSpec, canonical_json
 from fsl_sweep.orchestrator.errors import BadData, ConfigError

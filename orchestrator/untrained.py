@@ -5,8 +5,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fsl_sweep.learners.building import resolve
-from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
+from fsl_sweep.learners.backbones.catalogue import BACKBONES
+from fsl_sweep.learners.catalogue import LEARNERS
+from fsl_sweep.learners.options import resolve
 from fsl_sweep.orchestrator.errors import UserError
 
 USED = ("learner", "backbone")

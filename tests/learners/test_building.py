@@ -5,9 +5,10 @@ import pytest
 import safetensors.torch
 import torch
 
+from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.base import AdaptationLearner, ClassificationLearner, EmbeddingLearner
 from fsl_sweep.learners.building import build_learner
-from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
+from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 
 SHAPE = (1, 16, 16)

@@ -13,8 +13,7 @@ from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.backbones.dropblock import DropSchedule, drop_blocks, one_training_step
 from fsl_sweep.learners.batches import EpisodeBatch
 from fsl_sweep.learners.building import build_learner
-from fsl_sweep.learners.fomaml import Fomaml
-from fsl_sweep.learners.gradient_adaptation import GradientAdaptationOptions
+from fsl_sweep.learners.gradient_adaptation import Fomaml, GradientAdaptationOptions
 from fsl_sweep.learners.options import Options
 
 CONV = {"name": "conv4", "width": 3}

@@ -9,9 +9,8 @@ from made import benchmark, trainable
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.backbones.dropblock import DropSchedule, drop_blocks
 from fsl_sweep.learners.backbones.resnet12 import ResNet12Options
-from fsl_sweep.learners.building import resolve
 from fsl_sweep.learners.catalogue import LEARNERS
-from fsl_sweep.learners.options import Options
+from fsl_sweep.learners.options import Options, resolve
 from fsl_sweep.orchestrator.config import Episode, Evaluation
 from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
 from fsl_sweep.orchestrator.training import Training

@@ -13,9 +13,10 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.learners.base import GradientLearner, ProgramLearner
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.class_fold import benchmark_of
+from fsl_sweep.orchestrator.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.errors import TrialFailure
-from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
+from fsl_sweep.orchestrator.evaluation import Evaluator
 from fsl_sweep.orchestrator.ledger import TrialLedger
 from fsl_sweep.orchestrator.program_training import ProgramTraining
 from fsl_sweep.orchestrator.randomness import torch_seed

@@ -6,18 +6,13 @@ features, and with one example above all, the estimate alone has no inverse.
 """
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
 from fsl_sweep.learners.heads.prototype import prototypes, squared_distances
+from fsl_sweep.learners.shapes import Logits, Query, Support
 
 
-def log_densities(
-    support: Float[Tensor, "task way shot d"],
-    query: Float[Tensor, "task m d"],
-    shrinkage: float,
-) -> Float[Tensor, "task m way"]:
+def log_densities(support: Support, query: Query, shrinkage: float) -> Logits:
     """Log density of each query under each class, up to a constant common to the classes.
 
     Matrices are inverted in the space of a class's examples (Woodbury's identity): shot x shot

@@ -17,35 +17,16 @@ from torch import Tensor
 
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
 from fsl_sweep.learners.heads.ridge import one_hot_targets
-from fsl_sweep.learners.heads.solution import Solution, Status
+from fsl_sweep.learners.heads.solution import LinearFit, Solution, Status
+from fsl_sweep.learners.shapes import Support
 
 MOST_STEPS = 60
 _MOST_CONJUGATE_STEPS = 60
 _MOST_HALVINGS = 20
 
 
-@dataclass(frozen=True)
-class LogisticFit:
-    """Linear classifiers fitted to the support of each task.
-
-    Attributes:
-        weights: ``[task, d, way]``; NaN for a task whose status is not ``SOLVED``.
-        intercept: ``[task, way]``; sums to 0 over the classes.
-        solution: of the problem in the coordinates of the span of the support.
-    """
-
-    weights: Float[Tensor, "task d way"]
-    intercept: Float[Tensor, "task way"]
-    solution: Solution
-
-    def predict(self, query: Float[Tensor, "task m d"]) -> Float[Tensor, "task m way"]:
-        """Logits of each query; their softmax is the class probability."""
-        with full_precision(query.device):
-            return at_least_float32(query) @ self.weights + self.intercept[:, None]
-
-
 @torch.no_grad()
-def fit(support: Float[Tensor, "task way shot d"], C: float) -> LogisticFit:
+def fit(support: Support, C: float) -> LinearFit:
     """Fits a penalised multinomial logistic regression to each task.
 
     Args:
@@ -64,7 +45,7 @@ def fit(support: Float[Tensor, "task way shot d"], C: float) -> LogisticFit:
         targets = one_hot_targets(way, shot, like=examples).expand(tasks, -1, -1)
         solution = solve(examples, targets, C)
         weights, intercept = solution.value[:, :-1], solution.value[:, -1]
-        return LogisticFit(weights if basis is None else basis @ weights, intercept, solution)
+        return LinearFit(weights if basis is None else basis @ weights, solution, intercept)
 
 
 @torch.no_grad()

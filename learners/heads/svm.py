@@ -7,7 +7,6 @@ of its m support examples alone, never of the m n variables: a few steps of ADMM
 are active (`admm`), and exchanging active constraints makes it exact (`active_set`).
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,7 +25,8 @@ from fsl_sweep.learners.heads.admm import guess_free
 from fsl_sweep.learners.heads.interior_point import guess_free_surely
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
 from fsl_sweep.learners.heads.ridge import one_hot_targets
-from fsl_sweep.learners.heads.solution import Solution, Status
+from fsl_sweep.learners.heads.solution import LinearFit, Solution, Status
+from fsl_sweep.learners.shapes import Support
 
 # What ``SOLVED`` promises of the residual. Steps go on to the last figure, that of float64.
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-9}
@@ -36,25 +36,7 @@ _MAX_STEPS = 15
 _NUMBERS_AT_ONCE = 2**24
 
 
-@dataclass(frozen=True)
-class SvmFit:
-    """Linear classifiers fitted to the support of each task.
-
-    Attributes:
-        weights: ``[task, d, way]``; NaN for a task whose status is not ``SOLVED``.
-        solution: of the dual.
-    """
-
-    weights: Float[Tensor, "task d way"]
-    solution: Solution
-
-    def predict(self, query: Float[Tensor, "task m d"]) -> Float[Tensor, "task m way"]:
-        """Scores of each query for each class, as logits."""
-        with full_precision(query.device):
-            return at_least_float32(query) @ self.weights
-
-
-def fit(support: Float[Tensor, "task way shot d"], C: float) -> SvmFit:
+def fit(support: Support, C: float) -> LinearFit:
     """Fits W = S' A to support features S of each task, where A solves the dual of kernel S S'.
 
     Raises:
@@ -66,7 +48,7 @@ def fit(support: Float[Tensor, "task way shot d"], C: float) -> SvmFit:
         transposed = examples.transpose(-1, -2)
         targets = one_hot_targets(way, shot, like=examples).expand(tasks, -1, -1)
         solution = solve_dual(examples @ transposed, targets, C)
-        return SvmFit(transposed @ solution.value, solution)
+        return LinearFit(transposed @ solution.value, solution)
 
 
 def solve_dual(

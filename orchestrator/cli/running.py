@@ -14,6 +14,7 @@ from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.orchestrator.blame import blaming
 from fsl_sweep.orchestrator.class_fold import benchmark_of
 from fsl_sweep.orchestrator.cli import planned_work, unplanned
+from fsl_sweep.orchestrator.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.console import SafeConsole
 from fsl_sweep.orchestrator.environment import environment
@@ -25,7 +26,6 @@ from fsl_sweep.orchestrator.errors import (
     UserError,
     did_you_mean,
 )
-from fsl_sweep.orchestrator.evaluation import CommonTasks
 from fsl_sweep.orchestrator.events import SweepListener
 from fsl_sweep.orchestrator.feasibility import check_feasible
 from fsl_sweep.orchestrator.ledger import Ledger

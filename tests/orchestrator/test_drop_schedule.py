@@ -11,8 +11,9 @@ from fsl_sweep.learners.backbones.dropblock import DropSchedule, drop_blocks
 from fsl_sweep.learners.backbones.resnet12 import ResNet12Options
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.options import Options, resolve
+from fsl_sweep.orchestrator.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.config import Episode, Evaluation
-from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
+from fsl_sweep.orchestrator.evaluation import Evaluator
 from fsl_sweep.orchestrator.training import Training
 
 FULL = 20_000  # training steps; the original counts 40,000 passes, two a step

@@ -11,10 +11,11 @@ from fsl_sweep.learners.base import EmbeddingLearner
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator import images
-from fsl_sweep.orchestrator.at_once import AtOnce
+from fsl_sweep.orchestrator.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.config import Episode, Evaluation
 from fsl_sweep.orchestrator.errors import BadData
-from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
+from fsl_sweep.orchestrator.evaluation import Evaluator
+from fsl_sweep.orchestrator.images import AtOnce
 
 CPU = torch.device("cpu")
 

@@ -13,7 +13,8 @@ from made import benchmark, planned, trainable
 from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.meta_dataset import challenge_images
-from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
+from fsl_sweep.orchestrator.common_tasks import CommonTasks
+from fsl_sweep.orchestrator.evaluation import Evaluator
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.program_training import ProgramTraining
 from fsl_sweep.orchestrator.trial import Trial, use_threads

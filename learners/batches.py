@@ -15,7 +15,7 @@ class EpisodeBatch:
         query: the same, ``[task, way, query, c, h, w]``; queries of class i are ``[:, i]``.
 
     Raises:
-        ValueError: the two differ in tasks, ways or image shape, there is one class alone, or a
+        ValueError: the two differ in tasks, ways or image shape, there is only one class, or a
             class has no support or no query.
     """
 
@@ -48,7 +48,7 @@ class LabelledBatch:
         labels: int64 ``[n]`` in 0 .. n_base_classes - 1.
 
     Raises:
-        ValueError: there is not one label an image.
+        ValueError: there is not one label for each image.
     """
 
     images: Float[Tensor, "n c h w"]
@@ -64,11 +64,10 @@ class LabelledBatch:
 
 
 def check_support(support: Float[Tensor, "task way shot ..."]) -> None:
-    """Whether there is something to tell apart, and something to learn it from.
+    """Checks that there are classes to tell apart, and examples of each.
 
     Raises:
-        ValueError: the tasks have one class alone, which any answer would hit, or classes without
-            an example, which no answer could be learned for.
+        ValueError: the tasks have only one class, or classes without an example.
     """
     way, shot = support.shape[1:3]
     if way < 2 or shot < 1:
@@ -99,8 +98,8 @@ class RaggedEpisodes:
 
     Attributes:
         support: normalised and augmented support images of all tasks, ``[s, c, h, w]``.
-        query: the same, query images of all tasks, ``[q, c, h, w]``.
-        groups: the tasks, those of equal shape together.
+        query: the same for query images, ``[q, c, h, w]``.
+        groups: the tasks, grouped by shape.
     """
 
     support: Float[Tensor, "s c h w"]

@@ -110,7 +110,7 @@ class GradientAdaptation(AdaptationLearner[EpisodeBatch]):
         labels = torch.arange(way, device=support.device).repeat_interleave(shot)
         together = self._together(support.device)
         gradients = partial(_gradients_together if together else _gradients_alone, keep_graph)
-        adaptable = {name: w for name, w in self.named_parameters() if w.requires_grad}
+        adaptable: Weights = {n: w for n, w in self.named_parameters() if w.requires_grad}
         one = partial(self._one_task, adaptable, labels, steps, gradients)
         if together:
             return vmap(one, randomness="different")(support.flatten(1, 2), query)

@@ -24,7 +24,7 @@ class MetadlOptions(Options):
 
     Attributes:
         submission: the program's name, an entry point of the group ``fsl_sweep.metadl``.
-        mode: whether ``meta_fit`` is given episodes or labelled batches.
+        mode: whether ``meta_fit`` gets episodes or labelled batches.
         options: keyword arguments of the program's meta-learner.
     """
 

@@ -13,7 +13,7 @@ from fsl_sweep.datasets.fixed_support import FixedSupportTasks
 from fsl_sweep.datasets.query_counts import MultinomialQueries
 from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.datasets.training_steps import training_steps
-from fsl_sweep.orchestrator.config import BatchTraining, EpisodicTraining, TrialSpec
+from fsl_sweep.orchestrator.config import BatchTraining, TrialSpec
 from fsl_sweep.orchestrator.randomness import generator
 from fsl_sweep.orchestrator.ways import episode_shape, of_classes_only
 
@@ -26,7 +26,7 @@ class Labelled(NamedTuple):
 
 
 class TrainingDraws:
-    """Draws each epoch's steps; they follow from trial id and epoch."""
+    """Draws each epoch's steps; they depend only on trial id and epoch."""
 
     def __init__(self, spec: TrialSpec, benchmark: Benchmark) -> None:
         self.spec = spec
@@ -38,11 +38,8 @@ class TrainingDraws:
         stage = self.spec.stage(epoch)
         if isinstance(stage, BatchTraining):
             return self._labelled(stage, rng)
-        return self._episodes(stage, rng)
-
-    def _episodes(self, train: EpisodicTraining, rng: np.random.Generator) -> Iterator[Episodes]:
-        shape = episode_shape(train)
-        return training_steps(self._tasks, self.spec.batches, train.tasks_per_batch, shape, rng)
+        shape = episode_shape(stage)
+        return training_steps(self._tasks, self.spec.batches, stage.tasks_per_batch, shape, rng)
 
     def _labelled(self, train: BatchTraining, rng: np.random.Generator) -> Iterator[Labelled]:
         examples = self._tasks.examples

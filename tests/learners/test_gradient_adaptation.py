@@ -155,14 +155,6 @@ def test_prediction_is_explicit_descent_for_the_steps_of_the_test(name, batch_no
     assert not logits.requires_grad
 
 
-def test_the_papers_defaults():
-    learner = build_learner({"name": "fomaml"}, LINEAR, (4, 1, 1), 5, 0)
-    options = learner.options
-    assert (options.way, options.inner_lr, options.scale) == (5, 0.01, 1.0)
-    assert (options.inner_steps, options.inner_steps_test) == (5, 20)
-    assert options.batch_norm == "batch"
-
-
 def test_prediction_works_without_gradients_and_leaves_the_learner_as_it_was():
     learner = build("maml", batch_norm="running").eval()
     before = copy.deepcopy(learner.state_dict())
@@ -272,20 +264,6 @@ def test_each_pass_of_a_training_step_draws_anew_and_a_lone_pass_as_ever():
         schedule.advance(torch.device("cpu")).initial_seed()
         == other.advance(torch.device("cpu")).initial_seed()
     )
-
-
-def test_gradient_steps_fit_a_batch():
-    learner = build("fomaml", {"name": "conv4", "width": 8}).float()
-    batch = EpisodeBatch(*(part.float() for part in vars(episodes()).values()))
-    optimizer = torch.optim.SGD(learner.parameters(), lr=0.1, momentum=0.9)
-    losses = []
-    for _ in range(15):
-        optimizer.zero_grad()
-        loss = learner.training_loss(batch)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[-1] < 0.6 * losses[0]
 
 
 @pytest.mark.parametrize("name", ["fomaml", "maml"])

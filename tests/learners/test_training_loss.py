@@ -106,25 +106,6 @@ def test_the_classifier_of_base_classes_begins_without_a_bias(name):
 
 
 @pytest.mark.parametrize("name", ["protonet", "ridge", "supervised"])
-def test_gradient_steps_fit_a_batch(name):
-    learner = build_learner({"name": name}, {"name": "conv4", "width": 8}, (1, 16, 16), 6, seed=0)
-    batch = (
-        episodes()
-        if learner.trains_on == "episodes"
-        else LabelledBatch(images(12, 1, 16, 16), torch.arange(12) % 6)
-    )
-    optimizer = torch.optim.SGD(learner.parameters(), lr=0.05, momentum=0.9)
-    losses = []
-    for _ in range(25):
-        optimizer.zero_grad()
-        loss = learner.training_loss(batch)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[-1] < 0.6 * losses[0]
-
-
-@pytest.mark.parametrize("name", ["protonet", "ridge", "supervised"])
 def test_training_under_bfloat16_gives_a_float32_loss_and_gradients(name):
     learner = build_learner({"name": name}, {"name": "conv4", "width": 8}, (1, 16, 16), 6, seed=0)
     batch = (
@@ -139,13 +120,6 @@ def test_training_under_bfloat16_gives_a_float32_loss_and_gradients(name):
     assert loss.dtype == torch.float32
     assert abs(loss.item() - exact) < 0.1
     assert all(p.grad.isfinite().all() for p in learner.parameters() if p.requires_grad)
-
-
-@pytest.mark.parametrize("name", ["protonet", "ridge", "supervised"])
-def test_what_it_trains_on_is_not_hidden_by_torchs_training_flag(name):
-    learner = build_learner({"name": name}, {"name": "identity"}, (4, 1, 1), 3, seed=0)
-    assert learner.training is True
-    assert learner.trains_on == ("batches" if name == "supervised" else "episodes")
 
 
 @pytest.mark.parametrize(

@@ -59,12 +59,6 @@ def test_features_equal_the_textbook_network(backbone):
         torch.testing.assert_close(backbone(given), expected, rtol=1e-4, atol=1e-4)
 
 
-def test_larger_images_give_as_many_features():
-    with torch.random.fork_rng(devices=[]), torch.inference_mode():
-        backbone = WRN16x10(WRN16x10Options(), (3, 84, 84)).eval()
-        assert backbone(images(84, 1)).shape == (1, 640)
-
-
 def test_initial_convolutions_are_kaiming_normal_by_fan_out(backbone):
     for block in backbone.blocks:
         weight = block.convolution2.weight

@@ -92,7 +92,7 @@ def test_with_and_without_a_gradient_the_solution_is_the_same():
     assert recorded.status.tolist() == plain.status.tolist()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_nearly_singular_kernel_is_never_silently_wrong(seed):
     kernel = kernels(batch=16, size=12, rank=4, seed=seed, dtype=torch.float32)
     solution = ridge.solve(kernel, draws(16, 12, 3, seed=9, dtype=torch.float32), 0.0)

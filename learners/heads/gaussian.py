@@ -2,7 +2,7 @@
 
 The covariance is the maximum-likelihood estimate shrunk towards the identity,
 (1 - shrinkage) * S + shrinkage * I, as scikit-learn's ``reg_param`` does: with fewer examples than
-features, and with one example above all, the estimate alone has no inverse.
+features the estimate has no inverse.
 """
 
 import torch

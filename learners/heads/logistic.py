@@ -1,8 +1,8 @@
 """Multinomial logistic regression for a batch of tasks at once.
 
 Minimises C * sum of cross-entropies + 1/2 |W|^2 over weights W and an intercept that is not
-penalised: scikit-learn's ``LogisticRegression``, also with two classes, where that one penalises
-the difference of the two weights alone (its C is then twice this one).
+penalised. This is scikit-learn's ``LogisticRegression``, except that with two classes scikit-learn
+penalises only the difference of the two weights (its C is then twice this one).
 
 The solver is Newton's method. Each step is found by conjugate gradients, preconditioned with
 Boehning's bound of the Hessian ("Multinomial logistic regression algorithm", 1992), which is the
@@ -38,8 +38,8 @@ def fit(support: Support, C: float) -> LinearFit:
         examples = at_least_float32(support).reshape(tasks, way * shot, width)
         basis = None
         if width > way * shot:
-            # The weights lie in the span of the examples; a rotation changes neither them nor
-            # their norm, and the problem becomes as small as the support.
+            # The weights lie in the span of the examples. In a basis of it the norm is the same,
+            # and the problem is as small as the support.
             basis, upper = torch.linalg.qr(examples.transpose(-1, -2))
             examples = upper.transpose(-1, -2)
         targets = one_hot_targets(way, shot, like=examples).expand(tasks, -1, -1)
@@ -72,11 +72,11 @@ def solve(examples: Float[Tensor, "B m r"], targets: Float[Tensor, "B m n"], C: 
         going = residual > tolerance  # a NaN is not above
         if steps == MOST_STEPS or not going.any():
             break
-        # Tasks that are done stay as they are, whatever company they are in.
+        # Tasks that are done do not change with the others.
         gradient = gradient * going[:, None, None]
         step = problem.newton_step(gradient, probabilities)
         value, loss, probabilities = problem.search(value, step, gradient, loss)
-    finite = (examples.isfinite().flatten(1).all(1)) & residual.isfinite()
+    finite = examples.isfinite().flatten(1).all(1) & residual.isfinite()
     status = torch.where(residual <= tolerance, Status.SOLVED, Status.INEXACT)
     status = torch.where(finite, status, Status.NOT_FINITE)
     value = value.masked_fill((status != Status.SOLVED)[:, None, None], torch.nan)
@@ -85,7 +85,7 @@ def solve(examples: Float[Tensor, "B m r"], targets: Float[Tensor, "B m n"], C: 
 
 @dataclass(frozen=True)
 class _Problem:
-    """The objective of each task, its derivatives, and steps that lessen it."""
+    """The objective of each task, its derivatives, and steps that decrease it."""
 
     examples: Tensor  # [B, m, r + 1], the last column of ones
     targets: Tensor  # [B, m, n]
@@ -124,7 +124,7 @@ class _Problem:
         return self.penalty * step + self.C * self.examples.transpose(-1, -2) @ change
 
     def newton_step(self, gradient: Tensor, probabilities: Tensor) -> Tensor:
-        """About -H^-1 g, by preconditioned conjugate gradients, all tasks in step."""
+        """About -H^-1 g, by preconditioned conjugate gradients, for all tasks together."""
         step, rest = torch.zeros_like(gradient), -gradient
         near = torch.cholesky_solve(rest, self.factor)
         direction, size = near, _dot(rest, near)
@@ -146,7 +146,7 @@ class _Problem:
     def search(
         self, value: Tensor, step: Tensor, gradient: Tensor, loss: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The step, halved until the objective is lessened enough; its loss, its probabilities."""
+        """The step, halved until the objective decreases enough; its loss and probabilities."""
         slope = _dot(gradient, step)
         slack = 10 * torch.finfo(loss.dtype).eps * loss.abs()  # rounding, close to the solution
         length = torch.ones_like(loss)

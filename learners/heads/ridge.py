@@ -64,7 +64,7 @@ def solve(kernel: Float[Tensor, "B m m"], targets: Float[Tensor, "B m n"], lam: 
         )
     if torch.is_grad_enabled() and (kernel.requires_grad or targets.requires_grad):
         value, status, residual = _CholeskySolve.apply(kernel, targets, lam)
-    else:  # recording nothing costs a fifth of a small solve less
+    else:  # without autograd a small solve is a fifth faster
         value, status, residual, _ = _solve(kernel, targets, lam)
     return Solution(value, status, 1, residual)
 
@@ -103,7 +103,7 @@ def _solve(kernel: Tensor, targets: Tensor, lam: float) -> tuple[Tensor, Tensor,
     size = torch.linalg.vector_norm(right, dim=(-2, -1))
     residual = error / size
     within = residual <= torch.finfo(system.dtype).eps ** (1 / 3)  # a NaN is not below
-    # Usually all are solved. On a GPU, asking would stall the step for longer than it saves.
+    # Usually all are solved. On a GPU this question would stall the step for longer than it saves.
     if system.device.type == "cpu" and within.all() and not info.any():
         return value, torch.zeros_like(info, dtype=torch.int64), residual, factor
     zero = (error == 0) & (size == 0)  # targets of zero have a solution of zero

@@ -226,8 +226,8 @@ class Dropping(Backbone):
     Options = Options
 
     def __init__(self, options, image_shape):
-        super(Backbone, self).__init__()
-        self.options, self.image_shape, self.feature_dim = options, image_shape, image_shape[0]
+        super().__init__(options, image_shape)
+        self.feature_dim = image_shape[0]
         self.drop = DropSchedule(0.5, 4)
 
     def forward(self, images):

@@ -37,8 +37,8 @@ class Dropping(Backbone):
     Options = Options
 
     def __init__(self, options, image_shape):
-        super(Backbone, self).__init__()
-        self.options, self.image_shape, self.feature_dim = options, image_shape, 6
+        super().__init__(options, image_shape)
+        self.feature_dim = 6
         self.layer = torch.nn.Linear(16 * 16, 6)
         self.drop = DropSchedule(RATE, ResNet12Options().drop_steps)
 

@@ -5,14 +5,15 @@ import pytest
 import torch
 from torch.nn.functional import batch_norm, conv2d
 
-from fsl_sweep.learners.backbones.wrn import WRN16x10, WRN16x10Options
+from fsl_sweep.learners.backbones.wrn import WRN16x10
+from fsl_sweep.learners.options import Options
 
 
 @pytest.fixture(scope="module")
 def backbone():
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return WRN16x10(WRN16x10Options(), (3, 32, 32)).eval()
+        return WRN16x10(Options(), (3, 32, 32)).eval()
 
 
 def images(side=32, count=2):

@@ -8,7 +8,6 @@ nothing here calls them. If torchvision imports without error, nothing is declar
 
 import re
 import warnings
-from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 
@@ -30,32 +29,18 @@ def load_torchvision(module: str = "torchvision") -> ModuleType:
     Raises:
         ImportError: torchvision is not installed, or does not import for another reason.
     """
-    return _load(module, _import, _declare)
-
-
-def _load(
-    module: str, importer: Callable[[str], ModuleType], declare: Callable[[str], None]
-) -> ModuleType:
     for _ in range(_MOST_OPERATORS):
         try:
-            return importer(module)
+            with warnings.catch_warnings():
+                # The same missing libraries; the image readers are not used here.
+                warnings.filterwarnings("ignore", message="Failed to load image Python extension")
+                return import_module(module)
         except RuntimeError as failure:
             missing = _MISSING.search(str(failure))
             if missing is None:
                 raise
-            declare(missing[1])
+            torch.library.define(f"torchvision::{missing[1]}", _SIGNATURE)
     raise ImportError(
         f"'{module}' lacks more than {_MOST_OPERATORS} compiled operators; install the "
         "torchvision release that belongs to the installed torch."
     )
-
-
-def _import(module: str) -> ModuleType:
-    with warnings.catch_warnings():
-        # The same missing libraries; the image readers are not used here.
-        warnings.filterwarnings("ignore", message="Failed to load image Python extension")
-        return import_module(module)
-
-
-def _declare(operator: str) -> None:
-    torch.library.define(f"torchvision::{operator}", _SIGNATURE)

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from fsl_sweep.learners.options import Options
 from fsl_sweep.learners.shapes import Features, Images
+from fsl_sweep.orchestrator.errors import ConfigError
 
 ImageShape = tuple[int, int, int]
 
@@ -43,6 +44,24 @@ class Backbone(nn.Module, ABC):
         Raises:
             ValueError: the images have another shape.
         """
+
+
+def halved(name: str, image_shape: ImageShape, times: int) -> tuple[int, int]:
+    """Height and width of images after halving them, rounded down.
+
+    Raises:
+        ConfigError: nothing is left of them.
+    """
+    _, height, width = image_shape
+    sides = height >> times, width >> times
+    if min(sides) < 1:
+        raise ConfigError(
+            "",
+            "backbone",
+            f"{name} halves its images {times} times, so both sides need at least "
+            f"{1 << times} pixels; these are {height}x{width}. Use a larger image_size.",
+        )
+    return sides
 
 
 def check_images(images: Tensor, image_shape: ImageShape) -> None:

@@ -11,11 +11,10 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images
+from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images, halved
 from fsl_sweep.learners.backbones.layout import fastest_layout
 from fsl_sweep.learners.options import Options
 from fsl_sweep.learners.shapes import Features, Images
-from fsl_sweep.orchestrator.errors import ConfigError
 
 BLOCKS = 4
 
@@ -43,17 +42,9 @@ class Conv4(Backbone):
 
     def __init__(self, options: Conv4Options, image_shape: ImageShape) -> None:
         super().__init__(options, image_shape)
-        channels, height, width = image_shape
-        sides = height >> BLOCKS, width >> BLOCKS
-        if min(sides) < 1:
-            raise ConfigError(
-                "",
-                "backbone",
-                f"conv4 halves its images {BLOCKS} times, so both sides need at least "
-                f"{1 << BLOCKS} pixels; these are {height}x{width}. Use a larger image_size.",
-            )
+        sides = halved("conv4", image_shape, BLOCKS)
         self.feature_dim = options.width * sides[0] * sides[1]
-        inputs = (channels, *[options.width] * (BLOCKS - 1))
+        inputs = (image_shape[0], *[options.width] * (BLOCKS - 1))
         self.blocks = nn.Sequential(*[_Block(n, options.width) for n in inputs])
 
     def forward(self, images: Images) -> Features:

@@ -1,7 +1,7 @@
 """No backbone: the images are already features, from a frozen extractor."""
 
 from math import prod
-from typing import final
+from typing import Any, final
 
 from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images
 from fsl_sweep.learners.options import Options
@@ -16,7 +16,7 @@ class Identity(Backbone):
     takes_features = True
     has_weights = False
 
-    def __init__(self, options: Options, image_shape: ImageShape) -> None:
+    def __init__(self, options: Any, image_shape: ImageShape) -> None:
         super().__init__(options, image_shape)
         self.feature_dim = prod(image_shape)
 

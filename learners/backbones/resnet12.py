@@ -13,12 +13,11 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu, max_pool2d
 
-from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images
+from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images, halved
 from fsl_sweep.learners.backbones.dropblock import DropSchedule, drop_blocks
 from fsl_sweep.learners.backbones.layout import fastest_layout
 from fsl_sweep.learners.options import Options
 from fsl_sweep.learners.shapes import Features, Images
-from fsl_sweep.orchestrator.errors import ConfigError
 
 WIDTHS = (64, 160, 320, 640)
 SLOPE = 0.1
@@ -59,19 +58,11 @@ class ResNet12(Backbone):
 
     def __init__(self, options: ResNet12Options, image_shape: ImageShape) -> None:
         super().__init__(options, image_shape)
-        channels, height, width = image_shape
-        sides = height >> len(WIDTHS), width >> len(WIDTHS)
-        if min(sides) < 1:
-            raise ConfigError(
-                "",
-                "backbone",
-                f"resnet12 halves its images {len(WIDTHS)} times, so both sides need at least "
-                f"{1 << len(WIDTHS)} pixels; these are {height}x{width}. Use a larger image_size.",
-            )
+        sides = halved("resnet12", image_shape, len(WIDTHS))
         self.avg_pool, self.drop_rate = options.avg_pool, options.drop_rate
         self.feature_dim = WIDTHS[-1] * (1 if options.avg_pool else sides[0] * sides[1])
-        self.block_size = options.block_size or (5 if min(height, width) >= 64 else 2)
-        inputs = (channels, *WIDTHS[:-1])
+        self.block_size = options.block_size or (5 if min(image_shape[1:]) >= 64 else 2)
+        inputs = (image_shape[0], *WIDTHS[:-1])
         self.stages = nn.ModuleList(_Stage(*widths) for widths in zip(inputs, WIDTHS, strict=True))
         self.drop = DropSchedule(options.drop_rate, options.drop_steps)
 

@@ -37,7 +37,7 @@ class TorchvisionBackbone(Backbone):
     Options = Options
     model: ClassVar[str]
 
-    def __init__(self, options: Options, image_shape: ImageShape) -> None:
+    def __init__(self, options: Any, image_shape: ImageShape) -> None:
         super().__init__(options, image_shape)
         if image_shape[0] not in (1, 3):
             problem = f"torchvision models take 1 or 3 channels; these images have {image_shape[0]}"

@@ -6,7 +6,7 @@ without dropout, and the average of the last feature map over its positions. The
 "Lessons from Chasing Few-Shot Learning Benchmarks", table 6.
 """
 
-from typing import final
+from typing import Any, final
 
 from torch import Tensor, nn
 from torch.nn.functional import relu
@@ -28,7 +28,7 @@ class WRN16x10(Backbone):
 
     Options = Options
 
-    def __init__(self, options: Options, image_shape: ImageShape) -> None:
+    def __init__(self, options: Any, image_shape: ImageShape) -> None:
         super().__init__(options, image_shape)
         self.feature_dim = WIDTHS[-1]
         self.stem = _convolution(image_shape[0], STEM, 3, 1)

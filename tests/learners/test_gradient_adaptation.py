@@ -111,16 +111,6 @@ def _assert_finite_differences(learner, batch, rtol, entries=None, width=1e-6):
             np.testing.assert_allclose(given, difference, rtol=rtol, atol=2e-8, err_msg=name)
 
 
-def test_first_and_second_order_have_one_loss_and_two_gradients():
-    batch = episodes(image=(6, 1, 1))
-    first, second = (build(name, LINEAR, (6, 1, 1)) for name in ("fomaml", "maml"))
-    losses = [learner.training_loss(batch) for learner in (first, second)]
-    assert losses[0].item() == pytest.approx(losses[1].item(), rel=1e-12)
-    for loss in losses:
-        loss.backward()
-    assert not torch.allclose(first.classifier.weight.grad, second.classifier.weight.grad)
-
-
 @pytest.mark.parametrize(
     ("name", "backbone"), [("fomaml", CONV), ("fomaml", LINEAR), ("maml", LINEAR)], ids=str
 )
@@ -153,18 +143,6 @@ def test_prediction_is_explicit_descent_for_the_steps_of_the_test(name, batch_no
         expected = network(batch.query[task].flatten(0, 1))
         torch.testing.assert_close(logits[task], expected, rtol=1e-7, atol=1e-9)
     assert not logits.requires_grad
-
-
-def test_prediction_works_without_gradients_and_leaves_the_learner_as_it_was():
-    learner = build("maml", batch_norm="running").eval()
-    before = copy.deepcopy(learner.state_dict())
-    batch = episodes()
-    with torch.no_grad():
-        without = learner.predict(batch.support, batch.query.flatten(1, 2))
-    assert torch.equal(learner.predict(batch.support, batch.query.flatten(1, 2)), without)
-    for name, value in learner.state_dict().items():
-        assert torch.equal(value, before[name])
-    assert all(parameter.grad is None for parameter in learner.parameters())
 
 
 def test_batch_statistics_leave_nothing_running_and_running_ones_move_in_training_alone():

@@ -60,14 +60,12 @@ class _Block(nn.Sequential):
     """
 
     def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__(
-            nn.Conv2d(inputs, outputs, kernel_size=3, padding=1),
-            nn.BatchNorm2d(outputs),
-            nn.MaxPool2d(2),
-            nn.ReLU(inplace=True),
-        )
+        convolution = nn.Conv2d(inputs, outputs, kernel_size=3, padding=1)
         # As the code of "Two Sides of Meta-Learning Evaluation" begins.
-        nn.init.kaiming_normal_(self[0].weight, mode="fan_out", nonlinearity="relu")
+        nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
+        super().__init__(
+            convolution, nn.BatchNorm2d(outputs), nn.MaxPool2d(2), nn.ReLU(inplace=True)
+        )
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
         """Feature maps ``[n, outputs, h // 2, w // 2]`` of ``[n, inputs, h, w]``."""

@@ -3,7 +3,7 @@
 Targets on one thread of a CPU, for conv4 with 64 filters on 28x28 images: embedding runs at 85 % or
 more of the machine's matrix rate; measuring three pools of 12,000 images by 1,000 tasks for each of
 six sets (5-way 5-shot, 15 queries) costs at most 1.10 times embedding them once, 1.3 times with
-PT-MAP. Beside the sizes of `fsl_sweep.orchestrator.at_once` stand those that a GPU gets.
+PT-MAP. Beside the sizes of `fsl_sweep.orchestrator.images.at_once` stand those that a GPU gets.
 
 Times are of the processor, not of the clock on the wall: other work on the machine then counts by
 no more than what it takes of caches and memory.
@@ -26,10 +26,10 @@ from fsl_sweep.learners.base import EmbeddingLearner
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator import images
-from fsl_sweep.orchestrator.at_once import AtOnce, at_once
+from fsl_sweep.orchestrator.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.config import Episode, Evaluation
-from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
-from fsl_sweep.orchestrator.images import PoolImages
+from fsl_sweep.orchestrator.evaluation import Evaluator
+from fsl_sweep.orchestrator.images import AtOnce, PoolImages, at_once
 from fsl_sweep.orchestrator.records import MEASURES
 
 CPU = torch.device("cpu")

@@ -1,14 +1,13 @@
 """Random changes to training images: one call a batch, a different draw for each image.
 
-The two recipes of "Two Sides of Meta-Learning Evaluation", appendix D.2. Both start from the image
-as the pool holds it, at its final size, with values in [0, 1], before normalisation.
+The two recipes of "Two Sides of Meta-Learning Evaluation", appendix D.2. Both take the pool's
+images, at their final size, with values in [0, 1], before normalisation.
 """
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from fsl_sweep.learners.image_ops import (
@@ -20,9 +19,9 @@ from fsl_sweep.learners.image_ops import (
     jitter,
     resized_crop,
 )
+from fsl_sweep.learners.shapes import Images
 from fsl_sweep.orchestrator.errors import UnknownName
 
-Images = Float[Tensor, "n c h w"]
 Augmentation = Callable[[Images, torch.Generator], Images]
 
 STRENGTH = 0.4
@@ -32,7 +31,7 @@ ATTEMPTS = 10
 
 
 def unchanged(images: Images, draws: torch.Generator) -> Images:  # noqa: ARG001 - every augmentation is called alike
-    """The images as they are."""
+    """The images, unchanged."""
     return images
 
 
@@ -66,7 +65,7 @@ def resized_crop_jitter_flip(images: Images, draws: torch.Generator) -> Images:
 def crop_boxes(count: int, height: int, width: int, draws: torch.Generator) -> Tensor:
     """Boxes (top, left, height, width) of resized crops, int64 ``[count, 4]``, inside the image.
 
-    As usual, the first of ten attempts that fits is taken, and the whole image where none does.
+    The first of ten attempts that fits is taken, or the whole image if none does.
     """
     area = _uniform(draws, count, ATTEMPTS, *AREA) * height * width
     low, high = torch.tensor(RATIO).log().tolist()

@@ -8,8 +8,7 @@
     |   `-- ClassificationLearner  answers among all base classes (``classify``)
     `-- ProgramLearner             a program that trains itself (``meta_train``, ``answers``)
 
-A class is either abstract (these) or final (one file for each method). Every learner is
-constructed as ``cls(backbone, options, n_base_classes)``.
+A class is either abstract (these) or final (the methods).
 """
 
 from abc import ABC, abstractmethod
@@ -24,6 +23,16 @@ from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.batches import EpisodeBatch, LabelledBatch
 from fsl_sweep.learners.meta_dataset import MetaDataset, ProgramTask
 from fsl_sweep.learners.options import Options
+from fsl_sweep.learners.shapes import (
+    Features,
+    Images,
+    Logits,
+    Loss,
+    Query,
+    QueryImages,
+    Support,
+    SupportImages,
+)
 
 BatchT = TypeVar("BatchT", EpisodeBatch, LabelledBatch)
 TrainsOn = Literal["episodes", "batches", "batches, then episodes"]
@@ -44,22 +53,24 @@ __all__ = [
 class Learner(nn.Module, ABC, Generic[BatchT]):
     """A few-shot learner: weights to meta-train, and a rule that turns a support set into answers.
 
+    Every learner is constructed as ``cls(backbone, options, n_base_classes)``.
+
     Attributes:
         Options: the learner's own options in a sweep file.
         trains_on: ``episodes`` (an `EpisodeBatch` a step), ``batches`` (a `LabelledBatch`), or
             ``batches, then episodes`` for the last epochs.
-            It is not called ``training``, because that is how torch tells training from
-            evaluation mode.
         takes_ragged: whether it trains on `RaggedEpisodes` too, whose tasks differ in shape.
+        options: those that it was built with.
     """
 
     Options: ClassVar[type[Options]]
     trains_on: ClassVar[TrainsOn]
     takes_ragged: ClassVar[bool] = False
+    options: Any
 
-    @abstractmethod
-    def __init__(self, backbone: Backbone, options: Any, n_base_classes: int) -> None:
+    def __init__(self, backbone: Backbone, options: Any, n_base_classes: int) -> None:  # noqa: ARG002 - for subclasses
         super().__init__()
+        self.options = options
 
     @classmethod
     def fixed_way(cls, options: Any) -> int | None:  # noqa: ARG003 - for those that depend on them
@@ -68,14 +79,14 @@ class Learner(nn.Module, ABC, Generic[BatchT]):
 
     @classmethod
     def trained_on(cls, options: Any) -> TrainsOn:  # noqa: ARG003 - for those that depend on them
-        """What a learner with these options trains on; ``trains_on`` unless they say otherwise."""
+        """What a learner with these options trains on; by default ``trains_on``."""
         return cls.trains_on
 
     @classmethod
     def has_weights(cls, options: Any) -> bool:  # noqa: ARG003 - for those that depend on them
-        """Whether weights that are not the backbone's have a part in its logits.
+        """Whether its logits depend on trained weights besides the backbone's.
 
-        Where neither has any, there is nothing to train: the learner is measured as it is built.
+        If neither it nor its backbone has any, it is measured as it was built.
         """
         return True
 
@@ -84,27 +95,23 @@ class GradientLearner(Learner[BatchT]):
     """A learner that the trial trains, by gradient steps on its loss."""
 
     @abstractmethod
-    def training_loss(self, batch: BatchT) -> Float[Tensor, ""]:
+    def training_loss(self, batch: BatchT) -> Loss:
         """Mean cross-entropy (nats) of a training batch, to be differentiated."""
 
 
 class EmbeddingLearner(GradientLearner[BatchT]):
-    """A learner that answers from features alone, so that a pool is embedded once."""
+    """A learner that answers from features only, so that a pool is embedded once."""
 
     @abstractmethod
-    def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
+    def embed(self, images: Images) -> Features:
         """Features of normalised images, as `head` expects them."""
 
     @abstractmethod
-    def head(
-        self,
-        support: Float[Tensor, "task way shot d"],
-        query: Float[Tensor, "task m d"],
-    ) -> Float[Tensor, "task m way"]:
+    def head(self, support: Support, query: Query) -> Logits:
         """Logits of each query for each class of its task, from features of `embed`.
 
         Raises:
-            ValueError: one class alone, or classes without an example; see `check_support`.
+            ValueError: as `check_support`.
         """
 
 
@@ -112,43 +119,42 @@ class AdaptationLearner(GradientLearner[BatchT]):
     """A learner whose weights change with each task; it is measured on images."""
 
     @abstractmethod
-    def predict(
-        self,
-        support: Float[Tensor, "task way shot c h w"],
-        query: Float[Tensor, "task m c h w"],
-    ) -> Float[Tensor, "task m way"]:
-        """Logits of each query after adapting to its task's support; the weights stay as is.
+    def predict(self, support: SupportImages, query: QueryImages) -> Logits:
+        """Logits of each query after adapting to its task's support; the weights stay as they are.
 
-        Called in evaluation mode and outside of `torch.inference_mode`, whose tensors have no
-        gradients. The logits have none either.
+        Called in evaluation mode, and outside `torch.inference_mode`, whose tensors cannot be
+        differentiated. The logits carry no gradient.
+
+        Raises:
+            ValueError: as `check_support`, or it cannot answer tasks of so many ways.
         """
 
 
 class ClassificationLearner(GradientLearner[BatchT]):
-    """A learner that answers among all base classes and pays no heed to a task's support.
+    """A learner that answers among all base classes and ignores a task's support.
 
-    It is measured on images of the base classes alone, which an in-distribution benchmark has.
+    It is measured on images of the base classes only, which an in-distribution benchmark has.
     """
 
     @abstractmethod
-    def classify(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n classes"]:
+    def classify(self, images: Images) -> Float[Tensor, "n classes"]:
         """Logits of normalised images for every base class, in the order of training labels."""
 
 
 class ProgramLearner(Learner[Any]):
-    """A program that trains itself: it is handed data, and brings network and optimizer along.
+    """A program that trains itself: it is given data, and brings its own network and optimizer.
 
-    Its state dictionary holds what `answers` needs, and changes with `meta_train` alone.
+    Its state dictionary holds what `answers` needs, and only `meta_train` changes it.
     """
 
     @classmethod
     @abstractmethod
     def goes_on(cls, options: Any) -> bool:
-        """Whether `training_state` lets an interrupted training go on."""
+        """Whether an interrupted training can continue from `training_state`."""
 
     @abstractmethod
     def meta_train(self, data: MetaDataset, seed: int) -> None:
-        """One round of training, which begins where the round before ended.
+        """One round of training, which continues the round before.
 
         Args:
             data: what to train on.
@@ -163,12 +169,12 @@ class ProgramLearner(Learner[Any]):
         """For each task in turn the class of each query, int64 ``[m]`` in 0 .. way - 1.
 
         Raises:
-            TrialFailure: the program failed, or its answers are not such.
+            TrialFailure: the program failed, or its answers are invalid.
         """
 
     @abstractmethod
     def training_state(self) -> Tensor | None:
-        """What the next round needs, uint8 ``[bytes]``; None where the program cannot tell."""
+        """What the next round needs, uint8 ``[bytes]``; None if the program cannot save it."""
 
     @abstractmethod
     def restore_training(self, state: Tensor) -> None:

@@ -13,30 +13,10 @@ class EpisodeBatch:
     Attributes:
         support: normalised and augmented images, ``[task, way, shot, c, h, w]``.
         query: the same, ``[task, way, query, c, h, w]``; queries of class i are ``[:, i]``.
-
-    Raises:
-        ValueError: the two differ in tasks, ways or image shape, there is one class alone, or a
-            class has no support or no query.
     """
 
     support: Float[Tensor, "task way shot c h w"]
     query: Float[Tensor, "task way query c h w"]
-
-    def __post_init__(self) -> None:
-        support, query = tuple(self.support.shape), tuple(self.query.shape)
-        if len(support) != 6 or len(query) != 6:
-            raise ValueError(
-                "Support and query must be [task, way, examples, c, h, w]; "
-                f"their shapes are {support} and {query}."
-            )
-        if support[:2] != query[:2] or support[3:] != query[3:]:
-            raise ValueError(
-                "Support and query must agree in tasks, ways and image shape; "
-                f"their shapes are {support} and {query}."
-            )
-        check_support(self.support)
-        if query[2] == 0:
-            raise ValueError("An episode needs at least one query of each class.")
 
 
 @dataclass(frozen=True)
@@ -46,29 +26,17 @@ class LabelledBatch:
     Attributes:
         images: normalised and augmented images, ``[n, c, h, w]``.
         labels: int64 ``[n]`` in 0 .. n_base_classes - 1.
-
-    Raises:
-        ValueError: there is not one label an image.
     """
 
     images: Float[Tensor, "n c h w"]
     labels: Int[Tensor, " n"]
 
-    def __post_init__(self) -> None:
-        images, labels = tuple(self.images.shape), tuple(self.labels.shape)
-        if len(images) != 4 or labels != images[:1]:
-            raise ValueError(
-                "Images must be [n, c, h, w] and labels [n]; "
-                f"their shapes are {images} and {labels}."
-            )
-
 
 def check_support(support: Float[Tensor, "task way shot ..."]) -> None:
-    """Whether there is something to tell apart, and something to learn it from.
+    """Checks that there are classes to tell apart, and examples of each.
 
     Raises:
-        ValueError: the tasks have one class alone, which any answer would hit, or classes without
-            an example, which no answer could be learned for.
+        ValueError: the tasks have only one class, or classes without an example.
     """
     way, shot = support.shape[1:3]
     if way < 2 or shot < 1:
@@ -99,8 +67,8 @@ class RaggedEpisodes:
 
     Attributes:
         support: normalised and augmented support images of all tasks, ``[s, c, h, w]``.
-        query: the same, query images of all tasks, ``[q, c, h, w]``.
-        groups: the tasks, those of equal shape together.
+        query: the same for query images, ``[q, c, h, w]``.
+        groups: the tasks, grouped by shape.
     """
 
     support: Float[Tensor, "s c h w"]

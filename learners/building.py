@@ -6,10 +6,10 @@ from typing import Any
 import torch
 
 from fsl_sweep.learners.backbones.base import ImageShape
+from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.base import Learner
-from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
-from fsl_sweep.orchestrator.catalogue import Catalogue
-from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.learners.catalogue import LEARNERS
+from fsl_sweep.learners.options import resolve
 
 
 def build_learner(
@@ -25,14 +25,13 @@ def build_learner(
         learner: ``name`` and options, such as ``{"name": "protonet", "scale": 10}``.
         backbone: ``name`` and options, such as ``{"name": "conv4", "width": 64}``.
         image_shape: (channels, height, width) of the images.
-        n_base_classes: classes that a classifier in training tells apart, at least 1.
-        seed: of the initial weights, 0 .. 2**64 - 1; equal seeds give equal weights. The global
-            generators of torch are as before when this returns.
+        n_base_classes: classes that a classifier tells apart in training, at least 1.
+        seed: of the initial weights, 0 .. 2**64 - 1; equal seeds give equal weights. torch's
+            global generators are left as they were.
 
     Raises:
-        UnknownName: no learner or backbone has that name.
-        ConfigError: a name is missing, or the backbone cannot take these images.
-        pydantic.ValidationError: the options do not fit.
+        UnknownName, ConfigError, pydantic.ValidationError: as `resolve`.
+        ConfigError: the backbone cannot take these images.
     """
     learner_cls, learner_options = resolve(LEARNERS, learner)
     backbone_cls, backbone_options = resolve(BACKBONES, backbone)
@@ -41,18 +40,3 @@ def build_learner(
         torch.default_generator.manual_seed(seed)
         network = backbone_cls(backbone_options, image_shape)
         return learner_cls(network, learner_options, n_base_classes)
-
-
-def resolve(catalogue: Catalogue[Any], spec: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The class that ``spec["name"]`` names, and the rest of ``spec`` as its checked options.
-
-    Raises:
-        UnknownName, ConfigError, pydantic.ValidationError: as `build_learner`.
-    """
-    if not isinstance(spec.get("name"), str):
-        raise ConfigError(
-            "", f"{catalogue.kind}.name", f"name one of: {', '.join(catalogue.names())}."
-        )
-    cls = catalogue.find(spec["name"]).cls
-    options = {key: value for key, value in spec.items() if key != "name"}
-    return cls, cls.Options.model_validate(options)

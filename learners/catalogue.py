@@ -1,27 +1,14 @@
-"""The learners and backbones that a sweep file can name.
+"""The learners that a sweep file can name.
 
-Their modules are imported when they are asked for: to list them takes no torch.
+Their modules are imported when they are asked for: listing them does not import torch.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from fsl_sweep.orchestrator.catalogue import Catalogue, Family, Ours
+from fsl_sweep.orchestrator.catalogue import Catalogue, Ours
 
 if TYPE_CHECKING:
-    from fsl_sweep.learners.backbones.base import Backbone
     from fsl_sweep.learners.base import Learner
-
-
-def _torchvision_backbone(model: str) -> "type[Backbone]":
-    from fsl_sweep.learners.backbones.torchvision import torchvision_backbone
-
-    return torchvision_backbone(model)
-
-
-def _is_torchvision_model(name: str) -> bool:
-    from fsl_sweep.learners.backbones.torchvision import is_torchvision_model
-
-    return is_torchvision_model(name)
 
 
 LEARNERS: "Catalogue[Learner[Any]]" = Catalogue(
@@ -36,13 +23,13 @@ LEARNERS: "Catalogue[Learner[Any]]" = Catalogue(
         ),
         Ours(
             "ridge",
-            "fsl_sweep.learners.ridge:Ridge",
+            "fsl_sweep.learners.metaoptnet:Ridge",
             "Meta-Learning with Differentiable Convex Optimization, arXiv 1904.03758",
             "ridge regression solved for each task, trained on episodes",
         ),
         Ours(
             "svm",
-            "fsl_sweep.learners.svm:Svm",
+            "fsl_sweep.learners.metaoptnet:Svm",
             "Meta-Learning with Differentiable Convex Optimization, arXiv 1904.03758",
             "maximum-margin classifier solved for each task, trained on episodes",
         ),
@@ -54,13 +41,13 @@ LEARNERS: "Catalogue[Learner[Any]]" = Catalogue(
         ),
         Ours(
             "fomaml",
-            "fsl_sweep.learners.fomaml:Fomaml",
+            "fsl_sweep.learners.gradient_adaptation:Fomaml",
             "Model-Agnostic Meta-Learning, arXiv 1703.03400, section 5.2",
             "network adapted to each task by gradient descent, first-order outer gradient",
         ),
         Ours(
             "maml",
-            "fsl_sweep.learners.maml:Maml",
+            "fsl_sweep.learners.gradient_adaptation:Maml",
             "Model-Agnostic Meta-Learning, arXiv 1703.03400",
             "network adapted to each task by gradient descent, trained through the adaptation",
         ),
@@ -117,54 +104,13 @@ LEARNERS: "Catalogue[Learner[Any]]" = Catalogue(
             "classifier",
             "fsl_sweep.learners.classifier:Classifier",
             "Two Sides of Meta-Learning Evaluation, figure 2(b) and table 4",
-            "plain image classification, on an in-distribution benchmark alone",
+            "plain image classification, on an in-distribution benchmark only",
         ),
         Ours(
             "metadl",
             "fsl_sweep.learners.metadl:Metadl",
             "Advances in MetaDL: AAAI 2021 challenge and workshop, section 3.2",
             "runs a program with the challenge's meta_fit, fit and predict",
-        ),
-    ],
-)
-
-BACKBONES: "Catalogue[Backbone]" = Catalogue(
-    "backbone",
-    "fsl_sweep.backbones",
-    [
-        Ours(
-            "conv4",
-            "fsl_sweep.learners.backbones.conv4:Conv4",
-            "Prototypical Networks for Few-shot Learning, arXiv 1703.05175, section 3.1",
-            "four convolutional blocks",
-        ),
-        Ours(
-            "resnet12",
-            "fsl_sweep.learners.backbones.resnet12:ResNet12",
-            "Meta-Learning with Differentiable Convex Optimization, arXiv 1904.03758",
-            "residual network of 12 layers with DropBlock",
-        ),
-        Ours(
-            "wrn-16-10",
-            "fsl_sweep.learners.backbones.wrn:WRN16x10",
-            "Wide Residual Networks, arXiv 1605.07146",
-            "wide residual network of 16 layers, widening factor 10",
-        ),
-        Ours(
-            "identity",
-            "fsl_sweep.learners.backbones.identity:Identity",
-            "",
-            "images are precomputed features; nothing to train",
-        ),
-    ],
-    [
-        Family(
-            "torchvision",
-            "model",
-            _torchvision_backbone,
-            "",
-            "a classification model of torchvision without its classifier, from random weights",
-            _is_torchvision_model,
         ),
     ],
 )

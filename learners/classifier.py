@@ -6,7 +6,7 @@ ranked on the next 10 % and on the last 10 %, and the two rankings compared. Bot
 from the distribution that was trained on, which ``in-distribution:<benchmark>`` provides.
 """
 
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -17,28 +17,25 @@ from fsl_sweep.learners.base import ClassificationLearner, TrainsOn
 from fsl_sweep.learners.batches import LabelledBatch
 from fsl_sweep.learners.heads.precision import at_least_float32
 from fsl_sweep.learners.options import Options
-
-
-class ClassifierOptions(Options):
-    """The classifier has no options."""
+from fsl_sweep.learners.shapes import Images, Loss
 
 
 @final
 class Classifier(ClassificationLearner[LabelledBatch]):
     """A linear classifier of the backbone's features, in training and in test."""
 
-    Options = ClassifierOptions
+    Options = Options
     trains_on: ClassVar[TrainsOn] = "batches"
 
-    def __init__(self, backbone: Backbone, options: ClassifierOptions, n_base_classes: int) -> None:
+    def __init__(self, backbone: Backbone, options: Any, n_base_classes: int) -> None:
         super().__init__(backbone, options, n_base_classes)
         self.backbone = backbone
         self.classifier = nn.Linear(backbone.feature_dim, n_base_classes)
 
-    def classify(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n classes"]:
+    def classify(self, images: Images) -> Float[Tensor, "n classes"]:
         """Logits of normalised images for every base class, float32 at least."""
         return at_least_float32(self.classifier(self.backbone(images)))
 
-    def training_loss(self, batch: LabelledBatch) -> Float[Tensor, ""]:
+    def training_loss(self, batch: LabelledBatch) -> Loss:
         """Mean cross-entropy over the images, among all base classes."""
         return cross_entropy(self.classify(batch.images), batch.labels)

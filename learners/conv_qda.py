@@ -5,16 +5,14 @@ Edinburgh. The section gives the classifier and the training; the shrinkage of t
 without which one example a class has none, is ours.
 """
 
-from typing import Annotated, final
+from typing import Annotated, Any, final
 
-from jaxtyping import Float
 from pydantic import Field, PositiveFloat
-from torch import Tensor
 
-from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.episodic import EpisodicLearner, EpisodicOptions
 from fsl_sweep.learners.heads.gaussian import log_densities
+from fsl_sweep.learners.shapes import Logits, Query, Support
 
 
 class ConvQdaOptions(EpisodicOptions):
@@ -35,20 +33,12 @@ class ConvQda(EpisodicLearner):
 
     Options = ConvQdaOptions
 
-    def __init__(self, backbone: Backbone, options: ConvQdaOptions, n_base_classes: int) -> None:
-        super().__init__(backbone, options, n_base_classes)
-        self.shrinkage, self.scale = options.shrinkage, options.scale
-
     @classmethod
-    def has_weights(cls, options: ConvQdaOptions) -> bool:  # noqa: ARG003 (an interface)
+    def has_weights(cls, options: Any) -> bool:  # noqa: ARG003 (an interface)
         """None: the Gaussians are the support's."""
         return False
 
-    def head(
-        self,
-        support: Float[Tensor, "task way shot d"],
-        query: Float[Tensor, "task m d"],
-    ) -> Float[Tensor, "task m way"]:
+    def head(self, support: Support, query: Query) -> Logits:
         """Logits of each query for each class of its task."""
         check_support(support)
-        return self.scale * log_densities(support, query, self.shrinkage)
+        return self.options.scale * log_densities(support, query, self.options.shrinkage)

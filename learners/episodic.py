@@ -4,13 +4,14 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.base import EmbeddingLearner, TrainsOn
 from fsl_sweep.learners.batches import EpisodeBatch, RaggedEpisodes
 from fsl_sweep.learners.options import Options
+from fsl_sweep.learners.shapes import Features, Images, Loss
 
 Passes = Literal["separate", "joint"]
 
@@ -20,7 +21,7 @@ class EpisodicOptions(Options):
 
     Attributes:
         passes: how a training step's images go through the backbone. ``separate``: the support
-            images of all tasks in one pass and then the queries in another, so that a batch norm
+            images of all tasks in one pass and the queries in another, so that batch norm
             normalises each by its own statistics, as the released code of "Two Sides of
             Meta-Learning Evaluation" does. ``joint``: all in one pass, by common statistics.
             Measuring normalises by running averages, and does not depend on this.
@@ -42,18 +43,33 @@ class EpisodicLearner(EmbeddingLearner[EpisodeBatch]):
     takes_ragged: ClassVar[bool] = True
     label_smoothing: float = 0.0
 
-    def __init__(self, backbone: Backbone, options: EpisodicOptions, n_base_classes: int) -> None:
+    def __init__(self, backbone: Backbone, options: Any, n_base_classes: int) -> None:
         super().__init__(backbone, options, n_base_classes)
         self.backbone = backbone
-        self.passes: Passes = options.passes
 
-    def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
-        """Features of the backbone, as they are."""
+    def embed(self, images: Images) -> Features:
+        """Features of the backbone."""
         return self.backbone(images)
 
-    def training_loss(self, batch: EpisodeBatch | RaggedEpisodes) -> Float[Tensor, ""]:
+    def training_loss(self, batch: EpisodeBatch | RaggedEpisodes) -> Loss:
         """Mean cross-entropy over the tasks; see `episode_loss`."""
-        return episode_loss(self, batch, self.passes, self.label_smoothing)
+        return episode_loss(self, batch, self.options.passes, self.label_smoothing)
+
+
+class ScaledLearner(EpisodicLearner):
+    """An episodic learner with a factor of the logits, ``scale``, which may be trained.
+
+    Its options have ``scale``, the initial factor, and ``learn_scale``, whether it is trained.
+    """
+
+    def __init__(self, backbone: Backbone, options: Any, n_base_classes: int) -> None:
+        super().__init__(backbone, options, n_base_classes)
+        self.scale = nn.Parameter(torch.tensor(options.scale), requires_grad=options.learn_scale)
+
+    @classmethod
+    def has_weights(cls, options: Any) -> bool:
+        """Only the scale, if it is trained."""
+        return options.learn_scale
 
 
 def episode_loss(
@@ -61,19 +77,17 @@ def episode_loss(
     batch: EpisodeBatch | RaggedEpisodes,
     passes: Passes,
     label_smoothing: float = 0.0,
-) -> Float[Tensor, ""]:
+) -> Loss:
     """Mean over tasks of the mean cross-entropy (nats) of a learner's head over their queries.
-
-    Where tasks have equally many queries, this is the mean over all queries of the batch.
 
     Args:
         learner: whose `embed` and `head` are used.
         batch: the episodes.
         passes: whether support and queries are embedded apart or together, see `EpisodicOptions`.
         label_smoothing: target probability taken from the query's class and shared equally by the
-            others, in [0, 0.5), as the released code of MetaOptNet and of "Two Sides of
-            Meta-Learning Evaluation" does: eps / (way - 1) for each wrong class, 1 - eps for the
-            right one. (torch's own option shares it among all classes, the query's included.)
+            others, in [0, 0.5), as in the released code of MetaOptNet and of "Two Sides of
+            Meta-Learning Evaluation": eps / (way - 1) for each wrong class, 1 - eps for the right
+            one. (torch's own option shares it among all classes, the query's included.)
     """
     if isinstance(batch, RaggedEpisodes):
         return _ragged_loss(learner, batch, passes, label_smoothing)
@@ -84,15 +98,14 @@ def episode_loss(
     logits = learner.head(
         support.reshape(tasks, way, shot, -1), query.reshape(tasks, -1, query.shape[-1])
     )
-    labels = query_labels(batch.query)
     spread = label_smoothing * way / (way - 1)
-    return cross_entropy(logits.flatten(0, 1), labels, label_smoothing=spread)
+    return cross_entropy(logits.flatten(0, 1), query_labels(batch.query), label_smoothing=spread)
 
 
 def _ragged_loss(
     learner: EmbeddingLearner[Any], batch: RaggedEpisodes, passes: Passes, label_smoothing: float
-) -> Float[Tensor, ""]:
-    """Each task counts alike, whatever its number of queries."""
+) -> Loss:
+    """Each task has the same weight, whatever its number of queries."""
     support, query = _embedded(learner, batch.support, batch.query, passes)
     losses: list[Tensor] = []
     for group in batch.groups:
@@ -107,11 +120,8 @@ def _ragged_loss(
 
 
 def _embedded(
-    learner: EmbeddingLearner[Any],
-    support: Float[Tensor, "s c h w"],
-    query: Float[Tensor, "q c h w"],
-    passes: Passes,
-) -> tuple[Float[Tensor, "s d"], Float[Tensor, "q d"]]:
+    learner: EmbeddingLearner[Any], support: Tensor, query: Tensor, passes: Passes
+) -> tuple[Features, Features]:
     """Features of the support and of the query images of all tasks."""
     if passes == "separate":
         return learner.embed(support), learner.embed(query)

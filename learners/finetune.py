@@ -18,20 +18,19 @@ from torch import Tensor
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy, linear, normalize
 
-from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.base import AdaptationLearner
 from fsl_sweep.learners.batches import LabelledBatch, check_support
 from fsl_sweep.learners.heads.precision import at_least_float32
 from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
+from fsl_sweep.learners.shapes import Logits, QueryImages, SupportImages
 
 MOMENTUM = 0.9
 
 
 class FinetuneOptions(PretrainedOptions):
-    """Options of `Finetune`.
+    """Options of `Finetune`, beside those of `PretrainedOptions`.
 
     Attributes:
-        scale: multiplies the logits over base classes in training.
         steps: passes over the support.
         backbone_lr: initial learning rate of the backbone; 0 leaves it frozen.
         head_lr: initial learning rate of the classifier.
@@ -47,22 +46,10 @@ class Finetune(PretrainedLearner, AdaptationLearner[LabelledBatch]):
     """Logits of a copy of the network that was trained on the task's support."""
 
     Options = FinetuneOptions
+    options: FinetuneOptions
 
-    def __init__(self, backbone: Backbone, options: FinetuneOptions, n_base_classes: int) -> None:
-        super().__init__(backbone, options, n_base_classes)
-        self.steps = options.steps
-        self.backbone_lr, self.head_lr = options.backbone_lr, options.head_lr
-
-    def predict(
-        self,
-        support: Float[Tensor, "task way shot c h w"],
-        query: Float[Tensor, "task m c h w"],
-    ) -> Float[Tensor, "task m way"]:
-        """Logits of each query; tasks are adapted to one after the other.
-
-        Raises:
-            ValueError: as `check_support`.
-        """
+    def predict(self, support: SupportImages, query: QueryImages) -> Logits:
+        """Logits of each query; the tasks are adapted to in turn."""
         check_support(support)
         pairs = zip(support, query, strict=True)
         return torch.stack([self._answer(task, queries) for task, queries in pairs])
@@ -81,21 +68,32 @@ class Finetune(PretrainedLearner, AdaptationLearner[LabelledBatch]):
         way, shot = support.shape[:2]
         images = support.flatten(0, 1)
         labels = torch.arange(way, device=images.device).repeat_interleave(shot)
-        network = self._copied_weights()
+        network, head = self._copied_weights(), self._initial_head(way)
         with torch.no_grad():
             frozen = None if network else self._features(network, images)
+        descent = torch.optim.SGD(
+            [
+                {"params": list(network.values()), "lr": self.options.backbone_lr},
+                {"params": head, "lr": self.options.head_lr},
+            ],
+            momentum=MOMENTUM,
+        )
+        steps = self.options.steps
+        annealing = torch.optim.lr_scheduler.LambdaLR(
+            descent, lambda step: (1 + math.cos(math.pi * step / steps)) / 2
+        )
         with torch.enable_grad():
-            head = self._initial_head(way)
-            descent = _Descent([(list(network.values()), self.backbone_lr), (head, self.head_lr)])
-            for step in range(self.steps):
+            for _ in range(steps):
+                descent.zero_grad()
                 features = frozen if frozen is not None else self._features(network, images)
-                loss = cross_entropy(linear(features, *head), labels)
-                descent.step(loss, (1 + math.cos(math.pi * step / self.steps)) / 2)
+                cross_entropy(linear(features, *head), labels).backward()
+                descent.step()
+                annealing.step()
         return network, head
 
     def _copied_weights(self) -> dict[str, Tensor]:
-        """The backbone's weights, to be changed; none where it is not to change."""
-        if self.backbone_lr == 0:
+        """The backbone's weights, to be changed; none if it is frozen."""
+        if self.options.backbone_lr == 0:
             return {}
         named = self.backbone.named_parameters()
         return {name: weight.detach().clone().requires_grad_() for name, weight in named}
@@ -109,21 +107,3 @@ class Finetune(PretrainedLearner, AdaptationLearner[LabelledBatch]):
     def _features(self, network: dict[str, Tensor], images: Tensor) -> Tensor:
         features = functional_call(self.backbone, network, (images,))
         return normalize(at_least_float32(features), dim=-1)
-
-
-class _Descent:
-    """Gradient descent with momentum over groups of tensors, each with its rate."""
-
-    def __init__(self, groups: list[tuple[list[Tensor], float]]) -> None:
-        self.weights = [weight for group, _ in groups for weight in group]
-        self.rates = [rate for group, rate in groups for _ in group]
-        self.speeds = [torch.zeros_like(weight) for weight in self.weights]
-
-    def step(self, loss: Tensor, annealed: float) -> None:
-        """One step down ``loss``, at ``annealed`` times the rates."""
-        gradients = torch.autograd.grad(loss, self.weights)
-        with torch.no_grad():
-            moves = zip(self.weights, self.speeds, gradients, self.rates, strict=True)
-            for weight, speed, gradient, rate in moves:
-                speed.mul_(MOMENTUM).add_(gradient)
-                weight.sub_(annealed * rate * speed)

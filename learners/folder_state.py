@@ -15,7 +15,7 @@ def packed(write: Callable[[str], object]) -> UInt8[Tensor, " bytes"]:
     """The files that ``write`` puts into a folder: a tar archive, equal for equal files.
 
     Args:
-        write: is given the path of an empty folder.
+        write: called with the path of an empty folder.
 
     Raises:
         ValueError: it wrote nothing, or something that is neither a file nor a folder.
@@ -39,7 +39,7 @@ def unpack(state: UInt8[Tensor, " bytes"], folder: Path) -> None:
 
 
 def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
-    # Names and content alone: no times, owners or rights, which differ from run to run.
+    # Only names and content: times, owners and permissions differ from run to run.
     entry = tarfile.TarInfo(name)
     if path.is_symlink() or not (path.is_file() or path.is_dir()):
         raise ValueError(f"'{name}' is neither a file nor a folder")

@@ -1,4 +1,4 @@
-"""The process's global random generators, lent to programs that draw from them."""
+"""The process's global random generators, seeded for programs that draw from them."""
 
 import random
 from collections.abc import Iterator
@@ -10,10 +10,7 @@ import torch
 
 @contextmanager
 def seeded_globals(seed: int) -> Iterator[None]:
-    """Python's, NumPy's and torch's generators seeded for the length of the block, then as before.
-
-    Nothing of ours draws from them; a third party's program may.
-    """
+    """Seeds Python's, NumPy's and torch's generators for the block, then restores them."""
     devices = list(range(torch.cuda.device_count()))
     python, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002 (it is the point)
     with torch.random.fork_rng(devices=devices):

@@ -1,22 +1,20 @@
-"""Adapting a whole network to each task by a few steps of gradient descent.
+"""MAML and FOMAML: a whole network adapted to each task by a few steps of gradient descent.
 
 Finn, Abbeel, Levine, "Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks" (arXiv
-1703.03400), algorithm 2 and section 5.2. Steps and step size are those of "Two Sides of
-Meta-Learning Evaluation", appendix D.2, table 4.
+1703.03400), equation 1, algorithm 2, and section 5.2 for the first-order approximation. Steps and
+step size are those of "Two Sides of Meta-Learning Evaluation", appendix D.2, table 4.
 
-A task's support and queries always go through the network apart, in training and in test, so that
-there is no option ``passes``. In test dropout and DropBlock are off, as everywhere. (The released
-code of "Two Sides" tests FOMAML in training mode, and drops there too: an accident, not followed.
-The batch statistics that it so tests with are the option ``batch_norm: batch``.)
+A task's support and queries always go through the network separately, so that there is no option
+``passes``. In test dropout and DropBlock are off. (The released code of "Two Sides" tests FOMAML in
+training mode, and drops there too: an accident, not followed. The batch statistics of that mode are
+the option ``batch_norm: batch``.)
 """
 
-from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, final
 
 import torch
-from jaxtyping import Float
 from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor, nn
 from torch.func import functional_call, grad, replace_all_batch_norm_modules_, vmap
@@ -30,23 +28,24 @@ from fsl_sweep.learners.batches import EpisodeBatch, check_support
 from fsl_sweep.learners.episodic import query_labels
 from fsl_sweep.learners.heads.precision import at_least_float32
 from fsl_sweep.learners.options import Options
+from fsl_sweep.learners.shapes import Images, Logits, Loss, QueryImages, SupportImages
 
 Weights = dict[str, Tensor]
-Loss = Callable[[Weights], Tensor]
+LossOf = Callable[[Weights], Tensor]
 
 
 class GradientAdaptationOptions(Options):
-    """Options of every learner that adapts by gradient descent.
+    """Options of `Maml` and `Fomaml`.
 
     Attributes:
-        way: classes of a task. The classifier's outputs are meta-learned, so their number is fixed:
-            it must be that of the training and of the evaluation episodes.
+        way: classes of a task, in training and in evaluation: the classifier's outputs are
+            meta-learned, so their number is fixed.
         inner_lr: step size of the adaptation.
         inner_steps: steps of adaptation in training.
         inner_steps_test: steps of adaptation when a snapshot is measured.
         batch_norm: ``batch`` normalises by the statistics of the images that pass together, in test
-            too, as the original does: a task's queries then see one another. ``running`` keeps
-            averages in training, and in test normalises by them.
+            too, as the original does: a task's queries then affect one another. ``running`` keeps
+            averages in training, and normalises by them in test.
         scale: factor of the logits.
     """
 
@@ -61,65 +60,43 @@ class GradientAdaptationOptions(Options):
 class GradientAdaptation(AdaptationLearner[EpisodeBatch]):
     """A backbone and a linear classifier, all of whose weights are where every task begins.
 
-    Tasks are adapted together where that is faster, else one after the other (see `_together`).
+    Attributes:
+        first_order: whether the outer gradient ignores how the inner gradients depend on the
+            weights.
     """
 
     Options = GradientAdaptationOptions
     trains_on: ClassVar[TrainsOn] = "episodes"
+    first_order: ClassVar[bool]
 
-    def __init__(
-        self,
-        backbone: Backbone,
-        options: GradientAdaptationOptions,
-        n_base_classes: int,
-    ) -> None:
+    def __init__(self, backbone: Backbone, options: Any, n_base_classes: int) -> None:
         super().__init__(backbone, options, n_base_classes)
         self.backbone = backbone
         self.classifier = nn.Linear(backbone.feature_dim, options.way)
-        self.options = options
         if options.batch_norm == "batch":
             # Without running averages, batch norm uses those of the batch in test as well.
             replace_all_batch_norm_modules_(self)
-
-    @property
-    @abstractmethod
-    def first_order(self) -> bool:
-        """Whether the outer gradient leaves out how the inner gradients depend on the weights."""
 
     @classmethod
     def fixed_way(cls, options: GradientAdaptationOptions) -> int:
         """The number of the classifier's outputs."""
         return options.way
 
-    def forward(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n way"]:
-        """Logits of the weights as they are, float32 at least."""
+    def forward(self, images: Images) -> Tensor:
+        """Logits ``[n, way]`` without adaptation, float32 at least."""
         return self.options.scale * at_least_float32(self.classifier(self.backbone(images)))
 
-    def training_loss(self, batch: EpisodeBatch) -> Float[Tensor, ""]:
+    def training_loss(self, batch: EpisodeBatch) -> Loss:
         """Mean cross-entropy over the queries of all tasks, each at its task's adapted weights."""
-        logits = self._adapted_logits(
-            batch.support,
-            batch.query.flatten(1, 2),
-            self.options.inner_steps,
-            keep_graph=not self.first_order,
-        )
+        query, steps = batch.query.flatten(1, 2), self.options.inner_steps
+        logits = self._adapted_logits(batch.support, query, steps, not self.first_order)
         return cross_entropy(logits.flatten(0, 1), query_labels(batch.query))
 
-    def predict(
-        self,
-        support: Float[Tensor, "task way shot c h w"],
-        query: Float[Tensor, "task m c h w"],
-    ) -> Float[Tensor, "task m way"]:
-        """Logits of each query at the weights that its task's support leads to.
-
-        Raises:
-            ValueError: the tasks have another number of classes than the classifier, or classes
-                without an example.
-        """
+    def predict(self, support: SupportImages, query: QueryImages) -> Logits:
+        """Logits of each query at the weights that its task's support leads to."""
         check_support(support)
         with torch.no_grad():
-            steps = self.options.inner_steps_test
-            return self._adapted_logits(support, query, steps, keep_graph=False)
+            return self._adapted_logits(support, query, self.options.inner_steps_test, False)
 
     def _adapted_logits(
         self, support: Tensor, query: Tensor, steps: int, keep_graph: bool
@@ -133,7 +110,8 @@ class GradientAdaptation(AdaptationLearner[EpisodeBatch]):
         labels = torch.arange(way, device=support.device).repeat_interleave(shot)
         together = self._together(support.device)
         gradients = partial(_gradients_together if together else _gradients_alone, keep_graph)
-        one = partial(self._one_task, self._weights(), labels, steps, gradients)
+        adaptable: Weights = {n: w for n, w in self.named_parameters() if w.requires_grad}
+        one = partial(self._one_task, adaptable, labels, steps, gradients)
         if together:
             return vmap(one, randomness="different")(support.flatten(1, 2), query)
         return torch.stack([one(*task) for task in zip(support.flatten(1, 2), query, strict=True)])
@@ -143,7 +121,7 @@ class GradientAdaptation(AdaptationLearner[EpisodeBatch]):
         weights: Weights,
         labels: Tensor,
         steps: int,
-        gradients: Callable[[Loss, Weights], Weights],
+        gradients: Callable[[LossOf, Weights], Weights],
         support: Tensor,
         query: Tensor,
     ) -> Tensor:
@@ -157,28 +135,23 @@ class GradientAdaptation(AdaptationLearner[EpisodeBatch]):
             weights = {n: w - self.options.inner_lr * slopes[n] for n, w in weights.items()}
         return functional_call(self, weights, (query,))
 
-    def _weights(self) -> Weights:
-        """The weights that adapt: all but frozen ones."""
-        return {name: w for name, w in self.named_parameters() if w.requires_grad}
-
     def _together(self, device: torch.device) -> bool:
-        """Whether the tasks of a batch go through the network together.
+        """Whether the tasks of a batch go through the network together, or in turn.
 
-        On a CPU a loop over the tasks is faster as soon as there are convolutions: with weights of
-        its own for each task, a convolution becomes a grouped one. Measured on one core, 5-way,
-        28x28 pixels: a training step of conv4 with 32 filters takes 1.3 (1 shot) to 2.3 (5 shots)
-        times as long together; over features of 640 numbers, the loop takes 5 times as long.
+        On a CPU convolutions are faster in turn: with weights of its own for each task, a
+        convolution becomes a grouped one. A training step of conv4 takes 1.3 to 2.3 times as long
+        together; over features of 640 numbers, a fifth (``benchmarks/adaptation.py``).
         """
         if self.training and not self._vectorises():
             return False
         return device.type != "cpu" or not any(True for _ in self.backbone.parameters())
 
     def _vectorises(self) -> bool:
-        """Whether `torch.func.vmap` trains this network as a task at a time would.
+        """Whether `torch.func.vmap` trains this network as one task at a time would.
 
-        It cannot where a pass leaves a trace: running averages, the draws of DropBlock. And its
-        second derivatives of batch norm are wrong, without a warning: a known, open defect of its
-        batching rules (seen in torch 2.13).
+        It cannot if a pass changes state: running averages, the draws of DropBlock. And its second
+        derivatives of batch norm are wrong, without a warning: a known, open defect of its batching
+        rules (seen in torch 2.13).
         """
         kinds: list[type[nn.Module]] = [DropSchedule]
         if self.options.batch_norm == "running" or not self.first_order:
@@ -186,7 +159,24 @@ class GradientAdaptation(AdaptationLearner[EpisodeBatch]):
         return not any(isinstance(module, tuple(kinds)) for module in self.modules())
 
 
-def _gradients_alone(keep_graph: bool, loss: Loss, weights: Weights) -> Weights:
+@final
+class Maml(GradientAdaptation):
+    """The outer gradient goes through the inner loop, with second derivatives of its losses.
+
+    Every inner step of every task in the batch is kept until the outer gradient is taken.
+    """
+
+    first_order: ClassVar[bool] = False
+
+
+@final
+class Fomaml(GradientAdaptation):
+    """The outer gradient is the query gradient at the adapted weights (first-order MAML)."""
+
+    first_order: ClassVar[bool] = True
+
+
+def _gradients_alone(keep_graph: bool, loss: LossOf, weights: Weights) -> Weights:
     if not keep_graph:
         weights = {name: w.detach().requires_grad_() for name, w in weights.items()}
     with torch.enable_grad():
@@ -197,7 +187,7 @@ def _gradients_alone(keep_graph: bool, loss: Loss, weights: Weights) -> Weights:
     return dict(zip(weights, slopes, strict=True))
 
 
-def _gradients_together(keep_graph: bool, loss: Loss, weights: Weights) -> Weights:
+def _gradients_together(keep_graph: bool, loss: LossOf, weights: Weights) -> Weights:
     if not keep_graph:
         weights = {name: w.detach() for name, w in weights.items()}
     slopes = grad(loss)(weights)

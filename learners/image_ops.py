@@ -1,7 +1,7 @@
 """What an augmentation does to a batch, once the draws are made: pure and vectorised.
 
-Each image has its own parameters, and the whole batch goes through the same few tensor operations
-without waiting for the device. Image by image they agree with torchvision's functional transforms.
+Each image has its own parameters. Image by image the results agree with torchvision's functional
+transforms.
 """
 
 import torch
@@ -9,13 +9,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import grid_sample, pad
 
+from fsl_sweep.learners.shapes import Images
+
 BRIGHTNESS, CONTRAST, SATURATION = 0, 1, 2
 LUMA = 0.2989, 0.587, 0.114  # ITU-R BT.601, rounded as torchvision rounds it
 
 
-def crop(
-    images: Float[Tensor, "n c h w"], top: Int[Tensor, " n"], left: Int[Tensor, " n"], padding: int
-) -> Float[Tensor, "n c h w"]:
+def crop(images: Images, top: Int[Tensor, " n"], left: Int[Tensor, " n"], padding: int) -> Images:
     """Windows of the images' own size, cut from the images padded with zeros on all sides.
 
     Args:
@@ -34,19 +34,16 @@ def crop(
     return padded[image, channel, rows[:, None, :, None], columns[:, None, None, :]]
 
 
-def flip(images: Float[Tensor, "n c h w"], which: Bool[Tensor, " n"]) -> Float[Tensor, "n c h w"]:
+def flip(images: Images, which: Bool[Tensor, " n"]) -> Images:
     """Mirrors the images of ``which`` left to right."""
     return torch.where(which[:, None, None, None], images.flip(-1), images)
 
 
-def jitter(
-    images: Float[Tensor, "n c h w"], factors: Float[Tensor, "n 3"], order: Int[Tensor, "n 3"]
-) -> Float[Tensor, "n c h w"]:
+def jitter(images: Images, factors: Float[Tensor, "n 3"], order: Int[Tensor, "n 3"]) -> Images:
     """Changes brightness, contrast and saturation of each image, in an order of its own.
 
-    All three are a blend ``other + factor * (image - other)``, clipped to [0, 1], that differs in
-    ``other`` alone: black, the image's mean grey, its greys. That is what lets every image have its
-    own order in one pass over the batch.
+    All three are a blend ``other + factor * (image - other)``, clipped to [0, 1]. They differ only
+    in ``other``: black, the image's mean grey, its greys. So every image can have its own order.
 
     Args:
         images: one channel or three, values in [0, 1].
@@ -60,7 +57,7 @@ def jitter(
     return images
 
 
-def greys(images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n 1 h w"]:
+def greys(images: Images) -> Float[Tensor, "n 1 h w"]:
     """Luma of each pixel; an image of one channel is its own.
 
     Raises:
@@ -78,13 +75,11 @@ def greys(images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n 1 h w"]:
     return (LUMA[0] * red + LUMA[1] * green + LUMA[2] * blue).unsqueeze(1)
 
 
-def resized_crop(
-    images: Float[Tensor, "n c h w"], boxes: Int[Tensor, "n 4"]
-) -> Float[Tensor, "n c h w"]:
+def resized_crop(images: Images, boxes: Int[Tensor, "n 4"]) -> Images:
     """Cuts a box (top, left, height, width) from each image and scales it to the image's size.
 
-    Bilinear, with pixel centres at halves. A box is never larger than its image, so nothing is
-    shrunk and no smoothing is needed.
+    Bilinear, with pixel centres at halves. A box is never larger than its image, so no smoothing is
+    needed.
     """
     _, _, height, width = images.shape
     top, left, box_height, box_width = boxes.to(images.dtype).unsqueeze(-1).unbind(1)  # [n, 1] each

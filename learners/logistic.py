@@ -7,22 +7,18 @@ released code: multinomial, on unit-norm features, with scikit-learn's default p
 
 from typing import final
 
-from jaxtyping import Float
 from pydantic import PositiveFloat
-from torch import Tensor
 
-from fsl_sweep.learners.backbones.base import Backbone
-from fsl_sweep.learners.base import EmbeddingLearner
-from fsl_sweep.learners.batches import LabelledBatch, check_support
+from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.heads import logistic
-from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
+from fsl_sweep.learners.pretrained import FrozenFeatures, PretrainedOptions
+from fsl_sweep.learners.shapes import Logits, Query, Support
 
 
 class LogisticOptions(PretrainedOptions):
-    """Options of `Logistic`.
+    """Options of `Logistic`, beside those of `PretrainedOptions`.
 
     Attributes:
-        scale: multiplies the logits over base classes in training.
         C: inverse strength of the penalty on the weights, as in scikit-learn.
     """
 
@@ -30,7 +26,7 @@ class LogisticOptions(PretrainedOptions):
 
 
 @final
-class Logistic(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
+class Logistic(FrozenFeatures):
     """Logits are those of a penalised multinomial logistic regression on the support.
 
     A task that cannot be fitted (NaN features) has NaN logits.
@@ -38,19 +34,7 @@ class Logistic(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
 
     Options = LogisticOptions
 
-    def __init__(self, backbone: Backbone, options: LogisticOptions, n_base_classes: int) -> None:
-        super().__init__(backbone, options, n_base_classes)
-        self.C = options.C
-
-    def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
-        """Features of the backbone, projected to unit norm."""
-        return self.unit_features(images)
-
-    def head(
-        self,
-        support: Float[Tensor, "task way shot d"],
-        query: Float[Tensor, "task m d"],
-    ) -> Float[Tensor, "task m way"]:
+    def head(self, support: Support, query: Query) -> Logits:
         """Logits of each query for each class of its task; not differentiable."""
         check_support(support)
-        return logistic.fit(support, self.C).predict(query)
+        return logistic.fit(support, self.options.C).predict(query)

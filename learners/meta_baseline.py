@@ -7,24 +7,24 @@ Meta-Learning Evaluation", appendix D.2, table 4: features projected to unit nor
 and 30 epochs of meta-learning at the end.
 """
 
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import torch
-from jaxtyping import Float
 from pydantic import PositiveFloat
-from torch import Tensor, nn
+from torch import nn
 
 from fsl_sweep.learners.backbones.base import Backbone
-from fsl_sweep.learners.base import EmbeddingLearner, TrainsOn
+from fsl_sweep.learners.base import TrainsOn
 from fsl_sweep.learners.batches import (
     EpisodeBatch,
     LabelledBatch,
     RaggedEpisodes,
     check_support,
 )
-from fsl_sweep.learners.episodic import EpisodicOptions, Passes, episode_loss
+from fsl_sweep.learners.episodic import EpisodicOptions, episode_loss
 from fsl_sweep.learners.heads.prototype import cosine_similarities, prototypes
-from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
+from fsl_sweep.learners.pretrained import FrozenFeatures, PretrainedOptions
+from fsl_sweep.learners.shapes import Logits, Loss, Query, Support
 
 
 class MetaBaselineOptions(PretrainedOptions, EpisodicOptions):
@@ -40,48 +40,35 @@ class MetaBaselineOptions(PretrainedOptions, EpisodicOptions):
 
 
 @final
-class MetaBaseline(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
+class MetaBaseline(FrozenFeatures):
     """Trained as the supervised baseline, then on episodes; tested by cosine to class centroids.
 
-    What a step trains follows from the batch that it is given: the classifier on labelled images,
-    the temperature on episodes, and the backbone on both.
+    The batch decides what a step trains: labelled images the classifier, episodes the temperature,
+    and both the backbone.
     """
 
     Options = MetaBaselineOptions
     trains_on: ClassVar[TrainsOn] = "batches, then episodes"
     takes_ragged: ClassVar[bool] = True
 
-    def __init__(
-        self, backbone: Backbone, options: MetaBaselineOptions, n_base_classes: int
-    ) -> None:
+    def __init__(self, backbone: Backbone, options: Any, n_base_classes: int) -> None:
         super().__init__(backbone, options, n_base_classes)
-        self.passes: Passes = options.passes
         self.temperature = nn.Parameter(
             torch.tensor(options.temperature), requires_grad=options.learn_temperature
         )
 
     @classmethod
     def has_weights(cls, options: MetaBaselineOptions) -> bool:
-        """A temperature that is trained is the only one."""
+        """Only the temperature, if it is trained."""
         return options.learn_temperature
 
-    def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
-        """Features of the backbone, projected to unit norm, float32 at least."""
-        return self.unit_features(images)
-
-    def head(
-        self,
-        support: Float[Tensor, "task way shot d"],
-        query: Float[Tensor, "task m d"],
-    ) -> Float[Tensor, "task m way"]:
+    def head(self, support: Support, query: Query) -> Logits:
         """Logits temperature * cosine to the mean of the class's unit-norm features."""
         check_support(support)
         return self.temperature * cosine_similarities(query, prototypes(support))
 
-    def training_loss(
-        self, batch: EpisodeBatch | RaggedEpisodes | LabelledBatch
-    ) -> Float[Tensor, ""]:
+    def training_loss(self, batch: EpisodeBatch | RaggedEpisodes | LabelledBatch) -> Loss:
         """Mean cross-entropy: among all base classes, or within each episode."""
         if isinstance(batch, EpisodeBatch | RaggedEpisodes):
-            return episode_loss(self, batch, self.passes)
+            return episode_loss(self, batch, self.options.passes)
         return super().training_loss(batch)

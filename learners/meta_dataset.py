@@ -1,8 +1,8 @@
-"""Data as the MetaDL challenge of 2021 handed it to programs: NumPy arrays, channels last.
+"""Data as the MetaDL challenge of 2021 gave it to programs: NumPy arrays, channels last.
 
 "Advances in MetaDL: AAAI 2021 challenge and workshop", section 3.2, and the challenge's released
 code, whose pipelines are those of Meta-Dataset: images float32 ``[n, h, w, c]`` with values from
--1 to 1, labels int64 ``[n]``. What were TensorFlow data sets there are plain iterables here.
+-1 to 1, labels int64 ``[n]``. Its TensorFlow data sets are plain iterables here.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -43,11 +43,11 @@ class Batch(NamedTuple):
 
 
 class OnePass(Generic[ItemT]):
-    """An iterable whose items are handed out once, however often it is begun.
+    """An iterable that gives each item once, however often it is iterated.
 
     Raises:
-        TrialFailure: it is begun again after its last item: a loop would otherwise find nothing,
-            and one without end would never end.
+        TrialFailure: it is iterated again after its last item. A program that trains until it has
+            made enough passes would otherwise never end.
     """
 
     def __init__(self, items: Iterator[ItemT]) -> None:
@@ -70,7 +70,7 @@ class OnePass(Generic[ItemT]):
 
 
 class Passes(Generic[ItemT]):
-    """An iterable of which every pass draws anew."""
+    """An iterable that draws new items in every pass."""
 
     def __init__(self, draw: Callable[[], Iterator[ItemT]]) -> None:
         self._draw = draw
@@ -86,8 +86,8 @@ class MetaDataset:
     Attributes:
         meta_train_pipeline: ``(Episode, 0)`` in episode mode and ``(Batch, 0)`` in batch mode; the
             second place is the challenge's number of the data source. It ends with the epoch.
-        meta_valid_pipeline: ``(Episode, 0)`` of the shape that snapshots are measured with. They
-            are drawn from the training examples too: the validation classes are ValGen's.
+        meta_valid_pipeline: ``(Episode, 0)`` of the shape that snapshots are measured with, also
+            drawn from the training examples: the validation classes are kept for ValGen.
         mode: ``episode`` or ``batch``.
         n_classes: how many base classes there are.
         image_shape: height, width and channels.
@@ -127,7 +127,7 @@ class ProgramTask:
 
     Attributes:
         support: labelled examples.
-        queries: in an order that tells nothing.
+        queries: in random order.
         way: how many classes there are.
         seed: of everything that the program draws for this task.
     """

@@ -10,17 +10,18 @@ measured on validation tasks must not have been trained on them.
 from typing import Any, ClassVar, final
 
 import torch
-from jaxtyping import Float
 from pydantic import PositiveFloat, PositiveInt, field_validator
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.functional import cross_entropy, normalize
 
 from fsl_sweep.learners.backbones.base import Backbone
+from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.base import EmbeddingLearner, TrainsOn
 from fsl_sweep.learners.batches import LabelledBatch, check_support
 from fsl_sweep.learners.heads.precision import at_least_float32
 from fsl_sweep.learners.heads.soft_prototype import soft_prototype_probabilities
-from fsl_sweep.learners.options import Options
+from fsl_sweep.learners.options import Options, resolve
+from fsl_sweep.learners.shapes import Features, Images, Logits, Loss, Query, Support
 from fsl_sweep.orchestrator.errors import UserError
 
 
@@ -28,8 +29,8 @@ class MetaDeltaOptions(Options):
     """Options of `MetaDelta`.
 
     Attributes:
-        encoders: how many of the trial's backbone there are, with weights of their own; or the
-            names and options of the backbones that there are beside it.
+        encoders: the number of copies of the trial's backbone, each with its own weights; or the
+            names and options of further backbones.
         scale: multiplies the logits over base classes in training.
     """
 
@@ -41,7 +42,7 @@ class MetaDeltaOptions(Options):
     def _known(cls, value: int | list[dict[str, Any]]) -> int | list[dict[str, Any]]:
         for spec in value if isinstance(value, list) else []:
             try:
-                _resolved(spec)
+                resolve(BACKBONES, spec)
             except UserError as error:
                 raise ValueError(str(error)) from None
         return value
@@ -51,7 +52,7 @@ class MetaDeltaOptions(Options):
 class MetaDelta(EmbeddingLearner[LabelledBatch]):
     """Logits are logarithms of the mean of the encoders' probabilities.
 
-    It is transductive: the queries of a task have a part in its prototypes.
+    It is transductive: the prototypes of a task depend on its queries.
     """
 
     Options = MetaDeltaOptions
@@ -63,34 +64,31 @@ class MetaDelta(EmbeddingLearner[LabelledBatch]):
         self.backbones = nn.ModuleList(encoders)
         self.widths = [encoder.feature_dim for encoder in encoders]
         self.classifiers = nn.ModuleList(nn.Linear(w, n_base_classes) for w in self.widths)
-        self.scale = options.scale
 
     @classmethod
     def has_weights(cls, options: MetaDeltaOptions) -> bool:
         """Those of the encoders that it names itself; copies have what the trial's backbone has."""
         named = options.encoders if isinstance(options.encoders, list) else []
-        return any(_resolved(spec)[0].has_weights for spec in named)
+        return any(resolve(BACKBONES, spec)[0].has_weights for spec in named)
 
-    def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
+    def embed(self, images: Images) -> Features:
         """Unit-norm features of every encoder, side by side."""
         features = [normalize(at_least_float32(one(images)), dim=-1) for one in self.backbones]
         return torch.cat(features, dim=-1)
 
-    def head(
-        self,
-        support: Float[Tensor, "task way shot d"],
-        query: Float[Tensor, "task m d"],
-    ) -> Float[Tensor, "task m way"]:
+    def head(self, support: Support, query: Query) -> Logits:
         """Logits of each query for each class of its task."""
         check_support(support)
         pairs = zip(support.split(self.widths, -1), query.split(self.widths, -1), strict=True)
         return torch.stack([soft_prototype_probabilities(*pair) for pair in pairs]).mean(0).log()
 
-    def training_loss(self, batch: LabelledBatch) -> Float[Tensor, ""]:
+    def training_loss(self, batch: LabelledBatch) -> Loss:
         """Sum over the encoders of the mean cross-entropy: each is trained as if alone."""
         features = self.embed(batch.images).split(self.widths, dim=-1)
         pairs = zip(self.classifiers, features, strict=True)
-        losses = [cross_entropy(self.scale * one(part), batch.labels) for one, part in pairs]
+        losses = [
+            cross_entropy(self.options.scale * one(part), batch.labels) for one, part in pairs
+        ]
         return torch.stack(losses).sum()
 
 
@@ -99,14 +97,5 @@ def _others(backbone: Backbone, options: MetaDeltaOptions) -> list[Backbone]:
     if isinstance(options.encoders, int):
         cls, copies = type(backbone), options.encoders - 1
         return [cls(backbone.options, backbone.image_shape) for _ in range(copies)]
-    resolved = [_resolved(spec) for spec in options.encoders]
+    resolved = [resolve(BACKBONES, spec) for spec in options.encoders]
     return [cls(given, backbone.image_shape) for cls, given in resolved]
-
-
-def _resolved(spec: dict[str, Any]) -> tuple[Any, Any]:
-    """Class and options of a named backbone."""
-    # Imported late: the catalogue of learners, which this module is part of, is beneath it.
-    from fsl_sweep.learners.building import resolve
-    from fsl_sweep.learners.catalogue import BACKBONES
-
-    return resolve(BACKBONES, spec)

@@ -5,19 +5,16 @@ turns a meta-dataset into a learner, whose ``fit`` turns a support set into a pr
 """
 
 import inspect
-from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, final
 
-import numpy as np
 import torch
 from pydantic import Field, ValidationInfo, field_validator
-from torch import Tensor
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.base import ProgramLearner, TrainsOn
-from fsl_sweep.learners.meta_dataset import MetaDataset, Mode, ProgramTask
+from fsl_sweep.learners.meta_dataset import Mode
 from fsl_sweep.learners.options import Options
-from fsl_sweep.learners.submission_run import SubmissionRun
+from fsl_sweep.learners.submission_run import SubmissionRun, saves_itself
 from fsl_sweep.learners.submissions import SUBMISSIONS
 from fsl_sweep.orchestrator.errors import UnknownName
 
@@ -27,7 +24,7 @@ class MetadlOptions(Options):
 
     Attributes:
         submission: the program's name, an entry point of the group ``fsl_sweep.metadl``.
-        mode: whether ``meta_fit`` is given episodes or labelled batches.
+        mode: whether ``meta_fit`` gets episodes or labelled batches.
         options: keyword arguments of the program's meta-learner.
     """
 
@@ -59,7 +56,7 @@ class MetadlOptions(Options):
 
 
 @final
-class Metadl(ProgramLearner):
+class Metadl(SubmissionRun, ProgramLearner):
     """Runs a submission; its snapshot is the folder that the submission's learner saved.
 
     The program's own network is what is trained: the backbone is not used.
@@ -68,14 +65,10 @@ class Metadl(ProgramLearner):
     Options = MetadlOptions
     trains_on: ClassVar[TrainsOn] = "episodes"
 
-    def __init__(self, backbone: Backbone, options: MetadlOptions, n_base_classes: int) -> None:
-        super().__init__(backbone, options, n_base_classes)
-        self._run = SubmissionRun(
-            options.submission,
-            SUBMISSIONS.find(options.submission).cls,
-            options.options,
-            seed=int(torch.randint(2**62, ())),
-        )
+    def __init__(self, backbone: Backbone, options: MetadlOptions, n_base_classes: int) -> None:  # noqa: ARG002
+        submission = SUBMISSIONS.find(options.submission).cls
+        seed = int(torch.randint(2**62, ()))
+        super().__init__(options.submission, submission, options.options, seed)
 
     @classmethod
     def trained_on(cls, options: MetadlOptions) -> TrainsOn:
@@ -85,29 +78,4 @@ class Metadl(ProgramLearner):
     @classmethod
     def goes_on(cls, options: MetadlOptions) -> bool:
         """Whether the submission's meta-learner has ``save`` and ``load`` of its own."""
-        meta_learner = SUBMISSIONS.find(options.submission).cls.meta_learner
-        return all(callable(getattr(meta_learner, name, None)) for name in ("save", "load"))
-
-    def meta_train(self, data: MetaDataset, seed: int) -> None:
-        """Call ``meta_fit``, and keep what the learner that it returns saves."""
-        self._run.meta_train(data, seed)
-
-    def answers(self, tasks: Iterable[ProgramTask]) -> Iterator[np.ndarray]:
-        """For each task the class of each query; the learner is loaded anew for each."""
-        return self._run.answers(tasks)
-
-    def training_state(self) -> Tensor | None:
-        """What the meta-learner saves of itself, if it can."""
-        return self._run.training_state()
-
-    def restore_training(self, state: Tensor) -> None:
-        """Let the meta-learner load what it had saved."""
-        self._run.restore_training(state)
-
-    def get_extra_state(self) -> Tensor:
-        """The saved learner, uint8 ``[bytes]``: what torch puts into the state dictionary."""
-        return self._run.saved
-
-    def set_extra_state(self, state: Tensor) -> None:
-        """The inverse of `get_extra_state`."""
-        self._run.saved = state.cpu()
+        return saves_itself(SUBMISSIONS.find(options.submission).cls.meta_learner)

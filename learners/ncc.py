@@ -8,34 +8,22 @@ cosine to it.
 
 from typing import final
 
-from jaxtyping import Float
-from torch import Tensor
-
-from fsl_sweep.learners.base import EmbeddingLearner
-from fsl_sweep.learners.batches import LabelledBatch, check_support
+from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.heads.prototype import cosine_similarities, prototypes
-from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
-
-
-class NccOptions(PretrainedOptions):
-    """Options of `Ncc`: ``scale`` multiplies the logits, in training and in test."""
+from fsl_sweep.learners.pretrained import FrozenFeatures, PretrainedOptions
+from fsl_sweep.learners.shapes import Logits, Query, Support
 
 
 @final
-class Ncc(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
-    """Logits are scale * cosine to the mean of each class's unit-norm features."""
+class Ncc(FrozenFeatures):
+    """Logits are scale * cosine to the mean of each class's unit-norm features.
 
-    Options = NccOptions
+    The option ``scale`` multiplies the logits of training too.
+    """
 
-    def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
-        """Features of the backbone, projected to unit norm."""
-        return self.unit_features(images)
+    Options = PretrainedOptions
 
-    def head(
-        self,
-        support: Float[Tensor, "task way shot d"],
-        query: Float[Tensor, "task m d"],
-    ) -> Float[Tensor, "task m way"]:
+    def head(self, support: Support, query: Query) -> Logits:
         """Logits of each query for each class of its task."""
         check_support(support)
-        return self.scale * cosine_similarities(query, prototypes(support))
+        return self.options.scale * cosine_similarities(query, prototypes(support))

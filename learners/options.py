@@ -1,14 +1,35 @@
 """Options of a learner or a backbone: what a sweep file may write beside its ``name``."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
+
+from fsl_sweep.orchestrator.catalogue import Catalogue
+from fsl_sweep.orchestrator.errors import ConfigError
 
 
 class Options(BaseModel):
     """Abstract base of every options model: frozen, and an unknown key is an error.
 
-    A learner's options are the keys of ``learner: {name: protonet, scale: 10}`` but ``name``.
-    Values that do not fit raise ``pydantic.ValidationError``, which whoever read the sweep file
-    turns into a message with file and key path.
+    A learner's options are the keys of ``learner: {name: protonet, scale: 10}`` without ``name``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def resolve(catalogue: Catalogue[Any], spec: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The class that ``spec["name"]`` names, and the rest of ``spec`` as its checked options.
+
+    Raises:
+        UnknownName: nothing in the catalogue has that name.
+        ConfigError: the name is missing.
+        pydantic.ValidationError: the options do not fit.
+    """
+    if not isinstance(spec.get("name"), str):
+        raise ConfigError(
+            "", f"{catalogue.kind}.name", f"name one of: {', '.join(catalogue.names())}."
+        )
+    cls = catalogue.find(spec["name"]).cls
+    options = {key: value for key, value in spec.items() if key != "name"}
+    return cls, cls.Options.model_validate(options)

@@ -1,22 +1,21 @@
 """Training on labelled batches: a classifier over all base classes, whose features are then used.
 
 "Lessons from Chasing Few-Shot Learning Benchmarks", table 4: features projected to unit norm,
-logits over all base classes times 10. What is done with the features in a task differs from method
-to method.
+logits over all base classes times 10. The methods differ in how a task uses the features.
 """
 
 from typing import Any, ClassVar
 
-from jaxtyping import Float
 from pydantic import PositiveFloat
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.functional import cross_entropy, normalize
 
 from fsl_sweep.learners.backbones.base import Backbone
-from fsl_sweep.learners.base import GradientLearner, TrainsOn
+from fsl_sweep.learners.base import EmbeddingLearner, GradientLearner, TrainsOn
 from fsl_sweep.learners.batches import LabelledBatch
 from fsl_sweep.learners.heads.precision import at_least_float32
 from fsl_sweep.learners.options import Options
+from fsl_sweep.learners.shapes import Features, Images, Loss
 
 
 class PretrainedOptions(Options):
@@ -30,23 +29,30 @@ class PretrainedLearner(GradientLearner[LabelledBatch]):
 
     trains_on: ClassVar[TrainsOn] = "batches"
 
-    def __init__(self, backbone: Backbone, options: PretrainedOptions, n_base_classes: int) -> None:
+    def __init__(self, backbone: Backbone, options: Any, n_base_classes: int) -> None:
         super().__init__(backbone, options, n_base_classes)
         self.backbone = backbone
         self.classifier = nn.Linear(backbone.feature_dim, n_base_classes)
-        nn.init.zeros_(self.classifier.bias)  # as the released code of both papers begins
-        self.scale = options.scale
+        nn.init.zeros_(self.classifier.bias)  # as in the released code of both papers
 
     @classmethod
     def has_weights(cls, options: Any) -> bool:  # noqa: ARG003 (an interface)
-        """None: the classifier of base classes is there for training only."""
+        """None: the classifier of base classes is used in training only."""
         return False
 
-    def unit_features(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
+    def unit_features(self, images: Images) -> Features:
         """Features of the backbone, projected to unit norm, float32 at least."""
         return normalize(at_least_float32(self.backbone(images)), dim=-1)
 
-    def training_loss(self, batch: LabelledBatch) -> Float[Tensor, ""]:
+    def training_loss(self, batch: LabelledBatch) -> Loss:
         """Mean cross-entropy over the images, among all base classes."""
-        logits = self.scale * self.classifier(self.unit_features(batch.images))
+        logits = self.options.scale * self.classifier(self.unit_features(batch.images))
         return cross_entropy(logits, batch.labels)
+
+
+class FrozenFeatures(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
+    """A pretrained learner whose head answers from unit-norm features."""
+
+    def embed(self, images: Images) -> Features:
+        """Features of the backbone, projected to unit norm, float32 at least."""
+        return self.unit_features(images)

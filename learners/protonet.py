@@ -7,19 +7,16 @@ table 4.
 
 from typing import Literal, final
 
-import torch
-from jaxtyping import Float
 from pydantic import PositiveFloat
-from torch import Tensor, nn
 
-from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.batches import check_support
-from fsl_sweep.learners.episodic import EpisodicLearner, EpisodicOptions
+from fsl_sweep.learners.episodic import EpisodicOptions, ScaledLearner
 from fsl_sweep.learners.heads.prototype import (
     cosine_similarities,
     prototypes,
     squared_distances,
 )
+from fsl_sweep.learners.shapes import Logits, Query, Support
 
 
 class ProtonetOptions(EpisodicOptions):
@@ -37,29 +34,15 @@ class ProtonetOptions(EpisodicOptions):
 
 
 @final
-class Protonet(EpisodicLearner):
+class Protonet(ScaledLearner):
     """Logits are -scale * squared distance / d, or scale * cosine, to each class's prototype."""
 
     Options = ProtonetOptions
 
-    def __init__(self, backbone: Backbone, options: ProtonetOptions, n_base_classes: int) -> None:
-        super().__init__(backbone, options, n_base_classes)
-        self.metric = options.metric
-        self.scale = nn.Parameter(torch.tensor(options.scale), requires_grad=options.learn_scale)
-
-    @classmethod
-    def has_weights(cls, options: ProtonetOptions) -> bool:
-        """A scale that is trained is the only one."""
-        return options.learn_scale
-
-    def head(
-        self,
-        support: Float[Tensor, "task way shot d"],
-        query: Float[Tensor, "task m d"],
-    ) -> Float[Tensor, "task m way"]:
+    def head(self, support: Support, query: Query) -> Logits:
         """Logits of each query for each class of its task."""
         check_support(support)
         centres = prototypes(support)
-        if self.metric == "cosine":
+        if self.options.metric == "cosine":
             return self.scale * cosine_similarities(query, centres)
         return -self.scale * squared_distances(query, centres) / support.shape[-1]

@@ -14,21 +14,19 @@ from pydantic import Field, NonNegativeInt, PositiveFloat
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from fsl_sweep.learners.backbones.base import Backbone
-from fsl_sweep.learners.base import EmbeddingLearner
-from fsl_sweep.learners.batches import LabelledBatch, check_support
+from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
 from fsl_sweep.learners.heads.transport import Transport, transport
-from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
+from fsl_sweep.learners.pretrained import FrozenFeatures, PretrainedOptions
+from fsl_sweep.learners.shapes import Features, Images, Logits, Query, Support
 
 _EPSILON = 1e-6
 
 
 class PtMapOptions(PretrainedOptions):
-    """Options of `PtMap`.
+    """Options of `PtMap`, beside those of `PretrainedOptions`.
 
     Attributes:
-        scale: multiplies the logits over base classes in training.
         power: exponent beta of the transform.
         lam: lambda of the transport: the larger, the harder the assignment.
         rate: alpha, how far a centre moves towards its new estimate.
@@ -42,49 +40,43 @@ class PtMapOptions(PretrainedOptions):
 
 
 @final
-class PtMap(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
+class PtMap(FrozenFeatures):
     """Logits are logarithms of the transport plan from a task's queries to its class centres.
 
-    It is transductive: it sees all queries of a task together, and takes each class to be as
-    frequent among them as any other. A task that cannot be solved has NaN logits.
+    It is transductive: it sees all queries of a task together, and assumes that each class is
+    equally frequent among them. A task that cannot be solved has NaN logits.
     """
 
     Options = PtMapOptions
+    options: PtMapOptions
 
-    def __init__(self, backbone: Backbone, options: PtMapOptions, n_base_classes: int) -> None:
-        super().__init__(backbone, options, n_base_classes)
-        self.power, self.lam = options.power, options.lam
-        self.rate, self.rounds = options.rate, options.rounds
-
-    def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
-        """Features of the backbone, as they are."""
+    def embed(self, images: Images) -> Features:
+        """Features of the backbone."""
         return self.backbone(images)
 
     @torch.no_grad()
-    def head(
-        self,
-        support: Float[Tensor, "task way shot d"],
-        query: Float[Tensor, "task m d"],
-    ) -> Float[Tensor, "task m way"]:
+    def head(self, support: Support, query: Query) -> Logits:
         """Logits of each query for each class of its task; not differentiable."""
         check_support(support)
         with full_precision(query.device):
             tasks, way, shot = support.shape[:3]
-            examples = prepared(support.flatten(1, 2), self.power).view(tasks, way, shot, -1)
-            queries = prepared(query, self.power)
+            examples = prepared(support.flatten(1, 2), self.options.power).view(
+                tasks, way, shot, -1
+            )
+            queries = prepared(query, self.options.power)
             centres, support_sums = examples.mean(dim=2), examples.sum(dim=2)
             found = self._transport(queries, centres, None)
-            for _ in range(self.rounds):
+            for _ in range(self.options.rounds):
                 shares = found.solution.value
                 sums = support_sums + shares.transpose(-1, -2) @ queries
                 estimate = sums / (shot + shares.sum(dim=1))[..., None]
-                centres = centres + self.rate * (estimate - centres)
+                centres = centres + self.options.rate * (estimate - centres)
                 found = self._transport(queries, centres, found.potentials)
             return found.solution.value.clamp_min(torch.finfo(queries.dtype).tiny).log()
 
     def _transport(
         self,
-        queries: Float[Tensor, "task m d"],
+        queries: Query,
         centres: Float[Tensor, "task way d"],
         start: Float[Tensor, "task way"] | None,
     ) -> Transport:
@@ -93,14 +85,16 @@ class PtMap(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
         # common does not change its plan.
         cost = (centres.square().sum(dim=-1, keepdim=True) - 2 * centres @ queries.mT).mT
         rows, columns = torch.ones_like(cost[:, :, 0]), torch.ones_like(cost[:, 0])
-        return transport(cost, rows, columns * cost.shape[1] / cost.shape[2], self.lam, start)
+        return transport(
+            cost, rows, columns * cost.shape[1] / cost.shape[2], self.options.lam, start
+        )
 
 
-def prepared(features: Float[Tensor, "task m d"], power: float) -> Float[Tensor, "task m d"]:
+def prepared(features: Query, power: float) -> Query:
     """Features after the power transform, of unit norm, less their mean, of unit norm again.
 
-    The transform makes the skewed distribution of features after a ReLU more like a Gaussian. It is
-    defined from 0 up; a negative feature is transformed as its absolute value, and stays negative.
+    The transform makes the skewed distribution of features after a ReLU more like a Gaussian. A
+    negative feature, for which the paper does not define it, keeps its sign.
     """
     features = at_least_float32(features)
     grown = (features.abs() + _EPSILON).pow(power)

@@ -1,14 +1,15 @@
-"""Running a submission: meta-training it, keeping what it learned, and asking it for answers."""
+"""Running a submission: meta-training it, saving what it learned, and asking it for answers."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from fsl_sweep.learners.folder_state import packed, unpack
 from fsl_sweep.learners.global_seeds import seeded_globals
@@ -17,12 +18,12 @@ from fsl_sweep.learners.submissions import Learner, MetaLearner, Submission
 from fsl_sweep.orchestrator.errors import TrialFailure
 
 
-@final
-class SubmissionRun:
+class SubmissionRun(nn.Module):
     """One meta-learner of a submission, and the learner that it last returned.
 
     As in the challenge's released scoring code, the learner is saved after ``meta_fit``, and loaded
-    anew for every task that it is asked about: what ``fit`` changes in it does not matter.
+    anew for every task, so that what ``fit`` changes in it does not matter. The saved learner is
+    the module's state.
 
     Attributes:
         saved: the folder that the learner saved, uint8 ``[bytes]``; empty before `meta_train`.
@@ -37,14 +38,14 @@ class SubmissionRun:
     def __init__(
         self, name: str, submission: type[Submission], arguments: Mapping[str, Any], seed: int
     ) -> None:
+        nn.Module.__init__(self)
         self._name, self._submission, self._arguments = name, submission, dict(arguments)
         self._seed = seed
-        self._meta_learner: MetaLearner | None = None
         self.saved = torch.empty(0, dtype=torch.uint8)
 
     def meta_train(self, data: MetaDataset, seed: int) -> None:
         """Call ``meta_fit``, and keep what the learner that it returns saves."""
-        meta_learner = self._built()
+        meta_learner = self._meta_learner
         with seeded_globals(seed):
             with self._blamed("meta_fit"):
                 learner = meta_learner.meta_fit(data)
@@ -54,7 +55,7 @@ class SubmissionRun:
     def answers(self, tasks: Iterable[ProgramTask]) -> Iterator[np.ndarray]:
         """For each task the class of each query; the learner is loaded anew for each."""
         if not len(self.saved):
-            raise TrialFailure(f"submission '{self._name}' is measured before it was trained")
+            raise TrialFailure(f"submission '{self._name}' was not trained before it was measured")
         with tempfile.TemporaryDirectory(prefix="fsl-sweep-") as folder:
             unpack(self.saved, Path(folder))
             with seeded_globals(self._seed), self._blamed("Learner()"):
@@ -68,25 +69,32 @@ class SubmissionRun:
 
     def training_state(self) -> Tensor | None:
         """What the meta-learner saves of itself, if it can."""
-        save = getattr(self._built(), "save", None)
-        if not (callable(save) and callable(getattr(self._built(), "load", None))):
+        meta_learner: Any = self._meta_learner
+        if not saves_itself(meta_learner):
             return None
         with seeded_globals(self._seed), self._blamed("MetaLearner.save"):
-            return packed(save)
+            return packed(meta_learner.save)
 
     def restore_training(self, state: Tensor) -> None:
         """Let the meta-learner load what it had saved."""
-        load: Any = getattr(self._built(), "load", None)
+        meta_learner: Any = self._meta_learner
         with tempfile.TemporaryDirectory(prefix="fsl-sweep-") as folder:
             unpack(state, Path(folder))
             with seeded_globals(self._seed), self._blamed("MetaLearner.load"):
-                load(folder)
+                meta_learner.load(folder)
 
-    def _built(self) -> MetaLearner:
-        if self._meta_learner is None:
-            with seeded_globals(self._seed), self._blamed("MetaLearner()"):
-                self._meta_learner = self._submission.meta_learner(**self._arguments)
-        return self._meta_learner
+    def get_extra_state(self) -> Tensor:
+        """The saved learner, which torch puts into the state dictionary."""
+        return self.saved
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """The inverse of `get_extra_state`."""
+        self.saved = state.cpu()
+
+    @cached_property  # which bypasses torch's register of submodules: it may be a module
+    def _meta_learner(self) -> MetaLearner:
+        with seeded_globals(self._seed), self._blamed("MetaLearner()"):
+            return self._submission.meta_learner(**self._arguments)
 
     def _answer(self, learner: Learner, folder: str, task: ProgramTask) -> Any:
         with seeded_globals(task.seed):
@@ -99,15 +107,20 @@ class SubmissionRun:
 
     @contextmanager
     def _blamed(self, step: str) -> Iterator[None]:
-        """Whatever the program raises ends the trial, with a message that says whose it is."""
+        """Whatever the program raises ends the trial, with a message that names the program."""
         try:
             yield
         except (TrialFailure, MemoryError, torch.OutOfMemoryError):
             raise
-        except Exception as failure:  # a stranger's program may raise anything
+        except Exception as failure:  # a third party's program may raise anything
             raise TrialFailure(
                 f"submission '{self._name}' failed in {step}: {type(failure).__name__}: {failure}"
             ) from failure
+
+
+def saves_itself(meta_learner: object) -> bool:
+    """Whether a meta-learner, or its class, has ``save`` and ``load`` of its own."""
+    return all(callable(getattr(meta_learner, name, None)) for name in ("save", "load"))
 
 
 def chosen_classes(answer: Any, queries: int, way: int) -> np.ndarray:
@@ -120,7 +133,7 @@ def chosen_classes(answer: Any, queries: int, way: int) -> np.ndarray:
         way: how many classes there are.
 
     Raises:
-        ValueError: it is none of these, has entries that are not numbers, or labels out of range.
+        ValueError: it is none of these, or has entries that are not finite or labels out of range.
     """
     array = np.asarray(answer.detach().cpu() if isinstance(answer, Tensor) else answer)
     if array.shape == (queries, way) and array.dtype.kind in "fiu":

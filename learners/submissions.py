@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from fsl_sweep.orchestrator.catalogue import Catalogue
 
-if TYPE_CHECKING:  # to list submissions takes no torch
+if TYPE_CHECKING:  # listing submissions does not import torch
     from fsl_sweep.learners.meta_dataset import MetaDataset, QuerySet, SupportSet
 
 
@@ -39,10 +39,10 @@ class Learner(Protocol):
 
 
 class MetaLearner(Protocol):
-    """What is trained. With ``save`` and ``load`` of its own, an interrupted trial goes on."""
+    """What is trained. If it has ``save`` and ``load``, an interrupted trial continues."""
 
     def meta_fit(self, meta_dataset_generator: "MetaDataset") -> Learner:
-        """Meta-train on the data, going on from the call before, if there was one."""
+        """Meta-train on the data, continuing after the call before, if there was one."""
         ...
 
 
@@ -51,7 +51,7 @@ class Submission(ABC):
 
     Attributes:
         meta_learner: called with the options of the sweep file as keyword arguments.
-        learner: called without arguments, and then told to ``load``.
+        learner: called without arguments; its ``load`` is called next.
     """
 
     meta_learner: ClassVar[Callable[..., MetaLearner]]

@@ -7,34 +7,22 @@ idea is Chen et al., "A Closer Look at Few-shot Classification" (arXiv 1904.0423
 
 from typing import final
 
-from jaxtyping import Float
-from torch import Tensor
-
-from fsl_sweep.learners.base import EmbeddingLearner
-from fsl_sweep.learners.batches import LabelledBatch, check_support
+from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.heads.prototype import prototypes, squared_distances
-from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
-
-
-class SupervisedOptions(PretrainedOptions):
-    """Options of `Supervised`: ``scale`` multiplies the logits, in training and in test."""
+from fsl_sweep.learners.pretrained import FrozenFeatures, PretrainedOptions
+from fsl_sweep.learners.shapes import Logits, Query, Support
 
 
 @final
-class Supervised(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
-    """A linear classifier over all base classes in training, nearest prototype in test."""
+class Supervised(FrozenFeatures):
+    """A linear classifier over all base classes in training, nearest prototype in test.
 
-    Options = SupervisedOptions
+    The option ``scale`` multiplies the logits in both.
+    """
 
-    def embed(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
-        """Features of the backbone, projected to unit norm, float32 at least."""
-        return self.unit_features(images)
+    Options = PretrainedOptions
 
-    def head(
-        self,
-        support: Float[Tensor, "task way shot d"],
-        query: Float[Tensor, "task m d"],
-    ) -> Float[Tensor, "task m way"]:
+    def head(self, support: Support, query: Query) -> Logits:
         """Logits -scale * squared distance to the mean of the class's unit-norm features."""
         check_support(support)
-        return -self.scale * squared_distances(query, prototypes(support))
+        return -self.options.scale * squared_distances(query, prototypes(support))

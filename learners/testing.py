@@ -1,6 +1,6 @@
 """What every learner must do: a conformance suite for third parties' learners, and for ours.
 
-Subclass it in a test module and say which learner it is about; pytest collects the tests::
+Subclass it in a test module and set ``learner``; pytest collects the tests::
 
     class TestMine(LearnerContract):
         learner = MyLearner
@@ -10,7 +10,8 @@ interface in ``submission_contract.py``.
 """
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, get_args
 
 import safetensors.torch
@@ -32,35 +33,24 @@ from fsl_sweep.learners.options import Options
 IMAGE_SHAPE = (1, 16, 16)
 BASE_CLASSES = 6
 TASKS, QUERIES = 2, 3
+Batch = EpisodeBatch | RaggedEpisodes | LabelledBatch
 
 
-class LearnerContract:
-    """Subclass it and set ``learner``; pytest runs the rest, on small random images.
-
-    A support is ``[task, way, shot, c, h, w]`` and the logits ``[task, query, way]``. Learners that
-    answer one number of ways alone say so by `Learner.fixed_way`.
+class GradientContract:
+    """What holds of every learner that is trained by gradient steps, however it answers.
 
     Attributes:
-        learner: what is tried.
+        learner: what is tested.
         options: its options; what is left out has its default.
-        follows_classes: whether permuting the classes of a task permutes its logits. One whose
-            classifier starts at weights that differ from class to class sets it to False.
-        answers_alone: whether the logits of a query do not depend on the other queries. A
-            transductive learner sets it to False.
         tolerance: how far float32 may be from float64, relative to the largest logit.
     """
 
     learner: ClassVar[type[GradientLearner[Any]]]
     options: ClassVar[Mapping[str, Any]] = {}
-    follows_classes: ClassVar[bool] = True
-    answers_alone: ClassVar[bool] = True
     tolerance: ClassVar[float] = 1e-3
 
-    def test_is_one_of_the_two_kinds_and_declares_what_it_trains_on(self) -> None:
-        """It embeds or it adapts, has options, and trains on episodes or on batches."""
-        assert issubclass(self.learner, EmbeddingLearner) != issubclass(
-            self.learner, AdaptationLearner
-        )
+    def test_it_declares_its_options_and_what_it_trains_on(self) -> None:
+        """And it is built in training mode."""
         assert issubclass(self.learner.Options, Options)
         assert self.learner.trains_on in get_args(TrainsOn)
         assert self._build().training
@@ -77,72 +67,22 @@ class LearnerContract:
             assert all(slope.isfinite().all() for slope in slopes)
             assert any(slope.any() for slope in slopes)
 
-    def test_logits_are_finite_with_a_row_a_query_and_a_column_a_class(self) -> None:
-        """In tasks of several ways and shots, one shot among them."""
-        learner = self._ready()
-        for support, query in self._tasks():
-            logits = _answer(learner, support, query)
-            assert logits.shape == (TASKS, query.shape[1], support.shape[1])
-            assert logits.isfinite().all()
-            assert not logits.requires_grad
-
-    def test_the_order_within_a_class_does_not_matter(self) -> None:
-        """Support examples of a class may come in any order."""
-        learner = self._ready().double()
-        for support, query in self._tasks(torch.float64):
-            turned = support.flip(2)
-            assert_close(_answer(learner, turned, query), _answer(learner, support, query), 1e-6)
-
-    def test_permuted_classes_permute_the_logits(self) -> None:
-        """No class is special."""
-        if self.follows_classes:
-            learner = self._ready().double()
-            for support, query in self._tasks(torch.float64):
-                order = torch.roll(torch.arange(support.shape[1]), 1)
-                expected = _answer(learner, support, query)[..., order]
-                assert_close(_answer(learner, support[:, order], query), expected, 1e-6)
-
-    def test_permuted_queries_permute_the_logits(self) -> None:
-        """Nothing is read from the place of a query."""
-        learner = self._ready().double()
-        for support, query in self._tasks(torch.float64):
-            order = torch.roll(torch.arange(query.shape[1]), 2)
-            expected = _answer(learner, support, query)[:, order]
-            assert_close(_answer(learner, support, query[:, order]), expected, 1e-6)
-
-    def test_tasks_do_not_see_each_other(self) -> None:
-        """The logits of a task are the same in any company."""
-        learner = self._ready().double()
-        for support, query in self._tasks(torch.float64):
-            together = _answer(learner, support, query)
-            for task in range(TASKS):
-                alone = _answer(learner, support[task, None], query[task, None])
-                assert_close(alone[0], together[task], 1e-6)
-
-    def test_queries_do_not_see_each_other(self) -> None:
-        """The logits of a query are the same in any company."""
-        if self.answers_alone:
-            learner = self._ready().double()
-            for support, query in self._tasks(torch.float64):
-                together = _answer(learner, support, query)
-                assert_close(_answer(learner, support, query[:, :1]), together[:, :1], 1e-6)
-
     def test_equal_seeds_give_equal_answers(self) -> None:
         """Twice the same learner, and another of the same seed; nothing is drawn globally."""
         learner, twin = self._ready(), self._ready()
-        for support, query in self._tasks():
+        for given in self._questions():
             before = torch.get_rng_state()
-            first = _answer(learner, support, query)
+            first = self._answer(learner, *given)
             assert torch.equal(torch.get_rng_state(), before)
-            assert torch.equal(_answer(learner, support, query), first)
-            assert torch.equal(_answer(twin, support, query), first)
+            assert torch.equal(self._answer(learner, *given), first)
+            assert torch.equal(self._answer(twin, *given), first)
 
     def test_answering_changes_nothing(self) -> None:
-        """Weights, buffers and gradients stay as they are."""
+        """Weights and buffers stay as they are."""
         learner = self._ready()
         before = {name: value.clone() for name, value in learner.state_dict().items()}
-        for support, query in self._tasks():
-            _answer(learner, support, query)
+        for given in self._questions():
+            self._answer(learner, *given)
         after = learner.state_dict()
         assert before.keys() == after.keys()
         assert all(torch.equal(before[name], after[name]) for name in before)
@@ -154,79 +94,37 @@ class LearnerContract:
             {name: value.contiguous() for name, value in learner.state_dict().items()}
         )
         other.load_state_dict(safetensors.torch.load(saved))
-        for support, query in self._tasks():
-            assert torch.equal(_answer(other, support, query), _answer(learner, support, query))
-
-    def test_a_pool_embedded_once_gives_the_same_answers(self) -> None:
-        """Features of a whole pool, gathered, answer as the images of each task would."""
-        learner = self._ready().double()
-        if isinstance(learner, EmbeddingLearner):
-            for support, query in self._tasks(torch.float64):
-                pool = torch.cat([query.flatten(0, 1), support.flatten(0, 2)]).flip(0)
-                with torch.inference_mode():
-                    features = learner.embed(pool).flip(0)
-                    queries = features[: TASKS * query.shape[1]].view(*query.shape[:2], -1)
-                    examples = features[TASKS * query.shape[1] :].view(*support.shape[:3], -1)
-                    found = learner.head(examples, queries)
-                assert_close(found, _answer(learner, support, query), 1e-6)
+        for given in self._questions():
+            assert torch.equal(self._answer(other, *given), self._answer(learner, *given))
 
     def test_float32_is_close_to_float64(self) -> None:
         """Single precision is enough."""
         learner = self._ready()
         exact = copy.deepcopy(learner).double()
-        for support, query in self._tasks():
-            expected = _answer(exact, support.double(), query.double())
-            assert_close(_answer(learner, support, query).double(), expected, self.tolerance)
+        for given in self._questions():
+            expected = self._answer(exact, *(part.double() for part in given))
+            assert_close(self._answer(learner, *given).double(), expected, self.tolerance)
 
-    def test_a_support_that_is_not_a_number_is_not_answered_silently(self) -> None:
-        """NaN in the support: the task's logits or an error say so; other tasks are answered."""
-        learner = self._ready()
-        for support, query in self._tasks():
-            support[0, 0, 0] = torch.nan
-            try:
-                logits = _answer(learner, support, query)
-            except ValueError:
-                continue
-            assert logits[0].isnan().any()
-            assert logits[1:].isfinite().all()
+    @abstractmethod
+    def _training_batches(self) -> Iterator[Batch]:
+        """One of each kind that the learner trains on."""
 
-    def test_a_query_that_is_not_a_number_is_not_answered_silently(self) -> None:
-        """NaN in a query: the task's logits or an error say so; other tasks are answered."""
-        learner = self._ready()
-        for support, query in self._tasks():
-            query[0, 0] = torch.nan
-            try:
-                logits = _answer(learner, support, query)
-            except ValueError:
-                continue
-            assert logits[0].isnan().any()
-            assert logits[1:].isfinite().all()
+    @abstractmethod
+    def _questions(self, dtype: torch.dtype = torch.float32) -> Iterator[tuple[Tensor, ...]]:
+        """What it is asked: the arguments of `_answer`."""
 
-    def test_a_support_without_examples_is_not_answered_silently(self) -> None:
-        """Classes without an example: logits that are not numbers, or an error."""
-        learner = self._ready()
-        for support, query in self._tasks():
-            try:
-                logits = _answer(learner, support[:, :, :0], query)
-            except (ValueError, RuntimeError):
-                continue
-            assert not logits.isfinite().all()
+    @abstractmethod
+    def _answer(self, learner: Any, *given: Tensor) -> Tensor:
+        """Logits, in the way that the learner's kind is measured."""
 
-    def test_a_support_of_equal_examples_is_undecided_or_answered_in_numbers(self) -> None:
-        """Every kernel is singular there; a learner may fail openly, but not in some entries."""
-        learner = self._ready()
-        for support, query in self._tasks():
-            logits = _answer(learner, torch.ones_like(support), query)
-            assert logits.isfinite().all() or logits.isnan().flatten(1).any(dim=1).all()
-
-    def _build(self, seed: int = 0) -> GradientLearner[Any]:
+    def _build(self, seed: int = 0) -> Any:
         """A learner on a small network, its weights drawn from ``seed``."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             backbone = Conv4(Conv4Options(width=8), IMAGE_SHAPE)
             return self.learner(backbone, self._options(), BASE_CLASSES)
 
-    def _ready(self) -> GradientLearner[Any]:
+    def _ready(self) -> Any:
         """One in evaluation mode whose batch norm has seen some images."""
         learner = self._build()
         with torch.random.fork_rng(devices=[]), torch.no_grad():
@@ -239,11 +137,140 @@ class LearnerContract:
     def _options(self) -> Options:
         return self.learner.Options.model_validate(dict(self.options))
 
+
+class LearnerContract(GradientContract):
+    """Subclass it and set ``learner``; pytest runs the rest, on small random images.
+
+    A support is ``[task, way, shot, c, h, w]`` and the logits ``[task, query, way]``. Learners that
+    answer only one number of ways declare it by `Learner.fixed_way`.
+
+    Attributes:
+        follows_classes: whether permuting the classes of a task permutes its logits. A learner
+            whose classifier starts at weights that differ from class to class sets it to False.
+        answers_alone: whether the logits of a query do not depend on the other queries. A
+            transductive learner sets it to False.
+    """
+
+    follows_classes: ClassVar[bool] = True
+    answers_alone: ClassVar[bool] = True
+
+    def test_is_one_of_the_two_kinds(self) -> None:
+        """It either embeds or adapts."""
+        assert issubclass(self.learner, EmbeddingLearner) != issubclass(
+            self.learner, AdaptationLearner
+        )
+
+    def test_logits_are_finite_with_a_row_a_query_and_a_column_a_class(self) -> None:
+        """In tasks of several ways and shots, one shot among them."""
+        learner = self._ready()
+        for support, query in self._questions():
+            logits = self._answer(learner, support, query)
+            assert logits.shape == (TASKS, query.shape[1], support.shape[1])
+            assert logits.isfinite().all()
+            assert not logits.requires_grad
+
+    def test_the_order_within_a_class_does_not_matter(self) -> None:
+        """Support examples of a class may come in any order."""
+        for learner, support, query, logits in self._answered():
+            assert_close(self._answer(learner, support.flip(2), query), logits, 1e-6)
+
+    def test_permuted_classes_permute_the_logits(self) -> None:
+        """No class is special."""
+        for learner, support, query, logits in self._answered() if self.follows_classes else ():
+            order = torch.roll(torch.arange(support.shape[1]), 1)
+            assert_close(self._answer(learner, support[:, order], query), logits[..., order], 1e-6)
+
+    def test_permuted_queries_permute_the_logits(self) -> None:
+        """Nothing is read from the place of a query."""
+        for learner, support, query, logits in self._answered():
+            order = torch.roll(torch.arange(query.shape[1]), 2)
+            assert_close(self._answer(learner, support, query[:, order]), logits[:, order], 1e-6)
+
+    def test_tasks_do_not_see_each_other(self) -> None:
+        """The logits of a task do not depend on the other tasks."""
+        for learner, support, query, logits in self._answered():
+            for task in range(TASKS):
+                alone = self._answer(learner, support[task, None], query[task, None])
+                assert_close(alone[0], logits[task], 1e-6)
+
+    def test_queries_do_not_see_each_other(self) -> None:
+        """The logits of a query do not depend on the other queries."""
+        for learner, support, query, logits in self._answered() if self.answers_alone else ():
+            assert_close(self._answer(learner, support, query[:, :1]), logits[:, :1], 1e-6)
+
+    def test_a_pool_embedded_once_gives_the_same_answers(self) -> None:
+        """Features of a whole pool, gathered, answer as the images of each task would."""
+        for learner, support, query, logits in self._answered():
+            if isinstance(learner, EmbeddingLearner):
+                pool = torch.cat([query.flatten(0, 1), support.flatten(0, 2)]).flip(0)
+                with torch.inference_mode():
+                    features = learner.embed(pool).flip(0)
+                    queries = features[: TASKS * query.shape[1]].view(*query.shape[:2], -1)
+                    examples = features[TASKS * query.shape[1] :].view(*support.shape[:3], -1)
+                    assert_close(learner.head(examples, queries), logits, 1e-6)
+
+    def test_a_support_that_is_not_a_number_is_not_answered_silently(self) -> None:
+        """NaN in the support: the task's logits or an error say so; other tasks are answered."""
+        for support, query in self._questions():
+            support[0, 0, 0] = torch.nan
+            self._answers_openly(support, query)
+
+    def test_a_query_that_is_not_a_number_is_not_answered_silently(self) -> None:
+        """NaN in a query: the task's logits or an error say so; other tasks are answered."""
+        for support, query in self._questions():
+            query[0, 0] = torch.nan
+            self._answers_openly(support, query)
+
+    def test_a_support_without_examples_is_not_answered_silently(self) -> None:
+        """Classes without an example: logits that are not numbers, or an error."""
+        learner = self._ready()
+        for support, query in self._questions():
+            try:
+                logits = self._answer(learner, support[:, :, :0], query)
+            except (ValueError, RuntimeError):
+                continue
+            assert not logits.isfinite().all()
+
+    def test_a_support_of_equal_examples_is_undecided_or_answered_in_numbers(self) -> None:
+        """Every kernel is singular there; a learner may fail openly, but not in some entries."""
+        learner = self._ready()
+        for support, query in self._questions():
+            logits = self._answer(learner, torch.ones_like(support), query)
+            assert logits.isfinite().all() or logits.isnan().flatten(1).any(dim=1).all()
+
+    def _answers_openly(self, support: Tensor, query: Tensor) -> None:
+        """The first task has NaN logits or there is an error; the others are answered."""
+        try:
+            logits = self._answer(self._ready(), support, query)
+        except ValueError:
+            return
+        assert logits[0].isnan().any()
+        assert logits[1:].isfinite().all()
+
+    def _answered(self) -> Iterator[tuple[Any, Tensor, Tensor, Tensor]]:
+        """A learner in double precision, and support, query and logits of several tasks."""
+        learner = self._ready().double()
+        for support, query in self._questions(torch.float64):
+            yield learner, support, query, self._answer(learner, support, query)
+
+    def _answer(self, learner: Any, *given: Tensor) -> Tensor:
+        support, query = given
+        if isinstance(learner, AdaptationLearner):
+            return learner.predict(support, query)
+        with torch.inference_mode():
+            queries = learner.embed(query.flatten(0, 1))
+            # A backbone need not be able to embed no image at all.
+            examples = learner.embed(support.flatten(0, 2)) if support.numel() else queries[:0]
+            width = queries.shape[-1]
+            return learner.head(
+                examples.view(*support.shape[:3], width), queries.view(*query.shape[:2], width)
+            )
+
     def _ways(self) -> tuple[int, ...]:
         only = self.learner.fixed_way(self._options())
         return (2, 5) if only is None else (only,)
 
-    def _tasks(self, dtype: torch.dtype = torch.float32) -> Iterator[tuple[Tensor, Tensor]]:
+    def _questions(self, dtype: torch.dtype = torch.float32) -> Iterator[tuple[Tensor, Tensor]]:
         """Support and query images of tasks of several ways and shots; classes are separate."""
         for way in self._ways():
             centres = 2 * random_images(TASKS, way, 1, seed=way)
@@ -252,8 +279,7 @@ class LearnerContract:
                 query = centres + random_images(TASKS, way, QUERIES, seed=4)
                 yield support.to(dtype), query.flatten(1, 2).to(dtype)
 
-    def _training_batches(self) -> Iterator[EpisodeBatch | RaggedEpisodes | LabelledBatch]:
-        """One of each kind that the learner trains on."""
+    def _training_batches(self) -> Iterator[Batch]:
         if "batches" in self.learner.trains_on:
             yield LabelledBatch(random_images(12, seed=1), torch.arange(12) % BASE_CLASSES)
         if "episodes" in self.learner.trains_on:
@@ -275,22 +301,6 @@ def random_images(*shape: int, seed: int) -> Tensor:
     """Normal noise ``[*shape, *IMAGE_SHAPE]``, a function of the seed."""
     draws = torch.Generator().manual_seed(seed)
     return torch.randn(*shape, *IMAGE_SHAPE, generator=draws)
-
-
-def _answer(learner: GradientLearner[Any], support: Tensor, query: Tensor) -> Tensor:
-    """Logits of each query, in the way that the learner's kind is measured."""
-    if isinstance(learner, AdaptationLearner):
-        return learner.predict(support, query)
-    assert isinstance(learner, EmbeddingLearner)
-    embed: Callable[[Tensor], Tensor] = learner.embed
-    with torch.inference_mode():
-        queries = embed(query.flatten(0, 1))
-        # An embedding of no image at all is no business of a backbone's.
-        examples = embed(support.flatten(0, 2)) if support.numel() else queries[:0]
-        width = queries.shape[-1]
-        return learner.head(
-            examples.view(*support.shape[:3], width), queries.view(*query.shape[:2], width)
-        )
 
 
 def assert_close(found: Tensor, expected: Tensor, tolerance: float) -> None:

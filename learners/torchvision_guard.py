@@ -1,28 +1,27 @@
-"""The one place that imports torchvision.
+"""The only place that imports torchvision.
 
-The package index's torchvision is linked against CUDA. Beside a torch without CUDA its extension
-does not load, and ``import torchvision`` stops with ``operator torchvision::nms does not exist``,
-because it registers shape functions for operators that were never declared. Declaring them is
-enough: nothing here calls them. Where torchvision imports as it should, nothing is declared.
+The package index's torchvision is linked against CUDA. With a torch without CUDA its extension does
+not load, and ``import torchvision`` stops with ``operator torchvision::nms does not exist``: it
+registers shape functions for operators that were never declared. Declaring them is enough, because
+nothing here calls them. If torchvision imports without error, nothing is declared.
 """
 
 import re
 import warnings
-from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 
 import torch
 
 _MISSING = re.compile(r"operator torchvision::(\w+) does not exist")
-# The signature of nms and qnms. For another operator it need not be right: without a kernel an
-# operator cannot be called, whatever its signature.
+# The signature of nms and qnms. Another operator's may be wrong: without a kernel it cannot be
+# called.
 _SIGNATURE = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
 _MOST_OPERATORS = 20
 
 
 def load_torchvision(module: str = "torchvision") -> ModuleType:
-    """``torchvision``, or a module of it, imported in a way that also works beside a CPU torch.
+    """``torchvision``, or a module of it, imported in a way that also works with a CPU torch.
 
     Args:
         module: a dotted name, such as ``torchvision.transforms.functional``.
@@ -30,32 +29,18 @@ def load_torchvision(module: str = "torchvision") -> ModuleType:
     Raises:
         ImportError: torchvision is not installed, or does not import for another reason.
     """
-    return _load(module, _import, _declare)
-
-
-def _load(
-    module: str, importer: Callable[[str], ModuleType], declare: Callable[[str], None]
-) -> ModuleType:
     for _ in range(_MOST_OPERATORS):
         try:
-            return importer(module)
+            with warnings.catch_warnings():
+                # The same missing libraries; the image readers are not used here.
+                warnings.filterwarnings("ignore", message="Failed to load image Python extension")
+                return import_module(module)
         except RuntimeError as failure:
             missing = _MISSING.search(str(failure))
             if missing is None:
                 raise
-            declare(missing[1])
+            torch.library.define(f"torchvision::{missing[1]}", _SIGNATURE)
     raise ImportError(
         f"'{module}' lacks more than {_MOST_OPERATORS} compiled operators; install the "
         "torchvision release that belongs to the installed torch."
     )
-
-
-def _import(module: str) -> ModuleType:
-    with warnings.catch_warnings():
-        # The same missing libraries; the image readers that it speaks of are not used here.
-        warnings.filterwarnings("ignore", message="Failed to load image Python extension")
-        return import_module(module)
-
-
-def _declare(operator: str) -> None:
-    torch.library.define(f"torchvision::{operator}", _SIGNATURE)

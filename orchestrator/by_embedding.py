@@ -1,10 +1,10 @@
 """Measuring an embedding learner: each image once, and the tasks in feature space.
 
-An image appears in dozens of tasks, so this costs little more than embedding the pools (measured in
-``benchmarks/``), and gives the predictions that embedding each episode for itself gives.
+An image appears in dozens of tasks, so this costs little more than embedding the pools, and gives
+the same predictions as embedding each episode separately.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,67 +12,43 @@ import torch
 from torch import Tensor
 
 from fsl_sweep.datasets.episodes import Episodes
-from fsl_sweep.datasets.ragged import grouped
+from fsl_sweep.datasets.ragged import TaskGroup
 from fsl_sweep.learners.base import EmbeddingLearner
 from fsl_sweep.orchestrator.images import PoolImages
-from fsl_sweep.orchestrator.records import Measure, TaskScores, TaskSet
-from fsl_sweep.orchestrator.scoring import check_scorable, correct_counts
+from fsl_sweep.orchestrator.scoring import EpisodeSets, ScoreSets, check_scorable, score
 
 
 def measure_by_embedding(
-    learner: EmbeddingLearner[Any],
-    images: PoolImages,
-    group: Mapping[tuple[Measure, TaskSet], Episodes],
-) -> dict[tuple[Measure, TaskSet], TaskScores]:
+    learner: EmbeddingLearner[Any], images: PoolImages, sets: EpisodeSets
+) -> ScoreSets:
     """Per-task results on episodes of one pool, of a learner in evaluation mode.
 
     Raises:
         BadData: as `check_scorable`.
     """
-    for episodes in group.values():
+    for episodes in sets.values():
         check_scorable(episodes)
     with torch.inference_mode():
-        features, row_of = _embed(learner, images, group.values())
-        floats = images.at_once.floats
-        return {key: _score(learner, features, row_of, e, floats) for key, e in group.items()}
+        features, row_of = _embed(learner, images, sets.values())
+
+        def gathered(indices: np.ndarray) -> Tensor:
+            return features[torch.from_numpy(row_of[indices]).to(features.device)]
+
+        def answer(tasks: TaskGroup) -> Tensor:
+            return learner.head(gathered(tasks.support), gathered(tasks.query))
+
+        together = images.at_once.floats // features.shape[1]
+        return {key: score(episodes, together, answer) for key, episodes in sets.items()}
 
 
 def _embed(
     learner: EmbeddingLearner[Any], images: PoolImages, episodes: Iterable[Episodes]
 ) -> tuple[Tensor, np.ndarray]:
-    """Features ``[M, d]`` of every image that the tasks touch, and each pool index's row."""
-    touched = [np.unique(part) for e in episodes for part in (e.support, e.query)]
-    indices = np.unique(np.concatenate(touched))
+    """Features ``[M, d]`` of every image that the tasks use, and each pool index's row."""
+    used = [np.unique(part) for e in episodes for part in (e.support, e.query)]
+    indices = np.unique(np.concatenate(used))
     indices = indices[indices >= 0]  # absent classes and queries are padded with -1
     features = images.through(learner.embed, indices).float()
     row_of = np.full(images.pool.images.shape[0], -1, np.int64)
     row_of[indices] = np.arange(len(indices))
     return features, row_of
-
-
-def _score(
-    learner: EmbeddingLearner[Any],
-    features: Tensor,
-    row_of: np.ndarray,
-    episodes: Episodes,
-    floats: int,
-) -> TaskScores:
-    """Correct answers of each task; a head is given one task, or at most ``floats`` features."""
-    correct = np.zeros(len(episodes), np.int64)
-    queries = np.zeros(len(episodes), np.int64)
-    for group in grouped(episodes):
-        images = group.support[0].size + group.query.shape[1]
-        step = max(1, floats // (images * features.shape[1]))
-        for start in range(0, len(group), step):
-            some = group[start : start + step]
-            support = _gather(features, row_of[some.support])
-            asked = _gather(features, row_of[some.query])
-            target = torch.from_numpy(some.target).to(features.device)
-            correct[some.tasks] = correct_counts(learner.head(support, asked), target)
-        queries[group.tasks] = group.query.shape[1]
-    return TaskScores(correct, queries)
-
-
-def _gather(features: Tensor, rows: np.ndarray) -> Tensor:
-    index = torch.from_numpy(rows).to(features.device)
-    return features[index]

@@ -10,8 +10,8 @@ from fsl_sweep.datasets.class_folds import fold_benchmark
 from fsl_sweep.datasets.episodes import EpisodeShape
 from fsl_sweep.datasets.query_counts import most_queries
 from fsl_sweep.datasets.tasks import check_common, most_tasks
-from fsl_sweep.learners.building import resolve
-from fsl_sweep.learners.catalogue import BACKBONES
+from fsl_sweep.learners.backbones.catalogue import BACKBONES
+from fsl_sweep.learners.options import resolve
 from fsl_sweep.orchestrator.config import TrialSpec, canonical_json, episode_shape
 from fsl_sweep.orchestrator.errors import BadData, ConfigError
 from fsl_sweep.orchestrator.plan import Plan, PlannedTrial

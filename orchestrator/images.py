@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -10,25 +11,56 @@ from torch import Tensor
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.learners.augmentation import Augmentation
-from fsl_sweep.orchestrator.at_once import at_once
+
+_LARGE_IMAGE = 64 * 64
+
+
+@dataclass(frozen=True)
+class AtOnce:
+    """Sizes of what is computed together.
+
+    Attributes:
+        images: that pass through a network together.
+        floats: features of support and queries that a head is given together.
+        adapted: support and query images of the tasks that are adapted together.
+    """
+
+    images: int
+    floats: int
+    adapted: int
+
+
+def at_once(device: torch.device, image_shape: tuple[int, ...]) -> AtOnce:
+    """The sizes for images ``[c, height, width]``, or features, on a kind of device.
+
+    Sizes decide which kernels are chosen, and with them the last bits of features. They depend only
+    on the arguments, not on the machine or its load, so that equal trials have equal records.
+
+    On a CPU a layer's output should still be in the cache when the next layer needs it; a GPU needs
+    large batches. The sizes for CPUs were measured (``benchmarks/evaluation.py``); those for other
+    devices bound the memory, and were not.
+    """
+    if device.type != "cpu":
+        return AtOnce(images=512, floats=2**25, adapted=1024)
+    pixels = image_shape[-1] * image_shape[-2]
+    if pixels == 1:  # features, for which a network does little work
+        return AtOnce(images=512, floats=2**20, adapted=1024)
+    return AtOnce(images=32 if pixels < _LARGE_IMAGE else 16, floats=2**20, adapted=1024)
 
 
 class PoolImages:
-    """Images of one pool as float tensors; of a pool of features, these as they are.
+    """Images of one pool as float tensors; a pool of features gives these unchanged.
 
-    On a GPU the whole pool is kept on the device where a quarter of its free memory holds
-    it, so that no step waits for a copy; elsewhere images are gathered from the memory map.
+    On a GPU the whole pool is kept on the device if a quarter of its free memory holds it, so that
+    no step waits for a copy; otherwise images are gathered from the memory map.
     """
 
     def __init__(self, pool: ImagePool, benchmark: Benchmark, device: torch.device) -> None:
         self.pool, self.device = pool, device
         self.at_once = at_once(device, pool.images.shape[1:])
-        shape = (1, -1, 1, 1)
-        self._mean = torch.tensor(benchmark.pixel_mean, dtype=torch.float32, device=device).view(
-            shape
-        )
-        self._std = torch.tensor(benchmark.pixel_std, dtype=torch.float32, device=device).view(
-            shape
+        self._mean, self._std = (
+            torch.tensor(each, dtype=torch.float32, device=device).view(1, -1, 1, 1)
+            for each in (benchmark.pixel_mean, benchmark.pixel_std)
         )
         self._resident: Tensor | None = None
         if device.type == "cuda" and pool.images.nbytes * 4 < torch.cuda.mem_get_info(device)[0]:
@@ -56,7 +88,7 @@ class PoolImages:
     def normalised(self, images: Tensor) -> Tensor:
         """Zero mean and unit variance a channel, by the training images' statistics.
 
-        Features stay as they are: theirs are 0 and 1 (`Benchmark.pixel_mean`).
+        Features do not change: their statistics are 0 and 1 (`Benchmark.pixel_mean`).
         """
         flat = images.view(-1, *images.shape[-3:])
         return ((flat - self._mean) / self._std).view(images.shape)
@@ -64,9 +96,9 @@ class PoolImages:
     def through(self, network: Callable[[Tensor], Tensor], indices: np.ndarray) -> Tensor:
         """What a network in evaluation mode gives for each normalised image, ``[n, ...]``.
 
-        The images pass in chunks of one size, of which the last is filled up with images that have
-        passed before: kernels are chosen by the number of images, and what is found for an image
-        must not depend, not even in its last bits, on how many others are asked for.
+        All chunks have one size; the last is filled up with images that have passed before. Kernels
+        are chosen by the number of images, and the result for an image must not depend, not even in
+        its last bits, on how many others are asked for.
 
         Args:
             network: from images ``[m, C, H, W]`` to a row for each.

@@ -1,4 +1,4 @@
-"""One epoch of a program that trains itself: a round of ``meta_fit`` on the trial's own data."""
+"""One epoch of a program that trains itself: a round of ``meta_fit`` on the trial's data."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,7 +13,6 @@ from fsl_sweep.learners.base import ProgramLearner
 from fsl_sweep.learners.meta_dataset import (
     Batch,
     Episode,
-    Images,
     MetaDataset,
     OnePass,
     Passes,
@@ -29,13 +28,13 @@ Check = Callable[[int], None]
 
 
 class ProgramTraining:
-    """Hands a program each epoch's data; all of it follows from trial id and epoch.
+    """Gives a program each epoch's data, which depends only on trial id and epoch.
 
     Args:
         spec: the trial.
         benchmark: where training tasks come from.
         learner: the program.
-        device: where images are augmented; the program gets them as arrays.
+        device: where images are augmented.
     """
 
     def __init__(
@@ -53,8 +52,8 @@ class ProgramTraining:
 
         Args:
             epoch: from 1.
-            check: called with the number of each step before its data are handed out; what it
-                raises ends the epoch, whatever the program makes of it.
+            check: called with the number of each step before the program gets its data; what it
+                raises ends the epoch, even if the program catches it.
 
         Raises:
             TrialFailure: the program failed.
@@ -79,7 +78,7 @@ class ProgramTraining:
             raise stop[0]
 
     def state(self) -> dict[str, Any] | None:
-        """All that the program needs to go on; None where it cannot."""
+        """All that the program needs to continue; None if it cannot."""
         state = self.learner.training_state()
         return None if state is None else {"program": state}
 
@@ -88,7 +87,7 @@ class ProgramTraining:
 
         Raises:
             ValueError: it is not the state of a program.
-            TrialFailure: the program refuses it.
+            TrialFailure: the program failed to load it.
         """
         saved = state.get("program")
         if not isinstance(saved, torch.Tensor) or saved.dtype != torch.uint8 or saved.ndim != 1:
@@ -130,7 +129,12 @@ class ProgramTraining:
         _, way, shot = drawn.support.shape
         query = drawn.query.shape[2]
         indices = np.concatenate([drawn.support.ravel(), drawn.query.ravel()])
-        images = self._ready(indices, draws, 0 if self._augment_support else way * shot)
+        if draws is None:
+            unit = self._images.unit(indices)
+        else:
+            kept = 0 if self._augment_support else way * shot
+            unit = self._images.augmented(indices, self._augment, draws, kept)
+        images = challenge_images(unit)
         labels = np.arange(way)
         classes = np.searchsorted(self.benchmark.train.classes, drawn.classes[0])
         return Episode(
@@ -141,8 +145,3 @@ class ProgramTraining:
             labels.repeat(query),
             classes.repeat(query),
         )
-
-    def _ready(self, indices: np.ndarray, draws: torch.Generator | None, kept: int) -> Images:
-        if draws is None:
-            return challenge_images(self._images.unit(indices))
-        return challenge_images(self._images.augmented(indices, self._augment, draws, kept))

@@ -8,8 +8,8 @@ import numpy as np
 def seed_sequence(trial: str, purpose: str, epoch: int = 0) -> np.random.SeedSequence:
     """The entropy of one purpose in one epoch of one trial.
 
-    It depends on nothing else, so that a resumed trial draws what an uninterrupted one drew, and
-    a new use of randomness leaves the others as they were.
+    It depends on nothing else, so that a resumed trial draws what an uninterrupted one draws, and
+    a new use of randomness does not change the others.
     """
     key = hashlib.sha256(f"{trial}/{purpose}".encode()).digest()
     return np.random.SeedSequence([*np.frombuffer(key, np.uint32).tolist(), epoch])

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fsl_sweep.datasets.catalogue import BENCHMARKS
-from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
+from fsl_sweep.learners.backbones.catalogue import BACKBONES
+from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.submissions import SUBMISSIONS
 from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.config import Named, Selectors, digest

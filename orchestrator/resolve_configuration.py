@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from fsl_sweep.learners.augmentation import AUGMENTATIONS
-from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
+from fsl_sweep.learners.backbones.catalogue import BACKBONES
+from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.config import (
     OF_SGD,

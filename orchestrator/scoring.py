@@ -1,19 +1,26 @@
 """What can be scored, and from logits to counts of correct answers."""
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from fsl_sweep.datasets.episodes import Episodes
+from fsl_sweep.datasets.ragged import TaskGroup, grouped
 from fsl_sweep.orchestrator.errors import BadData, TrialFailure
+from fsl_sweep.orchestrator.records import Measure, TaskScores, TaskSet
+
+EpisodeSets = Mapping[tuple[Measure, TaskSet], Episodes]
+ScoreSets = dict[tuple[Measure, TaskSet], TaskScores]
 
 
 def check_scorable(episodes: Episodes) -> None:
-    """Whether answers to the episodes mean anything.
+    """Checks that answers to the episodes mean anything.
 
     Raises:
-        BadData: there are tasks of one class alone, which any answer would hit, of classes without
+        BadData: there are tasks of only one class, which any answer would hit, of classes without
             a support example, or without a query.
     """
     support, query = episodes.support, episodes.query
@@ -32,17 +39,31 @@ def check_scorable(episodes: Episodes) -> None:
         )
 
 
-def check_one_shape(learner: object, episodes: Episodes) -> None:
-    """Whether the episodes are one block of images, for learners that need such.
+def score(
+    episodes: Episodes, images: int, answer: Callable[[TaskGroup], Float[Tensor, "task m way"]]
+) -> TaskScores:
+    """Correct answers of each task.
+
+    Args:
+        episodes: as `check_scorable` accepts them.
+        images: support and query images of the tasks that are answered together, at most; a task
+            that has more is answered by itself.
+        answer: from tasks of equal shape to the logits of their queries.
 
     Raises:
-        BadData: the tasks differ in their number of classes or examples.
+        TrialFailure: as `correct_counts`.
     """
-    if min(episodes.support.min(), episodes.query.min()) < 0:
-        raise BadData(
-            f"A {type(learner).__name__} is measured on tasks of one shape; these tasks have "
-            "different numbers of classes or examples."
-        )
+    correct = np.zeros(len(episodes), np.int64)
+    queries = np.zeros(len(episodes), np.int64)
+    for group in grouped(episodes):
+        step = max(1, images // (group.support[0].size + group.query.shape[1]))
+        for start in range(0, len(group), step):
+            some = group[start : start + step]
+            logits = answer(some)
+            target = torch.from_numpy(some.target).to(logits.device)
+            correct[some.tasks] = correct_counts(logits, target)
+        queries[group.tasks] = group.query.shape[1]
+    return TaskScores(correct, queries)
 
 
 def correct_counts(
@@ -51,8 +72,8 @@ def correct_counts(
     """Correctly answered queries of each task.
 
     Raises:
-        TrialFailure: some logits are not numbers. Their largest would still be some class, and a
-            learner that has broken down would pass for one that guesses.
+        TrialFailure: some logits are not numbers. Their argmax would still be a class, and a
+            learner that has broken down would look like one that guesses.
     """
     broken = int((~torch.isfinite(logits)).flatten(1).any(dim=1).sum())
     if broken:

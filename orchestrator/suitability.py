@@ -12,9 +12,10 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.episodes import EpisodeShape
 from fsl_sweep.datasets.tasks import ClassTasks
+from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.base import ClassificationLearner, ProgramLearner
-from fsl_sweep.learners.building import resolve
-from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
+from fsl_sweep.learners.catalogue import LEARNERS
+from fsl_sweep.learners.options import resolve
 from fsl_sweep.orchestrator.config import (
     BatchTraining,
     Episode,

@@ -25,7 +25,7 @@ from fsl_sweep.orchestrator.training_draws import TrainingDraws
 
 
 class Training:
-    """Runs a learner's epochs; everything that it draws follows from trial id and epoch.
+    """Runs a learner's epochs; all that it draws depends only on trial id and epoch.
 
     Args:
         spec: the trial.
@@ -69,19 +69,20 @@ class Training:
             self.optimizer.zero_grad(set_to_none=True)
             with one_training_step(self.learner), self._precision():
                 loss = self.learner.training_loss(batch)
-            # Frozen features under a head without parameters have a loss, but nothing to learn.
+            # Frozen features under a head without parameters have a loss but nothing to train.
             if loss.requires_grad:
                 loss.backward()
-                self._clip()
+                if self._clip_norm is not None:
+                    clip_grad_norm_(self.learner.parameters(), self._clip_norm)
                 self.optimizer.step()
             yield loss.detach()
 
     def state(self) -> dict[str, Any]:
-        """Weights and optimizer state: with the epoch, all that a trial needs to go on."""
+        """Weights and optimizer state: with the epoch, all that a trial needs to continue."""
         return {"learner": self.learner.state_dict(), "optimizer": self.optimizer.state_dict()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """The inverse of ``state``. Raises ValueError, and loads nothing, where it does not fit."""
+        """The inverse of ``state``. Raises ValueError, and loads nothing, if it does not fit."""
         fits = fits_module(state.get("learner"), self.learner)
         if not fits or not fits_optimizer(state.get("optimizer"), self._stepped()):
             raise ValueError("the state is not that of this training")
@@ -89,7 +90,7 @@ class Training:
         self.optimizer.load_state_dict(state["optimizer"])
 
     def _stepped(self) -> torch.optim.Optimizer:
-        """An optimizer as this one, of zeros, after a step: what its state may hold."""
+        """An optimizer like this one after a step on zeros: it shows what a state may hold."""
         zeros = nn.ParameterList(torch.zeros_like(p) for p in self.learner.parameters())
         for parameter in zeros:
             parameter.grad = torch.zeros_like(parameter)
@@ -97,10 +98,6 @@ class Training:
         stepped = make_optimizer(zeros, self.spec.optimizer)
         stepped.step()
         return stepped
-
-    def _clip(self) -> None:
-        if self._clip_norm is not None:
-            clip_grad_norm_(self.learner.parameters(), self._clip_norm)
 
     def _precision(self) -> AbstractContextManager[Any]:
         if self.spec.precision == "bf16":
@@ -120,10 +117,10 @@ class Training:
                 yield self._ragged(drawn, draws)
 
     def _rectangular(self, episodes: Episodes, draws: torch.Generator) -> EpisodeBatch:
-        parts = self._ready(episodes.support.ravel(), episodes.query.ravel(), draws)
-        pairs = zip((episodes.support, episodes.query), parts, strict=True)
+        support, query = self._ready(episodes.support.ravel(), episodes.query.ravel(), draws)
         return EpisodeBatch(
-            *(images.view(*part.shape, *images.shape[1:]) for part, images in pairs)
+            support.view(*episodes.support.shape, *support.shape[1:]),
+            query.view(*episodes.query.shape, *query.shape[1:]),
         )
 
     def _ragged(self, episodes: Episodes, draws: torch.Generator) -> RaggedEpisodes:
@@ -142,7 +139,7 @@ class Training:
         )
 
     def _rows(self, part: np.ndarray, indices: list[np.ndarray]) -> Tensor:
-        """The rows that the part's images get behind those of ``indices``, which it joins."""
+        """Appends the part to ``indices``; gives the rows that its images will have there."""
         done = sum(map(len, indices))
         indices.append(part.reshape(-1))
         return self._on_device(np.arange(done, done + part.size).reshape(part.shape))
@@ -156,15 +153,13 @@ class Training:
         """Normalised support and query images, augmented as the training episode says."""
         train = self.spec.episodic
         kept = len(support) if train is not None and not train.augment_support else 0
-        images = self._images.augmented(
-            np.concatenate([support, query]), self._augment, draws, kept
-        )
-        images = self._images.normalised(images)
+        both = np.concatenate([support, query])
+        images = self._images.normalised(self._images.augmented(both, self._augment, draws, kept))
         return images[: len(support)], images[len(support) :]
 
 
 class Untrained:
-    """In place of `Training` where there is nothing to train: the learner stays as it was built.
+    """The `Training` of a learner that has nothing to train: it stays as it was built.
 
     Args:
         learner: on its device already.
@@ -174,7 +169,7 @@ class Untrained:
         self.learner = learner
 
     def state(self) -> None:
-        """There is nothing to go on from: what was not measured is measured again."""
+        """None: what was not measured is measured again."""
 
     def restore(self, state: dict[str, Any]) -> None:
         """Never called, because there is no state."""
@@ -198,7 +193,7 @@ def make_optimizer(learner: nn.Module, options: Optimizer) -> torch.optim.Optimi
 def learning_rate(schedule: list[tuple[int, float]], epoch: int) -> float:
     """The rate of an epoch counted from 1; schedules count from 0, as the papers' tables do.
 
-    NaN where there is no schedule: a program has rates of its own, or nothing is trained.
+    NaN without a schedule, as for a program or where nothing is trained.
     """
     reached = [rate for first, rate in schedule if first <= epoch - 1]
     return reached[-1] if reached else math.nan

@@ -15,7 +15,6 @@ from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.datasets.training_steps import training_steps
 from fsl_sweep.orchestrator.config import (
     BatchTraining,
-    EpisodicTraining,
     TrialSpec,
     episode_shape,
     of_classes_only,
@@ -31,7 +30,7 @@ class Labelled(NamedTuple):
 
 
 class TrainingDraws:
-    """Draws each epoch's steps; they follow from trial id and epoch."""
+    """Draws each epoch's steps; they depend only on trial id and epoch."""
 
     def __init__(self, spec: TrialSpec, benchmark: Benchmark) -> None:
         self.spec = spec
@@ -43,11 +42,8 @@ class TrainingDraws:
         stage = self.spec.stage(epoch)
         if isinstance(stage, BatchTraining):
             return self._labelled(stage, rng)
-        return self._episodes(stage, rng)
-
-    def _episodes(self, train: EpisodicTraining, rng: np.random.Generator) -> Iterator[Episodes]:
-        shape = episode_shape(train)
-        return training_steps(self._tasks, self.spec.batches, train.tasks_per_batch, shape, rng)
+        shape = episode_shape(stage)
+        return training_steps(self._tasks, self.spec.batches, stage.tasks_per_batch, shape, rng)
 
     def _labelled(self, train: BatchTraining, rng: np.random.Generator) -> Iterator[Labelled]:
         examples = self._tasks.examples

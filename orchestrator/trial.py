@@ -1,4 +1,4 @@
-"""One trial: train, measure, record, epoch by epoch; it knows nothing of Ray."""
+"""One trial: train, measure, record, epoch by epoch, without Ray."""
 
 import io
 import math
@@ -13,9 +13,10 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.class_folds import fold_benchmark
 from fsl_sweep.learners.base import GradientLearner, ProgramLearner
 from fsl_sweep.learners.building import build_learner
+from fsl_sweep.orchestrator.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.errors import TrialFailure
-from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
+from fsl_sweep.orchestrator.evaluation import Evaluator
 from fsl_sweep.orchestrator.program_training import ProgramTraining
 from fsl_sweep.orchestrator.randomness import torch_seed
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd
@@ -33,7 +34,7 @@ class Trial:
         spec: what to train and how to measure it.
         storage: where records, snapshots and the state to resume from go.
         benchmark: the opened benchmark that ``spec`` names; a fold trial takes its part of it.
-        device: where to compute; a GPU where there is one.
+        device: where to compute; by default a GPU if there is one.
 
     Raises:
         BadData: the benchmark cannot be divided into the class folds of ``spec``.
@@ -55,7 +56,7 @@ class Trial:
     def run(self) -> Iterator[EpochRecord]:
         """Train to the end, yielding each measured epoch once it is recorded.
 
-        Goes on after the last recorded epoch. A loss that is not finite, memory that runs out
+        Continues after the last recorded epoch. A loss that is not finite, memory that runs out
         and a spent budget end the trial with a reason; what was measured before stays.
         """
         self.storage.begin(self.spec)
@@ -84,13 +85,13 @@ class Trial:
             loss = self._train(training, epoch, spent)
             trained = time.perf_counter() - started
             spent += trained
+            record = None
             if epoch in measured:
                 record = self._measure(training, evaluator, epoch, loss, trained)
                 spent += record.evaluation_seconds
-                self._keep(training, epoch, spent, record)
+            self._keep(training, epoch, spent, record)
+            if record is not None:
                 yield record
-            else:
-                self._keep(training, epoch, spent, None)
 
     def _training(self) -> AnyTraining:
         spec = self.spec
@@ -110,7 +111,7 @@ class Trial:
         return Training(spec, self.benchmark, learner.to(self.device), self.device)
 
     def _train(self, training: AnyTraining, epoch: int, spent: float) -> float:
-        """Mean loss of the epoch's steps; NaN where there is none, or a program does not tell."""
+        """Mean loss of the epoch's steps; NaN if there is no step, or for a program."""
         if isinstance(training, Untrained):
             return math.nan
         limit = self.spec.budget.seconds if self.spec.budget else float("inf")
@@ -134,12 +135,7 @@ class Trial:
         return mean
 
     def _measure(
-        self,
-        training: AnyTraining,
-        evaluator: Evaluator,
-        epoch: int,
-        loss: float,
-        trained: float,
+        self, training: AnyTraining, evaluator: Evaluator, epoch: int, loss: float, trained: float
     ) -> EpochRecord:
         started = time.perf_counter()
         try:
@@ -156,29 +152,24 @@ class Trial:
         )
 
     def _keep(
-        self,
-        training: AnyTraining,
-        epoch: int,
-        spent: float,
-        record: EpochRecord | None,
+        self, training: AnyTraining, epoch: int, spent: float, record: EpochRecord | None
     ) -> None:
         # The record comes before the state: a crash between the two repeats an epoch, whereas
         # the other order could lose one.
         if record is not None:
             self.storage.write_epoch(record, snapshot_bytes(training.learner))
         state = training.state()
-        if state is None:  # what cannot go on begins again, with its time
+        if state is None:  # an interrupted training begins again, and so does its budget
             return
         buffer = io.BytesIO()
         torch.save({"epoch": epoch, "spent": spent, **state}, buffer)
         self.storage.write_resume(buffer.getvalue())
 
     def _resumed(self) -> tuple[AnyTraining, int, float]:
-        """The training to go on with, epochs already done and seconds spent.
+        """The training to continue, epochs already done and seconds spent.
 
-        A fresh training, with zero of both, where there is no state that is whole, fits, and
-        follows epochs that are all recorded whole: what is damaged is mended by training again,
-        which gives the same numbers.
+        The training is a new one unless there is a whole state that fits it and follows epochs that
+        are all recorded whole. To train again gives the same numbers.
         """
         training, state = self._training(), self._state()
         if state is None:
@@ -187,15 +178,20 @@ class Trial:
             training.restore(state)
         except (torch.OutOfMemoryError, MemoryError):
             raise
-        except Exception:  # a program may have refused it half way, with any error
+        except Exception:  # a program may have failed half way, with any error
             return self._training(), 0, 0.0
         return training, state["epoch"], state["spent"]
 
     def _state(self) -> dict[str, Any] | None:
         """The recorded state, if it is whole and every epoch up to it is recorded whole."""
         data = self.storage.read_resume()
-        state = None if data is None else _loaded(data, self.device)
-        if state is None or not is_progress(state, self.spec.epochs):
+        if data is None:
+            return None
+        try:
+            state = torch.load(io.BytesIO(data), map_location=self.device, weights_only=True)
+        except Exception:  # torch raises many kinds on what it did not save; the trial starts anew
+            return None
+        if not is_progress(state, self.spec.epochs):
             return None
         needed = {e for e in self.spec.recorded_epochs if e <= state["epoch"]}
         return state if needed <= self.storage.recorded() else None
@@ -214,13 +210,6 @@ class _BudgetSpent(Exception):
 
 
 def snapshot_bytes(learner: torch.nn.Module) -> bytes:
-    """The weights alone, in safetensors form."""
+    """The weights, in safetensors form."""
     state = {k: v.detach().cpu().contiguous() for k, v in learner.state_dict().items()}
     return safetensors.torch.save(state)
-
-
-def _loaded(data: bytes, device: torch.device) -> Any:
-    try:
-        return torch.load(io.BytesIO(data), map_location=device, weights_only=True)
-    except Exception:  # torch raises many kinds on what it did not save; the trial starts anew
-        return None

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from fsl_sweep.datasets.catalogue import BENCHMARKS
-from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
+from fsl_sweep.learners.backbones.catalogue import BACKBONES
+from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.sweepfile import load_sweep
 
 ROOT = Path(__file__).resolve().parent.parent

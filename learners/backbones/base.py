@@ -3,10 +3,11 @@
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from fsl_sweep.learners.options import Options
+from fsl_sweep.learners.shapes import Features, Images
+from fsl_sweep.orchestrator.errors import ConfigError
 
 ImageShape = tuple[int, int, int]
 
@@ -18,9 +19,9 @@ class Backbone(nn.Module, ABC):
 
     Attributes:
         Options: the backbone's own options in a sweep file.
-        takes_features: whether it can be given features of a frozen extractor for images.
-        has_weights: whether there is anything in it to train.
-        options: those that it was built with; an ensemble builds others like it from them.
+        takes_features: whether it accepts features of a frozen extractor instead of images.
+        has_weights: whether it has anything to train.
+        options: those that it was built with.
         image_shape: (channels, height, width) of the images that it was built for.
         feature_dim: length of a feature vector.
     """
@@ -32,17 +33,35 @@ class Backbone(nn.Module, ABC):
     image_shape: ImageShape
     feature_dim: int
 
-    @abstractmethod
     def __init__(self, options: Any, image_shape: ImageShape) -> None:
         super().__init__()
+        self.options, self.image_shape = options, image_shape
 
     @abstractmethod
-    def forward(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
+    def forward(self, images: Images) -> Features:
         """Features of normalised images of the shape that the backbone was built for.
 
         Raises:
             ValueError: the images have another shape.
         """
+
+
+def halved(name: str, image_shape: ImageShape, times: int) -> tuple[int, int]:
+    """Height and width of images after halving them, rounded down.
+
+    Raises:
+        ConfigError: nothing is left of them.
+    """
+    _, height, width = image_shape
+    sides = height >> times, width >> times
+    if min(sides) < 1:
+        raise ConfigError(
+            "",
+            "backbone",
+            f"{name} halves its images {times} times, so both sides need at least "
+            f"{1 << times} pixels; these are {height}x{width}. Use a larger image_size.",
+        )
+    return sides
 
 
 def check_images(images: Tensor, image_shape: ImageShape) -> None:

@@ -8,14 +8,13 @@ FEMNIST.
 from typing import Annotated, final
 
 import torch
-from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
-from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images
+from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images, halved
 from fsl_sweep.learners.backbones.layout import fastest_layout
 from fsl_sweep.learners.options import Options
-from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.learners.shapes import Features, Images
 
 BLOCKS = 4
 
@@ -42,22 +41,13 @@ class Conv4(Backbone):
     Options = Conv4Options
 
     def __init__(self, options: Conv4Options, image_shape: ImageShape) -> None:
-        super(Backbone, self).__init__()
-        channels, height, width = image_shape
-        sides = height >> BLOCKS, width >> BLOCKS
-        if min(sides) < 1:
-            raise ConfigError(
-                "",
-                "backbone",
-                f"conv4 halves its images {BLOCKS} times, so both sides need at least "
-                f"{1 << BLOCKS} pixels; these are {height}x{width}. Use a larger image_size.",
-            )
-        self.options, self.image_shape = options, image_shape
+        super().__init__(options, image_shape)
+        sides = halved("conv4", image_shape, BLOCKS)
         self.feature_dim = options.width * sides[0] * sides[1]
-        inputs = (channels, *[options.width] * (BLOCKS - 1))
+        inputs = (image_shape[0], *[options.width] * (BLOCKS - 1))
         self.blocks = nn.Sequential(*[_Block(n, options.width) for n in inputs])
 
-    def forward(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
+    def forward(self, images: Images) -> Features:
         """Features ``[n, feature_dim]`` of images ``[n, c, h, w]``."""
         check_images(images, self.image_shape)
         return self.blocks(fastest_layout(images)).flatten(1)
@@ -70,14 +60,12 @@ class _Block(nn.Sequential):
     """
 
     def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__(
-            nn.Conv2d(inputs, outputs, kernel_size=3, padding=1),
-            nn.BatchNorm2d(outputs),
-            nn.MaxPool2d(2),
-            nn.ReLU(inplace=True),
-        )
+        convolution = nn.Conv2d(inputs, outputs, kernel_size=3, padding=1)
         # As the code of "Two Sides of Meta-Learning Evaluation" begins.
-        nn.init.kaiming_normal_(self[0].weight, mode="fan_out", nonlinearity="relu")
+        nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
+        super().__init__(
+            convolution, nn.BatchNorm2d(outputs), nn.MaxPool2d(2), nn.ReLU(inplace=True)
+        )
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
         """Feature maps ``[n, outputs, h // 2, w // 2]`` of ``[n, inputs, h, w]``."""
@@ -89,9 +77,9 @@ class _Block(nn.Sequential):
     def _norm_rises(self, device: torch.device) -> bool:
         """Whether batch norm is an increasing function of each unit, so that it may follow pooling.
 
-        The largest of four units is the largest after it as well, to the last bit, and a quarter of
-        the units is left to normalise. Statistics of the batch would change with the order, and
-        so would gradients where units are equal. To ask a GPU would stall it.
+        The largest of four units is then the largest after it as well, to the last bit. Statistics
+        of the batch would change with the order, and so would gradients where units are equal. On a
+        GPU this question would stall it.
         """
         norm = self[1]
         if self.training or torch.is_grad_enabled() or device.type != "cpu":

@@ -2,8 +2,8 @@
 
 Ghiasi, Lin, Le, "DropBlock" (arXiv 1810.12890), with the schedule and the rescaling of MetaOptNet
 (arXiv 1904.03758, supplement). MetaOptNet's released code counts forward passes, two a training
-step, and counts them when the network is evaluated too, so that measuring more changes training.
-Here training steps count, and nothing else.
+step, and those of evaluation as well, so that measuring more changes training. Here only training
+steps count.
 """
 
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ class DropSchedule(nn.Module):
     A pass through the network is a training step, unless `one_training_step` holds several.
 
     Counter and seed are buffers (``step``, ``seed``, int64 scalars), so that a learner that is
-    saved and loaded goes on with the very draws that it would have made.
+    saved and loaded makes the draws that it would have made.
 
     Args:
         rate: the drop rate at the end of the schedule, in [0, 1).
@@ -72,7 +72,7 @@ class DropSchedule(nn.Module):
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
         self.register_buffer("seed", torch.randint(2**62, ()))
         self._mirror()
-        # Passes so far of the training step that `one_training_step` holds open, or None.
+        # Passes so far within `one_training_step`, or None outside of it.
         self._passes: int | None = None
         self.register_load_state_dict_post_hook(_mirror_loaded)
 
@@ -98,16 +98,15 @@ class DropSchedule(nn.Module):
         return self.final_rate * min(1.0, self._step / self.steps)
 
     def _mirror(self) -> None:
-        # Plain copies of the buffers: reading a buffer on a GPU would stall every training step.
+        # Copies of the buffers: reading a buffer on a GPU would stall every training step.
         self._step, self._seed = int(self.step), int(self.seed)
 
 
 @contextmanager
 def one_training_step(network: nn.Module) -> Iterator[None]:
-    """Lets the schedules of ``network`` count all passes within the block as one training step.
+    """Makes the schedules of ``network`` count all passes within the block as one training step.
 
-    The training loop holds a step's passes together, of which there may be one, two (support and
-    queries apart) or as many as a learner adapts; else the drop rate would rise as much faster.
+    A step may have one pass, two (support and queries) or one for each step of an adaptation.
     """
     schedules = [module for module in network.modules() if isinstance(module, DropSchedule)]
     for schedule in schedules:

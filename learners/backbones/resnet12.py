@@ -9,16 +9,15 @@ DropBlock in the last two. The backbone of "Two Sides of Meta-Learning Evaluatio
 from typing import Annotated, final
 
 import torch
-from jaxtyping import Float
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu, max_pool2d
 
-from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images
+from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images, halved
 from fsl_sweep.learners.backbones.dropblock import DropSchedule, drop_blocks
 from fsl_sweep.learners.backbones.layout import fastest_layout
 from fsl_sweep.learners.options import Options
-from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.learners.shapes import Features, Images
 
 WIDTHS = (64, 160, 320, 640)
 SLOPE = 0.1
@@ -28,18 +27,17 @@ class ResNet12Options(Options):
     """Options of `ResNet12`.
 
     Attributes:
-        avg_pool: average the last feature map over its positions: 640 features at any image size
-            (the code of "Two Sides" averages windows of ``block_size``, which is all of the map but
-            on Zappos, where it leaves 10,240). Without, 84x84 images give 16,000 and 32x32 images
-            2,560.
+        avg_pool: average the last feature map over its positions: 640 features at any image size.
+            (The code of "Two Sides" averages windows of ``block_size``, which is the whole map
+            except on Zappos, where it leaves 10,240.) Without it, 84x84 images give 16,000 and
+            32x32 images 2,560.
         drop_rate: dropout rate of the first two stages, and the final rate of DropBlock in the last
             two; 0 switches both off.
         drop_steps: training steps over which DropBlock's rate rises from 0. MetaOptNet's code
-            counts 40,000 forward passes, two a training step (and those of evaluation, which are
-            not counted here).
+            counts 40,000 forward passes, two a training step, and those of evaluation as well.
         block_size: side of DropBlock's blocks; unless given, MetaOptNet's: 5 for images of at least
-            64 pixels, 2 for smaller ones. The code of "Two Sides" decides by the data set's name,
-            which makes it 2 on Zappos, whose images have 84 pixels: an accident, not followed.
+            64 pixels, else 2. The code of "Two Sides" decides by the data set's name, which gives 2
+            on Zappos, whose images have 84 pixels: an accident, not followed.
     """
 
     avg_pool: bool = False
@@ -59,26 +57,17 @@ class ResNet12(Backbone):
     Options = ResNet12Options
 
     def __init__(self, options: ResNet12Options, image_shape: ImageShape) -> None:
-        super(Backbone, self).__init__()
-        channels, height, width = image_shape
-        sides = height >> len(WIDTHS), width >> len(WIDTHS)
-        if min(sides) < 1:
-            raise ConfigError(
-                "",
-                "backbone",
-                f"resnet12 halves its images {len(WIDTHS)} times, so both sides need at least "
-                f"{1 << len(WIDTHS)} pixels; these are {height}x{width}. Use a larger image_size.",
-            )
-        self.options, self.image_shape = options, image_shape
+        super().__init__(options, image_shape)
+        sides = halved("resnet12", image_shape, len(WIDTHS))
         self.avg_pool, self.drop_rate = options.avg_pool, options.drop_rate
         self.feature_dim = WIDTHS[-1] * (1 if options.avg_pool else sides[0] * sides[1])
-        self.block_size = options.block_size or (5 if min(height, width) >= 64 else 2)
-        inputs = (channels, *WIDTHS[:-1])
+        self.block_size = options.block_size or (5 if min(image_shape[1:]) >= 64 else 2)
+        inputs = (image_shape[0], *WIDTHS[:-1])
         self.stages = nn.ModuleList(_Stage(*widths) for widths in zip(inputs, WIDTHS, strict=True))
         self.drop = DropSchedule(options.drop_rate, options.drop_steps)
 
-    def forward(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
-        """Features ``[n, feature_dim]``; in training mode the drop schedule goes on, see there."""
+    def forward(self, images: Images) -> Features:
+        """Features ``[n, feature_dim]``; in training mode this advances the drop schedule."""
         check_images(images, self.image_shape)
         maps = fastest_layout(images)
         dropping = self.training and self.drop_rate > 0

@@ -1,6 +1,6 @@
 """Any classification model of torchvision, named ``torchvision:<model>``, without its classifier.
 
-The features are what the model's last linear layer is given (the last convolution, in SqueezeNet):
+The features are the input of the model's last linear layer (the last convolution, in SqueezeNet):
 the "second last layer of popular CNN backbones" of "Advances in MetaDL: AAAI 2021 challenge and
 workshop". Weights are drawn at random; nothing is downloaded.
 """
@@ -9,21 +9,17 @@ from functools import cache
 from typing import Any, ClassVar
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images
 from fsl_sweep.learners.backbones.layout import fastest_layout
 from fsl_sweep.learners.options import Options
+from fsl_sweep.learners.shapes import Features, Images
 from fsl_sweep.learners.torchvision_guard import load_torchvision
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 
-# No layer of any model has this width, so that the classifier is known by it.
+# No layer of any model has this width, so it identifies the classifier.
 _CLASSES = 977
-
-
-class TorchvisionOptions(Options):
-    """A torchvision backbone has no options beside the model in its name."""
 
 
 class TorchvisionBackbone(Backbone):
@@ -38,25 +34,24 @@ class TorchvisionBackbone(Backbone):
         ConfigError: images of neither one nor three channels, or of a size that the model refuses.
     """
 
-    Options = TorchvisionOptions
+    Options = Options
     model: ClassVar[str]
 
-    def __init__(self, options: TorchvisionOptions, image_shape: ImageShape) -> None:
-        super(Backbone, self).__init__()
+    def __init__(self, options: Any, image_shape: ImageShape) -> None:
+        super().__init__(options, image_shape)
         if image_shape[0] not in (1, 3):
             problem = f"torchvision models take 1 or 3 channels; these images have {image_shape[0]}"
             raise ConfigError("", "backbone", f"{problem}.")
-        self.options, self.image_shape = options, image_shape
         self.network, self.feature_dim = _without_classifier(self.model, image_shape)
         self._check_size()
 
-    def forward(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
+    def forward(self, images: Images) -> Features:
         """Features ``[n, feature_dim]`` of images ``[n, c, h, w]``."""
         check_images(images, self.image_shape)
         return self.network(fastest_layout(images.expand(-1, 3, -1, -1)))
 
     def _check_size(self) -> None:
-        """Whether the model can take such images, found out by giving it one."""
+        """Checks that the model can take such images, by giving it one."""
         self.network.eval()
         try:
             with torch.no_grad():
@@ -89,7 +84,7 @@ def _models() -> list[str]:
 
 
 def _without_classifier(model: str, image_shape: ImageShape) -> tuple[nn.Module, int]:
-    """The model with its last layer taken out, and the width of what that layer was given."""
+    """The model without its last layer, and the input width of that layer."""
     models = load_torchvision("torchvision.models")
     extra = _extra_arguments(model, image_shape)
     try:
@@ -113,7 +108,7 @@ def _classifier(network: nn.Module) -> tuple[str, int]:
 
 
 def _extra_arguments(model: str, image_shape: ImageShape) -> dict[str, Any]:
-    """What some models must be told: the image size, and to leave out auxiliary classifiers."""
+    """What some models need: the image size, or no auxiliary classifiers."""
     if model.startswith("vit_"):
         return {"image_size": image_shape[1]}
     if model.startswith("maxvit"):

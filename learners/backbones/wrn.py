@@ -6,15 +6,15 @@ without dropout, and the average of the last feature map over its positions. The
 "Lessons from Chasing Few-Shot Learning Benchmarks", table 6.
 """
 
-from typing import final
+from typing import Any, final
 
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images
 from fsl_sweep.learners.backbones.layout import fastest_layout
 from fsl_sweep.learners.options import Options
+from fsl_sweep.learners.shapes import Features, Images
 
 STEM = 16
 WIDTHS = (160, 320, 640)  # 16, 32, 64 times the widening factor
@@ -22,19 +22,14 @@ STRIDES = (1, 2, 2)
 BLOCKS = 2  # a group: depth 16 = 3 groups of 2 blocks of 2 convolutions, stem, 3 projections
 
 
-class WRN16x10Options(Options):
-    """WRN-16-10 has no options."""
-
-
 @final
 class WRN16x10(Backbone):
     """WRN-16-10 with 17,110,224 parameters for images of three channels, 640 features."""
 
-    Options = WRN16x10Options
+    Options = Options
 
-    def __init__(self, options: WRN16x10Options, image_shape: ImageShape) -> None:
-        super(Backbone, self).__init__()
-        self.options, self.image_shape = options, image_shape
+    def __init__(self, options: Any, image_shape: ImageShape) -> None:
+        super().__init__(options, image_shape)
         self.feature_dim = WIDTHS[-1]
         self.stem = _convolution(image_shape[0], STEM, 3, 1)
         inputs = (STEM, *WIDTHS[:-1])
@@ -44,7 +39,7 @@ class WRN16x10(Backbone):
             self.blocks.extend(_Block(width, width, 1) for _ in range(BLOCKS - 1))
         self.norm = nn.BatchNorm2d(WIDTHS[-1])
 
-    def forward(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
+    def forward(self, images: Images) -> Features:
         """Features ``[n, 640]``, none negative."""
         check_images(images, self.image_shape)
         maps = self.blocks(self.stem(fastest_layout(images)))

@@ -1,10 +1,10 @@
 """An exact solver of the dual of the multi-class SVM, by exchanging active constraints.
 
-With the set of active bounds known, the optimality conditions are linear; an answer that violates
-some of them says which bounds to release and which to hold. Exchanging all of these at once is the
-primal-dual active set method (Hintermueller, Ito, Kunisch, "The Primal-Dual Active Set Strategy as
-a Semismooth Newton Method"). From a good guess it ends after a few steps with the exact solution;
-from a bad one it may go round in circles.
+If the set of active bounds is known, the optimality conditions are linear; a solution that violates
+some of them shows which bounds to release and which to hold. To exchange all of these at once is
+the primal-dual active set method (Hintermueller, Ito, Kunisch, "The Primal-Dual Active Set Strategy
+as a Semismooth Newton Method"). From a good guess it ends after a few steps with the exact
+solution; from a bad one it may cycle.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Problem(NamedTuple):
 
 
 class Optimality(NamedTuple):
-    """How far A is from optimal, and the terms that say so.
+    """How far A is from optimal.
 
     Attributes:
         residual: `residual` of the solver's documentation.
@@ -61,8 +61,8 @@ def optimality(problem: Problem, value: Float[Tensor, "B m n"]) -> Optimality:
 class Face:
     """The optimality conditions on a set of free entries, factorised: factor once, solve many.
 
-    For each class the rows that are free are gathered, so that the n systems of a task are as
-    small as the sets allow; they are padded to a common size r.
+    For each class its free rows are gathered, so that the n systems of a task are as small as
+    possible; they are padded to a common size r.
 
     Attributes:
         rows: ``[B, n, r]``, the free rows of each class, then rows that are not.
@@ -97,7 +97,7 @@ class Face:
             blocks.diagonal(dim1=-2, dim2=-1).add_(added.transpose(-1, -2).gather(-1, rows))
         inverse = inverse_of(blocks).mul_(pairs)
         schur = torch.zeros_like(hessian).flatten(1)
-        # Class by class, for scatter_add_ over all would sum in no fixed order on a GPU.
+        # Class by class: scatter_add_ over all would sum in no fixed order on a GPU.
         for where, part in zip(flat.unbind(1), inverse.flatten(2).unbind(1), strict=True):
             schur.scatter_(-1, where, schur.gather(-1, where) + part)
         schur = schur.view_as(hessian)
@@ -160,7 +160,7 @@ def solve_exactly(
         pulled = found.slope - nu.unsqueeze(-1) < -tolerance * found.size
         violated = torch.where(free, value - bound > limits, pulled)
         flips = violated & unsolved[:, None, None]
-        if flips.any():  # else the same face once more, which refines its answer
+        if flips.any():  # else the same face again, which refines the solution
             free = free ^ flips
             face = Face.of(hessian, free)
     raise ValueError(f"The limit of steps must be at least 1; it is {limit}.")

@@ -2,9 +2,9 @@
 
 Over-relaxed ADMM (Boyd et al., "Distributed Optimization and Statistical Learning via the
 Alternating Direction Method of Multipliers", sections 3.4.3 and 5.2). The quadratic and the row
-sums go to one side of the splitting, the bounds to the other. As the Hessian is the same for every
-class, one inverse of an m x m matrix a task serves all classes and steps, and the row sums are kept
-by subtracting the mean over the classes: a step is one product of matrices and a clamp.
+sums form one side of the splitting, the bounds the other. The Hessian is the same for every class,
+so one inverse of an m x m matrix serves all classes and steps of a task, and subtracting the mean
+over the classes keeps the row sums: a step is one matrix product and a clamp.
 """
 
 import torch
@@ -22,8 +22,8 @@ def guess_free(
 ) -> Bool[Tensor, "B m n"]:
     """Where the solution of `solve_dual` is probably below its bound, after ``steps`` of ADMM.
 
-    In float32 whatever the inputs are, because only the pattern is used. Every row of the answer
-    has a free entry; a task that float32 cannot hold is free everywhere.
+    In float32, because only the pattern is used. Every row of the answer has a free entry; a task
+    that overflows float32 is free everywhere.
     """
     hessian, targets, bound = hessian.float(), targets.float(), bound.float()
     penalty = _penalty(hessian)
@@ -46,8 +46,8 @@ def guess_free(
 def _penalty(hessian: Float[Tensor, "B m m"]) -> Float[Tensor, "B 1 1"]:
     """The penalty that balances the two sides: about the middle of the spectrum.
 
-    The mean of the diagonal would be a good measure, were it not for features with a large common
-    mean, which add one huge eigenvalue. Hence the mean of the diagonal of the centred kernel.
+    It is the mean of the diagonal of the centred kernel: features with a large common mean add one
+    huge eigenvalue.
     """
     diagonal = hessian.diagonal(dim1=-2, dim2=-1).mean(-1)
     return (diagonal - hessian.mean((-2, -1))).clamp_min(1)[:, None, None]

@@ -2,22 +2,17 @@
 
 The covariance is the maximum-likelihood estimate shrunk towards the identity,
 (1 - shrinkage) * S + shrinkage * I, as scikit-learn's ``reg_param`` does: with fewer examples than
-features, and with one example above all, the estimate alone has no inverse.
+features the estimate has no inverse.
 """
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
 from fsl_sweep.learners.heads.prototype import prototypes, squared_distances
+from fsl_sweep.learners.shapes import Logits, Query, Support
 
 
-def log_densities(
-    support: Float[Tensor, "task way shot d"],
-    query: Float[Tensor, "task m d"],
-    shrinkage: float,
-) -> Float[Tensor, "task m way"]:
+def log_densities(support: Support, query: Query, shrinkage: float) -> Logits:
     """Log density of each query under each class, up to a constant common to the classes.
 
     Matrices are inverted in the space of a class's examples (Woodbury's identity): shot x shot

@@ -1,9 +1,9 @@
-"""A slow but sure guess at the active constraints of the dual of the multi-class SVM.
+"""A slow but reliable guess at the active constraints of the dual of the multi-class SVM.
 
 Mehrotra's predictor-corrector method ("On the Implementation of a Primal-Dual Interior Point
 Method"; Nocedal and Wright, "Numerical Optimization", section 16.6), started at a point that is
-feasible in primal and dual, where it stays. It is for the tasks on which exchanging active
-constraints from a cheaper guess goes round in circles: features of few dimensions and large norm.
+feasible in primal and dual; all iterates stay feasible. It is for the tasks on which exchanging
+active constraints from a cheaper guess cycles: features of few dimensions and large norm.
 """
 
 import torch
@@ -40,7 +40,7 @@ def guess_free_surely(problem: Problem) -> Bool[Tensor, "B m n"]:
         products = products + d_slack * d_multiplier - centring * gap
         d_slack, d_multiplier = _direction(face, slack, multiplier, products)
         length = _TO_THE_BOUNDARY * _longest(slack, d_slack, multiplier, d_multiplier)
-        going = gap > _GAP * first  # the rest is where rounding would begin to tell
+        going = gap > _GAP * first  # below, rounding errors would dominate
         slack = torch.where(going, slack + length * d_slack, slack)
         multiplier = torch.where(going, multiplier + length * d_multiplier, multiplier)
     free = ~(slack / limit <= multiplier)  # multipliers count in units of the targets

@@ -1,8 +1,8 @@
 """Multinomial logistic regression for a batch of tasks at once.
 
 Minimises C * sum of cross-entropies + 1/2 |W|^2 over weights W and an intercept that is not
-penalised: scikit-learn's ``LogisticRegression``, also with two classes, where that one penalises
-the difference of the two weights alone (its C is then twice this one).
+penalised. This is scikit-learn's ``LogisticRegression``, except that with two classes scikit-learn
+penalises only the difference of the two weights (its C is then twice this one).
 
 The solver is Newton's method. Each step is found by conjugate gradients, preconditioned with
 Boehning's bound of the Hessian ("Multinomial logistic regression algorithm", 1992), which is the
@@ -17,35 +17,16 @@ from torch import Tensor
 
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
 from fsl_sweep.learners.heads.ridge import one_hot_targets
-from fsl_sweep.learners.heads.solution import Solution, Status
+from fsl_sweep.learners.heads.solution import LinearFit, Solution, Status
+from fsl_sweep.learners.shapes import Support
 
 MOST_STEPS = 60
 _MOST_CONJUGATE_STEPS = 60
 _MOST_HALVINGS = 20
 
 
-@dataclass(frozen=True)
-class LogisticFit:
-    """Linear classifiers fitted to the support of each task.
-
-    Attributes:
-        weights: ``[task, d, way]``; NaN for a task whose status is not ``SOLVED``.
-        intercept: ``[task, way]``; sums to 0 over the classes.
-        solution: of the problem in the coordinates of the span of the support.
-    """
-
-    weights: Float[Tensor, "task d way"]
-    intercept: Float[Tensor, "task way"]
-    solution: Solution
-
-    def predict(self, query: Float[Tensor, "task m d"]) -> Float[Tensor, "task m way"]:
-        """Logits of each query; their softmax is the class probability."""
-        with full_precision(query.device):
-            return at_least_float32(query) @ self.weights + self.intercept[:, None]
-
-
 @torch.no_grad()
-def fit(support: Float[Tensor, "task way shot d"], C: float) -> LogisticFit:
+def fit(support: Support, C: float) -> LinearFit:
     """Fits a penalised multinomial logistic regression to each task.
 
     Args:
@@ -57,14 +38,14 @@ def fit(support: Float[Tensor, "task way shot d"], C: float) -> LogisticFit:
         examples = at_least_float32(support).reshape(tasks, way * shot, width)
         basis = None
         if width > way * shot:
-            # The weights lie in the span of the examples; a rotation changes neither them nor
-            # their norm, and the problem becomes as small as the support.
+            # The weights lie in the span of the examples. In a basis of it the norm is the same,
+            # and the problem is as small as the support.
             basis, upper = torch.linalg.qr(examples.transpose(-1, -2))
             examples = upper.transpose(-1, -2)
         targets = one_hot_targets(way, shot, like=examples).expand(tasks, -1, -1)
         solution = solve(examples, targets, C)
         weights, intercept = solution.value[:, :-1], solution.value[:, -1]
-        return LogisticFit(weights if basis is None else basis @ weights, intercept, solution)
+        return LinearFit(weights if basis is None else basis @ weights, solution, intercept)
 
 
 @torch.no_grad()
@@ -91,11 +72,11 @@ def solve(examples: Float[Tensor, "B m r"], targets: Float[Tensor, "B m n"], C: 
         going = residual > tolerance  # a NaN is not above
         if steps == MOST_STEPS or not going.any():
             break
-        # Tasks that are done stay as they are, whatever company they are in.
+        # Tasks that are done do not change with the others.
         gradient = gradient * going[:, None, None]
         step = problem.newton_step(gradient, probabilities)
         value, loss, probabilities = problem.search(value, step, gradient, loss)
-    finite = (examples.isfinite().flatten(1).all(1)) & residual.isfinite()
+    finite = examples.isfinite().flatten(1).all(1) & residual.isfinite()
     status = torch.where(residual <= tolerance, Status.SOLVED, Status.INEXACT)
     status = torch.where(finite, status, Status.NOT_FINITE)
     value = value.masked_fill((status != Status.SOLVED)[:, None, None], torch.nan)
@@ -104,7 +85,7 @@ def solve(examples: Float[Tensor, "B m r"], targets: Float[Tensor, "B m n"], C: 
 
 @dataclass(frozen=True)
 class _Problem:
-    """The objective of each task, its derivatives, and steps that lessen it."""
+    """The objective of each task, its derivatives, and steps that decrease it."""
 
     examples: Tensor  # [B, m, r + 1], the last column of ones
     targets: Tensor  # [B, m, n]
@@ -143,7 +124,7 @@ class _Problem:
         return self.penalty * step + self.C * self.examples.transpose(-1, -2) @ change
 
     def newton_step(self, gradient: Tensor, probabilities: Tensor) -> Tensor:
-        """About -H^-1 g, by preconditioned conjugate gradients, all tasks in step."""
+        """About -H^-1 g, by preconditioned conjugate gradients, for all tasks together."""
         step, rest = torch.zeros_like(gradient), -gradient
         near = torch.cholesky_solve(rest, self.factor)
         direction, size = near, _dot(rest, near)
@@ -165,7 +146,7 @@ class _Problem:
     def search(
         self, value: Tensor, step: Tensor, gradient: Tensor, loss: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The step, halved until the objective is lessened enough; its loss, its probabilities."""
+        """The step, halved until the objective decreases enough; its loss and probabilities."""
         slope = _dot(gradient, step)
         slack = 10 * torch.finfo(loss.dtype).eps * loss.abs()  # rounding, close to the solution
         length = torch.ones_like(loss)

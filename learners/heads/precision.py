@@ -1,7 +1,7 @@
 """Heads compute in float32 at least, whatever precision the backbone runs in.
 
-Squared distances and kernels of bfloat16 features lose the differences between classes, and a
-factorisation does not exist in it at all.
+Squared distances and kernels of bfloat16 features lose the differences between classes, and torch
+has no factorisation in that type.
 """
 
 from collections.abc import Iterator

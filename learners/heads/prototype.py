@@ -9,21 +9,21 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
+from fsl_sweep.learners.shapes import Logits, Query, Support
+
+Centres = Float[Tensor, "task way d"]
 
 
-def prototypes(support: Float[Tensor, "task way shot d"]) -> Float[Tensor, "task way d"]:
+def prototypes(support: Support) -> Centres:
     """Mean support feature of each class (equation 1), float32 at least."""
     return at_least_float32(support).mean(dim=2)
 
 
-def squared_distances(
-    query: Float[Tensor, "task m d"], centres: Float[Tensor, "task way d"]
-) -> Float[Tensor, "task m way"]:
+def squared_distances(query: Query, centres: Centres) -> Logits:
     """Squared Euclidean distance of each query to each centre of its task, never negative.
 
     Computed as |q|^2 - 2 q.c + |c|^2, which needs no ``[task, m, way, d]`` tensor. All are first
-    shifted by the mean of the centres: distances do not change, but the terms shrink, and with
-    them the rounding error of their difference.
+    shifted by the mean of the centres, which reduces the rounding error of the difference.
     """
     with full_precision(query.device):
         origin = centres.mean(dim=1, keepdim=True)
@@ -34,9 +34,7 @@ def squared_distances(
         return (query_norm + centre_norm - 2 * cross).clamp_min(0)
 
 
-def cosine_similarities(
-    query: Float[Tensor, "task m d"], centres: Float[Tensor, "task way d"]
-) -> Float[Tensor, "task m way"]:
+def cosine_similarities(query: Query, centres: Centres) -> Logits:
     """Cosine of the angle between each query and each centre of its task, in [-1, 1]."""
     with full_precision(query.device):
         query, centres = normalize(at_least_float32(query), dim=-1), normalize(centres, dim=-1)

@@ -5,7 +5,6 @@ regularisation lambda gives alpha = 2 (K + lambda I)^-1 Y. The factor 2 is the o
 fixed scale of the logits it matters.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,28 +13,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
-from fsl_sweep.learners.heads.solution import Solution, Status
+from fsl_sweep.learners.heads.solution import LinearFit, Solution, Status
+from fsl_sweep.learners.shapes import Support
 
 
-@dataclass(frozen=True)
-class RidgeFit:
-    """Linear classifiers fitted to the support of each task.
-
-    Attributes:
-        weights: ``[task, d, way]``; NaN for a task whose status is not ``SOLVED``.
-        solution: of the linear system, dual or primal.
-    """
-
-    weights: Float[Tensor, "task d way"]
-    solution: Solution
-
-    def predict(self, query: Float[Tensor, "task m d"]) -> Float[Tensor, "task m way"]:
-        """Regressed one-hot targets (times 2) of each query, as logits."""
-        with full_precision(query.device):
-            return at_least_float32(query) @ self.weights
-
-
-def fit(support: Float[Tensor, "task way shot d"], lam: float) -> RidgeFit:
+def fit(support: Support, lam: float) -> LinearFit:
     """Fits 2 S' (S S' + lam I)^-1 Y to support features S of each task.
 
     With fewer features than examples the equal primal form 2 (S'S + lam I)^-1 S'Y is solved,
@@ -48,9 +30,9 @@ def fit(support: Float[Tensor, "task way shot d"], lam: float) -> RidgeFit:
         targets = one_hot_targets(way, shot, like=examples)
         if features < way * shot:
             solution = solve(transposed @ examples, transposed @ targets, lam)
-            return RidgeFit(solution.value, solution)
+            return LinearFit(solution.value, solution)
         solution = solve(examples @ transposed, targets.expand(tasks, -1, -1), lam)
-        return RidgeFit(transposed @ solution.value, solution)
+        return LinearFit(transposed @ solution.value, solution)
 
 
 def one_hot_targets(way: int, shot: int, like: Tensor) -> Float[Tensor, "m way"]:
@@ -82,7 +64,7 @@ def solve(kernel: Float[Tensor, "B m m"], targets: Float[Tensor, "B m n"], lam: 
         )
     if torch.is_grad_enabled() and (kernel.requires_grad or targets.requires_grad):
         value, status, residual = _CholeskySolve.apply(kernel, targets, lam)
-    else:  # recording nothing costs a fifth of a small solve less
+    else:  # without autograd a small solve is a fifth faster
         value, status, residual, _ = _solve(kernel, targets, lam)
     return Solution(value, status, 1, residual)
 
@@ -121,7 +103,7 @@ def _solve(kernel: Tensor, targets: Tensor, lam: float) -> tuple[Tensor, Tensor,
     size = torch.linalg.vector_norm(right, dim=(-2, -1))
     residual = error / size
     within = residual <= torch.finfo(system.dtype).eps ** (1 / 3)  # a NaN is not below
-    # Usually all are solved. On a GPU, asking would stall the step for longer than it saves.
+    # Usually all are solved. On a GPU this question would stall the step for longer than it saves.
     if system.device.type == "cpu" and within.all() and not info.any():
         return value, torch.zeros_like(info, dtype=torch.int64), residual, factor
     zero = (error == 0) & (size == 0)  # targets of zero have a solution of zero

@@ -1,4 +1,4 @@
-"""Prototypes that the queries have a part in, each by its probability of being of the class.
+"""Prototypes to which each query contributes by its probability of being of the class.
 
 Kye et al., "Meta-Learned Confidence for Few-shot Learning" (arXiv 2002.12017), equations 5 and 6,
 without learned parameters, as the released code of MetaDelta does (arXiv 2102.10744): unit-norm
@@ -10,21 +10,18 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
+from fsl_sweep.learners.shapes import Logits, Query, Support
 
 ROUNDS = 10
 
 
-def soft_prototype_probabilities(
-    support: Float[Tensor, "task way shot d"],
-    query: Float[Tensor, "task m d"],
-    rounds: int = ROUNDS,
-) -> Float[Tensor, "task m way"]:
+def soft_prototype_probabilities(support: Support, query: Query, rounds: int = ROUNDS) -> Logits:
     """Probability of each class of a task for each query; it depends on the other queries.
 
     Args:
         support: features, of any norm.
         query: features, of any norm.
-        rounds: refinements of the prototypes; 0 gives those of the support alone.
+        rounds: refinements of the prototypes; 0 gives those of the support only.
     """
     with full_precision(query.device):
         support = normalize(at_least_float32(support), dim=-1)
@@ -38,7 +35,7 @@ def soft_prototype_probabilities(
 
 
 def _probabilities(query: Tensor, towards: Tensor) -> Float[Tensor, "task way m"]:
-    # Less the query's squared length, which all its distances have in common. Classes come before
+    # Without the query's squared length, which is common to all its distances. Classes come before
     # queries because softmax along a few neighbours in memory is slow.
     centres = normalize(towards, dim=-1)
     distances = centres.square().sum(dim=-1, keepdim=True) - 2 * centres @ query.mT

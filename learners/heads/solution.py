@@ -6,6 +6,9 @@ from enum import IntEnum
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
+from fsl_sweep.learners.shapes import Logits, Query
+
 
 class Status(IntEnum):
     """How the solution of one task came out. Anything but ``SOLVED`` has NaN as its value."""
@@ -32,3 +35,24 @@ class Solution:
     status: Int[Tensor, " B"]
     steps: int
     residual: Float[Tensor, " B"]
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """Linear classifiers fitted to the support of each task.
+
+    Attributes:
+        weights: ``[task, d, way]``; NaN for a task whose status is not ``SOLVED``.
+        solution: of the problem whose solution gives the weights.
+        intercept: ``[task, way]``, sums to 0 over the classes; None if there is none.
+    """
+
+    weights: Float[Tensor, "task d way"]
+    solution: Solution
+    intercept: Float[Tensor, "task way"] | None = None
+
+    def predict(self, query: Query) -> Logits:
+        """Logits of each query for each class."""
+        with full_precision(query.device):
+            scores = at_least_float32(query) @ self.weights
+            return scores if self.intercept is None else scores + self.intercept[:, None]

@@ -3,11 +3,11 @@
 MetaOptNet (arXiv 1904.03758), section 3.2: the dual of Crammer and Singer, "On the Algorithmic
 Implementation of Multiclass Kernel-based Vector Machines" (JMLR 2, 2001), with the identity added
 to the kernel as in the released code. All classes share the Hessian K + I, so a task needs systems
-of its m support examples alone, never of the m n variables: a few steps of ADMM guess which bounds
-are active (`admm`), and exchanging active constraints makes it exact (`active_set`).
+in its m support examples only, never in the m n variables: a few steps of ADMM guess which bounds
+are active (`admm`), and exchanging active constraints makes the solution exact (`active_set`). If
+that cycles, an interior-point method guesses (`interior_point`).
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,9 +26,10 @@ from fsl_sweep.learners.heads.admm import guess_free
 from fsl_sweep.learners.heads.interior_point import guess_free_surely
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
 from fsl_sweep.learners.heads.ridge import one_hot_targets
-from fsl_sweep.learners.heads.solution import Solution, Status
+from fsl_sweep.learners.heads.solution import LinearFit, Solution, Status
+from fsl_sweep.learners.shapes import Support
 
-# What ``SOLVED`` promises of the residual. Steps go on to the last figure, that of float64.
+# The residual that ``SOLVED`` promises. The solver always continues to ``_TARGET``, in float64.
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-9}
 _TARGET = 1e-10
 _MAX_STEPS = 15
@@ -36,25 +37,7 @@ _MAX_STEPS = 15
 _NUMBERS_AT_ONCE = 2**24
 
 
-@dataclass(frozen=True)
-class SvmFit:
-    """Linear classifiers fitted to the support of each task.
-
-    Attributes:
-        weights: ``[task, d, way]``; NaN for a task whose status is not ``SOLVED``.
-        solution: of the dual.
-    """
-
-    weights: Float[Tensor, "task d way"]
-    solution: Solution
-
-    def predict(self, query: Float[Tensor, "task m d"]) -> Float[Tensor, "task m way"]:
-        """Scores of each query for each class, as logits."""
-        with full_precision(query.device):
-            return at_least_float32(query) @ self.weights
-
-
-def fit(support: Float[Tensor, "task way shot d"], C: float) -> SvmFit:
+def fit(support: Support, C: float) -> LinearFit:
     """Fits W = S' A to support features S of each task, where A solves the dual of kernel S S'.
 
     Raises:
@@ -66,7 +49,7 @@ def fit(support: Float[Tensor, "task way shot d"], C: float) -> SvmFit:
         transposed = examples.transpose(-1, -2)
         targets = one_hot_targets(way, shot, like=examples).expand(tasks, -1, -1)
         solution = solve_dual(examples @ transposed, targets, C)
-        return SvmFit(transposed @ solution.value, solution)
+        return LinearFit(transposed @ solution.value, solution)
 
 
 def solve_dual(
@@ -74,8 +57,8 @@ def solve_dual(
 ) -> Solution:
     """Minimises 1/2 tr(A'(K + I)A) - tr(Y'A) subject to A <= C Y and A 1 = 0, for each problem.
 
-    Computes in float64 and answers in the kernel's type: its value is then exact to the last
-    figure, and at these sizes the price is small.
+    Computes in float64 and answers in the kernel's type, whose precision is then fully used; at
+    these sizes that costs little.
 
     Args:
         kernel: K, positive semi-definite, float32 or float64; only its symmetric part counts. The
@@ -87,11 +70,10 @@ def solve_dual(
         The solution A. Its ``residual`` is the largest of |sum_j A_ij| / C and
         |min((C Y - A)_ij / C, mu_ij / s)|, where mu = G - min_j G_ij with G = Y - (K + I)A are the
         multipliers of the bounds and s = max(1, max |K + I| |A|) is the size of the terms of G. It
-        is zero at the optimum alone, where a sum, a slack and a multiplier that ought to vanish do.
-        ``SOLVED`` promises 1e-5 in float32 and 1e-9 in float64. The gradient, with respect to the
-        kernel, differentiates the optimality conditions with the active bounds held; where a bound
-        is on the verge of being active it is one of the one-sided gradients. It cannot be
-        differentiated again.
+        is zero only at the optimum. ``SOLVED`` promises 1e-5 in float32 and 1e-9 in float64. The
+        gradient, with respect to the kernel, differentiates the optimality conditions with the
+        active bounds held; where a bound is about to become active it is one of the one-sided
+        gradients. It cannot be differentiated again.
 
     Raises:
         ValueError: the shapes do not fit each other, there are fewer than two classes, the targets
@@ -108,7 +90,7 @@ def solve_dual(
 
 
 class _DualSolve(torch.autograd.Function):
-    """The solution of the dual, whose gradient needs one more solve on its face."""
+    """The solution of the dual; its gradient needs one more solve on the same face."""
 
     @staticmethod
     def forward(
@@ -143,8 +125,8 @@ class _DualSolve(torch.autograd.Function):
 
 
 def _solve(problem: Problem) -> Outcome:
-    """From the cheap guess, and where that leads nowhere from the sure one."""
-    # The larger the problem, the more an exchange costs beside a step of guessing.
+    """From the cheap guess, and for the tasks that it does not solve from the reliable one."""
+    # The larger the problem, the more an exchange costs compared with a step of guessing.
     guess = guess_free(*problem, steps=20 + problem.hessian.shape[-1] // 5)
     outcome = solve_exactly(problem, guess, _TARGET, _MAX_STEPS)
     if not outcome.unsolved.any():

@@ -4,10 +4,10 @@ Cuturi, "Sinkhorn Distances: Lightspeed Computation of Optimal Transport" (arXiv
 by Hu, Gripon, Pateux, "Leveraging the Feature Distribution in Transfer-based Few-Shot Learning"
 (arXiv 2006.03806), algorithm 1.
 
-The plan is unique, and there are two ways to it. Sinkhorn's rule scales rows and columns in turn;
-where the costs decide clearly but not in the given amounts, it takes thousands of turns. With few
-columns (the classes of a task) Newton's method on the columns' potentials takes about ten steps,
-once it is close. Each step here takes whichever of the two gains more.
+The plan is unique, and there are two methods. Sinkhorn's rule scales rows and columns in turn, and
+needs thousands of turns where the costs clearly prefer other amounts than the given ones. With few
+columns (the classes of a task) Newton's method on the columns' potentials needs about ten steps
+once it is close. Each step here takes the better of the two.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Transport:
 
     Attributes:
         solution: the plans.
-        potentials: ``[B, n]``, of the columns; a good start for a problem that is much alike.
+        potentials: ``[B, n]``, of the columns; a good start for a similar problem.
     """
 
     solution: Solution
@@ -48,7 +48,7 @@ def transport(
     Args:
         cost: M, of any sign, float32 or float64.
         rows: sums of P's rows, above 0. They are met exactly.
-        columns: sums of P's columns, above 0; they add up to what the rows add up to.
+        columns: sums of P's columns, above 0; their total is that of the rows.
         lam: lambda, above 0: the larger, the closer to the plan of least cost.
         start: potentials to begin with; finite.
 
@@ -56,8 +56,8 @@ def transport(
         Plans, not differentiable; ``residual`` is the largest error of a column's sum over
         the largest column, at most eps^(2/3) where ``SOLVED``.
     """
-    # A problem has few columns: softmax is an order of magnitude faster along them if it is the
-    # rows that lie side by side in memory.
+    # A problem has few columns. Softmax along them is an order of magnitude faster if the rows are
+    # contiguous in memory.
     problem = _Problem(lam * cost.mT.contiguous(), rows[:, None], columns)
     potentials = torch.zeros_like(columns) if start is None else start
     tolerance = torch.finfo(cost.dtype).eps ** (2 / 3)
@@ -68,12 +68,12 @@ def transport(
         steps += 1
         going = residual > tolerance
         moved = _best_move(problem, potentials, plan, going)
-        # Tasks that are done stay as they are, whatever company they are in.
+        # Tasks that are done do not change with the others.
         potentials = torch.where(going[:, None], moved, potentials)
         plan = problem.plan(potentials)
         residual = problem.residual(plan)
     status = torch.where(residual <= tolerance, Status.SOLVED, Status.INEXACT)
-    finite = (0 * problem.cost).sum(dim=(1, 2)) == 0  # else NaN: five times as fast as asking each
+    finite = (0 * problem.cost).sum(dim=(1, 2)) == 0  # else NaN; five times as fast as `isfinite`
     status = torch.where(finite, status, Status.NOT_FINITE)
     plan = plan.masked_fill((status != Status.SOLVED)[:, None, None], torch.nan)
     solution = Solution(plan.mT, status, steps, residual.masked_fill(~finite, torch.nan))
@@ -93,7 +93,7 @@ class _Problem:
         return self.rows * (potentials[..., None] - self.cost).softmax(dim=1)
 
     def objective(self, potentials: Tensor) -> Float[Tensor, " B"]:
-        """What the right potentials make least; convex."""
+        """What the right potentials minimise; convex."""
         amounts = self.rows[:, 0] * (potentials[..., None] - self.cost).logsumexp(dim=1)
         return amounts.sum(dim=-1) - (self.columns * potentials).sum(dim=-1)
 
@@ -120,7 +120,7 @@ def _best_move(
 ) -> Float[Tensor, "B n"]:
     """Potentials after a step, of those problems that are ``going``."""
     newton = potentials + problem.newton_step(plan)
-    # Close to the solution the objective is flat to rounding, but the columns' errors still tell.
+    # Close to the solution the objective is flat to rounding; the columns' errors are not.
     close = problem.residual(problem.plan(newton)) < problem.residual(plan) / 4
     best = newton
     if not (close | ~going).all():

@@ -20,7 +20,8 @@ def plugins(
 ) -> int:
     """List every part that a sweep file can name."""
     from fsl_sweep.datasets.catalogue import BENCHMARKS
-    from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
+    from fsl_sweep.learners.backbones.catalogue import BACKBONES
+    from fsl_sweep.learners.catalogue import LEARNERS
     from fsl_sweep.learners.submissions import SUBMISSIONS
     from fsl_sweep.orchestrator.selectors import HYPERPARAMETER_SELECTORS, SNAPSHOT_SELECTORS
 

@@ -13,6 +13,7 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.class_folds import fold_benchmark
 from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.orchestrator.cli import planned_work
+from fsl_sweep.orchestrator.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.console import SafeConsole
 from fsl_sweep.orchestrator.environment import environment
@@ -24,7 +25,6 @@ from fsl_sweep.orchestrator.errors import (
     UserError,
     did_you_mean,
 )
-from fsl_sweep.orchestrator.evaluation import CommonTasks
 from fsl_sweep.orchestrator.events import SweepListener
 from fsl_sweep.orchestrator.feasibility import check_feasible
 from fsl_sweep.orchestrator.ledger import COME_BACK, Ledger

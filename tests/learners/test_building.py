@@ -2,12 +2,11 @@ import copy
 
 import pydantic
 import pytest
-import safetensors.torch
 import torch
 
-from fsl_sweep.learners.base import AdaptationLearner, ClassificationLearner, EmbeddingLearner
+from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.building import build_learner
-from fsl_sweep.learners.catalogue import BACKBONES, LEARNERS
+from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 
 SHAPE = (1, 16, 16)
@@ -36,41 +35,15 @@ def test_equal_seeds_give_equal_weights_and_others_do_not(backbone):
 def test_the_callers_generator_neither_matters_nor_moves():
     torch.manual_seed(5)
     before = torch.get_rng_state()
-    weights = build(backbone={"name": "resnet12"}).state_dict()
+    weights = build(seed=2**64 - 1).state_dict()  # the largest seed
     assert torch.equal(torch.get_rng_state(), before)
     torch.manual_seed(6)
-    assert same(weights, build(backbone={"name": "resnet12"}).state_dict())
-
-
-def test_seeds_of_64_bits_are_taken():
-    build(seed=2**64 - 1)
-
-
-@pytest.mark.parametrize("backbone", NETWORKS, ids=str)
-@pytest.mark.parametrize("learner", ["protonet", "ridge", "supervised"])
-def test_saved_weights_load_into_an_equal_learner(learner, backbone):
-    first = build(learner, backbone, seed=1)
-    images = torch.randn(6, *SHAPE)
-    first.embed(images)  # moves the running statistics and the drop schedule
-    saved = safetensors.torch.save(first.state_dict())
-    second = build(learner, backbone, seed=2)
-    second.load_state_dict(safetensors.torch.load(saved))
-    assert same(first.state_dict(), second.state_dict())
-    first.eval(), second.eval()
-    assert torch.equal(first.embed(images), second.embed(images))
+    assert same(weights, build(seed=2**64 - 1).state_dict())
 
 
 def test_an_untrained_learner_can_be_copied():
     learner = build("ridge", {"name": "resnet12"})
     assert same(copy.deepcopy(learner).state_dict(), learner.state_dict())
-
-
-@pytest.mark.parametrize("name", [n for n in LEARNERS.names() if n != "metadl"])
-def test_every_learner_of_the_catalogue_is_built_in_training_mode(name):
-    learner = build(name)
-    assert isinstance(learner, LEARNERS.find(name).cls)
-    assert isinstance(learner, EmbeddingLearner | AdaptationLearner | ClassificationLearner)
-    assert learner.training
 
 
 @pytest.mark.parametrize("name", BACKBONES.names())
@@ -108,6 +81,8 @@ def test_a_missing_name_lists_what_there_is(spec):
         ("protonet", {"scale": float("inf")}),
         ("protonet", {"metric": "manhattan"}),
         ("protonet", {"scales": 10}),
+        ("svm", {"C": 0}),
+        ("svm", {"C": float("inf")}),
         ("ridge", {"lam": -1}),
         ("ridge", {"lam": float("nan")}),
         ("supervised", {"scale": "ten"}),

@@ -7,7 +7,7 @@ import torch
 from scipy.special import softmax
 from torch import nn
 
-from fsl_sweep.learners.batches import EpisodeBatch, LabelledBatch
+from fsl_sweep.learners.batches import LabelledBatch
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.heads.soft_prototype import soft_prototype_probabilities
 from fsl_sweep.learners.pt_map import prepared
@@ -161,17 +161,3 @@ def test_conv_qdas_scale_multiplies_and_its_shrinkage_counts():
     torch.testing.assert_close(frozen("conv-qda", scale=3.0).head(support, query), 3 * plain)
     other = frozen("conv-qda", shrinkage=0.9).head(support, query)
     assert not torch.allclose(other, plain)
-
-
-def test_conv_qda_learns_a_batch():
-    learner = build_learner({"name": "conv-qda"}, {"name": "conv4", "width": 8}, (1, 16, 16), 5, 0)
-    batch = EpisodeBatch(draw(2, 3, 2, 1, 16, 16).float(), draw(2, 3, 4, 1, 16, 16, seed=1).float())
-    optimizer = torch.optim.Adam(learner.parameters(), lr=0.01)
-    losses = []
-    for _ in range(40):
-        optimizer.zero_grad()
-        loss = learner.training_loss(batch)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[-1] < 0.6 * losses[0]

@@ -7,9 +7,10 @@ from made import benchmark, trainable
 
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator import images
-from fsl_sweep.orchestrator.at_once import AtOnce, at_once
+from fsl_sweep.orchestrator.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.config import Episode, Evaluation
-from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
+from fsl_sweep.orchestrator.evaluation import Evaluator
+from fsl_sweep.orchestrator.images import AtOnce, at_once
 from fsl_sweep.orchestrator.training import Training
 from fsl_sweep.orchestrator.trial import use_threads
 

@@ -14,10 +14,11 @@ from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.datasets.tasks import ClassTasks
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator import images
-from fsl_sweep.orchestrator.at_once import AtOnce
+from fsl_sweep.orchestrator.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.config import Episode, Evaluation
 from fsl_sweep.orchestrator.errors import BadData, TrialFailure
-from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
+from fsl_sweep.orchestrator.evaluation import Evaluator
+from fsl_sweep.orchestrator.images import AtOnce
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.trial import Trial, use_threads
 

@@ -13,7 +13,8 @@ from made import benchmark, planned, trainable
 from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.meta_dataset import challenge_images
-from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
+from fsl_sweep.orchestrator.common_tasks import CommonTasks
+from fsl_sweep.orchestrator.evaluation import Evaluator
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.program_training import ProgramTraining
 from fsl_sweep.orchestrator.trial import Trial, use_threads
@@ -87,37 +88,45 @@ def test_a_submission_learns_the_embedded_benchmark(tmp_path, mode):
     assert novel.mean - 2 * standard_error > 1 / 3 + 0.1
 
 
-@pytest.mark.parametrize("submission", ["protos", "protos-go-on"])
-@pytest.mark.parametrize("mode", ["episode", "batch"])
-def test_an_interrupted_trial_equals_an_uninterrupted_one(tmp_path, data, submission, mode):
-    changes = {"epochs": 3, "augment": "crop-jitter-flip"}
-    one = spec(submission, mode, **changes)
-    whole = content(run(tmp_path / "whole", one, data))
-    assert len(set(whole[0])) == 3
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Folder, specification and content of an uninterrupted trial of a program that goes on."""
+    folder = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        submitted.install(folder / "site", patch)
+        one = spec("protos-go-on", epochs=3, augment="crop-jitter-flip")
+        found = content(run(folder / "run", one, benchmark()))
+    assert len(set(found[0])) == 3
+    return one, found
+
+
+def test_an_interrupted_trial_goes_on_and_equals_an_uninterrupted_one(
+    tmp_path, data, monkeypatch, whole
+):
+    one, expected = whole
     storage = run(tmp_path / "cut", one, data, epochs=2)
-    assert (storage.read_resume() is not None) is (submission == "protos-go-on")
-    assert content(run(tmp_path / "cut", one, data)) == whole
-
-
-def test_one_that_goes_on_repeats_no_epoch(tmp_path, data, monkeypatch):
-    one = spec("protos-go-on", epochs=3)
-    run(tmp_path / "cut", one, data, epochs=2)
-    rounds = []
-    fit = submitted.MetaLearner.meta_fit
-
-    def counting(self, meta_dataset):
-        rounds.append(1)
-        return fit(self, meta_dataset)
-
-    monkeypatch.setattr(submitted.MetaLearner, "meta_fit", counting)
-    run(tmp_path / "cut", one, data)
+    assert storage.read_resume() is not None
+    rounds, fit = [], submitted.MetaLearner.meta_fit
+    monkeypatch.setattr(
+        submitted.MetaLearner, "meta_fit", lambda *given: rounds.append(1) or fit(*given)
+    )
+    assert content(run(tmp_path / "cut", one, data)) == expected
     assert len(rounds) == 1
 
 
+def test_an_interrupted_trial_begins_again_and_equals_an_uninterrupted_one(tmp_path, data):
+    one = spec("protos", "batch", epochs=2, augment="crop-jitter-flip")
+    expected = content(run(tmp_path / "whole", one, data))
+    storage = run(tmp_path / "cut", one, data, epochs=1)
+    assert storage.read_resume() is None
+    assert content(run(tmp_path / "cut", one, data)) == expected
+
+
 @pytest.mark.parametrize("state", ["refused", "no tensor"])
-def test_a_program_that_cannot_load_its_state_begins_again(tmp_path, data, monkeypatch, state):
-    one = spec("protos-go-on", epochs=3)
-    whole = content(run(tmp_path / "whole", one, data))
+def test_a_program_that_cannot_load_its_state_begins_again(
+    tmp_path, data, monkeypatch, whole, state
+):
+    one, expected = whole
     storage = run(tmp_path / "cut", one, data, epochs=2)
     load = submitted.GoesOn.load
 
@@ -130,7 +139,7 @@ def test_a_program_that_cannot_load_its_state_begins_again(tmp_path, data, monke
     else:
         torch.save({"epoch": 2, "spent": 0.5, "program": [1, 2]}, buffer := io.BytesIO())
         storage.write_resume(buffer.getvalue())
-    assert content(run(tmp_path / "cut", one, data)) == whole
+    assert content(run(tmp_path / "cut", one, data)) == expected
 
 
 def test_a_snapshot_answers_as_it_did_when_it_was_measured(tmp_path, data):

@@ -11,9 +11,10 @@ from fsl_sweep.learners.base import AdaptationLearner, ClassificationLearner, Em
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.cli import planned_work
+from fsl_sweep.orchestrator.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.evaluation import CommonTasks, Evaluator
+from fsl_sweep.orchestrator.evaluation import Evaluator
 from fsl_sweep.orchestrator.feasibility import check_feasible
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.plan import Plan

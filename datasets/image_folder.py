@@ -1,7 +1,6 @@
 """Any folder, zip or tar of images by class: ``[SUPERCLASS/]CLASS/image``."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -62,7 +61,7 @@ class ImageFolder(AbstractBenchmark[ImageFolderOptions]):
             for label, entry in enumerate(classes):
                 for start in range(0, len(entry.members), _BATCH):
                     batch = entry.members[start : start + _BATCH]
-                    pool.append_made(len(batch), partial(_pixels, tree, batch, options), label)
+                    pool.append(_pixels(tree, batch, options), label)
                     done += len(batch)
                     progress(done, total)
             superclasses = [entry.superclass for entry in classes]

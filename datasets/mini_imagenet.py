@@ -7,7 +7,6 @@
 import csv
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -164,7 +163,7 @@ def _from_caches(
         for rows in found[listed.name]:
             for start in range(0, len(rows), _BATCH):
                 stop = min(start + _BATCH, len(rows))
-                pool.append_made(stop - start, partial(rows.pixels, start, stop, side), label)
+                pool.append(rows.pixels(start, stop, side), label)
                 done += stop - start
                 progress(done, total)
 
@@ -187,7 +186,7 @@ def _from_folders(
     for label, listed in enumerate(classes):
         images = source[listed.name]
         for batch in in_batches(chosen[label], _BATCH):
-            pool.append_made(len(batch), partial(images.pixels, batch, side), label)
+            pool.append(images.pixels(batch, side), label)
             done += len(batch)
             progress(done, total)
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -101,8 +100,8 @@ class Omniglot(AbstractBenchmark[OmniglotOptions]):
             for name, drawings in characters.items():
                 labels = np.repeat(len(names) + np.arange(turns), DRAWERS)
                 drawers = np.tile([drawing.drawer for drawing in drawings], turns)
-                make = partial(_turned, drawings, turns, options.image_size)
-                pool.append_made(len(labels), make, labels, drawers)
+                images = _turned(drawings, turns, options.image_size)
+                pool.append(images, labels, drawers)
                 names += [rotated_name(name, turn) for turn in range(turns)]
                 parts += [drawings[0].part] * turns
                 progress(DRAWERS * len(names), total)

@@ -93,8 +93,7 @@ def prepare_store(
 ) -> Store:
     """Prepare the store for these options and source, unless another process just has.
 
-    Concurrent callers wait for the first one. A damaged store is replaced, and an interrupted
-    preparation is gone on with.
+    Concurrent callers wait for the first one. A damaged store is replaced.
 
     Raises:
         MissingData: the source is not under ``root``.
@@ -117,12 +116,7 @@ def prepare_store(
             },
         }
         with writing_store(path, head) as writer:
-
-            def told(done: int, total: int | None) -> None:
-                writer.checkpoint()
-                progress(done, total)
-
-            source.prepare(options, root, writer, told)
+            source.prepare(options, root, writer, progress)
         return open_store(path)
 
 

@@ -70,9 +70,7 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
     ) -> None:
         """Stream every image of the source into the writer's pools, in bounded memory.
 
-        The same images in the same order each time, with ``progress`` told every few hundred, so
-        that an interrupted preparation can be gone on with; ``PoolWriter.append_made`` spares the
-        work that was done.
+        The same images in the same order each time, with a call of ``progress`` every few hundred.
 
         Raises:
             MissingData: as ``signature``.

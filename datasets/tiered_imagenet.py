@@ -6,7 +6,6 @@
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -115,6 +114,6 @@ def _from_folders(
     for label, listed in enumerate(classes):
         images = source[listed.name]
         for batch in in_batches(images.members, _BATCH):
-            pool.append_made(len(batch), partial(images.pixels, batch, side), label)
+            pool.append(images.pixels(batch, side), label)
             done += len(batch)
             progress(done, total)

@@ -252,7 +252,7 @@ def test_labels_that_do_not_fit_their_images(tmp_path):
     path.write_bytes(pickle.dumps({**content, "labels": content["labels"][:-1]}))
     assert "val.pickle has 48 images but 47 labels" in refused(tmp_path)
     path.write_bytes(path.read_bytes()[:-100])
-    assert "breaks off" in refused(tmp_path)
+    assert "is damaged" in refused(tmp_path)
 
 
 def test_what_is_missing_is_named(tmp_path):

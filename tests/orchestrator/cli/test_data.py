@@ -107,8 +107,8 @@ def test_every_benchmark_is_listed_in_a_line(data):
     [
         ("image-folder", "/etc/passwd", "/etc/passwd is neither a folder nor a readable zip"),
         ("omniglot", "/etc", "are in none of /etc, /etc/omniglot, "),
-        ("features", "/etc", "/etc is a folder; features are prepared from one .npz file"),
-        ("features", "/etc/passwd", "/etc/passwd is not a readable .npz file"),
+        ("features", "/etc", "/etc is a folder; features are prepared from one file"),
+        ("features", "/etc/passwd", "/etc/passwd is not a readable .npz or .safetensors file"),
     ],
 )
 def test_a_place_that_is_something_else_is_told(data, name, path, message):

@@ -151,7 +151,7 @@ CASES = {
         features(features=np.full((6, 3), np.nan)),
         "Row 0 of the features",
     ),
-    "features cut": ("features", cut(features(), 0.6), "is not a readable .npz file"),
+    "features cut": ("features", cut(features(), 0.6), "is not a readable .npz"),
     "features of one name": (
         "features",
         features(names=np.array(list("aabcde"))),

@@ -1,4 +1,4 @@
-"""From a benchmark's name and options to task distributions, preparing its pools if need be."""
+"""From a benchmark's name and options to task distributions; pools are prepared where needed."""
 
 import fcntl
 import shutil
@@ -13,7 +13,7 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
 from fsl_sweep.datasets.store import SHEET, Store, datasets_folder, open_store, store_path
-from fsl_sweep.datasets.store_writer import TEMPORARY, writing_store
+from fsl_sweep.datasets.store_writer import writing_store
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, MissingData, folder_error
 from fsl_sweep.orchestrator.local_path import check_local
 
@@ -26,8 +26,8 @@ def open_benchmark(
     Args:
         name: as in the catalogue.
         options: as in the sweep file's ``benchmark`` section, without ``name`` and ``root``.
-        root: the official files; they are prepared unless that has been done. None uses what is
-            prepared already.
+        root: the official files; they are prepared where that is still to do. None uses what has
+            been prepared already.
         home: where prepared data is kept; by default ``$FSL_SWEEP_HOME``, else
             ``~/.cache/fsl-sweep``.
 
@@ -42,7 +42,7 @@ def open_benchmark(
     source, chosen = resolve(name, options)
     store = find_store(source, chosen, root, home)
     if store is None:
-        store = prepare_store(source, chosen, root, home, _silent)
+        store = prepare_store(source, chosen, root, home, silent)
     return source.assemble(chosen, store.pools())
 
 
@@ -105,7 +105,7 @@ def prepare_store(
         try:
             return open_store(path)
         except (MissingData, BadData):
-            shutil.rmtree(path, ignore_errors=True)  # what a damaged store left behind, if any
+            shutil.rmtree(path, ignore_errors=True)  # a damaged store
         head = {
             "benchmark": source.name,
             "version": source.version,
@@ -125,11 +125,6 @@ def prepared_stores(home: Path | None) -> Iterator[Path]:
     for path in sorted(datasets_folder(home).glob("*-*")):
         if not path.name.startswith(".") and path.is_dir():
             yield path
-
-
-def unfinished_stores(name: str, home: Path | None) -> list[Path]:
-    """The hidden folders of preparations of a benchmark that were interrupted, sorted."""
-    return sorted(datasets_folder(home).glob(f"{TEMPORARY}{name}-{'[0-9a-f]' * 16}-*"))
 
 
 def _fitting_stores(
@@ -208,5 +203,5 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _silent(done: int, total: int | None) -> None:
-    """Report nothing."""
+def silent(done: int, total: int | None) -> None:
+    """Progress that nobody is shown."""

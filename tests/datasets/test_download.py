@@ -169,7 +169,7 @@ def test_without_a_network_it_says_where_to_get_the_files(command, tmp_path, mon
 def test_what_is_not_for_downloading_is_explained(command):
     code, _, err = command("download", "image-folder")
     assert code == 2
-    assert "'image-folder' is not for fsl-sweep to download. Get a folder, or a zip" in err
+    assert "fsl-sweep cannot download 'image-folder'. Get a folder, or a zip" in err
     assert command("download", "glyphs") == (
         0,
         "glyphs: embedded, there is nothing to download\n",

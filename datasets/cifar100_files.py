@@ -1,8 +1,8 @@
 """CIFAR-100 in the forms in which people have it.
 
 The official python archive (``cifar-100-python.tar.gz``), the folder that it extracts to, or images
-in a folder for each class, as they are or in a zip or tar. All give the same images in the same
-order where they hold the same images: by class, and within a class by file name.
+in a folder for each class, or a zip or tar of these folders. Forms of the same images give the same
+order: by class, and within a class by file name.
 """
 
 import hashlib
@@ -22,13 +22,13 @@ from fsl_sweep.datasets.cifar100_classes import (
     nearest_class,
     superclass_called,
 )
-from fsl_sweep.datasets.decoding import decode
+from fsl_sweep.datasets.decoding import read_image
 from fsl_sweep.datasets.file_tree import Bounds, FileTree, Member
 from fsl_sweep.datasets.restricted_pickle import load_pickle
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 ImagesByClass = Mapping[str, list[Callable[[], Image.Image]]]
-"""What gives each image of each class, in order; nothing is decoded before it is called."""
+"""Calls that give each image of each class, in order; nothing is decoded before the call."""
 
 ARCHIVE = "cifar-100-python.tar.gz"
 FOLDER = "cifar-100-python"
@@ -54,7 +54,7 @@ def find_source(root: Path | None) -> Path:
     """The archive or folder under ``root`` that holds the images.
 
     Raises:
-        MissingData: there is none; says where it was looked for.
+        MissingData: there is none; says where it was expected.
         BadData: there are several archives to choose among.
     """
     if root is None:
@@ -218,20 +218,20 @@ def _class_folders(tree: FileTree) -> ImagesByClass:
     return _complete(
         tree,
         {
-            name: [partial(_decoded, tree, member) for member in sorted(members, key=_file_name)]
+            name: [partial(read_image, tree, m, "rgb") for m in sorted(members, key=_file_name)]
             for name, members in found.items()
         },
     )
 
 
 def _class_of(tree: FileTree, member: Member) -> tuple[str, str]:
-    """The innermost folder and the class that it means; the folders around it may not disagree."""
+    """The innermost folder and its class; a superclass folder around it must be the right one."""
     *around, folder = [tree.where.name, *member.path.split("/")[:-1]]
     name = class_called(folder) if around else None
     if name is None:
         raise BadData(
-            f"{tree.where / member.path} lies in no folder of a CIFAR-100 class; "
-            f"{nearest_class(folder)}. Give a folder or archive that holds nothing but class "
+            f"{tree.where / member.path} is not in a folder of a CIFAR-100 class; "
+            f"{nearest_class(folder)}. Give a folder or archive that holds only class "
             "folders, perhaps within train/ and test/ or within folders of the superclasses."
         )
     for other in around[1:]:
@@ -246,10 +246,6 @@ def _class_of(tree: FileTree, member: Member) -> tuple[str, str]:
 
 def _file_name(member: Member) -> tuple[str, str]:
     return member.path.rpartition("/")[2], member.path
-
-
-def _decoded(tree: FileTree, member: Member) -> Image.Image:
-    return decode(tree.read(member), f"{tree.where}/{member.path}", "rgb")
 
 
 def _complete(tree: FileTree, images: dict[str, list[Callable[[], Image.Image]]]) -> ImagesByClass:

@@ -16,33 +16,10 @@ from fsl_sweep.datasets.opening import (
     resolve,
     silent,
 )
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.source import Progress
 from fsl_sweep.datasets.store import Store, datasets_folder, open_store
 from fsl_sweep.orchestrator.errors import BadData, FslSweepError, MissingData, PluginError
 from fsl_sweep.orchestrator.local_path import check_local
-
-
-@dataclass(frozen=True)
-class StoredPools:
-    """A prepared store on this machine.
-
-    Attributes:
-        path: its folder.
-        options: the pool options that it was prepared with.
-        origin: where its source was; empty for an embedded benchmark.
-        classes: how many classes it holds.
-        images: how many images.
-        bytes: size of its arrays.
-        problem: why it cannot be used, or None; then the numbers are 0.
-    """
-
-    path: Path
-    options: Mapping[str, Any]
-    origin: str
-    classes: int
-    images: int
-    bytes: int
-    problem: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +33,7 @@ class Availability:
         embedded: whether it needs no files.
         download: where the official files are; empty where it is embedded.
         stores: what is prepared on this machine.
+        damaged: why a prepared store cannot be used, for each one that cannot.
         problem: why a plug-in does not load, or None.
     """
 
@@ -64,7 +42,8 @@ class Availability:
     paper: str
     embedded: bool
     download: str
-    stores: tuple[StoredPools, ...]
+    stores: tuple[Store, ...]
+    damaged: tuple[str, ...] = ()
     problem: str | None = None
 
 
@@ -104,16 +83,13 @@ class Prepared:
         already: whether it was prepared before, so that nothing was done.
     """
 
-    store: StoredPools
+    store: Store
     already: bool
 
 
 def available(home: Path | None = None) -> list[Availability]:
     """Every benchmark of the catalogue, with what is prepared of it; sorted by name."""
-    stores: dict[str, list[StoredPools]] = {}
-    for path in prepared_stores(home):
-        stores.setdefault(path.name.rpartition("-")[0], []).append(_stored(path))
-    return [_availability(name, tuple(stores.get(name, ()))) for name in BENCHMARKS.names()]
+    return [_availability(name, home) for name in BENCHMARKS.names()]
 
 
 def check(
@@ -145,6 +121,10 @@ def check(
     store.verify()
     benchmark = source.assemble(chosen, store.pools())
     counts, expected = benchmark.counts, source.expected(chosen)
+    missing: tuple[str, ...] = ()
+    if source.official_images not in (None, store.images):
+        official = source.official_images
+        missing = (f"{store.images:,} images in all, where the official data set has {official:,}",)
     return Checked(
         name=name,
         path=store.path,
@@ -155,19 +135,12 @@ def check(
         expected=expected,
         problems=_unexpected(counts, expected),
         remarks=(
-            *_images_missing(source, store),
+            *missing,
             *benchmark.cautions,
             *source.remarks(benchmark),
             *copy_remarks(benchmark),
         ),
     )
-
-
-def _images_missing(source: AbstractBenchmark[Any], store: Store) -> tuple[str, ...]:
-    official = source.official_images
-    if official is None or store.images == official:
-        return ()
-    return (f"{store.images:,} images in all, where the official data set has {official:,}",)
 
 
 def prepare(
@@ -206,9 +179,9 @@ def prepare(
     except BadData:
         found = None  # preparing reports a damaged source, and replaces a damaged store
     if found is not None:
-        return Prepared(_described(found), already=True)
+        return Prepared(found, already=True)
     store = prepare_store(benchmark, chosen, source, home, progress or silent)
-    return Prepared(_described(store), already=False)
+    return Prepared(store, already=False)
 
 
 @dataclass(frozen=True)
@@ -275,29 +248,20 @@ def _unexpected(
     )
 
 
-def _availability(name: str, stores: tuple[StoredPools, ...]) -> Availability:
+def _availability(name: str, home: Path | None) -> Availability:
+    stores: list[Store] = []
+    damaged: list[str] = []
+    for path in prepared_stores(name, home):
+        try:
+            store = open_store(path)
+            store.pools()  # says whether the arrays can be read
+            stores.append(store)
+        except FslSweepError as failure:
+            damaged.append(str(failure))
+    here = tuple(stores), tuple(damaged)
     try:
         info = BENCHMARKS.find(name)
     except PluginError as failure:
-        return Availability(name, "", "", False, "", stores, str(failure))
-    download = info.cls.download
-    embedded = download is None
-    return Availability(name, info.description, info.paper, embedded, download or "", stores)
-
-
-def _stored(path: Path) -> StoredPools:
-    try:
-        return _described(open_store(path))
-    except FslSweepError as failure:
-        return StoredPools(path, {}, "", 0, 0, 0, str(failure))
-
-
-def _described(store: Store) -> StoredPools:
-    return StoredPools(
-        path=store.path,
-        options=store.options,
-        origin=store.origin,
-        classes=store.classes,
-        images=store.images,
-        bytes=store.bytes,
-    )
+        return Availability(name, "", "", False, "", *here, str(failure))
+    download = info.cls.download or ""
+    return Availability(name, info.description, info.paper, not download, download, *here)

@@ -120,11 +120,10 @@ def prepare_store(
         return open_store(path)
 
 
-def prepared_stores(home: Path | None) -> Iterator[Path]:
-    """The folders that hold prepared stores, whole or damaged, sorted."""
-    for path in sorted(datasets_folder(home).glob("*-*")):
-        if not path.name.startswith(".") and path.is_dir():
-            yield path
+def prepared_stores(name: str, home: Path | None) -> list[Path]:
+    """The folders that hold prepared stores of a benchmark, whole or damaged, sorted."""
+    found = datasets_folder(home).glob(f"{name}-*")
+    return sorted(p for p in found if p.name.rpartition("-")[0] == name and p.is_dir())
 
 
 def _fitting_stores(
@@ -134,17 +133,16 @@ def _fitting_stores(
     wanted = source.pool_options(options)
     fitting: dict[str, Store] = {}
     damage: BadData | None = None
-    for path in prepared_stores(home):
-        if path.name.rpartition("-")[0] == source.name:
-            try:
-                store = open_store(path)
-            except MissingData:
-                continue
-            except BadData as failure:
-                damage = failure
-                continue
-            if store.options == wanted and store.version == source.version:
-                fitting[store.fingerprint] = store
+    for path in prepared_stores(source.name, home):
+        try:
+            store = open_store(path)
+        except MissingData:
+            continue
+        except BadData as failure:
+            damage = failure
+            continue
+        if store.options == wanted and store.version == source.version:
+            fitting[store.fingerprint] = store
     if damage is not None and not fitting:
         raise damage
     return fitting
@@ -163,7 +161,7 @@ def _place(
 
 
 def _missing(source: AbstractBenchmark[Any], options: BaseModel, home: Path | None) -> MissingData:
-    others = [p for p in prepared_stores(home) if p.name.rpartition("-")[0] == source.name]
+    others = prepared_stores(source.name, home)
     elsewhere = (
         f" (it has been prepared with other options, in {', '.join(map(str, others))})"
         if others

@@ -73,7 +73,7 @@ class Store:
 
     @property
     def classes(self) -> int:
-        """How many classes its pools hold images of; they may name others.
+        """How many classes its pools hold images of; they may name more.
 
         Raises:
             BadData: labels cannot be read.
@@ -176,7 +176,7 @@ def damaged(path: Path, problem: str) -> BadData:
     """The error for a store that cannot be trusted."""
     return BadData(
         f"The prepared data set in {path} is damaged: {problem}. "
-        "Delete that folder; it is then prepared again from its source."
+        "Delete that folder, so that it is prepared again from its source."
     )
 
 

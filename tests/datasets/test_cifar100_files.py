@@ -245,8 +245,8 @@ def test_other_spellings_of_the_same_names(images, write_tree, spell):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"apples/1.png": b""}, r"apples/1\.png lies in no folder .*; did you mean 'apple'"),
-        ({"notes.txt": b""}, r"notes\.txt lies in no folder of a CIFAR-100 class"),
+        ({"apples/1.png": b""}, r"apples/1\.png is not in a folder .*; did you mean 'apple'"),
+        ({"notes.txt": b""}, r"notes\.txt is not in a folder of a CIFAR-100 class"),
         ({"Apple/1.png": b""}, "class 'apple' in folders called 'Apple' and 'apple'"),
         ({"fish/apple/1.png": b""}, "puts the class 'apple' under 'fish'; .* 'fruit_and_veg"),
         ({"worm/broken.png": b"no image"}, r"worm/broken\.png cannot be decoded"),

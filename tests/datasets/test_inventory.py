@@ -42,8 +42,9 @@ def test_preparing_twice_does_it_once_and_tells_its_progress(source, tmp_path):
 def test_a_damaged_store_is_listed_and_replaced(source, tmp_path):
     store = prepare("image-folder", source, OPTIONS, tmp_path).store
     (store.path / "main.labels.npy").unlink()
-    (listed,) = row("image-folder", tmp_path).stores
-    assert "main.labels.npy is missing" in (listed.problem or "")
+    listed = row("image-folder", tmp_path)
+    assert listed.stores == ()
+    assert "main.labels.npy is missing" in listed.damaged[0]
     again = prepare("image-folder", source, OPTIONS, tmp_path)
     assert not again.already
     assert check("image-folder", OPTIONS, source, tmp_path).problems == ()

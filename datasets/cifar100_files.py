@@ -24,7 +24,7 @@ from fsl_sweep.datasets.cifar100_classes import (
 )
 from fsl_sweep.datasets.decoding import read_image
 from fsl_sweep.datasets.file_tree import Bounds, FileTree, Member
-from fsl_sweep.datasets.restricted_pickle import load_pickle
+from fsl_sweep.datasets.restricted_pickle import as_text, load_dict
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 ImagesByClass = Mapping[str, list[Callable[[], Image.Image]]]
@@ -46,6 +46,7 @@ CHECKSUMS = {
 """MD5 of the official archive, which its page states, and of the files in it."""
 
 _PARTS = ("train", "test")
+_TEXTS = ("filenames", "fine_label_names")
 _SIDE = 32
 _BOUNDS = Bounds(members=1_000_000, member_bytes=256 * 2**20, total_bytes=4 * 2**30)
 
@@ -166,7 +167,6 @@ def _part(tree: FileTree, path: str) -> tuple[np.ndarray, list[int], list[str]]:
         or (data.dtype, data.shape) != (np.uint8, (len(labels), 3 * _SIDE**2))
         or len(names) != len(labels)
         or not all(type(label) is int and 0 <= label < len(SUPERCLASS_OF) for label in labels)
-        or not all(isinstance(name, str) for name in names)
     ):
         raise BadData(f"{tree.where}/{path} does not hold images as CIFAR-100's archive does.")
     return data.reshape(-1, 3, _SIDE, _SIDE), labels, names
@@ -179,17 +179,10 @@ def _loaded(tree: FileTree, path: str) -> dict[str, Any]:
     content = tree.read(member)
     name = path.rpartition("/")[2]
     _check_sum(where, name, hashlib.md5(content, usedforsecurity=False).hexdigest())
-    value = load_pickle(content, str(where))
-    if not isinstance(value, dict):
-        raise BadData(f"{where} does not hold what CIFAR-100's archive does.")
-    return {_as_text(key): _as_text(part) for key, part in value.items()}
-
-
-def _as_text(value: Any) -> Any:
-    """Text in the place of bytes: Python 2 wrote the files."""
-    if isinstance(value, list):
-        return [_as_text(part) for part in value]
-    return value.decode("latin1") if isinstance(value, bytes) else value
+    return {
+        key: list(map(as_text, value)) if key in _TEXTS and isinstance(value, list) else value
+        for key, value in load_dict(content, str(where)).items()
+    }
 
 
 def _check_sum(where: Path, name: str, found: str) -> None:

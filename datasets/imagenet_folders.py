@@ -2,8 +2,8 @@
 
 Class folders are named by WordNet id (``n01532829/``), at the top, under ``train``, ``val`` and
 ``test`` or deep in ImageNet's own tree, in a folder or an archive. Or files whose names begin with
-the id (``n0153282900000005.jpg``) are all in one folder. Only the wanted classes are read: the whole
-ImageNet has more than a million files.
+the id (``n0153282900000005.jpg``) are all in one folder. Only the wanted classes are read: ImageNet
+has more than a million files.
 """
 
 import os

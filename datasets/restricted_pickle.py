@@ -16,6 +16,8 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO, final
 
+import numpy as np
+
 from fsl_sweep.datasets.pickle_arrays import Named, PendingArray, PendingType, stand_ins
 from fsl_sweep.orchestrator.errors import BadData, MachineFailure, MissingData
 
@@ -72,6 +74,34 @@ def load_pickle(source: Path | bytes, where: str | None = None) -> Any:
             raise BadData(
                 f"{where} is damaged, or not a pickled data set ({failure})."
             ) from failure
+
+
+def load_dict(source: Path | bytes, where: str | None = None) -> dict[str, Any]:
+    """The dict in a pickle, as `load_pickle` gives it, with text for keys.
+
+    Raises:
+        MissingData, BadData, MachineFailure: as `load_pickle`, or it holds something else.
+    """
+    content = load_pickle(source, where)
+    if not isinstance(content, dict):
+        raise BadData(f"{where or source} holds a {type(content).__name__} instead of a dict.")
+    return {as_text(key): value for key, value in content.items()}
+
+
+def whole_numbers(value: Any) -> np.ndarray | None:
+    """A list or array of integers as int64 ``[N]``; None for anything else."""
+    try:
+        numbers = np.asarray(value)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        return None
+    return numbers.astype(np.int64)
+
+
+def as_text(value: Any) -> str:
+    """The text of a value; bytes, as Python 2's text is read, are decoded."""
+    return value.decode("latin1") if isinstance(value, bytes) else str(value)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import numpy as np
 from fsl_sweep.datasets.decoding import decode, squared
 from fsl_sweep.datasets.imagenet_classes import CLASS_SPLITS, ListedClass, describe
 from fsl_sweep.datasets.pool import canonical_digest
-from fsl_sweep.datasets.restricted_pickle import load_pickle
+from fsl_sweep.datasets.restricted_pickle import load_dict, load_pickle, whole_numbers
 from fsl_sweep.datasets.source import Progress
 from fsl_sweep.datasets.store_writer import PoolWriter
 from fsl_sweep.orchestrator.errors import BadData, MissingData
@@ -93,10 +93,7 @@ class _Labels:
 
     @classmethod
     def read(cls, path: Path, split: str) -> "_Labels":
-        content = load_pickle(path)
-        if not isinstance(content, dict):
-            raise BadData(f"{path} holds a {type(content).__name__} instead of a dict of labels.")
-        sheet = {k.decode("latin1") if isinstance(k, bytes) else k: v for k, v in content.items()}
+        sheet = load_dict(path)
         specific = _numbers(path, sheet, "label_specific")
         general = _numbers(path, sheet, "label_general")
         if len(specific) != len(general):
@@ -154,18 +151,10 @@ def _pixels(path: Path, start: int, images: Sequence[Any], side: int) -> np.ndar
 
 
 def _numbers(path: Path, sheet: Mapping[str, Any], key: str) -> np.ndarray:
-    try:
-        numbers = np.asarray(sheet.get(key))
-    except (ValueError, TypeError, OverflowError):
-        numbers = np.empty(0, object)
-    if (
-        numbers.ndim != 1
-        or numbers.dtype.kind not in "iu"
-        or len(numbers) == 0
-        or numbers.min() < 0
-    ):
+    numbers = whole_numbers(sheet.get(key))
+    if numbers is None or len(numbers) == 0 or numbers.min() < 0:
         raise BadData(f"{path} must have '{key}', whole numbers from 0, one for each image.")
-    return numbers.astype(np.int64)
+    return numbers
 
 
 def _words(path: Path, sheet: Mapping[str, Any], key: str, count: int, instead: str) -> list[str]:

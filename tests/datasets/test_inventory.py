@@ -90,12 +90,6 @@ def test_checking_reads_every_byte(source, tmp_path):
         check("image-folder", OPTIONS, None, tmp_path)
 
 
-def test_checking_prepares_nothing(source, tmp_path):
-    with pytest.raises(MissingData, match=r"has not been prepared from .*source.*data prepare"):
-        check("image-folder", OPTIONS, source, tmp_path)
-    assert not (tmp_path / "datasets").exists()
-
-
 def test_preparing_from_nothing(tmp_path):
     with pytest.raises(MissingData, match="data prepare omniglot --from PATH"):
         prepare("omniglot", None, {}, tmp_path)

@@ -112,7 +112,7 @@ def find_caches(root: Path) -> Caches | None:
 
 def _read(path: Path) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """A file's images, and the rows of each of its classes."""
-    content = load_dict(path)
+    content = load_dict(path, str(path))
     if {"image_data", "class_dict"} <= set(content):
         images, rows = _images(path, content["image_data"]), _by_name(path, content["class_dict"])
     elif {"data", "labels", "catname2label"} <= set(content):

@@ -76,7 +76,7 @@ def load_pickle(source: Path | bytes, where: str | None = None) -> Any:
             ) from failure
 
 
-def load_dict(source: Path | bytes, where: str | None = None) -> dict[str, Any]:
+def load_dict(source: Path | bytes, where: str) -> dict[str, Any]:
     """The dict in a pickle, as `load_pickle` gives it, with text for keys.
 
     Raises:
@@ -84,7 +84,7 @@ def load_dict(source: Path | bytes, where: str | None = None) -> dict[str, Any]:
     """
     content = load_pickle(source, where)
     if not isinstance(content, dict):
-        raise BadData(f"{where or source} holds a {type(content).__name__} instead of a dict.")
+        raise BadData(f"{where} holds a {type(content).__name__} instead of a dict.")
     return {as_text(key): value for key, value in content.items()}
 
 

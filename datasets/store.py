@@ -41,11 +41,6 @@ class Store:
     sheet: Mapping[str, Any]
 
     @property
-    def name(self) -> str:
-        """The benchmark's name."""
-        return str(self.sheet["benchmark"])
-
-    @property
     def options(self) -> Mapping[str, Any]:
         """The pool options that it was prepared with."""
         return self.sheet["options"]

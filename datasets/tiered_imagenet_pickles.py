@@ -93,7 +93,7 @@ class _Labels:
 
     @classmethod
     def read(cls, path: Path, split: str) -> "_Labels":
-        sheet = load_dict(path)
+        sheet = load_dict(path, str(path))
         specific = _numbers(path, sheet, "label_specific")
         general = _numbers(path, sheet, "label_general")
         if len(specific) != len(general):

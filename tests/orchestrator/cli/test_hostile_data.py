@@ -144,7 +144,7 @@ CASES = {
     "pickled features": (
         "features",
         features(labels=np.array([{}] * 6, dtype=object)),
-        "holds Python objects, which are never unpickled",
+        "Object arrays cannot be loaded",
     ),
     "features are not numbers": (
         "features",

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fsl_sweep.orchestrator.errors import BadData, MissingData, folder_error
 
@@ -59,8 +60,9 @@ def fetch(
     pooch.get_logger().setLevel(logging.ERROR)
     path = folder / file.name
     kind, _, digest = file.checksum.partition(":")
-    # This downloader speaks only http and https, after a redirection too.
-    downloader = pooch.HTTPDownloader(_Meter(file.url, progress), _CHUNK_BYTES, timeout=_SECONDS)
+    # Speaks only http and https, after a redirection too. Pooch annotates less than it documents.
+    meter: Any = _Meter(file.url, progress)
+    downloader: Any = pooch.HTTPDownloader(meter, _CHUNK_BYTES, timeout=_SECONDS)
     try:
         if path.is_file() and pooch.file_hash(str(path), kind) == digest:
             return path, True

@@ -127,7 +127,8 @@ def _users(content: bytes, where: str) -> Iterator[LeafUser]:
         raise BadData(f"{where} is not JSON as LEAF writes it: {failure}.") from failure
     if not isinstance(whole, dict) or not isinstance(whole.get("user_data"), dict):
         raise BadData(f"{where} is not JSON as LEAF writes it: it has no object 'user_data'.")
-    data, users = whole["user_data"], whole.get("users")
+    data: dict[str, Any] = whole["user_data"]
+    users: Any = whole.get("users", ())
     named = isinstance(users, list) and all(isinstance(name, str) for name in users)
     if not named or sorted(users) != sorted(data):
         raise BadData(f"{where}: 'users' does not list the {len(data)} users of 'user_data'.")

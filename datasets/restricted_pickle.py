@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any, BinaryIO, final
+from pickletools import genops
+from typing import Any, BinaryIO, cast, final
 
 import numpy as np
 
@@ -148,7 +149,7 @@ def _scan(content: mmap | io.BytesIO, size: int) -> None:
     stack: _Kinds = []
     memo: dict[int, pickletools.StackObject] = {}
     frame_end = start = 0
-    for count, (operation, argument, position) in enumerate(pickletools.genops(content)):
+    for count, (operation, argument, position) in enumerate(genops(cast(BinaryIO, content))):
         name = operation.name
         if name not in _NEEDED:
             raise BadData(
@@ -160,17 +161,18 @@ def _scan(content: mmap | io.BytesIO, size: int) -> None:
         if start < frame_end < (position or 0):
             raise ValueError("a frame ends inside an operation")
         start = position or 0
+        number = argument if isinstance(argument, int) else 0
         if name == "FRAME":
-            if start < frame_end or start + _FRAME_HEADER + argument > size:
+            if start < frame_end or start + _FRAME_HEADER + number > size:
                 raise ValueError("a frame is longer than what follows")
-            frame_end = start + _FRAME_HEADER + argument
+            frame_end = start + _FRAME_HEADER + number
         elif name.endswith("PUT") or name == "MEMOIZE":
-            place = len(memo) if argument is None else argument
+            place = len(memo) if name == "MEMOIZE" else number
             if place > count + 256:
                 raise ValueError(f"it has no {place} values to remember")
             memo[place] = stack[-1]
         elif name.endswith("GET"):
-            stack.append(memo[argument])
+            stack.append(memo[number])
         else:
             below, above = _taken(stack, operation.stack_before)
             if pickletools.pytuple in _keys(name, below, above):

@@ -1,4 +1,4 @@
-"""Reading files out of a folder, a zip or a tar, without ever extracting one.
+"""Reading files out of a folder, a zip or a tar, without extracting the archive.
 
 An archive comes from a stranger: members that are absolute, climb out with ``..``, are links or
 devices, are encrypted, appear twice or would expand past a bound are refused before anything is
@@ -14,20 +14,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import final
 
-from fsl_sweep.datasets.file_tree import (
-    Bounds,
-    FileTree,
-    Member,
-    checked_path,
-    folders_above,
-    refused,
-    strewn,
-)
+from fsl_sweep.datasets.file_tree import ArchiveTree, Bounds, Entry, FileTree, Member, strewn
 from fsl_sweep.datasets.pool import canonical_digest
 from fsl_sweep.datasets.tar_archive import gzip_trailer, is_tar, tar_tree
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 _DEEPEST = 8
+UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    EOFError,
+    RuntimeError,
+    NotImplementedError,
+    ValueError,
+)
+"""What ``zipfile`` raises on damaged or unusual archives."""
 
 
 @contextmanager
@@ -37,6 +39,7 @@ def open_tree(path: Path, bounds: Bounds | None = None) -> Iterator[FileTree]:
     Raises:
         MissingData: nothing is there.
         BadData: it is none of these, or is damaged or hostile.
+        MachineFailure: there is no room to decompress it.
     """
     if path.is_dir():
         yield _Folder(path)
@@ -49,7 +52,7 @@ def open_tree(path: Path, bounds: Bounds | None = None) -> Iterator[FileTree]:
         return
     try:
         archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as failure:
+    except UNREADABLE as failure:
         raise BadData(
             f"{path} is neither a folder nor a readable zip, tar or tar.gz ({failure}); "
             "download it again."
@@ -61,8 +64,8 @@ def open_tree(path: Path, bounds: Bounds | None = None) -> Iterator[FileTree]:
 def tree_signature(path: Path) -> str:
     """Hex digest of what is at a path: relative names, sizes and recorded CRCs, never dates.
 
-    Of a tar.gz, its size and gzip's own checksum stand for them: its names can only be had by
-    decompressing it all, and a signature is wanted whenever a benchmark is opened.
+    For a tar.gz, its size and gzip's own checksum replace them: its names would take decompressing
+    it all, and every opening of a benchmark computes a signature.
 
     Raises:
         MissingData: nothing is there.
@@ -130,42 +133,16 @@ class _Folder(FileTree):
 
 
 @final
-class _Zip(FileTree):
+class _Zip(ArchiveTree):
     def __init__(self, where: Path, archive: zipfile.ZipFile, bounds: Bounds) -> None:
-        self.where, self._archive = where, archive
-        self._bounds = bounds
-        self._infos: dict[str, zipfile.ZipInfo] = {}
-        folders: set[str] = set()
-        for info in archive.infolist():
-            path = self._checked_path(info)
-            if strewn(path):
-                continue
-            if info.is_dir():
-                folders.add(path)
-            elif path in self._infos:
-                raise refused(where, info.filename, "appears twice")
-            else:
-                self._infos[path] = info
-                if path.rpartition("/")[0] not in folders:
-                    folders.update(folders_above(path))
-        self._check_total()
-        members = [Member(path, info.file_size, info.CRC) for path, info in self._infos.items()]
-        self.members = tuple(sorted(members, key=lambda member: member.path))
-        self.folders = tuple(sorted(folders))
+        self._archive = archive
+        super().__init__(where, bounds, map(_entry, archive.infolist()))
 
     def read(self, member: Member) -> bytes:
         try:
-            with self._archive.open(self._infos[member.path]) as file:
+            with self._archive.open(self.handles[member.path]) as file:
                 content = file.read(member.size + 1)
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            OSError,
-            EOFError,
-            RuntimeError,
-            NotImplementedError,
-            ValueError,
-        ) as failure:
+        except UNREADABLE as failure:
             raise BadData(
                 f"{member.path} in {self.where} cannot be read ({failure}); download it again."
             ) from failure
@@ -176,21 +153,11 @@ class _Zip(FileTree):
             )
         return content
 
-    def _checked_path(self, info: zipfile.ZipInfo) -> str:
-        name = info.filename
-        path = checked_path(self.where, name)
-        kind = stat.S_IFMT(info.external_attr >> 16)
-        if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-            raise refused(self.where, name, "is a link or a device")
-        if info.flag_bits & 0x1:
-            raise refused(self.where, name, "is encrypted")
-        if info.file_size > self._bounds.member_bytes:
-            raise refused(self.where, name, f"would expand to {info.file_size} bytes")
-        return path
 
-    def _check_total(self) -> None:
-        if len(self._infos) > self._bounds.members:
-            raise BadData(f"{self.where} holds more than {self._bounds.members} files.")
-        total = sum(info.file_size for info in self._infos.values())
-        if total > self._bounds.total_bytes:
-            raise BadData(f"{self.where} would expand to {total} bytes and is refused.")
+def _entry(info: zipfile.ZipInfo) -> Entry:
+    problem = None
+    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+        problem = "is a link or a device"
+    elif info.flag_bits & 0x1:
+        problem = "is encrypted"
+    return Entry(info.filename, info.file_size, info.is_dir(), info, problem, info.CRC)

@@ -1,8 +1,8 @@
 """CIFAR-100 in the forms in which people have it.
 
 The official python archive (``cifar-100-python.tar.gz``), the folder that it extracts to, or images
-in a folder for each class, as they are or in a zip or tar. All give the same images in the same
-order where they hold the same images: by class, and within a class by file name.
+in a folder for each class, or a zip or tar of these folders. Forms of the same images give the same
+order: by class, and within a class by file name.
 """
 
 import hashlib
@@ -22,13 +22,13 @@ from fsl_sweep.datasets.cifar100_classes import (
     nearest_class,
     superclass_called,
 )
-from fsl_sweep.datasets.decoding import decode
+from fsl_sweep.datasets.decoding import read_image
 from fsl_sweep.datasets.file_tree import Bounds, FileTree, Member
-from fsl_sweep.datasets.restricted_pickle import load_pickle
+from fsl_sweep.datasets.restricted_pickle import as_text, load_dict
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 ImagesByClass = Mapping[str, list[Callable[[], Image.Image]]]
-"""What gives each image of each class, in order; nothing is decoded before it is called."""
+"""Calls that give each image of each class, in order; nothing is decoded before the call."""
 
 ARCHIVE = "cifar-100-python.tar.gz"
 FOLDER = "cifar-100-python"
@@ -46,6 +46,7 @@ CHECKSUMS = {
 """MD5 of the official archive, which its page states, and of the files in it."""
 
 _PARTS = ("train", "test")
+_TEXTS = ("filenames", "fine_label_names")
 _SIDE = 32
 _BOUNDS = Bounds(members=1_000_000, member_bytes=256 * 2**20, total_bytes=4 * 2**30)
 
@@ -54,7 +55,7 @@ def find_source(root: Path | None) -> Path:
     """The archive or folder under ``root`` that holds the images.
 
     Raises:
-        MissingData: there is none; says where it was looked for.
+        MissingData: there is none; says where it was expected.
         BadData: there are several archives to choose among.
     """
     if root is None:
@@ -166,7 +167,6 @@ def _part(tree: FileTree, path: str) -> tuple[np.ndarray, list[int], list[str]]:
         or (data.dtype, data.shape) != (np.uint8, (len(labels), 3 * _SIDE**2))
         or len(names) != len(labels)
         or not all(type(label) is int and 0 <= label < len(SUPERCLASS_OF) for label in labels)
-        or not all(isinstance(name, str) for name in names)
     ):
         raise BadData(f"{tree.where}/{path} does not hold images as CIFAR-100's archive does.")
     return data.reshape(-1, 3, _SIDE, _SIDE), labels, names
@@ -179,10 +179,10 @@ def _loaded(tree: FileTree, path: str) -> dict[str, Any]:
     content = tree.read(member)
     name = path.rpartition("/")[2]
     _check_sum(where, name, hashlib.md5(content, usedforsecurity=False).hexdigest())
-    value = load_pickle(content, str(where))
-    if not isinstance(value, dict):
-        raise BadData(f"{where} does not hold what CIFAR-100's archive does.")
-    return value
+    return {
+        key: list(map(as_text, value)) if key in _TEXTS and isinstance(value, list) else value
+        for key, value in load_dict(content, str(where)).items()
+    }
 
 
 def _check_sum(where: Path, name: str, found: str) -> None:
@@ -211,20 +211,20 @@ def _class_folders(tree: FileTree) -> ImagesByClass:
     return _complete(
         tree,
         {
-            name: [partial(_decoded, tree, member) for member in sorted(members, key=_file_name)]
+            name: [partial(read_image, tree, m, "rgb") for m in sorted(members, key=_file_name)]
             for name, members in found.items()
         },
     )
 
 
 def _class_of(tree: FileTree, member: Member) -> tuple[str, str]:
-    """The innermost folder and the class that it means; the folders around it may not disagree."""
+    """The innermost folder and its class; a superclass folder around it must be the right one."""
     *around, folder = [tree.where.name, *member.path.split("/")[:-1]]
     name = class_called(folder) if around else None
     if name is None:
         raise BadData(
-            f"{tree.where / member.path} lies in no folder of a CIFAR-100 class; "
-            f"{nearest_class(folder)}. Give a folder or archive that holds nothing but class "
+            f"{tree.where / member.path} is not in a folder of a CIFAR-100 class; "
+            f"{nearest_class(folder)}. Give a folder or archive that holds only class "
             "folders, perhaps within train/ and test/ or within folders of the superclasses."
         )
     for other in around[1:]:
@@ -239,10 +239,6 @@ def _class_of(tree: FileTree, member: Member) -> tuple[str, str]:
 
 def _file_name(member: Member) -> tuple[str, str]:
     return member.path.rpartition("/")[2], member.path
-
-
-def _decoded(tree: FileTree, member: Member) -> Image.Image:
-    return decode(tree.read(member), f"{tree.where}/{member.path}", "rgb")
 
 
 def _complete(tree: FileTree, images: dict[str, list[Callable[[], Image.Image]]]) -> ImagesByClass:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from fsl_sweep.datasets.archives import FileTree, Member
+from fsl_sweep.datasets.file_tree import FileTree, Member
 from fsl_sweep.orchestrator.errors import BadData
 
 _SUFFIXES = frozenset(
@@ -25,7 +25,7 @@ class ClassEntry:
 def read_class_tree(tree: FileTree) -> list[ClassEntry]:
     """The classes of a tree ``[SUPERCLASS/]CLASS/image``, sorted by superclass and name.
 
-    One folder around everything, as many zips have, is looked through.
+    A folder around everything, as many zips have, is ignored.
 
     Raises:
         BadData: files that are not images, images at different depths, a class without images,
@@ -60,14 +60,14 @@ def _check_images(tree: FileTree) -> None:
         more = f" (and {len(others) - 1} more files)" if len(others) > 1 else ""
         raise BadData(
             f"{tree.where / others[0]}{more} is not an image; remove it, or give the folder that "
-            "holds nothing but class folders."
+            "holds only class folders."
         )
     if not tree.members:
         raise BadData(f"{tree.where} holds no images.")
 
 
 def _outer_folders(tree: FileTree) -> int:
-    """How many folders lie around everything without saying anything about classes."""
+    """How many folders lie around everything, and so separate no classes."""
     folders = [member.path.split("/")[:-1] for member in tree.members]
     most = min(map(len, folders)) - 1  # the innermost folder is the class
     outer = 0

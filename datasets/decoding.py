@@ -6,11 +6,21 @@ from typing import Literal
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from fsl_sweep.datasets.file_tree import FileTree, Member
 from fsl_sweep.orchestrator.errors import BadData
 
 Colour = Literal["rgb", "grey"]
 
 _MOST_PIXELS = 64_000_000
+
+
+def read_image(tree: FileTree, member: Member, colour: Colour) -> Image.Image:
+    """The image in a file of a tree, as `decode` gives it.
+
+    Raises:
+        BadData: the file cannot be read or decoded; names it.
+    """
+    return decode(tree.read(member), f"{tree.where}/{member.path}", colour)
 
 
 def decode(content: bytes, where: str, colour: Colour) -> Image.Image:
@@ -30,7 +40,7 @@ def decode(content: bytes, where: str, colour: Colour) -> Image.Image:
             raise BadData(
                 f"{where} has {image.width} x {image.height} pixels; at most 64 million are read."
             )
-        # Rotation tags are a camera's habit; looking for them in every PNG is slow.
+        # Only cameras write rotation tags; searching every PNG for them is slow.
         upright = ImageOps.exif_transpose(image) if image.format in ("JPEG", "MPO") else image
         if upright.mode in ("I;16", "I;16B", "I"):
             # Pillow clips wide greys instead of scaling them.
@@ -40,7 +50,7 @@ def decode(content: bytes, where: str, colour: Colour) -> Image.Image:
     except BadData:
         raise
     except UnidentifiedImageError as failure:  # its text names the buffer, not the file
-        problem = "it is of no known image format" if content else "it is empty"
+        problem = "its format is unknown" if content else "it is empty"
         raise _undecoded(where, problem) from failure
     except Exception as failure:  # Pillow's decoders raise anything at all on damaged files
         raise _undecoded(where, f"{type(failure).__name__}: {failure}") from failure
@@ -48,8 +58,8 @@ def decode(content: bytes, where: str, colour: Colour) -> Image.Image:
 
 def _undecoded(where: str, problem: str) -> BadData:
     return BadData(
-        f"{where} cannot be decoded as an image ({problem}). Download or copy it again; from a "
-        "data set of your own it can also be taken out."
+        f"{where} cannot be decoded as an image ({problem}). Download or copy it again, or remove "
+        "it from a data set of your own."
     )
 
 

@@ -1,37 +1,16 @@
 """Fetching official files, each checked before it gets its name."""
 
-import hashlib
-import http.client
-import os
-import tempfile
-import urllib.error
-import urllib.request
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
-from fsl_sweep.orchestrator.errors import (
-    BadData,
-    MachineFailure,
-    MissingData,
-    RunFolderError,
-    folder_error,
-)
+from fsl_sweep.orchestrator.errors import BadData, MissingData, folder_error
 
 _CHUNK_BYTES = 2**18
 _MOST_BYTES = 4 * 2**30
 _SECONDS = 60  # without a byte
-# Nothing but http and https: a server must not redirect to a file of this machine.
-_HANDLERS = (
-    urllib.request.ProxyHandler,
-    urllib.request.HTTPHandler,
-    urllib.request.HTTPSHandler,
-    urllib.request.HTTPRedirectHandler,
-    urllib.request.HTTPDefaultErrorHandler,
-    urllib.request.HTTPErrorProcessor,
-    urllib.request.UnknownHandler,
-)
 
 
 @dataclass(frozen=True)
@@ -57,8 +36,8 @@ def fetch(
 ) -> tuple[Path, bool]:
     """Download a file into a folder, unless it is there already with the right checksum.
 
-    It is written under another name, and gets its own once its checksum is right: a transfer that
-    breaks off leaves nothing. The next one starts from the beginning.
+    It gets its name when its checksum is right: a failed transfer leaves nothing, and the next one
+    starts from the beginning.
 
     Args:
         file: what to fetch.
@@ -66,92 +45,73 @@ def fetch(
         progress: called with the bytes done, and their total where it is known.
 
     Returns:
-        Its path, and whether it had been there.
+        Its path, and whether it was there already.
 
     Raises:
         MissingData: there is no network, or the file is not at its address.
-        BadData: what came is truncated or not the official file.
+        BadData: what came is truncated, too large or not the official file.
         RunFolderError: the folder cannot be written.
+        MachineFailure: the disk is full or fails.
     """
+    import pooch
+    from requests import RequestException
+    from requests.exceptions import ChunkedEncodingError
+
+    pooch.get_logger().setLevel(logging.ERROR)
     path = folder / file.name
+    kind, _, digest = file.checksum.partition(":")
+    # Speaks only http and https, after a redirection too. Pooch annotates less than it documents.
+    meter: Any = _Meter(file.url, progress)
+    downloader: Any = pooch.HTTPDownloader(meter, _CHUNK_BYTES, timeout=_SECONDS)
     try:
-        if path.is_file() and _digest(path, file.checksum) == file.checksum:
+        if path.is_file() and pooch.file_hash(str(path), kind) == digest:
             return path, True
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=folder)
+        pooch.retrieve(file.url, file.checksum, file.name, folder, downloader=downloader)
+        path.chmod(0o644)  # pooch makes files that a lab's other users cannot read
+    except ChunkedEncodingError as failure:
+        raise BadData(
+            f"The transfer of {file.url} broke off ({failure}). Nothing was kept; run the command "
+            "again."
+        ) from failure
+    except RequestException as failure:
+        raise MissingData(f"{file.url} cannot be downloaded ({failure}).") from failure
+    except ValueError as failure:
+        raise BadData(
+            f"{file.url} is not the official file: its checksum is not {file.checksum}. "
+            "Nothing was kept; try again, or get the file elsewhere."
+        ) from failure
     except OSError as failure:
-        raise _unwritable(path, failure) from failure
-    try:
-        with os.fdopen(descriptor, "wb") as half:
-            _transfer(file, half, progress)
-        if _digest(Path(name), file.checksum) != file.checksum:
-            raise BadData(
-                f"{file.url} is not the official file: its checksum is not {file.checksum}. "
-                "Nothing was kept; try again, or get the file elsewhere."
-            )
-        Path(name).chmod(0o644)  # mkstemp's files are closed to a lab's other users
-        Path(name).replace(path)
-    except OSError as failure:
-        raise _unwritable(path, failure) from failure
-    finally:
-        Path(name).unlink(missing_ok=True)
+        raise folder_error(
+            failure,
+            f"{path} cannot be written: {failure.strerror or failure}. Make room, or choose "
+            "another folder with --to.",
+        ) from failure
     return path, False
 
 
-def _transfer(
-    file: RemoteFile, half: BinaryIO, progress: Callable[[int, int | None], None]
-) -> None:
-    opener = urllib.request.OpenerDirector()
-    for handler in _HANDLERS:
-        opener.add_handler(handler())
-    total, done = None, 0
-    try:
-        with opener.open(file.url, timeout=_SECONDS) as response:
-            given = response.headers.get("Content-Length")
-            total = int(given) if given and given.isdecimal() else None
-            while content := response.read(_CHUNK_BYTES):
-                done += len(content)
-                if done > _MOST_BYTES:
-                    raise BadData(f"{file.url} is larger than {_MOST_BYTES} bytes; it is refused.")
-                _write(half, content)
-                progress(done, total)
-    except http.client.IncompleteRead as failure:
-        raise _broken_off(file, done + len(failure.partial), total) from failure
-    except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as failure:
-        raise MissingData(f"{file.url} cannot be downloaded ({failure}).") from failure
-    if total is not None and done != total:
-        raise _broken_off(file, done, total)
+class _Meter:
+    """What pooch reports its progress to; refuses a file that is too large.
 
+    Args:
+        url: for messages.
+        progress: as of ``fetch``.
+    """
 
-def _write(half: BinaryIO, content: bytes) -> None:
-    try:
-        half.write(content)
-        half.flush()
-    except OSError as failure:
-        raise _unwritable(Path(half.name), failure) from failure
+    def __init__(self, url: str, progress: Callable[[int, int | None], None]) -> None:
+        self._url, self._progress = url, progress
+        self.total = self._done = 0
 
+    def update(self, size: int) -> None:
+        """So many more bytes have come, rounded up to a whole chunk."""
+        self._done += size
+        if self._done > _MOST_BYTES + _CHUNK_BYTES:
+            raise BadData(f"{self._url} is larger than {_MOST_BYTES} bytes; it is refused.")
+        done = min(self._done, self.total) if self.total else self._done
+        self._progress(done, self.total or None)
 
-def _broken_off(file: RemoteFile, done: int, total: int | None) -> BadData:
-    return BadData(
-        f"The transfer of {file.url} broke off after {done} of {total or 'unknown'} bytes. "
-        "Nothing was kept; run the command again."
-    )
+    def reset(self) -> None:
+        """Pooch counts the whole file once more at the end."""
+        self._done = 0
 
-
-def _unwritable(path: Path, failure: OSError) -> RunFolderError | MachineFailure:
-    return folder_error(
-        failure,
-        f"{path} cannot be written: {failure.strerror or failure}. Make room, or choose another "
-        "folder with --to.",
-    )
-
-
-def _digest(path: Path, checksum: str) -> str:
-    """The file's checksum of the kind of another: ``md5:...``."""
-    kind = checksum.partition(":")[0]
-    # Published checksums may be MD5: they tell a broken transfer, and are no secret.
-    digest = hashlib.new(kind, usedforsecurity=False)
-    with path.open("rb") as file:
-        while content := file.read(_CHUNK_BYTES):
-            digest.update(content)
-    return f"{kind}:{digest.hexdigest()}"
+    def close(self) -> None:
+        """Nothing is left open."""

@@ -1,4 +1,4 @@
-"""Precomputed features of a frozen extractor, such as CLIP or DINO, from an ``.npz`` file."""
+"""Precomputed features of a frozen extractor, such as CLIP or DINO, from a file of arrays."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
-from fsl_sweep.datasets.npz import ArrayHeader, NpzFile, open_npz
+from fsl_sweep.datasets.feature_file import FeatureFile, file_signature, read_features
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
 from fsl_sweep.datasets.split_options import SplitOptions, split_benchmark
@@ -18,6 +18,7 @@ from fsl_sweep.orchestrator.errors import BadData
 
 _NEEDED = ("features", "labels")
 _KNOWN = (*_NEEDED, "names", "superclasses", "split")
+_BATCH = 1024
 _MOST_FEATURES = 2**20
 _MOST_NAME_BYTES = 4096
 
@@ -39,7 +40,10 @@ class Features(AbstractBenchmark[FeatureOptions]):
     name = "features"
     Options = FeatureOptions
     version = 1
-    download = "an .npz file with arrays features [N, d] and labels [N], of any frozen extractor"
+    download = (
+        "an .npz or .safetensors file with arrays features [N, d] and labels [N], of any frozen "
+        "extractor"
+    )
     holds_features = True
 
     def pool_options(self, options: FeatureOptions) -> dict[str, Any]:  # noqa: ARG002 (an interface)
@@ -48,8 +52,7 @@ class Features(AbstractBenchmark[FeatureOptions]):
 
     def signature(self, options: FeatureOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
         """Of the arrays' names, sizes and checksums."""
-        with open_npz(self.given(root)) as file:
-            return file.signature()
+        return file_signature(self.given(root))
 
     def prepare(
         self,
@@ -59,17 +62,16 @@ class Features(AbstractBenchmark[FeatureOptions]):
         progress: Progress,
     ) -> None:
         """Every row in the file's order, as float32."""
-        with open_npz(self.given(root)) as file:
-            _check_arrays(file)
-            classes = _read_classes(file)
-            total, width = file.arrays["features"].shape
-            pool = writer.pool((width, 1, 1), values="float32")
-            done = 0
-            for block in file.blocks("features"):
-                rows = slice(done, done + len(block))
-                pool.append(_as_images(block, file.where, done), classes.labels[rows])
-                done += len(block)
-                progress(done, total)
+        file = read_features(self.given(root))
+        _check_arrays(file)
+        classes = _read_classes(file)
+        features = file.arrays["features"]
+        total, width = features.shape
+        pool = writer.pool((width, 1, 1), values="float32")
+        for start in range(0, total, _BATCH):
+            rows = slice(start, min(start + _BATCH, total))
+            pool.append(_as_images(features[rows], file.where, start), classes.labels[rows])
+            progress(rows.stop, total)
         split = classes.split
         member = [[given == known for known in MEASURED] for given in split or ()]
         pool.describe(
@@ -97,7 +99,7 @@ class Features(AbstractBenchmark[FeatureOptions]):
         """
         path = super().given(root)
         if path.is_dir():
-            raise BadData(f"{path} is a folder; features are prepared from one .npz file: name it.")
+            raise BadData(f"{path} is a folder; features are prepared from one file: give that.")
         return path
 
 
@@ -111,7 +113,7 @@ class _Classes:
     split: tuple[str, ...] | None
 
 
-def _check_arrays(file: NpzFile) -> None:
+def _check_arrays(file: FeatureFile) -> None:
     where, arrays = file.where, file.arrays
     unknown = [name for name in arrays if name not in _KNOWN]
     if unknown or not all(name in arrays for name in _NEEDED):
@@ -138,19 +140,19 @@ def _check_arrays(file: NpzFile) -> None:
             _check_words(name, arrays[name], where)
 
 
-def _check_words(name: str, header: ArrayHeader, where: Path) -> None:
+def _check_words(name: str, array: np.ndarray, where: Path) -> None:
     kinds = "USiu" if name == "labels" else "US"
-    if header.dtype.kind not in kinds or len(header.shape) != 1:
+    if array.dtype.kind not in kinds or len(array.shape) != 1:
         wanted = "integers or strings" if name == "labels" else "strings"
         raise BadData(
             f"Array '{name}' of {where} must be a row of {wanted}; "
-            f"it is {header.dtype} {list(header.shape)}."
+            f"it is {array.dtype} {list(array.shape)}."
         )
-    if header.dtype.itemsize > _MOST_NAME_BYTES:
+    if array.dtype.itemsize > _MOST_NAME_BYTES:
         raise BadData(f"Array '{name}' of {where} holds strings of more than 1024 characters.")
 
 
-def _read_classes(file: NpzFile) -> _Classes:
+def _read_classes(file: FeatureFile) -> _Classes:
     values, labels = np.unique(_column(file, "labels"), return_inverse=True)
     names = _names(file, values.tolist())
     seen: set[str] = set()
@@ -169,7 +171,7 @@ def _read_classes(file: NpzFile) -> _Classes:
     return _Classes(labels, names, _of_classes(file, "superclasses", labels, names), split)
 
 
-def _names(file: NpzFile, values: list[Any]) -> tuple[str, ...]:
+def _names(file: FeatureFile, values: list[Any]) -> tuple[str, ...]:
     """A name for each label that occurs, in the order of the labels."""
     if "names" not in file.arrays:
         return tuple(map(str, values))
@@ -188,7 +190,7 @@ def _names(file: NpzFile, values: list[Any]) -> tuple[str, ...]:
 
 
 def _of_classes(
-    file: NpzFile, array: str, labels: np.ndarray, names: tuple[str, ...]
+    file: FeatureFile, array: str, labels: np.ndarray, names: tuple[str, ...]
 ) -> tuple[str, ...] | None:
     """The word of each class, from an array that has one for each row."""
     if array not in file.arrays:
@@ -204,9 +206,9 @@ def _of_classes(
     return tuple(words[pairs % len(words)].tolist())
 
 
-def _column(file: NpzFile, array: str) -> np.ndarray:
-    """A whole array ``[N]`` of integers or strings, bytes decoded."""
-    column = np.concatenate([*file.blocks(array)])
+def _column(file: FeatureFile, array: str) -> np.ndarray:
+    """An array ``[N]`` of integers or strings, bytes decoded."""
+    column = file.arrays[array]
     return np.char.decode(column, "utf-8", "replace") if column.dtype.kind == "S" else column
 
 

@@ -1,9 +1,9 @@
 """ImageNet's images by class, however people keep them.
 
-Found are class folders named by WordNet id (``n01532829/``), alone, under ``train``, ``val`` and
-``test`` or deep in ImageNet's own tree, in a folder or an archive; and files whose names begin with
-the id (``n0153282900000005.jpg``), all in one folder. Only the wanted classes are looked at: the
-whole ImageNet has more than a million files.
+Class folders are named by WordNet id (``n01532829/``), at the top, under ``train``, ``val`` and
+``test`` or deep in ImageNet's own tree, in a folder or an archive. Or files whose names begin with
+the id (``n0153282900000005.jpg``) are all in one folder. Only the wanted classes are read: ImageNet
+has more than a million files.
 """
 
 import os
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from fsl_sweep.datasets.archives import open_tree
-from fsl_sweep.datasets.decoding import decode, squared
+from fsl_sweep.datasets.decoding import read_image, squared
 from fsl_sweep.datasets.file_tree import FileTree, Member
 from fsl_sweep.datasets.pool import canonical_digest
 from fsl_sweep.orchestrator.errors import BadData, MissingData
@@ -43,19 +43,15 @@ class ClassImages:
         """Centre squares scaled with antialiasing, uint8 ``[len(members), 3, side, side]``.
 
         Raises:
-            BadData: a file is no image or is truncated; names it.
+            BadData: a file is not an image or is truncated; names it.
         """
-        return np.stack([self._square(member, side) for member in members])
-
-    def _square(self, member: Member, side: int) -> np.ndarray:
-        where = f"{self.tree.where}/{member.path}"
-        return squared(decode(self.tree.read(member), where, "rgb"), side)
+        return np.stack([squared(read_image(self.tree, m, "rgb"), side) for m in members])
 
 
 def open_classes(
     root: Path, wanted: Sequence[str], stack: ExitStack
 ) -> dict[str, ClassImages] | None:
-    """The images of every wanted class, or None where there is not one of them.
+    """The images of every wanted class, or None where there is none of them.
 
     Args:
         root: a folder or an archive.
@@ -66,7 +62,10 @@ def open_classes(
         MissingData: some of the classes are there, but not all; names those that are missing.
         BadData: a class has no images, or an archive has it in several places.
     """
-    found = _in_folders(root, wanted, stack) if root.is_dir() else _in_archive(root, wanted, stack)
+    if root.is_dir():
+        found = _in_folders(root, wanted, stack)
+    else:
+        found = _grouped(stack.enter_context(open_tree(root)), wanted)
     if not found:
         return None
     missing = [name for name in wanted if name not in found]
@@ -99,10 +98,6 @@ def _in_folders(root: Path, wanted: Sequence[str], stack: ExitStack) -> dict[str
 def _is_flat(place: Path) -> bool:
     with os.scandir(place) as entries:
         return any(_FLAT.fullmatch(entry.name) for entry in entries)
-
-
-def _in_archive(root: Path, wanted: Sequence[str], stack: ExitStack) -> dict[str, ClassImages]:
-    return _grouped(stack.enter_context(open_tree(root)), wanted)
 
 
 def _grouped(tree: FileTree, wanted: Collection[str]) -> dict[str, ClassImages]:

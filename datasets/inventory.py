@@ -1,4 +1,4 @@
-"""What ``fsl-sweep data`` shows and does: which benchmarks are here, and whether they are whole."""
+"""What ``fsl-sweep data`` does: list, check, prepare and download benchmarks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,35 +14,12 @@ from fsl_sweep.datasets.opening import (
     prepare_store,
     prepared_stores,
     resolve,
-    unfinished_stores,
+    silent,
 )
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.source import Progress
 from fsl_sweep.datasets.store import Store, datasets_folder, open_store
 from fsl_sweep.orchestrator.errors import BadData, FslSweepError, MissingData, PluginError
 from fsl_sweep.orchestrator.local_path import check_local
-
-
-@dataclass(frozen=True)
-class StoredPools:
-    """A prepared store on this machine.
-
-    Attributes:
-        path: its folder.
-        options: the pool options that it was prepared with.
-        origin: where its source was; empty for an embedded benchmark.
-        classes: how many classes it holds.
-        images: how many images.
-        bytes: size of its arrays.
-        problem: why it cannot be used, or None; then the numbers are 0.
-    """
-
-    path: Path
-    options: Mapping[str, Any]
-    origin: str
-    classes: int
-    images: int
-    bytes: int
-    problem: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +33,7 @@ class Availability:
         embedded: whether it needs no files.
         download: where the official files are; empty where it is embedded.
         stores: what is prepared on this machine.
-        unfinished: folders of preparations that were interrupted; the same command goes on.
+        damaged: why a prepared store cannot be used, for each one that cannot.
         problem: why a plug-in does not load, or None.
     """
 
@@ -65,8 +42,8 @@ class Availability:
     paper: str
     embedded: bool
     download: str
-    stores: tuple[StoredPools, ...]
-    unfinished: tuple[Path, ...] = ()
+    stores: tuple[Store, ...]
+    damaged: tuple[str, ...] = ()
     problem: str | None = None
 
 
@@ -79,11 +56,11 @@ class Checked:
         path: the store that was read.
         fingerprint: the benchmark's.
         image_shape: channels, height, width.
-        features: whether it holds features, so many as there are channels, not images.
+        features: whether it holds features, as many as there are channels, and no images.
         counts: classes and images of each split.
         expected: classes that the official splits have; empty where any number is right.
         problems: full sentences; empty when all is well.
-        remarks: what else is to be known of its tasks.
+        remarks: what else a user should know of its tasks.
     """
 
     name: str
@@ -103,22 +80,16 @@ class Prepared:
 
     Attributes:
         store: what is on this machine now.
-        already: whether it had been prepared before, so that nothing was done.
+        already: whether it was prepared before, so that nothing was done.
     """
 
-    store: StoredPools
+    store: Store
     already: bool
 
 
 def available(home: Path | None = None) -> list[Availability]:
     """Every benchmark of the catalogue, with what is prepared of it; sorted by name."""
-    stores: dict[str, list[StoredPools]] = {}
-    for path in prepared_stores(home):
-        stores.setdefault(path.name.rpartition("-")[0], []).append(_stored(path))
-    return [
-        _availability(name, tuple(stores.get(name, ())), tuple(unfinished_stores(name, home)))
-        for name in BENCHMARKS.names()
-    ]
+    return [_availability(name, home) for name in BENCHMARKS.names()]
 
 
 def check(
@@ -141,7 +112,7 @@ def check(
     source, chosen = resolve(name, options or {})
     store = find_store(source, chosen, root, home)
     if store is None and source.download is None:
-        store = prepare_store(source, chosen, None, home, _silent)
+        store = prepare_store(source, chosen, None, home, silent)
     if store is None:
         raise MissingData(
             f"'{name}' has not been prepared from {root} with these options; run "
@@ -150,6 +121,10 @@ def check(
     store.verify()
     benchmark = source.assemble(chosen, store.pools())
     counts, expected = benchmark.counts, source.expected(chosen)
+    missing: tuple[str, ...] = ()
+    if source.official_images not in (None, store.images):
+        official = source.official_images
+        missing = (f"{store.images:,} images in all, where the official data set has {official:,}",)
     return Checked(
         name=name,
         path=store.path,
@@ -160,19 +135,12 @@ def check(
         expected=expected,
         problems=_unexpected(counts, expected),
         remarks=(
-            *_images_missing(source, store),
+            *missing,
             *benchmark.cautions,
             *source.remarks(benchmark),
             *copy_remarks(benchmark),
         ),
     )
-
-
-def _images_missing(source: AbstractBenchmark[Any], store: Store) -> tuple[str, ...]:
-    official = source.official_images
-    if official is None or store.images == official:
-        return ()
-    return (f"{store.images:,} images in all, where the official data set has {official:,}",)
 
 
 def prepare(
@@ -182,14 +150,14 @@ def prepare(
     home: Path | None = None,
     progress: Progress | None = None,
 ) -> Prepared:
-    """Prepare a benchmark from its official files, unless that has been done.
+    """Prepare a benchmark from its official files, unless that is done already.
 
     A damaged store of the same source is replaced.
 
     Args:
         name: the benchmark.
         source: the files; None for an embedded benchmark.
-        options: as in a sweep file; those of the split alone make no difference.
+        options: as in a sweep file; those of the split make no difference.
         home: where prepared data is kept.
         progress: called with the images done and their total.
 
@@ -209,11 +177,11 @@ def prepare(
     try:
         found = find_store(benchmark, chosen, source, home)
     except BadData:
-        found = None  # preparation tells a damaged source, and replaces a damaged store
+        found = None  # preparing reports a damaged source, and replaces a damaged store
     if found is not None:
-        return Prepared(_described(found), already=True)
-    store = prepare_store(benchmark, chosen, source, home, progress or _silent)
-    return Prepared(_described(store), already=False)
+        return Prepared(found, already=True)
+    store = prepare_store(benchmark, chosen, source, home, progress or silent)
+    return Prepared(store, already=False)
 
 
 @dataclass(frozen=True)
@@ -222,7 +190,7 @@ class Downloaded:
 
     Attributes:
         folder: where they are, for ``prepare``.
-        files: each file, and whether it had been there before.
+        files: each file, and whether it was there already.
     """
 
     folder: Path
@@ -245,7 +213,7 @@ def download(
 
     Raises:
         UnknownName: no benchmark has that name.
-        MissingData: they cannot be fetched from here; says where to get them.
+        MissingData: they cannot be fetched; says where to get them.
         BadData: what came is truncated or not the official file.
         RunFolderError: the folder cannot be written.
     """
@@ -254,13 +222,13 @@ def download(
         return Downloaded(folder or Path(), ())
     if not source.files:
         raise MissingData(
-            f"'{name}' is not for fsl-sweep to download. Get {source.download}, then run "
+            f"fsl-sweep cannot download '{name}'. Get {source.download}, then run "
             f"`fsl-sweep data prepare {name} --from PATH`."
         )
     place = (folder or datasets_folder(home).parent / "downloads" / name).expanduser()
     check_local(place)
     try:
-        files = tuple(fetch(file, place, progress or _silent) for file in source.files)
+        files = tuple(fetch(file, place, progress or silent) for file in source.files)
     except MissingData as failure:
         raise MissingData(
             f"{failure} On a machine with a network get {source.download}; put them into {place} "
@@ -280,36 +248,20 @@ def _unexpected(
     )
 
 
-def _availability(
-    name: str, stores: tuple[StoredPools, ...], unfinished: tuple[Path, ...]
-) -> Availability:
+def _availability(name: str, home: Path | None) -> Availability:
+    stores: list[Store] = []
+    damaged: list[str] = []
+    for path in prepared_stores(name, home):
+        try:
+            store = open_store(path)
+            store.pools()  # says whether the arrays can be read
+            stores.append(store)
+        except FslSweepError as failure:
+            damaged.append(str(failure))
+    here = tuple(stores), tuple(damaged)
     try:
         info = BENCHMARKS.find(name)
     except PluginError as failure:
-        return Availability(name, "", "", False, "", stores, unfinished, str(failure))
-    download = info.cls.download
-    return Availability(
-        name, info.description, info.paper, download is None, download or "", stores, unfinished
-    )
-
-
-def _stored(path: Path) -> StoredPools:
-    try:
-        return _described(open_store(path))
-    except FslSweepError as failure:
-        return StoredPools(path, {}, "", 0, 0, 0, str(failure))
-
-
-def _described(store: Store) -> StoredPools:
-    return StoredPools(
-        path=store.path,
-        options=store.options,
-        origin=store.origin,
-        classes=store.classes,
-        images=store.images,
-        bytes=store.bytes,
-    )
-
-
-def _silent(done: int, total: int | None) -> None:
-    """Report nothing."""
+        return Availability(name, "", "", False, "", *here, str(failure))
+    download = info.cls.download or ""
+    return Availability(name, info.description, info.paper, not download, download, *here)

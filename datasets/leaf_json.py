@@ -1,9 +1,9 @@
-"""LEAF's JSON files of handwriting, read one writer at a time.
+"""LEAF's JSON files of handwriting, read file by file.
 
 "LEAF: A Benchmark for Federated Settings" (Caldas et al., arXiv 1812.01097). A file is ``{"users":
 [...], "num_samples": [...], "user_data": {user: {"x": [[784 numbers], ...], "y": [...]}}}``: images
 row by row with values from 0, ink, to 1, paper; labels 0-9 digits, 10-35 capitals and 36-61 small
-letters. The text of one file is held in memory, and the numbers of one writer.
+letters. Reading a file takes about seven times its size in memory.
 """
 
 import json
@@ -24,7 +24,6 @@ SIDE = 28
 LABELS = 62
 _FILE_BYTES = 2**30
 _PLACES = ("all_data", "data/all_data", "femnist/data/all_data")
-_SPACE = re.compile(r"[ \t\n\r]*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +65,13 @@ class LeafFiles:
             where = f"{self.tree.where}/{member.path}"
             if member.size > _FILE_BYTES:
                 raise BadData(
-                    f"{where} has {member.size} bytes, and is read at once: LEAF writes files of a "
-                    "hundred users. Split it."
+                    f"{where} has {member.size} bytes, too many to read at once. Split it: LEAF "
+                    "writes files of a hundred users."
                 )
-            for user in _users(_text(self.tree.read(member), where), where):
+            for user in _users(self.tree.read(member), where):
                 key = (PurePosixPath(member.path).parent, user.name)
                 if key in seen:
-                    raise BadData(f"{where} has user '{user.name}', whom {seen[key]} has already.")
+                    raise BadData(f"{where} has user '{user.name}', as {seen[key]} has.")
                 seen[key] = where
                 yield user
 
@@ -82,7 +81,7 @@ def open_leaf(root: Path) -> Iterator[LeafFiles]:
     """LEAF's ``all_data``, or its ``train`` and ``test``, under a folder or in an archive.
 
     Raises:
-        MissingData: there are no such files; says what was looked for.
+        MissingData: there are no such files; says what is expected.
         BadData: the archive is damaged or hostile.
     """
     with open_tree(_place(root), Bounds(member_bytes=_FILE_BYTES)) as tree:
@@ -94,15 +93,15 @@ def open_leaf(root: Path) -> Iterator[LeafFiles]:
         if len(chosen) != (2 if chosen is halves else 1):
             found = f"JSON files in {', '.join(sorted(map(str, folders)))}" if folders else "none"
             raise MissingData(
-                f"LEAF's JSON files are looked for in {tree.where}: a folder all_data with "
-                f"all_data_0.json and so on, or folders train and test; there are {found}."
+                f"{tree.where} must have LEAF's JSON files: a folder all_data with all_data_0.json "
+                f"and so on, or folders train and test; there are {found}."
             )
         taken = [m for m in members if PurePosixPath(m.path).parent in chosen]
         yield LeafFiles(tree, tuple(sorted(taken, key=_in_order)))
 
 
 def _place(root: Path) -> Path:
-    """Where to look: beside all_data LEAF leaves 800,000 image files that need no looking at."""
+    """The folder or archive to read: beside all_data LEAF leaves 800,000 image files."""
     if not root.is_dir():
         return root
     for place in _PLACES:
@@ -116,37 +115,34 @@ def _place(root: Path) -> Path:
 
 
 def _in_order(member: Member) -> tuple[str, list[int], str]:
-    """``all_data_2.json`` before ``all_data_10.json``, ``train`` behind ``test``."""
+    """Sorts ``all_data_2.json`` before ``all_data_10.json``, and ``test`` before ``train``."""
     path = PurePosixPath(member.path)
     return str(path.parent), [int(number) for number in re.findall(r"\d+", path.name)], path.name
 
 
-def _text(content: bytes, where: str) -> str:
+def _users(content: bytes, where: str) -> Iterator[LeafUser]:
     try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as failure:
-        raise BadData(f"{where} is not JSON: {failure}.") from failure
-
-
-def _users(text: str, where: str) -> Iterator[LeafUser]:
-    cursor = _Cursor(text, where)
-    head: dict[str, Any] = {"users": None, "num_samples": None}
-    counts: dict[str, int] = {}
-    for key in cursor.entries():
-        if key == "user_data":
-            for name in cursor.entries():
-                user = _user(name, cursor.value(), where)
-                counts[name] = len(user.labels)
-                yield user
-        else:
-            head[key] = cursor.value()
-    cursor.end()
-    users = head["users"]
+        whole = json.loads(content, parse_constant=_not_a_number)
+    except (ValueError, RecursionError) as failure:
+        raise BadData(f"{where} is not JSON as LEAF writes it: {failure}.") from failure
+    if not isinstance(whole, dict) or not isinstance(whole.get("user_data"), dict):
+        raise BadData(f"{where} is not JSON as LEAF writes it: it has no object 'user_data'.")
+    data: dict[str, Any] = whole["user_data"]
+    users: Any = whole.get("users", ())
     named = isinstance(users, list) and all(isinstance(name, str) for name in users)
-    if not named or sorted(users) != sorted(counts):
-        raise BadData(f"{where}: 'users' does not list the {len(counts)} users of 'user_data'.")
-    if head["num_samples"] != [counts[name] for name in users]:
+    if not named or sorted(users) != sorted(data):
+        raise BadData(f"{where}: 'users' does not list the {len(data)} users of 'user_data'.")
+    counts: dict[str, int] = {}
+    for name in list(data):
+        user = _user(name, data.pop(name), where)
+        counts[name] = len(user.labels)
+        yield user
+    if whole.get("num_samples") != [counts[name] for name in users]:
         raise BadData(f"{where}: 'num_samples' does not count the images of each of 'users'.")
+
+
+def _not_a_number(word: str) -> float:
+    raise ValueError(f"{word} is not a pixel")
 
 
 def _user(name: str, value: Any, where: str) -> LeafUser:
@@ -156,11 +152,11 @@ def _user(name: str, value: Any, where: str) -> LeafUser:
         raise BadData(f"{whose} must have lists x and y, an image and a label for each drawing.")
     for label in y:
         if type(label) is not int or not 0 <= label < LABELS:
-            raise BadData(f"{whose} has a label {label!r}, which is no integer from 0 to 61.")
+            raise BadData(f"{whose} has a label {label!r}, which is not an integer from 0 to 61.")
     for number, image in enumerate(x):
         if not isinstance(image, list) or len(image) != SIDE * SIDE:
             size = f"{len(image)} values" if isinstance(image, list) else "no list"
-            raise BadData(f"{whose}, image {number}: {SIDE * SIDE} values are wanted, not {size}.")
+            raise BadData(f"{whose}, image {number}, must have {SIDE * SIDE} values, not {size}.")
     labels = np.array(y, dtype=np.int64)
     return LeafUser(name, _images(x, whose), labels)
 
@@ -171,72 +167,9 @@ def _images(x: list[list[Any]], whose: str) -> np.ndarray:
     except ValueError:  # a list among numbers
         values = np.array(["not numbers"])
     if len(x) and (values.dtype.kind not in "if" or values.ndim != 2):
-        raise BadData(f"{whose} has a pixel that is no number.")
+        raise BadData(f"{whose} has a pixel that is not a number.")
     if len(x) and not 0 <= values.min() <= values.max() <= 1:
         low, high = values.min(), values.max()
         raise BadData(f"{whose} has pixels from {low} to {high}; LEAF's are from 0 to 1.")
     pixels = np.rint(values.astype(np.float64) * 255).astype(np.uint8)
     return pixels.reshape(-1, 1, SIDE, SIDE)
-
-
-@final
-class _Cursor:
-    """A place in a JSON text, moved on value by value, so that no more of it is in memory."""
-
-    def __init__(self, text: str, where: str) -> None:
-        self._text, self._where, self._at = text, where, 0
-        self._decoder = json.JSONDecoder(parse_constant=_no_number)
-
-    def value(self) -> Any:
-        """The whole value that begins here."""
-        self._skip()
-        try:
-            value, self._at = self._decoder.raw_decode(self._text, self._at)
-        except (ValueError, RecursionError) as failure:
-            raise BadData(f"{self._where} is not JSON as LEAF writes it: {failure}.") from failure
-        return value
-
-    def entries(self) -> Iterator[str]:
-        """The keys of the object that begins here; the value of each must be taken in turn."""
-        self._take("{")
-        self._skip()
-        if self._text[self._at : self._at + 1] == "}":
-            self._at += 1
-            return
-        while True:
-            key = self.value()
-            if not isinstance(key, str):
-                raise self._wrong("a key")
-            self._take(":")
-            yield key
-            if self._take(",}") == "}":
-                return
-
-    def end(self) -> None:
-        """Nothing but space may follow."""
-        self._skip()
-        if self._at != len(self._text):
-            raise self._wrong("the end")
-
-    def _take(self, wanted: str) -> str:
-        self._skip()
-        found = self._text[self._at : self._at + 1]
-        if found == "" or found not in wanted:
-            raise self._wrong(" or ".join(map(repr, wanted)))
-        self._at += 1
-        return found
-
-    def _skip(self) -> None:
-        space = _SPACE.match(self._text, self._at)
-        self._at = space.end() if space else self._at
-
-    def _wrong(self, wanted: str) -> BadData:
-        found = self._text[self._at : self._at + 20]
-        return BadData(
-            f"{self._where} is not JSON as LEAF writes it: at character {self._at} {wanted} is "
-            f"expected, not {found!r}."
-        )
-
-
-def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is no pixel")

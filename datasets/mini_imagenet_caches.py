@@ -1,11 +1,11 @@
-"""miniImageNet as people pickled it: arrays of 84 x 84 images that are decoded already.
+"""miniImageNet as people pickled it: arrays of decoded images of 84 x 84 pixels.
 
 Two families of files are in use. ``mini-imagenet-cache-{train,val,test}.pkl`` came with
 "Meta-Learning for Semi-Supervised Few-Shot Classification" (Ren et al., 2018): ``image_data`` and
 ``class_dict``, from class names to row numbers. ``miniImageNet_category_split_*.pickle`` came with
 "Dynamic Few-Shot Visual Learning without Forgetting" (Gidaris and Komodakis, 2018): ``data``,
-``labels`` and ``catname2label``; of its training classes, two more files hold further images that
-are not among the 600.
+``labels`` and ``catname2label``. Two more files hold images of the training classes that are not
+among the 600.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from PIL import Image
 from fsl_sweep.datasets.decoding import squared
 from fsl_sweep.datasets.imagenet_classes import ListedClass
 from fsl_sweep.datasets.pool import canonical_digest
-from fsl_sweep.datasets.restricted_pickle import load_pickle
+from fsl_sweep.datasets.restricted_pickle import as_text, load_dict, whole_numbers
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 _CACHES = {
@@ -62,7 +62,7 @@ class Caches:
     """The pickled files of a folder.
 
     Attributes:
-        files: of each split; of base perhaps several, the official images first.
+        files: of each split; base may have several, the official images first.
     """
 
     files: Mapping[str, Sequence[Path]]
@@ -73,11 +73,11 @@ class Caches:
         return canonical_digest([[path.name, path.stat().st_size] for path in every])
 
     def classes(self, listed: Sequence[ListedClass]) -> dict[str, list[Rows]]:
-        """Where each class's images are; the files are mapped into memory, not read.
+        """Where each class's images are, in arrays that are read into memory.
 
         Raises:
-            BadData: a file is damaged, hostile or of another shape, has a class that is not of
-                its split, or lacks one that is.
+            BadData: a file is damaged, hostile or of another shape, or its classes are not those
+                of its split.
         """
         found: dict[str, list[Rows]] = {}
         for split, paths in self.files.items():
@@ -92,7 +92,7 @@ class Caches:
 
 
 def find_caches(root: Path) -> Caches | None:
-    """The pickled files in a folder, or None where there is not one of them.
+    """The pickled files in a folder, or None where there is none of them.
 
     Raises:
         MissingData: some are there, but not all; names them.
@@ -112,11 +112,7 @@ def find_caches(root: Path) -> Caches | None:
 
 def _read(path: Path) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """A file's images, and the rows of each of its classes."""
-    content = load_pickle(path)
-    if not isinstance(content, dict):
-        raise BadData(f"{path} holds a {type(content).__name__} instead of a dict of arrays.")
-    # Python 2's text is bytes where somebody read and wrote it again so.
-    content = {_text(key): value for key, value in content.items()}
+    content = load_dict(path, str(path))
     if {"image_data", "class_dict"} <= set(content):
         images, rows = _images(path, content["image_data"]), _by_name(path, content["class_dict"])
     elif {"data", "labels", "catname2label"} <= set(content):
@@ -124,7 +120,7 @@ def _read(path: Path) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         rows = _by_label(path, len(images), content["labels"], content["catname2label"])
     else:
         raise BadData(
-            f"{path} has the keys {', '.join(sorted(map(str, content)))[:200]}; expected are "
+            f"{path} has the keys {', '.join(sorted(content))[:200]}; expected are "
             "image_data and class_dict, or data, labels and catname2label."
         )
     for name, numbers in rows.items():
@@ -158,7 +154,7 @@ def _images(path: Path, images: Any) -> np.ndarray:
 def _by_name(path: Path, class_rows: Any) -> dict[str, np.ndarray]:
     if not isinstance(class_rows, dict):
         raise BadData(f"{path}: class_dict must be a dict from class names to rows.")
-    return {_text(name): _numbers(path, rows, "class_dict") for name, rows in class_rows.items()}
+    return {as_text(name): _numbers(path, rows, "class_dict") for name, rows in class_rows.items()}
 
 
 def _by_label(path: Path, images: int, labels: Any, names: Any) -> dict[str, np.ndarray]:
@@ -167,21 +163,14 @@ def _by_label(path: Path, images: int, labels: Any, names: Any) -> dict[str, np.
     numbers = _numbers(path, labels, "labels")
     if len(numbers) != images:
         raise BadData(f"{path} has {images} images but {len(numbers)} labels.")
-    return {_text(name): np.flatnonzero(numbers == label) for name, label in names.items()}
+    return {as_text(name): np.flatnonzero(numbers == label) for name, label in names.items()}
 
 
 def _numbers(path: Path, values: Any, what: str) -> np.ndarray:
-    try:
-        numbers = np.asarray(values)
-    except (ValueError, TypeError, OverflowError):
-        numbers = np.empty(0, object)
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-        raise BadData(f"{path}: {what} must hold whole numbers alone.")
-    return numbers.astype(np.int64)
-
-
-def _text(name: Any) -> str:
-    return name.decode("latin1") if isinstance(name, bytes) else str(name)
+    numbers = whole_numbers(values)
+    if numbers is None:
+        raise BadData(f"{path}: {what} must hold only whole numbers.")
+    return numbers
 
 
 def _wrong_classes(path: Path, found: set[str], wanted: set[str]) -> str:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -94,8 +93,8 @@ class Omniglot(AbstractBenchmark[OmniglotOptions]):
             drawers = np.tile(np.arange(1, DRAWERS + 1), turns)
             for number, character in enumerate(characters.values()):
                 labels = np.repeat(turns * number + np.arange(turns), DRAWERS)
-                make = partial(_turned, character, turns, options.image_size)
-                pool.append_made(len(labels), make, labels, drawers)
+                images = _turned(character, turns, options.image_size)
+                pool.append(images, labels, drawers)
                 progress((number + 1) * len(labels), len(characters) * len(labels))
             names = [rotated_name(name, turn) for name in characters for turn in range(turns)]
             parts = [[c.part == part for part in PARTS] for c in characters.values()]

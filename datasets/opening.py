@@ -1,4 +1,4 @@
-"""From a benchmark's name and options to task distributions, preparing its pools if need be."""
+"""From a benchmark's name and options to task distributions; pools are prepared where needed."""
 
 import fcntl
 import shutil
@@ -13,7 +13,7 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
 from fsl_sweep.datasets.store import SHEET, Store, datasets_folder, open_store, store_path
-from fsl_sweep.datasets.store_writer import TEMPORARY, writing_store
+from fsl_sweep.datasets.store_writer import writing_store
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, MissingData, folder_error
 from fsl_sweep.orchestrator.local_path import check_local
 
@@ -26,8 +26,8 @@ def open_benchmark(
     Args:
         name: as in the catalogue.
         options: as in the sweep file's ``benchmark`` section, without ``name`` and ``root``.
-        root: the official files; they are prepared unless that has been done. None uses what is
-            prepared already.
+        root: the official files; they are prepared where that is still to do. None uses what has
+            been prepared already.
         home: where prepared data is kept; by default ``$FSL_SWEEP_HOME``, else
             ``~/.cache/fsl-sweep``.
 
@@ -42,7 +42,7 @@ def open_benchmark(
     source, chosen = resolve(name, options)
     store = find_store(source, chosen, root, home)
     if store is None:
-        store = prepare_store(source, chosen, root, home, _silent)
+        store = prepare_store(source, chosen, root, home, silent)
     return source.assemble(chosen, store.pools())
 
 
@@ -93,8 +93,7 @@ def prepare_store(
 ) -> Store:
     """Prepare the store for these options and source, unless another process just has.
 
-    Concurrent callers wait for the first one. A damaged store is replaced, and an interrupted
-    preparation is gone on with.
+    Concurrent callers wait for the first one. A damaged store is replaced.
 
     Raises:
         MissingData: the source is not under ``root``.
@@ -106,7 +105,7 @@ def prepare_store(
         try:
             return open_store(path)
         except (MissingData, BadData):
-            shutil.rmtree(path, ignore_errors=True)  # what a damaged store left behind, if any
+            shutil.rmtree(path, ignore_errors=True)  # a damaged store
         head = {
             "benchmark": source.name,
             "version": source.version,
@@ -117,25 +116,14 @@ def prepare_store(
             },
         }
         with writing_store(path, head) as writer:
-
-            def told(done: int, total: int | None) -> None:
-                writer.checkpoint()
-                progress(done, total)
-
-            source.prepare(options, root, writer, told)
+            source.prepare(options, root, writer, progress)
         return open_store(path)
 
 
-def prepared_stores(home: Path | None) -> Iterator[Path]:
-    """The folders that hold prepared stores, whole or damaged, sorted."""
-    for path in sorted(datasets_folder(home).glob("*-*")):
-        if not path.name.startswith(".") and path.is_dir():
-            yield path
-
-
-def unfinished_stores(name: str, home: Path | None) -> list[Path]:
-    """The hidden folders of preparations of a benchmark that were interrupted, sorted."""
-    return sorted(datasets_folder(home).glob(f"{TEMPORARY}{name}-{'[0-9a-f]' * 16}-*"))
+def prepared_stores(name: str, home: Path | None) -> list[Path]:
+    """The folders that hold prepared stores of a benchmark, whole or damaged, sorted."""
+    found = datasets_folder(home).glob(f"{name}-*")
+    return sorted(p for p in found if p.name.rpartition("-")[0] == name and p.is_dir())
 
 
 def _fitting_stores(
@@ -145,17 +133,16 @@ def _fitting_stores(
     wanted = source.pool_options(options)
     fitting: dict[str, Store] = {}
     damage: BadData | None = None
-    for path in prepared_stores(home):
-        if path.name.rpartition("-")[0] == source.name:
-            try:
-                store = open_store(path)
-            except MissingData:
-                continue
-            except BadData as failure:
-                damage = failure
-                continue
-            if store.options == wanted and store.version == source.version:
-                fitting[store.fingerprint] = store
+    for path in prepared_stores(source.name, home):
+        try:
+            store = open_store(path)
+        except MissingData:
+            continue
+        except BadData as failure:
+            damage = failure
+            continue
+        if store.options == wanted and store.version == source.version:
+            fitting[store.fingerprint] = store
     if damage is not None and not fitting:
         raise damage
     return fitting
@@ -174,7 +161,7 @@ def _place(
 
 
 def _missing(source: AbstractBenchmark[Any], options: BaseModel, home: Path | None) -> MissingData:
-    others = [p for p in prepared_stores(home) if p.name.rpartition("-")[0] == source.name]
+    others = prepared_stores(source.name, home)
     elsewhere = (
         f" (it has been prepared with other options, in {', '.join(map(str, others))})"
         if others
@@ -214,5 +201,5 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _silent(done: int, total: int | None) -> None:
-    """Report nothing."""
+def silent(done: int, total: int | None) -> None:
+    """Progress that nobody is shown."""

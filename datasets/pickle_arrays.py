@@ -1,7 +1,8 @@
-"""NumPy arrays and data types out of what their pickles say, without calling what they name.
+"""Stand-ins for what a pickled data set names, so that nothing it names is ever imported.
 
-NumPy pickles an array as a call of a function of its own on a few plain values. Here those values
-are checked and the array is a view of the pickle's bytes; the function is never looked up.
+NumPy pickles an array as calls of its own functions on plain values. Here the stand-ins check these
+values, and the array is made from the bytes beside them. NumPy's own functions never see the
+values: some of them crash the process when the values are forged.
 """
 
 import math
@@ -12,20 +13,35 @@ import numpy as np
 
 _KINDS = "biufSU"
 _MOST_DIMENSIONS = 8
+_LAST_CHARACTER = 0x10FFFF
 
 
-class Payload:
-    """Bytes of the pickle that may be an array's content, or else bytes or an old text.
+class Named:
+    """A function or class that a pickle names.
 
-    Attributes:
-        view: the bytes, still in the pickle.
-        old_text: whether they are a ``str`` of Python 2, which held text and bytes alike.
+    Args:
+        name: module and name, with a dot between them.
+        call: what a call of it gives; None for what a pickle may name but not call.
     """
 
-    __slots__ = ("old_text", "view")
+    __slots__ = ("_call", "name")
 
-    def __init__(self, view: memoryview, old_text: bool) -> None:
-        self.view, self.old_text = view, old_text
+    def __init__(self, name: str, call: Callable[..., Any] | None) -> None:
+        self.name, self._call = name, call
+
+    def __call__(self, *arguments: Any) -> Any:
+        """What the named function would return.
+
+        Raises:
+            ValueError, TypeError: the arguments are not what NumPy writes.
+        """
+        if self._call is None:
+            raise ValueError(f"{self.name} is called, which makes no array")
+        return self._call(*arguments)
+
+    def __setstate__(self, state: Any) -> None:
+        """Refuse a state: without this method the pickle could change the stand-in."""
+        raise ValueError(f"{self.name} is given a state")
 
 
 class PendingType:
@@ -33,126 +49,95 @@ class PendingType:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: np.dtype) -> None:
-        self.value = value
+    def __init__(self, letters: Any, *_: Any) -> None:
+        letters = _text(letters)
+        kind, size = letters[:1], letters[1:]
+        # np.dtype() parses much more than this, such as records and comma-separated lists.
+        if kind not in _KINDS or not (size.isascii() and size.isdigit() and len(size) <= 6):
+            raise ValueError(f"arrays of data type {letters[:20]!r} are not read")
+        self.value = np.dtype(letters)
 
-    def build(self, state: Any) -> None:
-        """Set the byte order.
-
-        Raises:
-            ValueError: the state is not that of a plain data type.
-        """
-        if not isinstance(state, tuple) or len(state) < 5:
-            raise ValueError("a data type has a state that is not NumPy's")
-        if state[2:5] != (None, None, None):
-            raise ValueError("a data type has fields or is made of arrays")
-        order = text_of(state[1])
+    def __setstate__(self, state: Any) -> None:
+        """Set the byte order from NumPy's (version, order, subarray, names, fields, ...)."""
+        if not isinstance(state, tuple) or len(state) < 5 or state[2:5] != (None, None, None):
+            raise ValueError("a data type has fields, or a state that is not NumPy's")
+        order = _text(state[1])
         if order not in ("<", ">", "|", "="):
             raise ValueError("a data type has an unknown byte order")
         self.value = self.value.newbyteorder(order)
 
 
 class PendingArray:
-    """An array before and after its content is known."""
+    """An array, or a number of NumPy's, before and after its content is known."""
 
     __slots__ = ("value",)
 
-    def __init__(self) -> None:
-        self.value: np.ndarray | None = None
+    def __init__(self, value: np.ndarray | None = None) -> None:
+        self.value = value
 
-    def build(self, state: Any) -> None:
-        """Set shape, type and content from NumPy's (version, shape, type, column-major, bytes).
-
-        Raises:
-            ValueError, TypeError: the state is not NumPy's, or its parts contradict each other.
-        """
+    def __setstate__(self, state: Any) -> None:
+        """Set everything from NumPy's (version, shape, type, whether column-major, bytes)."""
         if not isinstance(state, tuple) or len(state) != 5:
             raise ValueError("an array has a state that is not NumPy's")
         _, shape, kind, columns_first, content = state
         self.value = _array(content, kind, shape, "F" if columns_first else "C")
 
 
-class Name:
-    """A function or class that a pickle names; nothing is imported for it."""
+def stand_ins(most_bytes: int) -> Mapping[str, Named]:
+    """A stand-in for each name that a pickled data set may hold, for one pickle.
 
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-
-def text_of(value: Any) -> str:
-    """A short text that Python 2 or 3 wrote, or bytes of ASCII.
-
-    Raises:
-        ValueError: it is none.
+    Args:
+        most_bytes: how much text calls may turn into bytes, all together. Python 3 writes bytes as
+            text in old protocols; a forged pickle could have one text turned again and again.
     """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Payload):
-        return str(value.view, "ascii")
-    raise ValueError("a text is expected where there is none")
+    left = most_bytes
+
+    def encoded(text: Any, encoding: Any) -> bytes:
+        nonlocal left
+        if encoding != "latin1" or not isinstance(text, str):
+            raise ValueError("text is encoded in a way that pickled bytes are not")
+        left -= len(text)
+        if left < 0:
+            raise ValueError("more text is turned into bytes than there is")
+        return text.encode("latin1")
+
+    calls: dict[str, Callable[..., Any] | None] = {
+        "numpy.ndarray": None,
+        "numpy.dtype": PendingType,
+        "_codecs.encode": encoded,
+        "__builtin__.bytes": _no_bytes,
+        "builtins.bytes": _no_bytes,
+    }
+    for core in ("core", "_core"):  # of NumPy 1 and NumPy 2
+        calls[f"numpy.{core}.multiarray._reconstruct"] = _reconstruct
+        calls[f"numpy.{core}.multiarray.scalar"] = _scalar
+        calls[f"numpy.{core}.numeric._frombuffer"] = _from_buffer
+    return {name: Named(name, call) for name, call in calls.items()}
 
 
-def admitted(name: str) -> bool:
-    """Whether a pickled data set may name that function or class."""
-    return name in CONSTRUCTORS or name in _CLASSES
-
-
-def construct(name: Name, arguments: tuple[Any, ...]) -> Any:
-    """What NumPy's or Python's function would make of the arguments.
-
-    Raises:
-        ValueError, TypeError: the arguments are not what NumPy writes.
-    """
-    if name.text not in CONSTRUCTORS:
-        raise ValueError(f"{name.text} is called, which makes no array")
-    return CONSTRUCTORS[name.text](arguments)
-
-
-def _pending_array(arguments: tuple[Any, ...]) -> PendingArray:
-    if (
-        len(arguments) != 3
-        or not isinstance(arguments[0], Name)
-        or arguments[0].text != "numpy.ndarray"
-        or arguments[1] != (0,)
-    ):
+def _reconstruct(kind: Any, shape: Any, _: Any) -> PendingArray:
+    if not isinstance(kind, Named) or kind.name != "numpy.ndarray" or shape != (0,):
         raise ValueError("an array is started in a way that is not NumPy's")
     return PendingArray()
 
 
-def _pending_type(arguments: tuple[Any, ...]) -> PendingType:
-    if not 1 <= len(arguments) <= 3:
-        raise ValueError("a data type is written in a way that is not NumPy's")
-    letters = text_of(arguments[0])
-    # Anything but a plain kind and size is left to no parser.
-    kind, size = letters[:1], letters[1:]
-    if kind not in _KINDS or not (size.isascii() and size.isdigit() and len(size) <= 6):
-        raise ValueError(f"arrays of data type {letters[:20]!r} are not read")
-    return PendingType(np.dtype(letters))
+def _scalar(kind: Any, content: Any) -> PendingArray:
+    return PendingArray(_array(content, kind, (), "C")[()])
 
 
-def _scalar(arguments: tuple[Any, ...]) -> Any:
-    if len(arguments) != 2:
-        raise ValueError("a NumPy number is written in a way that is not NumPy's")
-    return _array(arguments[1], arguments[0], (), "C")[()]
-
-
-def _array_of_buffer(arguments: tuple[Any, ...]) -> np.ndarray:
-    if len(arguments) not in (4, 5) or arguments[3] not in ("C", "F", "K"):
+def _from_buffer(content: Any, kind: Any, shape: Any, order: Any, axes: Any = None) -> PendingArray:
+    if order not in ("C", "F", "K"):
         raise ValueError("an array is written in a way that is not NumPy's")
-    content, kind, shape, order = arguments[:4]
     array = _array(content, kind, shape, order)
-    axes = arguments[4] if order == "K" and len(arguments) == 5 else None
-    if axes is None:
-        return array
-    if not isinstance(axes, tuple) or set(axes) != set(range(array.ndim)):
-        raise ValueError("an array's axes are in an order that is none")
-    return array.transpose(axes)
+    if order == "K" and axes is not None:
+        if not isinstance(axes, tuple) or sorted(axes) != list(range(array.ndim)):
+            raise ValueError("an array's axes are not a permutation")
+        array = array.transpose(axes)
+    return PendingArray(array)
 
 
 def _array(content: Any, kind: Any, shape: Any, order: str) -> np.ndarray:
-    if not isinstance(content, Payload) or not isinstance(kind, PendingType):
+    if not isinstance(content, bytes | bytearray) or not isinstance(kind, PendingType):
         raise TypeError("an array's content or data type is not NumPy's")
     if (
         not isinstance(shape, tuple)
@@ -160,37 +145,24 @@ def _array(content: Any, kind: Any, shape: Any, order: str) -> np.ndarray:
         or not all(type(size) is int and size >= 0 for size in shape)
     ):
         raise ValueError("an array's shape is not a tuple of sizes")
-    if math.prod(shape) * kind.value.itemsize != content.view.nbytes:
+    dtype = kind.value
+    if math.prod(shape) * dtype.itemsize != len(content):
         raise ValueError(
-            f"an array of shape {list(shape)} and type {kind.value} has {content.view.nbytes} bytes"
+            f"an array of shape {list(shape)} and type {dtype} has {len(content)} bytes"
         )
-    if content.view.nbytes == 0:
-        return np.empty(shape, kind.value)
-    flat = np.frombuffer(content.view, kind.value)
+    if not content:
+        return np.empty(shape, dtype)
+    flat = np.frombuffer(content, dtype)
+    if dtype.kind == "U" and flat.view(f"{dtype.str[0]}u4").max() > _LAST_CHARACTER:
+        raise ValueError("an array of text holds what is no character")
     return flat.reshape(shape, order="F" if order == "F" else "C")
 
 
-def _encoded(arguments: tuple[Any, ...]) -> Payload:
-    # Python 3 writes bytes so in the protocols of Python 2.
-    if len(arguments) != 2 or arguments[1] != "latin1" or not isinstance(arguments[0], str):
-        raise ValueError("text is encoded in a way that pickled bytes are not")
-    return Payload(memoryview(arguments[0].encode("latin1")), False)
+def _no_bytes() -> bytes:
+    return b""
 
 
-def _no_bytes(arguments: tuple[Any, ...]) -> Payload:
-    if arguments:
-        raise ValueError("bytes are made in a way that pickled bytes are not")
-    return Payload(memoryview(b""), False)
-
-
-_CLASSES = frozenset({"numpy.ndarray"})
-CONSTRUCTORS: Mapping[str, Callable[[tuple[Any, ...]], Any]] = {
-    "numpy.dtype": _pending_type,
-    "_codecs.encode": _encoded,
-    "__builtin__.bytes": _no_bytes,
-    "builtins.bytes": _no_bytes,
-    # NumPy 1 and NumPy 2 keep these in modules of different names.
-    **{f"numpy.{core}.multiarray._reconstruct": _pending_array for core in ("core", "_core")},
-    **{f"numpy.{core}.multiarray.scalar": _scalar for core in ("core", "_core")},
-    **{f"numpy.{core}.numeric._frombuffer": _array_of_buffer for core in ("core", "_core")},
-}
+def _text(value: Any) -> str:
+    if not isinstance(value, str | bytes):
+        raise TypeError("text is expected where there is none")
+    return value if isinstance(value, str) else value.decode("ascii")

@@ -15,7 +15,7 @@ _DIGEST_BYTES = 2**22
 
 @dataclass(frozen=True, eq=False)
 class ImagePool:
-    """Labelled images of one size, read-only; or feature vectors in their place.
+    """Labelled images of one size, read-only; or feature vectors instead.
 
     Attributes:
         images: uint8 ``[N, C, H, W]`` with values 0-255, or float32 ``[N, d, 1, 1]``: features,
@@ -77,8 +77,8 @@ class ImagePool:
     def origins(self) -> tuple[str, ...]:
         """For each class a name that it shares with the classes that show the same originals.
 
-        Whatever must not come apart (an original and its turns) is drawn by this name, and not
-        by the class's own.
+        Originals and their turns must stay together: they are drawn by this name, not by the
+        class's own.
         """
         return self.families or self.class_names
 
@@ -105,7 +105,7 @@ class ImagePool:
         attributes: np.ndarray | None = None,
         attribute_names: Sequence[str] | None = None,
     ) -> "ImagePool":
-        """A pool over arrays at hand, with the fingerprint that a store would give it."""
+        """A pool over given arrays, with the fingerprint that a store would give it."""
         labels = np.asarray(labels, dtype=np.int64)
         arrays = {"images": images, "labels": labels, "writers": writers, "attributes": attributes}
         digests = {key: array_digest(a) for key, a in arrays.items() if a is not None}

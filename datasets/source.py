@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -82,7 +81,6 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
         """Stream every image of the source into the writer's pools, in bounded memory.
 
         The same images in the same order each time, with a call of ``progress`` every few hundred.
-        An interrupted preparation then continues; ``PoolWriter.append_made`` skips what is done.
 
         Raises:
             MissingData: as ``signature``.
@@ -133,6 +131,6 @@ def append_batches(
     for label, items, pixels in parts:
         for start in range(0, len(items), _BATCH):
             batch = items[start : start + _BATCH]
-            pool.append_made(len(batch), partial(pixels, batch), label)
+            pool.append(pixels(batch), label)
             done += len(batch)
             progress(done, total)

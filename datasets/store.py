@@ -41,11 +41,6 @@ class Store:
     sheet: Mapping[str, Any]
 
     @property
-    def name(self) -> str:
-        """The benchmark's name."""
-        return str(self.sheet["benchmark"])
-
-    @property
     def options(self) -> Mapping[str, Any]:
         """The pool options that it was prepared with."""
         return self.sheet["options"]
@@ -73,7 +68,7 @@ class Store:
 
     @property
     def classes(self) -> int:
-        """How many classes its pools hold images of; they may name others.
+        """How many classes its pools hold images of; they may name more.
 
         Raises:
             BadData: labels cannot be read.
@@ -176,7 +171,7 @@ def damaged(path: Path, problem: str) -> BadData:
     """The error for a store that cannot be trusted."""
     return BadData(
         f"The prepared data set in {path} is damaged: {problem}. "
-        "Delete that folder; it is then prepared again from its source."
+        "Delete that folder, so that it is prepared again from its source."
     )
 
 

@@ -1,30 +1,27 @@
 """Writing a store: streamed, in bounded memory, and visible only when it is whole.
 
-A preparation that is interrupted or killed counts for nothing, but its whole images are kept in a
-hidden folder, and the next preparation of the same store goes on behind them.
+A preparation that fails, is interrupted or is killed counts for nothing; the next one of the same
+store starts again from the beginning.
 """
 
+import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, final
 
 import numpy as np
 
-from fsl_sweep.datasets.growing_array import GrowingArray, reporting
 from fsl_sweep.datasets.pool import PoolNames, pool_fingerprint
 from fsl_sweep.datasets.store import FORMAT, SHEET, sheet_digest
-from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.errors import BadData, folder_error
 
 TEMPORARY = ".preparing-"
-PROGRESS = "progress.json"
 Values = Literal["uint8", "float32"]
-
-CHECKPOINT_BYTES = 64 * 2**20
 
 
 class PoolWriter:
@@ -35,36 +32,19 @@ class PoolWriter:
         name: of the pool.
         image_shape: channels, height and width.
         values: ``uint8`` for images, ``float32`` for features.
-        kept: how many images an interrupted preparation has written already.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        name: str,
-        image_shape: tuple[int, int, int],
-        values: Values = "uint8",
-        kept: int = 0,
+        self, folder: Path, name: str, image_shape: tuple[int, int, int], values: Values = "uint8"
     ) -> None:
         self._folder, self._name = folder, name
         self._image_shape, self._values = image_shape, np.dtype(values)
-        path = folder / f"{name}.images.npy"
-        self._images = GrowingArray(path, image_shape, self._values.newbyteorder("<").str, kept)
-        self._kept, self._labelled = self._images.count, 0
+        little = self._values.newbyteorder("<").str
+        self._images = _GrowingArray(folder / f"{name}.images.npy", image_shape, little)
         self._labels: list[np.ndarray] = []
         self._writers: list[np.ndarray] = []
         self._names: PoolNames | None = None
         self._attributes: np.ndarray | None = None
-
-    @property
-    def written(self) -> int:
-        """How many images are in the file."""
-        return self._images.count
-
-    @property
-    def bytes(self) -> int:
-        """Their size."""
-        return self._images.count * self._images.row_bytes
 
     def append(
         self, images: np.ndarray, labels: np.ndarray | int, writers: np.ndarray | None = None
@@ -72,29 +52,17 @@ class PoolWriter:
         """Add images ``[M, C, H, W]`` with their labels, and writers where known.
 
         Raises:
-            BadData: the shape or type of the images is another than the pool's.
+            BadData: the images do not have the pool's shape or type.
             RunFolderError: the store cannot be written.
+            MachineFailure: the disk is full or fails.
         """
-        self.append_made(len(images), lambda: images, labels, writers)
-
-    def append_made(
-        self,
-        count: int,
-        make: Callable[[], np.ndarray],
-        labels: np.ndarray | int,
-        writers: np.ndarray | None = None,
-    ) -> None:
-        """Add ``count`` images that ``make`` gives, as ``append``.
-
-        ``make`` is not called where an interrupted preparation has written these images already:
-        decoding is most of the work.
-        """
-        first = self._labelled
-        self._labelled += count
-        if self._labelled > self._kept:
-            images = make()
-            self._check(images, count)
-            self._images.append(images[max(0, self._kept - first) :])
+        count = len(images)
+        if images.dtype != self._values or images.shape != (count, *self._image_shape):
+            raise BadData(
+                f"Images of pool '{self._name}' must be {self._values} "
+                f"{[count, *self._image_shape]}; these are {images.dtype} {list(images.shape)}."
+            )
+        self._images.append(images)
         self._labels.append(np.broadcast_to(np.asarray(labels, dtype=np.int64), (count,)))
         if writers is not None:
             self._writers.append(np.asarray(writers, dtype=np.int64))
@@ -114,19 +82,10 @@ class PoolWriter:
         )
         self._attributes = None if attributes is None else np.asarray(attributes, dtype=bool)
 
-    def flush(self) -> None:
-        """Bring the images so far to the disk."""
-        self._images.flush()
-
     def close(self) -> dict[str, Any]:
         """Finish the files; the pool's entry in the sheet."""
         if self._names is None:
             raise BadData(f"Pool '{self._name}' was written without naming its classes.")
-        if self._labelled != self.written:
-            raise BadData(
-                f"Pool '{self._name}' has {self._labelled} images, but {self.written} were written "
-                "before an interruption; the source has changed since. Prepare it again."
-            )
         arrays = {"images": self._images.close()}
         small = {
             "labels": np.concatenate([np.empty(0, np.int64), *self._labels]),
@@ -135,9 +94,8 @@ class PoolWriter:
         }
         for key, array in small.items():
             if array is not None:
-                writer = GrowingArray(
-                    self._folder / f"{self._name}.{key}.npy", array.shape[1:], array.dtype.str
-                )
+                path = self._folder / f"{self._name}.{key}.npy"
+                writer = _GrowingArray(path, array.shape[1:], array.dtype.str)
                 writer.append(array)
                 arrays[key] = writer.close()
         digests = {key: entry["sha256"] for key, entry in arrays.items()}
@@ -153,13 +111,6 @@ class PoolWriter:
         """Let go of the open file."""
         self._images.discard()
 
-    def _check(self, images: np.ndarray, count: int) -> None:
-        if images.dtype != self._values or images.shape != (count, *self._image_shape):
-            raise BadData(
-                f"Images of pool '{self._name}' must be {self._values} "
-                f"{[count, *self._image_shape]}; these are {images.dtype} {list(images.shape)}."
-            )
-
 
 class StoreWriter:
     """A store under preparation, in a temporary folder beside its final place."""
@@ -167,45 +118,23 @@ class StoreWriter:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._pools: dict[str, PoolWriter] = {}
-        self._kept = _read_progress(folder)
-        self._safe = 0  # bytes that the last checkpoint covers
 
     def pool(
         self, image_shape: tuple[int, int, int], name: str = "main", values: Values = "uint8"
     ) -> PoolWriter:
         """A new pool of images of that shape (C, H, W); of features where values are floats."""
-        kept = self._kept.get(name, 0)
-        self._pools[name] = PoolWriter(self._folder, name, image_shape, values, kept)
+        self._pools[name] = PoolWriter(self._folder, name, image_shape, values)
         return self._pools[name]
-
-    def checkpoint(self) -> None:
-        """Make sure of what is written, if that has become much since the last time.
-
-        An interruption between two checkpoints costs what was written since the first.
-        """
-        total = sum(pool.bytes for pool in self._pools.values())
-        if total - self._safe < CHECKPOINT_BYTES:
-            return
-        for pool in self._pools.values():
-            pool.flush()
-        written = {name: pool.written for name, pool in self._pools.items()}
-        half = self._folder / f"{PROGRESS}.half"
-        with reporting(self._folder):
-            half.write_text(json.dumps(written), "utf-8")
-            half.replace(self._folder / PROGRESS)
-        self._safe = total
 
     def close(self, head: Mapping[str, Any]) -> None:
         """Finish every pool and write the sheet."""
         pools = {name: pool.close() for name, pool in self._pools.items()}
         sheet: dict[str, Any] = {"format": FORMAT, **head, "pools": pools}
         sheet["digest"] = sheet_digest(sheet)
-        with reporting(self._folder):
-            with (self._folder / SHEET).open("w", encoding="utf-8") as file:
-                json.dump(sheet, file, indent=1)
-                file.flush()
-                os.fsync(file.fileno())
-            (self._folder / PROGRESS).unlink(missing_ok=True)
+        with _reporting(self._folder), (self._folder / SHEET).open("w", encoding="utf-8") as file:
+            json.dump(sheet, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
 
     def discard(self) -> None:
         """Let go of open files."""
@@ -217,9 +146,8 @@ class StoreWriter:
 def writing_store(path: Path, head: Mapping[str, Any]) -> Iterator[StoreWriter]:
     """A writer whose store takes its place at ``path`` when the block ends without an error.
 
-    The caller holds the store's lock, so that temporaries of this store that are still there
-    belong to preparations that died: one with a checkpoint is gone on with, others are removed.
-    An error, of the source or the disk, leaves none.
+    The caller holds the store's lock: temporary folders of this store that are still there belong
+    to preparations that were killed, and are removed.
 
     Args:
         path: the store's folder.
@@ -229,60 +157,31 @@ def writing_store(path: Path, head: Mapping[str, Any]) -> Iterator[StoreWriter]:
         RunFolderError: the folder cannot be written, with its path; nothing is left behind.
         MachineFailure: the same, where the disk is full or fails.
     """
-    folder = _temporary(path)
-    writer: StoreWriter | None = None
+    with _reporting(path.parent):
+        prefix = f"{TEMPORARY}{path.name}-"
+        for left in path.parent.glob(f"{prefix}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=path.parent))
+    writer = StoreWriter(folder)
     try:
-        writer = StoreWriter(folder)
         yield writer
         writer.close(head)
-        with reporting(path):
-            folder.chmod(0o755)  # mkdtemp's folders are closed to a lab's other users
+        with _reporting(path):
+            folder.chmod(0o755)  # mkdtemp makes folders that a lab's other users cannot read
             _sync(folder)
             _take_place(folder, path)
             _sync(path.parent)
-    except BaseException as failure:
-        if not (isinstance(failure, KeyboardInterrupt) and (folder / PROGRESS).is_file()):
-            shutil.rmtree(folder, ignore_errors=True)
-        raise
     finally:
-        if writer is not None:
-            writer.discard()
-
-
-def unfinished(path: Path) -> list[Path]:
-    """What preparations of the store at ``path`` that died have left."""
-    return sorted(path.parent.glob(f"{TEMPORARY}{path.name}-*"))
-
-
-def _temporary(path: Path) -> Path:
-    """The folder to write in: one that an interrupted preparation left, else a new one."""
-    with reporting(path.parent):
-        left = unfinished(path)
-        kept = next((folder for folder in left if (folder / PROGRESS).is_file()), None)
-        for stale in left:
-            if stale != kept:
-                shutil.rmtree(stale, ignore_errors=True)
-        return kept or Path(tempfile.mkdtemp(prefix=f"{TEMPORARY}{path.name}-", dir=path.parent))
-
-
-def _read_progress(folder: Path) -> dict[str, int]:
-    """Whole images of each pool; nothing where that is not known for certain."""
-    try:
-        written = json.loads((folder / PROGRESS).read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    valid = isinstance(written, dict) and all(
-        isinstance(count, int) and count >= 0 for count in written.values()
-    )
-    return written if valid else {}
+        writer.discard()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _take_place(folder: Path, path: Path) -> None:
     try:
         folder.rename(path)
     except OSError:
-        # On a file system without working locks another node may have been faster; its store
-        # has the same key and therefore the same content.
+        # Where locks do not work across nodes, another node may have been faster; its store has
+        # the same key and therefore the same content.
         if not (path / SHEET).exists():
             raise
 
@@ -293,3 +192,65 @@ def _sync(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@final
+class _GrowingArray:
+    """A ``.npy`` file that grows along its first axis, with a checksum computed on the way."""
+
+    def __init__(self, path: Path, item: Sequence[int], dtype: str) -> None:
+        self._path, self._item, self._dtype = path, tuple(item), np.dtype(dtype)
+        self._count, self._digest = 0, hashlib.sha256()
+        with _reporting(path):
+            self._file = path.open("wb")
+            self._write_header()
+
+    def append(self, array: np.ndarray) -> None:
+        """Add rows ``[M, *item]``."""
+        content = np.ascontiguousarray(array, dtype=self._dtype).tobytes()
+        self._digest.update(content)
+        with _reporting(self._path):
+            self._file.write(content)
+        self._count += len(array)
+
+    def close(self) -> dict[str, Any]:
+        """Finish the file; its entry in the sheet."""
+        with _reporting(self._path):
+            size = self._file.tell()
+            self._file.seek(0)
+            self._write_header()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+        return {
+            "file": self._path.name,
+            "shape": [self._count, *self._item],
+            "dtype": self._dtype.str,
+            "bytes": size,
+            "sha256": self._digest.hexdigest(),
+        }
+
+    def discard(self) -> None:
+        """Let go of the file."""
+        # A full disk may refuse the last buffer of a file that is thrown away anyway.
+        with suppress(OSError):
+            self._file.close()
+
+    def _write_header(self) -> None:
+        # NumPy pads headers so that the first axis can grow without moving the data.
+        shape = (self._count, *self._item)
+        header = {"descr": self._dtype.str, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+
+@contextmanager
+def _reporting(path: Path) -> Iterator[None]:
+    """Turn failures to write into our error, with the path and what to do about it."""
+    try:
+        yield
+    except OSError as failure:
+        raise folder_error(
+            failure,
+            f"Cannot write the prepared data set {path}: {failure.strerror or failure}. Make room "
+            "or choose another folder with the environment variable FSL_SWEEP_HOME.",
+        ) from failure

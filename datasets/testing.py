@@ -18,12 +18,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar
-from unittest.mock import patch
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from fsl_sweep.datasets import store_writer
 from fsl_sweep.datasets.benchmark import MEASURED, SPLITS, Benchmark
 from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
 from fsl_sweep.datasets.opening import find_store, prepare_store
@@ -283,15 +281,12 @@ class BenchmarkContract:
         return cls._shared
 
     def _interrupted(self, root: Path | None, home: Path) -> list[Path] | None:
-        """What a preparation leaves that is interrupted; None where it could not be.
-
-        What it has written is kept in a hidden folder, for the next one to go on with.
-        """
+        """What a preparation leaves that is interrupted; None where it could not be."""
 
         def interrupt(*_: object) -> None:
             raise KeyboardInterrupt
 
-        with suppress(KeyboardInterrupt), patch.object(store_writer, "CHECKPOINT_BYTES", 1):
+        with suppress(KeyboardInterrupt):
             self._prepare(root, home, interrupt)
             return None
         return _left(home)

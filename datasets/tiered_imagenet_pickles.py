@@ -1,14 +1,14 @@
 """tieredImageNet as its authors pickled it: a list of PNG files a split, and their labels.
 
 ``{train,val,test}_images_png.pkl`` is a list of encoded images of 84 x 84 pixels, several gigabytes
-of it; ``{train,val,test}_labels.pkl`` says the class (``label_specific``) and the superclass
-(``label_general``) of each, as numbers that begin at 0 in every split, and their names in words.
+that are read into memory. ``{train,val,test}_labels.pkl`` has the class (``label_specific``) and
+the superclass (``label_general``) of each image, as numbers that start at 0 in every split, and
+their names in words.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from fsl_sweep.datasets.decoding import decode, squared
 from fsl_sweep.datasets.imagenet_classes import CLASS_SPLITS, ListedClass, describe
 from fsl_sweep.datasets.pool import canonical_digest
-from fsl_sweep.datasets.restricted_pickle import load_pickle, stream_list
+from fsl_sweep.datasets.restricted_pickle import load_dict, load_pickle, whole_numbers
 from fsl_sweep.datasets.source import Progress
 from fsl_sweep.datasets.store_writer import PoolWriter
 from fsl_sweep.orchestrator.errors import BadData, MissingData
@@ -42,11 +42,12 @@ class Pickles:
         return canonical_digest([[p.name, p.stat().st_size] for p in _paths(self.root)])
 
     def write(self, pool: PoolWriter, side: int, progress: Progress) -> None:
-        """Stream the images of every split into a pool, in the order of the files.
+        """Append the images of every split to a pool, in the order of the files.
 
         Raises:
-            BadData: a file is damaged, hostile or of another shape; an image does not decode; or
-                there are more or fewer images than labels, or classes than published.
+            BadData: a file is damaged, hostile or of another shape; an image cannot be decoded; or
+                the number of images is not that of the labels, or of classes not as published.
+            MachineFailure: a file does not fit into memory.
         """
         sheets = {split: _Labels.read(self._path(split, "labels"), split) for split in CLASS_SPLITS}
         classes = _distinct([c for split in CLASS_SPLITS for c in sheets[split].classes])
@@ -55,10 +56,12 @@ class Pickles:
         done = first = 0
         for split in CLASS_SPLITS:
             sheet, path = sheets[split], self._path(split, "images_png")
-            for start, images in _batches(path, len(sheet.specific)):
-                labels = first + sheet.specific[start : start + len(images)]
-                pool.append_made(len(images), partial(_pixels, path, start, images, side), labels)
-                done += len(images)
+            images = _encoded(path, len(sheet.specific))
+            for start in range(0, len(images), _BATCH):
+                labels = first + sheet.specific[start : start + _BATCH]
+                batch = images[start : start + _BATCH]
+                pool.append(_pixels(path, start, batch, side), labels)
+                done += len(batch)
                 progress(done, total)
             first += len(sheet.classes)
 
@@ -67,7 +70,7 @@ class Pickles:
 
 
 def find_pickles(root: Path) -> Pickles | None:
-    """The pickled files in a folder, or None where there is not one of them.
+    """The pickled files in a folder, or None where there is none of them.
 
     Raises:
         MissingData: some are there, but not all; names them.
@@ -90,10 +93,7 @@ class _Labels:
 
     @classmethod
     def read(cls, path: Path, split: str) -> "_Labels":
-        content = load_pickle(path)
-        if not isinstance(content, dict):
-            raise BadData(f"{path} holds a {type(content).__name__} instead of a dict of labels.")
-        sheet = {k.decode("latin1") if isinstance(k, bytes) else k: v for k, v in content.items()}
+        sheet = load_dict(path, str(path))
         specific = _numbers(path, sheet, "label_specific")
         general = _numbers(path, sheet, "label_general")
         if len(specific) != len(general):
@@ -127,22 +127,14 @@ def _paths(root: Path) -> list[Path]:
     return [root / f"{split}_{part}.pkl" for split in _FILES.values() for part in parts]
 
 
-def _batches(path: Path, labels: int) -> Iterator[tuple[int, list[bytes | np.ndarray]]]:
-    """Encoded images, with the number of the first of each batch; as many as there are labels."""
-    batch: list[bytes | np.ndarray] = []
-    seen = 0
-    for seen, image in enumerate(stream_list(path), 1):
-        if seen > labels:
-            break
-        batch.append(image)
-        if len(batch) == _BATCH:
-            yield seen - len(batch), batch
-            batch = []
-    if seen != labels:
-        more = "more" if seen > labels else f"only {seen}"
-        raise BadData(f"{path} has {more} images for the {labels} labels beside it.")
-    if batch:
-        yield seen - len(batch), batch
+def _encoded(path: Path, labels: int) -> list[Any]:
+    """The encoded images of a file, as many as there are labels."""
+    images = load_pickle(path)
+    if not isinstance(images, list):
+        raise BadData(f"{path} does not hold a list.")
+    if len(images) != labels:
+        raise BadData(f"{path} has {len(images)} images, but the file beside it {labels} labels.")
+    return images
 
 
 def _pixels(path: Path, start: int, images: Sequence[Any], side: int) -> np.ndarray:
@@ -153,28 +145,20 @@ def _pixels(path: Path, start: int, images: Sequence[Any], side: int) -> np.ndar
         elif isinstance(image, bytes):
             content = image
         else:
-            raise BadData(f"{path}: item {number} is no encoded image.")
+            raise BadData(f"{path}: item {number} is not an encoded image.")
         squares.append(squared(decode(content, f"{path}, image {number}", "rgb"), side))
     return np.stack(squares)
 
 
 def _numbers(path: Path, sheet: Mapping[str, Any], key: str) -> np.ndarray:
-    try:
-        numbers = np.asarray(sheet.get(key))
-    except (ValueError, TypeError, OverflowError):
-        numbers = np.empty(0, object)
-    if (
-        numbers.ndim != 1
-        or numbers.dtype.kind not in "iu"
-        or len(numbers) == 0
-        or numbers.min() < 0
-    ):
+    numbers = whole_numbers(sheet.get(key))
+    if numbers is None or len(numbers) == 0 or numbers.min() < 0:
         raise BadData(f"{path} must have '{key}', whole numbers from 0, one for each image.")
-    return numbers.astype(np.int64)
+    return numbers
 
 
 def _words(path: Path, sheet: Mapping[str, Any], key: str, count: int, instead: str) -> list[str]:
-    """Names by number; files in use lack some, which get numbers for names."""
+    """Names by number; where the file lacks a name, as real ones do, it is made of the number."""
     words = sheet.get(key, [])
     if isinstance(words, np.ndarray):
         words = words.tolist()
@@ -185,7 +169,7 @@ def _words(path: Path, sheet: Mapping[str, Any], key: str, count: int, instead: 
 
 
 def _distinct(classes: Sequence[ListedClass]) -> list[ListedClass]:
-    """Two classes of ImageNet may have one word for a name; those get their numbers added."""
+    """Classes of one name, which ImageNet has, get their numbers added."""
     uses = Counter(c.name for c in classes)
     return [
         ListedClass(f"{c.name} #{n}", c.split, c.superclass) if uses[c.name] > 1 else c

@@ -6,7 +6,6 @@ Sides of Meta-Learning Evaluation: In vs. Out of Distribution", section 4 and ap
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, final
 
@@ -74,8 +73,8 @@ class AbstractZappos(AbstractBenchmark[ZapposOptions]):
             pool = writer.pool((3, options.image_size, options.image_size))
             for start in range(0, len(table.shoes), _BATCH):
                 names = table.shoes[start : start + _BATCH]
-                make = partial(files.pixels, names, options.image_size)
-                pool.append_made(len(names), make, kind[start : start + _BATCH])
+                images = files.pixels(names, options.image_size)
+                pool.append(images, kind[start : start + _BATCH])
                 progress(start + len(names), len(table.shoes))
             kinds = [f"combination-{number:05d}" for number in range(len(rows))]
             pool.describe(kinds, attributes=rows, attribute_names=table.names)

@@ -1,8 +1,8 @@
 """The official files of UT Zappos50K, wherever people put them, as zips or extracted.
 
 The table and the images are matched by the shoe's name: row ``100627-72`` is ``100627.72.jpg``.
-``image-path.mat`` is not needed, and its folders are not those of the archives where a brand's name
-ends in a full stop.
+``image-path.mat`` is not used: where a brand's name ends in a full stop, its folders are not those
+of the archives.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ import numpy as np
 from PIL import ImageOps
 
 from fsl_sweep.datasets.archives import open_tree
-from fsl_sweep.datasets.decoding import decode, squared
+from fsl_sweep.datasets.decoding import read_image, squared
 from fsl_sweep.datasets.file_tree import FileTree, Member
 from fsl_sweep.datasets.pool import canonical_digest
 from fsl_sweep.datasets.zappos_table import ShoeTable, read_table
@@ -63,11 +63,11 @@ class ZapposFiles:
         if lacking:
             raise BadData(
                 f"{self.images.where} has no image of {len(lacking)} of the {len(shoes.shoes)} "
-                f"shoes in {where}, the first being {lacking[0]}; extract or download it again."
+                f"shoes in {where}, such as {lacking[0]}; extract or download it again."
             )
         if unknown:
             raise BadData(
-                f"{where} has no row for {len(unknown)} images, the first being "
+                f"{where} has no row for {len(unknown)} images, such as "
                 f"{self.images.where}/{self.member[unknown[0]].path}."
             )
         return shoes
@@ -83,7 +83,7 @@ class ZapposFiles:
         return np.stack([self._square(self.member[name], side) for name in names])
 
     def _square(self, member: Member, side: int) -> np.ndarray:
-        image = decode(self.images.read(member), f"{self.images.where}/{member.path}", "rgb")
+        image = read_image(self.images, member, "rgb")
         edge = max(image.size)
         return squared(ImageOps.pad(image, (edge, edge), color=(255, 255, 255)), side)
 
@@ -92,7 +92,7 @@ def open_zappos(root: Path | None, stack: ExitStack) -> ZapposFiles:
     """The files under ``root``, which the stack keeps open.
 
     Raises:
-        MissingData: images or table are not there; says where it looked.
+        MissingData: images or table are not there; says where they were expected.
         BadData: an archive is damaged or hostile, or two images are of one shoe.
     """
     if root is None:

@@ -60,7 +60,7 @@ def prepare(
     ] = None,
     options: Options = None,
 ) -> int:
-    """Prepare a benchmark from its official files; after an interruption, go on."""
+    """Prepare a benchmark from its official files."""
     from fsl_sweep.datasets import inventory
 
     with _progress(f"preparing {name}") as advance:
@@ -143,10 +143,5 @@ def _classes_and_images(store: Any) -> str:
 def _whereabouts(row: Any) -> str:
     if row.embedded:
         return "embedded"
-    whole = [store for store in row.stores if store.problem is None]
-    found = list(map(_classes_and_images, whole))
-    if row.stores and not whole:
-        found.append("damaged: prepare it again")
-    if row.unfinished:
-        found.append("interrupted: prepare it again to go on")
-    return "; ".join(found) or "not prepared"
+    found = "; ".join(map(_classes_and_images, row.stores))
+    return found or ("damaged: prepare it again" if row.damaged else "not prepared")

@@ -7,7 +7,6 @@ import pickle
 import shutil
 import struct
 import tarfile
-import zipfile
 from pathlib import Path
 from typing import ClassVar
 
@@ -198,7 +197,7 @@ class Harmful:
     ("part", "change", "message"),
     [
         ("train", lambda content: {**content, "data": Harmful()}, "posix"),
-        ("train", lambda content: [content], "does not hold what"),
+        ("train", lambda content: [content], "holds a list instead of a dict"),
         ("train", lambda content: {**content, "data": content["data"][1:]}, "does not hold images"),
         ("test", lambda content: {**content, "fine_labels": [100] * 100}, "does not hold images"),
         ("test", lambda content: {"data": content["data"]}, "does not hold images"),
@@ -245,8 +244,8 @@ def test_other_spellings_of_the_same_names(images, write_tree, spell):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"apples/1.png": b""}, r"apples/1\.png lies in no folder .*; did you mean 'apple'"),
-        ({"notes.txt": b""}, r"notes\.txt lies in no folder of a CIFAR-100 class"),
+        ({"apples/1.png": b""}, r"apples/1\.png is not in a folder .*; did you mean 'apple'"),
+        ({"notes.txt": b""}, r"notes\.txt is not in a folder of a CIFAR-100 class"),
         ({"Apple/1.png": b""}, "class 'apple' in folders called 'Apple' and 'apple'"),
         ({"fish/apple/1.png": b""}, "puts the class 'apple' under 'fish'; .* 'fruit_and_veg"),
         ({"worm/broken.png": b"no image"}, r"worm/broken\.png cannot be decoded"),
@@ -292,11 +291,3 @@ def test_where_the_files_are_looked_for(tmp_path, png):
     assert find_source(tmp_path) == tmp_path / ARCHIVE
     (tmp_path / FOLDER).mkdir()
     assert find_source(tmp_path) == tmp_path / FOLDER
-
-
-def test_a_hostile_zip_is_refused(tmp_path):
-    path = tmp_path / "cifar100.zip"
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("../apple/1.png", b"")
-    with pytest.raises(BadData, match="climbs out"):
-        open_benchmark("cifar-fs", {}, path, tmp_path)

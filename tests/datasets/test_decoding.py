@@ -12,16 +12,16 @@ from fsl_sweep.orchestrator.errors import BadData
     ("content", "problem"),
     [
         (b"", "it is empty"),
-        (b"not an image", "it is of no known image format"),
-        (b"\x89PNG\r\n\x1a\nbroken", "it is of no known image format"),
+        (b"not an image", "its format is unknown"),
+        (b"\x89PNG\r\n\x1a\nbroken", "its format is unknown"),
     ],
 )
 def test_what_cannot_be_decoded_is_named_with_what_to_do(content, problem):
     with pytest.raises(BadData) as caught:
         decode(content, "cat/1.png", "rgb")
     assert str(caught.value) == (
-        f"cat/1.png cannot be decoded as an image ({problem}). Download or copy it again; from a "
-        "data set of your own it can also be taken out."
+        f"cat/1.png cannot be decoded as an image ({problem}). Download or copy it again, or "
+        "remove it from a data set of your own."
     )
 
 

@@ -42,8 +42,9 @@ def test_preparing_twice_does_it_once_and_tells_its_progress(source, tmp_path):
 def test_a_damaged_store_is_listed_and_replaced(source, tmp_path):
     store = prepare("image-folder", source, OPTIONS, tmp_path).store
     (store.path / "main.labels.npy").unlink()
-    (listed,) = row("image-folder", tmp_path).stores
-    assert "main.labels.npy is missing" in (listed.problem or "")
+    listed = row("image-folder", tmp_path)
+    assert listed.stores == ()
+    assert "main.labels.npy is missing" in listed.damaged[0]
     again = prepare("image-folder", source, OPTIONS, tmp_path)
     assert not again.already
     assert check("image-folder", OPTIONS, source, tmp_path).problems == ()
@@ -87,12 +88,6 @@ def test_checking_reads_every_byte(source, tmp_path):
     file.write_bytes(content.tobytes())
     with pytest.raises(BadData, match=r"main\.images\.npy has changed"):
         check("image-folder", OPTIONS, None, tmp_path)
-
-
-def test_checking_prepares_nothing(source, tmp_path):
-    with pytest.raises(MissingData, match=r"has not been prepared from .*source.*data prepare"):
-        check("image-folder", OPTIONS, source, tmp_path)
-    assert not (tmp_path / "datasets").exists()
 
 
 def test_preparing_from_nothing(tmp_path):

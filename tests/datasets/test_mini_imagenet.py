@@ -100,14 +100,6 @@ class TestClassFolders(BenchmarkContract):
         return write_folders(tmp_path, 4, 2)
 
 
-class TestCaches(BenchmarkContract):
-    benchmark = MiniImagenet
-    options: ClassVar = OPTIONS
-
-    def root(self, tmp_path):
-        return write_caches(tmp_path)
-
-
 def test_class_folders_hold_out_a_share(tmp_path):
     root = write_folders(tmp_path / "source", 4, 2)
     benchmark = open_benchmark("mini-imagenet", OPTIONS, root, tmp_path)
@@ -164,7 +156,7 @@ def test_the_lists_of_images_say_which_are_trained_on(tmp_path, monkeypatch):
         open_benchmark("mini-imagenet", OPTIONS, root, tmp_path)
 
 
-@pytest.mark.parametrize("protocol", [2, 4, 5])
+@pytest.mark.parametrize("protocol", [2, 5])
 def test_pickled_caches(tmp_path, protocol):
     root = write_caches(tmp_path, protocol=protocol)
     benchmark = open_benchmark("mini-imagenet", OPTIONS, root, tmp_path)
@@ -216,15 +208,15 @@ NAME = next(iter(ROWS))
     ("content", "message"),
     [
         (Evil(), "val.pkl is refused: it names 'posix.system'"),
-        ([1], "val.pkl holds a list instead of a dict of arrays"),
+        ([1], "val.pkl holds a list instead of a dict"),
         ({"images": 1}, "val.pkl has the keys images; expected are image_data and class_dict"),
         (changed(image_data=np.zeros((48, 8, 8), np.uint8)), "it has uint8 [48, 8, 8]"),
         (changed(image_data=np.zeros((48, 8, 8, 3), np.float32)), "it has float32 [48, 8, 8, 3]"),
         (changed(image_data=[1]), "it has list"),
         (changed(image_data=np.zeros((47, 8, 8, 3), np.uint8)), "not among the 47 images"),
         (changed(class_dict=[1]), "class_dict must be a dict"),
-        (changed(class_dict={**ROWS, NAME: []}), "class_dict must hold whole numbers"),
-        (changed(class_dict={**ROWS, NAME: [0.5]}), "class_dict must hold whole numbers"),
+        (changed(class_dict={**ROWS, NAME: []}), "class_dict must hold only whole numbers"),
+        (changed(class_dict={**ROWS, NAME: [0.5]}), "class_dict must hold only whole numbers"),
         (changed(class_dict={**ROWS, NAME: [-1]}), "not among the 48 images"),
         (changed(class_dict={**ROWS, NAME: [3, 3]}), "has an image twice"),
         (changed(class_dict={"cat": [1]}), "has 1 classes; the 16 of the published list"),
@@ -252,7 +244,7 @@ def test_labels_that_do_not_fit_their_images(tmp_path):
     path.write_bytes(pickle.dumps({**content, "labels": content["labels"][:-1]}))
     assert "val.pickle has 48 images but 47 labels" in refused(tmp_path)
     path.write_bytes(path.read_bytes()[:-100])
-    assert "breaks off" in refused(tmp_path)
+    assert "is damaged" in refused(tmp_path)
 
 
 def test_what_is_missing_is_named(tmp_path):

@@ -1,7 +1,4 @@
-import dataclasses
 import json
-import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -75,16 +72,13 @@ def test_an_empty_folder_is_missing_data(tmp_path):
         open_store(tmp_path)
 
 
-def test_a_truncated_file_is_named(stored):
+def test_a_truncated_or_missing_file_is_named(stored):
     file = stored / "main.images.npy"
     file.write_bytes(file.read_bytes()[:-7])
     with pytest.raises(BadData, match=r"main\.images\.npy has \d+ bytes instead of \d+.*Delete"):
         open_store(stored)
-
-
-def test_a_missing_file_is_named(stored):
-    (stored / "main.labels.npy").unlink()
-    with pytest.raises(BadData, match=r"main\.labels\.npy is missing"):
+    file.unlink()
+    with pytest.raises(BadData, match=r"main\.images\.npy is missing"):
         open_store(stored)
 
 
@@ -140,133 +134,16 @@ def test_an_array_of_another_type_or_pickles_is_refused(stored):
         open_store(stored).pools()
 
 
-def test_a_preparation_interrupted_before_a_checkpoint_leaves_nothing(tmp_path, pool):
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, BadData])
+def test_a_preparation_that_is_interrupted_or_fails_leaves_nothing(tmp_path, pool, failure):
     def interrupted():
         with writing_store(tmp_path / "made-1", HEAD) as writer:
             writer.pool(pool.image_shape).append(pool.images, pool.labels)
-            writer.checkpoint()
-            raise KeyboardInterrupt
+            raise failure
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(failure):
         interrupted()
     assert list(tmp_path.iterdir()) == []
-
-
-class Interrupted:
-    """Appends a pool ten images at a time, and is interrupted once, after some of them."""
-
-    def __init__(self, path, pool, images):
-        self.path, self.pool, self.images = path, pool, images
-        self.made = 0
-
-    def go(self, images=None):
-        with writing_store(self.path, HEAD) as writer:
-            out = writer.pool((1, 4, 4))
-            for start in range(0, len(self.pool), 10):
-                part = slice(start, start + 10)
-                labels = self.pool.labels[part]
-
-                def make(part=part):
-                    self.made += 1
-                    return self.pool.images[part]
-
-                out.append_made(len(labels), make, labels)
-                writer.checkpoint()
-                if start + 10 == images:
-                    out.append(self.pool.images[:3], 0)  # after the checkpoint: not kept
-                    raise KeyboardInterrupt
-            out.describe(self.pool.class_names)
-
-
-@pytest.fixture
-def interrupted(tmp_path, pool, monkeypatch):
-    monkeypatch.setattr("fsl_sweep.datasets.store_writer.CHECKPOINT_BYTES", 10 * 16)
-    preparation = Interrupted(tmp_path / "made-1", pool, 40)
-    with pytest.raises(KeyboardInterrupt):
-        preparation.go(40)
-    assert preparation.made == 4
-    (left,) = tmp_path.iterdir()
-    assert left.name.startswith(".preparing-made-1-")
-    return preparation
-
-
-def test_an_interrupted_preparation_goes_on_behind_its_checkpoint(interrupted, tmp_path, pool):
-    interrupted.go()
-    assert interrupted.made == 4 + 5  # 87 images, of which 40 had been written
-    assert [p.name for p in tmp_path.iterdir()] == ["made-1"]
-    store = open_store(tmp_path / "made-1")
-    store.verify()
-    assert store.pools()["main"].fingerprint == pool.fingerprint
-    assert sorted(p.name for p in store.path.iterdir()) == [
-        "main.images.npy",
-        "main.labels.npy",
-        "sheet.json",
-    ]
-
-
-@pytest.mark.parametrize("damage", ["progress", "images", "short"])
-def test_a_damaged_remainder_is_begun_anew(interrupted, tmp_path, pool, damage):
-    (left,) = tmp_path.iterdir()
-    if damage == "progress":
-        (left / "progress.json").write_text('{"main": "many"}')
-    elif damage == "images":
-        (left / "main.images.npy").unlink()
-    else:
-        os.truncate(left / "main.images.npy", 40 * 16)
-    interrupted.go()
-    assert interrupted.made == 4 + 9
-    store = open_store(tmp_path / "made-1")
-    store.verify()
-    assert store.pools()["main"].fingerprint == pool.fingerprint
-
-
-def test_an_error_after_an_interruption_leaves_nothing(interrupted, tmp_path, pool):
-    interrupted.pool = dataclasses.replace(pool, images=pool.images[:, :, :2])
-    with pytest.raises(BadData, match="must be uint8"):
-        interrupted.go()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_source_that_shrank_since_an_interruption_is_noticed(interrupted, tmp_path, pool):
-    interrupted.pool = ImagePool.in_memory(pool.images[:20], pool.labels[:20], pool.class_names)
-    with pytest.raises(BadData, match="has 20 images, but 40 were written before"):
-        interrupted.go()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_killed_preparation_goes_on(tmp_path):
-    """SIGKILL in the middle of the images; the next process makes only the rest."""
-    code = f"""
-import os, signal, sys
-import numpy as np
-from pathlib import Path
-from fsl_sweep.datasets import store_writer
-store_writer.CHECKPOINT_BYTES = 100
-with store_writer.writing_store(Path({str(tmp_path)!r}) / "made-1", {HEAD!r}) as writer:
-    pool = writer.pool((1, 10, 10))
-    for number in range(20):
-        def make():
-            print(number)
-            return np.full((1, 1, 10, 10), number, np.uint8)
-        pool.append_made(1, make, number)
-        writer.checkpoint()
-        if number == 12 and sys.argv[1] == "dies":
-            sys.stdout.flush()
-            os.kill(os.getpid(), signal.SIGKILL)
-    pool.describe([str(number) for number in range(20)])
-"""
-    runs = [
-        subprocess.run([sys.executable, "-c", code, how], capture_output=True, text=True)
-        for how in ("dies", "lives")
-    ]
-    assert [run.returncode for run in runs] == [-signal.SIGKILL, 0]
-    assert [list(map(int, run.stdout.split())) for run in runs] == [
-        list(range(13)),
-        list(range(13, 20)),
-    ]
-    store = open_store(tmp_path / "made-1")
-    store.verify()
-    np.testing.assert_array_equal(store.pools()["main"].images[:, 0, 0, 0], np.arange(20))
 
 
 def test_what_a_killed_preparation_left_is_cleaned_and_others_kept(tmp_path, pool):
@@ -278,12 +155,9 @@ def test_what_a_killed_preparation_left_is_cleaned_and_others_kept(tmp_path, poo
     assert sorted(p.name for p in tmp_path.iterdir()) == [".preparing-made-2-x", "made-1"]
 
 
-def test_images_of_another_shape_are_refused(tmp_path, pool):
+def test_images_of_another_shape_and_a_pool_without_names_are_refused(tmp_path, pool):
     with pytest.raises(BadData, match="must be uint8"), writing_store(tmp_path / "m", HEAD) as w:
         w.pool((3, 4, 4)).append(pool.images, pool.labels)
-
-
-def test_a_pool_without_names_is_refused(tmp_path, pool):
     with pytest.raises(BadData, match="without naming"), writing_store(tmp_path / "m", HEAD) as w:
         w.pool(pool.image_shape).append(pool.images, pool.labels)
 

@@ -144,14 +144,14 @@ CASES = {
     "pickled features": (
         "features",
         features(labels=np.array([{}] * 6, dtype=object)),
-        "holds Python objects, which are never unpickled",
+        "Object arrays cannot be loaded",
     ),
     "features are not numbers": (
         "features",
         features(features=np.full((6, 3), np.nan)),
         "Row 0 of the features",
     ),
-    "features cut": ("features", cut(features(), 0.6), "is not a readable .npz file"),
+    "features cut": ("features", cut(features(), 0.6), "is not a readable .npz"),
     "features of one name": (
         "features",
         features(names=np.array(list("aabcde"))),

@@ -1,7 +1,7 @@
 """Strategies with the uncertainty of their selection: every cell of the table, resampled."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,15 +15,17 @@ from fsl_sweep.orchestrator.resampled_trial import (
     ResampledReplicate,
     ResampledTrial,
 )
-from fsl_sweep.orchestrator.selected import Selected, Strategy
+from fsl_sweep.orchestrator.selected import Selected, Selection, Strategy, identical
 from fsl_sweep.orchestrator.selectors import (
     HyperparameterSelector,
     hyperparameter_selector,
     snapshot_selector,
 )
 from fsl_sweep.orchestrator.selectors.mixture import mixed
+from fsl_sweep.orchestrator.statistics import mixture_interval
 from fsl_sweep.orchestrator.statistics.bootstrap import SelectionBootstrap, summarised
 from fsl_sweep.orchestrator.statistics.class_draws import class_tuples
+from fsl_sweep.orchestrator.statistics.intervals import IDENTICAL
 from fsl_sweep.orchestrator.statistics.resampling import Resampling, seed_weights
 
 ClassLists = Mapping[tuple[Measure, TaskSet], ArrayLike]
@@ -112,7 +114,9 @@ def resample(
                 rows.setdefault((method, s), []).append(_measured(read, *choice, base_weight))
     over = "classes" if classes else "tasks"
     return tuple(
-        _cell(selected, method, strategy, rows[method, strategy], draws, confidence, over)
+        _cell(
+            selected, method, strategy, rows[method, strategy], draws, confidence, over, base_weight
+        )
         for method in selected.methods
         for strategy in selected.strategies
         if (method, strategy) in rows
@@ -176,18 +180,37 @@ def _cell(
     draws: Resampling,
     confidence: float,
     over: str,
+    base_weight: float | None,
 ) -> ResampledCell:
     values, codes = np.stack([one.novel for one in rows]), np.stack([one.codes for one in rows])
     by_mixture = [one.mixed for one in rows if one.mixed is not None]
     # As many as all seeds have: a selector that is run one by one has fewer.
     weights = seed_weights(draws.resamples, len(values), draws.seed, method)[: values.shape[1] - 1]
-    result = summarised(values, codes, confidence, over)
-    seeds = tuple(one.seed for one in selected.cell(method, strategy))
+    choices = selected.cell(method, strategy)
+    result = _held(summarised(values, codes, confidence, over), choices, None)
+    seeds = tuple(one.seed for one in choices)
     if not by_mixture:
         return ResampledCell(method, strategy, seeds, result, values, weights)
     reported = np.stack(by_mixture)
-    other = summarised(reported, codes, confidence, over)
+    other = _held(summarised(reported, codes, confidence, over), choices, base_weight)
     return ResampledCell(method, strategy, seeds, result, values, weights, other, reported)
+
+
+def _held(
+    result: SelectionBootstrap, choices: Sequence[Selection], base_weight: float | None
+) -> SelectionBootstrap:
+    """The result; of identical replicates, no narrower than the interval over tasks.
+
+    Nothing but tasks varies there, so that the two differ by the noise of resampling only.
+    """
+    if not identical(choices):
+        return result
+    first, confidence = choices[0], result.confidence
+    tasks = first.novel
+    if base_weight is not None and len(first.novel_tasks):
+        tasks = mixture_interval(first.base_tasks, first.novel_tasks, base_weight, confidence)
+    low, high = np.fmin(result.low, tasks.low), np.fmax(result.high, tasks.high)
+    return replace(result, low=float(low), high=float(high), caution=IDENTICAL)
 
 
 def _groups(classes: ClassLists) -> Classes:

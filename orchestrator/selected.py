@@ -1,6 +1,6 @@
 """What selecting gives: selections by method, seed and strategy, and what was left out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 from fsl_sweep.orchestrator.printed import counted
 from fsl_sweep.orchestrator.records import Measure, TrialHistory
 from fsl_sweep.orchestrator.selectors.mixture import mixed
-from fsl_sweep.orchestrator.statistics import Interval
+from fsl_sweep.orchestrator.statistics import Interval, mean_interval, mean_of_identical
 
 
 @dataclass(frozen=True)
@@ -174,6 +174,25 @@ class Selected:
         return tuple(
             one for one in self.selections if (one.method, one.strategy) == (method, strategy)
         )
+
+
+def identical(choices: Sequence[Selection]) -> bool:
+    """Whether several replicates have the same report scores throughout: no sample of seeds."""
+    first, *others = choices
+    return bool(others) and all(
+        (one.base.mean, one.val.mean, one.novel.mean)
+        == (first.base.mean, first.val.mean, first.novel.mean)
+        and np.array_equal(one.novel_tasks, first.novel_tasks)
+        and np.array_equal(one.base_tasks, first.base_tasks)
+        for one in others
+    )
+
+
+def over_seeds(values: Sequence[float], choices: Sequence[Selection]) -> Interval:
+    """The mean of ``values``, one for each of ``choices``, with its interval over seeds."""
+    if identical(choices):
+        return mean_of_identical(float(np.mean(values)), len(values))
+    return mean_interval(values, kind="seeds")
 
 
 def why_unusable(trial: TrialHistory) -> str | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fsl_sweep.orchestrator.records import TrialHistory
-from fsl_sweep.orchestrator.selected import Selected, Selection, Strategy
+from fsl_sweep.orchestrator.selected import Selected, Selection, Strategy, over_seeds
 from fsl_sweep.orchestrator.statistics import Comparison, Interval, paired_interval
 from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS, mean_interval
 from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS, pairwise_p_values
@@ -119,7 +119,11 @@ def _results(
         StrategyResult(
             strategy=strategy,
             regrets=regrets[strategy],
-            regret=mean_interval(regrets[strategy], kind="seeds"),
+            regret=(
+                over_seeds(regrets[strategy].tolist(), choices[strategy])
+                if methods == 1
+                else mean_interval(regrets[strategy], kind="seeds")
+            ),
             worst=max(choice.regret for choice in choices[strategy]),
             novel_evaluations=sum(one.novel_evaluations for one in own),
             training=training if strategy.cross_validated else 1.0,

@@ -9,6 +9,7 @@ import numpy as np
 
 from fsl_sweep.orchestrator.records import Measure, TrialHistory
 from fsl_sweep.orchestrator.selection import Selected, Selection, Strategy, why_unusable
+from fsl_sweep.orchestrator.selected import over_seeds
 from fsl_sweep.orchestrator.statistics import (
     Comparison,
     Interval,
@@ -52,7 +53,7 @@ class Summary:
         """What methods are compared by, over seeds: NovelGen, or a mixture with BaseGen in it."""
         if base_weight is None:
             return self.novel
-        return mean_interval([one.accuracy(base_weight) for one in self.choices], kind="seeds")
+        return over_seeds([one.accuracy(base_weight) for one in self.choices], self.choices)
 
 
 @dataclass(frozen=True)
@@ -214,19 +215,16 @@ def _paired(
 
 
 def _summary(method: str, strategy: Strategy, cell: tuple[Selection, ...]) -> Summary:
-    def over_seeds(values: list[float]) -> Interval:
-        return mean_interval(values, kind="seeds")
-
     tasks = task_means(cell)
     regrets = [one.regret for one in cell]
     return Summary(
         method=method,
         strategy=strategy,
-        base=over_seeds([one.base.mean for one in cell]),
-        val=over_seeds([one.val.mean for one in cell]),
-        novel=over_seeds([one.novel.mean for one in cell]),
+        base=over_seeds([one.base.mean for one in cell], cell),
+        val=over_seeds([one.val.mean for one in cell], cell),
+        novel=over_seeds([one.novel.mean for one in cell], cell),
         novel_tasks=None if tasks is None else mean_interval(tasks),
-        regret=over_seeds(regrets) if np.isfinite(regrets).all() else None,
+        regret=over_seeds(regrets, cell) if np.isfinite(regrets).all() else None,
         novel_evaluations=sum(one.novel_evaluations for one in cell),
         choices=cell,
     )

@@ -15,6 +15,8 @@ FEW_TASKS = 30
 FEW_SEEDS = 5
 SATURATED = 0.98
 
+IDENTICAL = "replicates are identical: they are not a sample of seeds"
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -67,6 +69,15 @@ def mean_interval(
 def mean_alone(mean: float, confidence: float = 0.95) -> Interval:
     """A mean of values that are not known, so that it has no interval."""
     return Interval(mean, nan, nan, 0, confidence, "closed", "the mean alone is known")
+
+
+def mean_of_identical(mean: float, n: int, confidence: float = 0.95) -> Interval:
+    """The mean of ``n`` identical replicates, as of a method that trains nothing.
+
+    They are not a sample of seeds, so that there is no interval: one of width zero would claim
+    that training again changes nothing.
+    """
+    return Interval(mean, nan, nan, n, confidence, "seeds", IDENTICAL)
 
 
 def paired_interval(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Interval:

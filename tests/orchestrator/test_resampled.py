@@ -9,6 +9,9 @@ from trials import trial
 from fsl_sweep.orchestrator.catalogue import Info
 from fsl_sweep.orchestrator.errors import SealedMeasurement
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, ScoreTable, TrialEnd, TrialHistory
+from fsl_sweep.orchestrator.report import RunInfo, build, rows
+from fsl_sweep.orchestrator.report.as_json import to_plain
+from fsl_sweep.orchestrator.reported_metric import mix
 from fsl_sweep.orchestrator.resampled import ResampledCell, resample
 from fsl_sweep.orchestrator.selection import select
 from fsl_sweep.orchestrator.selectors import (
@@ -264,3 +267,26 @@ def test_snapshots_that_differ_by_rounding_alone_are_equal_and_the_first_is_chos
     (cell,) = cells(tied, ["val"], ["val"]).values()
     first = [t.scores["novel", "report"].load()[0].mean() for t in tied if t.configuration == "1"]
     assert cell.values[:, 0] == pytest.approx(first, abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["novel", "mixture(0.5)"])
+@pytest.mark.parametrize("seeds", [2, 3])
+def test_identical_replicates_are_not_a_sample_of_seeds(metric: str, seeds: int) -> None:
+    """A method that trains nothing: no number claims that training again changes nothing."""
+    own = [replace(one, seed=seed) for one in sweep()[::2] for seed in range(seeds)]
+    given = [replace(one, trial=f"{one.trial}-{one.seed}") for one in own]
+    info = RunInfo("made", "0" * 16, None, ("val", "last"), ("val", "oracle"), metric=metric)
+    report = build(info, given, bootstrap=50)
+    plain = to_plain(report)
+    shown = [one[key] for one in plain["summary"] for key in ("base", "val", "novel", "regret")]
+    shown += [one["regret"] for one in plain["strategies"]["table"]]
+    shown += [one["seeds"] for one in plain["mixture"]["summary"]] if plain["mixture"] else []
+    assert {(one["low"], one["high"], one["n"]) for one in shown} == {(None, None, seeds)}
+    assert sum("replicates are identical" in caution for caution in report.cautions) >= 1
+    for one, cell in zip(report.summaries, report.resampled, strict=True):
+        again = cell.result if metric == "novel" else cell.mixed
+        tasks = one.novel_tasks if metric == "novel" else mix([one], 0.5).cells[0].tasks
+        assert again.low <= tasks.low + 1e-9
+        assert again.high >= tasks.high - 1e-9
+        assert "identical" in again.caution
+        assert rows.of_strategies(report, [one])["seeds"] == "-"

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from fsl_sweep.orchestrator.records import Measure, TrialHistory
-from fsl_sweep.orchestrator.selection import Selected, Selection, Strategy, why_unusable
 from fsl_sweep.orchestrator.selected import over_seeds
+from fsl_sweep.orchestrator.selection import Selected, Selection, Strategy, why_unusable
 from fsl_sweep.orchestrator.statistics import (
     Comparison,
     Interval,

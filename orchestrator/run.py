@@ -105,7 +105,7 @@ class Run:
                 twice, or needs class folds and there are none.
         """
         from fsl_sweep.orchestrator.report import RunInfo
-        from fsl_sweep.orchestrator.selectors.asked import asked_for
+        from fsl_sweep.orchestrator.selectors.catalogue import asked_for
 
         if snapshot or hyperparameter:
             # Those of the sweep file were checked when it was planned.

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
+from fsl_sweep.orchestrator.comparison import MethodComparison, Ranking
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.reported_metric import MixedTable
 from fsl_sweep.orchestrator.selection import Selected
 from fsl_sweep.orchestrator.statistics import Interval
-from fsl_sweep.orchestrator.summary import MethodComparison, Ranking, Summary
+from fsl_sweep.orchestrator.summary import Summary
 
 
 def cautions_of(

@@ -6,11 +6,17 @@ from typing import Any
 
 from fsl_sweep.orchestrator.budget_curve import BudgetPoint, regret_by_budget
 from fsl_sweep.orchestrator.chosen import Chosen
+from fsl_sweep.orchestrator.comparison import (
+    MethodComparison,
+    Ranking,
+    compare_methods,
+    rank_methods,
+)
 from fsl_sweep.orchestrator.records import TrialHistory
 from fsl_sweep.orchestrator.report.cautions import cautions_of
 from fsl_sweep.orchestrator.report.curves import Curve, curves_of
 from fsl_sweep.orchestrator.report.tradeoff import TradeOff, tradeoffs_of
-from fsl_sweep.orchestrator.reported_metric import MixedTable, base_weight, mix
+from fsl_sweep.orchestrator.reported_metric import MixedTable, mix
 from fsl_sweep.orchestrator.resampled import ClassLists, ResampledCell, resample
 from fsl_sweep.orchestrator.selection import LeftOut, Selected, select_among, why_unusable
 from fsl_sweep.orchestrator.selectors import (
@@ -18,18 +24,15 @@ from fsl_sweep.orchestrator.selectors import (
     SNAPSHOT_SELECTORS,
     hyperparameter_selector,
 )
-from fsl_sweep.orchestrator.selectors.catalogue import parse
 from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import BudgetedOracle
+from fsl_sweep.orchestrator.selectors.mixture import base_weight
+from fsl_sweep.orchestrator.selectors.names import parse
 from fsl_sweep.orchestrator.stability import Stability, stability_of
 from fsl_sweep.orchestrator.strategies import StrategyComparison, compare_strategies
 from fsl_sweep.orchestrator.summary import (
-    MethodComparison,
-    Ranking,
     Summary,
     TrialRankCorrelation,
-    compare_methods,
     rank_correlations,
-    rank_methods,
     summarise,
 )
 
@@ -204,16 +207,13 @@ def build(
         ValueError: there are too few resamples, or class tuples cannot be resampled.
     """
     weight, chosen = base_weight(info.metric), Chosen(histories)
-    selected = select_among(chosen, info.snapshot, info.hyperparameter)
+    selected = select_among(chosen, info.snapshot, info.hyperparameter, weight)
     summaries = summarise(selected)
-    comparisons, rankings = (
-        compare_methods(summaries, rope, weight),
-        rank_methods(summaries, weight),
-    )
+    comparisons, rankings = compare_methods(summaries, rope), rank_methods(summaries)
     mixed = None if weight is None else mix(summaries, weight)
     completeness = completeness_of(histories)
     shown, total = curves_of(chosen, info.snapshot, curves)
-    resampled = _resampled(histories, selected, bootstrap, classes, weight)
+    resampled = _resampled(histories, selected, bootstrap, classes)
     return Report(
         info=info,
         completeness=completeness,
@@ -238,7 +238,7 @@ def build(
         selectors=_provenance(info),
         over_methods=compare_strategies(histories, selected, summaries),
         resampled=resampled,
-        stability=stability_of(summaries, resampled, weight),
+        stability=stability_of(summaries, resampled),
         budget_curve=_budget_curve(info, histories, selected),
         mixed=mixed,
         tradeoffs=tradeoffs_of(chosen, info.snapshot),
@@ -272,12 +272,11 @@ def _resampled(
     selected: Selected,
     bootstrap: int | None,
     classes: ClassLists | None,
-    weight: float | None,
 ) -> tuple[ResampledCell, ...]:
     count = _resamples(histories) if bootstrap is None else bootstrap
     if not count:
         return ()
-    return resample(histories, selected, resamples=count, classes=classes, base_weight=weight)
+    return resample(histories, selected, resamples=count, classes=classes)
 
 
 def _resamples(histories: Sequence[TrialHistory]) -> int:

@@ -41,7 +41,7 @@ def of_strategies(report: Report, group: Sequence[Summary]) -> dict[str, str]:
         mean, tasks = found.seeds, found.tasks
     row = {
         wording.metric(report.base_weight): wording.percent(mean.mean),
-        "seeds": wording.spread(mean, [c.accuracy(report.base_weight) for c in summary.choices]),
+        "seeds": wording.spread(mean, [c.reported.mean for c in summary.choices]),
         "tasks": wording.half_width(tasks),
     }
     if report.resampled:

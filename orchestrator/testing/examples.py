@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fsl_sweep.orchestrator.history import SCORES, Candidate, History
+from fsl_sweep.orchestrator.history import SCORES, History
 from fsl_sweep.orchestrator.records import MEASURES
+from fsl_sweep.orchestrator.selectors.candidate import Candidate
 
 TASKS = 12
 FOLDS = 3

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.history import SCORES, Candidate
+from fsl_sweep.orchestrator.history import SCORES
 from fsl_sweep.orchestrator.selectors.base import FrontSelector
+from fsl_sweep.orchestrator.selectors.candidate import Candidate
 from fsl_sweep.orchestrator.testing import examples
 
 NAN = float("nan")

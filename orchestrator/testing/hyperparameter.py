@@ -4,8 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.history import SCORES, Candidate
-from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector, apply, apply_counted
+from fsl_sweep.orchestrator.history import SCORES
+from fsl_sweep.orchestrator.selectors.apply import apply, apply_counted
+from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector
+from fsl_sweep.orchestrator.selectors.candidate import Candidate
 from fsl_sweep.orchestrator.testing import examples
 
 NAN = float("nan")

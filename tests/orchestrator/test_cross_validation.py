@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from trials import trial
 
-from fsl_sweep.orchestrator.cross_validation import FoldTrials
+from fsl_sweep.orchestrator.chosen import FoldTrials
 from fsl_sweep.orchestrator.errors import ConfigError, SealedMeasurement, SelectionError
-from fsl_sweep.orchestrator.history import Candidate, History
+from fsl_sweep.orchestrator.history import History
 from fsl_sweep.orchestrator.records import TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.selection import Selected, Strategy, select
 from fsl_sweep.orchestrator.selectors import apply, hyperparameter_selector, snapshot_selector
+from fsl_sweep.orchestrator.selectors.candidate import Candidate
 from fsl_sweep.orchestrator.summary import summarise
 
 SNAPSHOT = ["last", "train_loss", "base", "val", "cv-epoch", "oracle"]

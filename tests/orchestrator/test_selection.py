@@ -7,13 +7,12 @@ import pytest
 from scipy import stats
 from trials import TASKS, trial
 
+from fsl_sweep.orchestrator.comparison import compare_methods, rank_methods
 from fsl_sweep.orchestrator.records import ScoreTable, TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.selection import Selected, Strategy, select, why_unusable
 from fsl_sweep.orchestrator.statistics import holm
 from fsl_sweep.orchestrator.summary import (
-    compare_methods,
     rank_correlations,
-    rank_methods,
     summarise,
 )
 

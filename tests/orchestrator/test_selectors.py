@@ -25,12 +25,14 @@ from fsl_sweep.orchestrator.selectors import (
     snapshot_selector,
 )
 from fsl_sweep.orchestrator.selectors.base import is_oracle
-from fsl_sweep.orchestrator.selectors.catalogue import parse
-from fsl_sweep.orchestrator.selectors.hyperparameter.base import BaseConfiguration
+from fsl_sweep.orchestrator.selectors.hyperparameter.by_measure import (
+    BaseConfiguration,
+    MixtureConfiguration,
+    OracleConfiguration,
+    ValConfiguration,
+)
 from fsl_sweep.orchestrator.selectors.hyperparameter.cv import CrossValidated
-from fsl_sweep.orchestrator.selectors.hyperparameter.mixture import MixtureConfiguration
-from fsl_sweep.orchestrator.selectors.hyperparameter.oracle import OracleConfiguration
-from fsl_sweep.orchestrator.selectors.hyperparameter.val import ValConfiguration
+from fsl_sweep.orchestrator.selectors.names import parse
 
 
 class TestLast(testing.SnapshotSelectorContract):

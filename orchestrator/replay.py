@@ -28,7 +28,7 @@ class Facts:
         parts: name, source and version of every learner, backbone and benchmark in use.
         versions: versions of packages that the records were made with.
         cautions: what a person should know before trusting the records.
-        per_task: whether the accuracy of each task is known, not its mean alone.
+        per_task: whether the accuracy of each task is known, and not only its mean.
         tasks: digest of the names of a table's tasks; None for a run folder, whose tasks follow
             from ``fingerprint`` and ``measured``, and where tasks are not known.
     """
@@ -46,7 +46,7 @@ class Facts:
 
 
 class Source(ABC):
-    """Records, and what is to be known of them. Reading them is left until they are asked for.
+    """Records, read when they are asked for, and what is known about them.
 
     Attributes:
         places: the folders and files behind it.
@@ -77,4 +77,4 @@ class Source(ABC):
         """What is recorded of each trial that has a folder, by trial id; snapshots too."""
 
     def keep(self) -> None:  # noqa: B027 - most sources have nothing to keep
-        """Make the next reading quicker, where this source can."""
+        """Make the next reading faster, where this source can."""

@@ -13,7 +13,7 @@ from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownNa
 from fsl_sweep.orchestrator.paper_names import measure_name
 from fsl_sweep.orchestrator.records import Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.replay import Source
-from fsl_sweep.orchestrator.replay_opening import open_sources
+from fsl_sweep.orchestrator.replay_merged import open_sources
 
 if TYPE_CHECKING:
     import numpy as np

@@ -301,7 +301,7 @@ BAD: list[tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = [
     (lambda f: f.assign(fold="x"), "row 2: fold 'x' must be a whole number"),
     (lambda f: pd.concat([f, f.iloc[[1]]]), "row 98 repeats row 3"),
     (lambda f: f.drop(index=2), r"A \(configuration small, seed 0\) has no val at epoch 0"),
-    (lambda f: f.drop(index=range(8, 12)), "different epochs: epoch 10 is in one of them alone"),
+    (lambda f: f.drop(index=range(8, 12)), "different epochs: epoch 10 is in only one of them"),
     (
         lambda f: f[(f["measure"] != "train_loss") | (f["method"] == "A")],
         "some trials have rows of train_loss",

@@ -111,7 +111,7 @@ def test_methods_that_do_equally_well_on_every_task() -> None:
         assert tuple(one.method for one in found.methods) == ranking.methods
         assert found.by_worst == ranking.methods
         assert [one.worst_seed for one in found.methods] in ([0, 2], [2, 0])
-        assert best_of(order, None) == comparable(order[0].novel.mean)
+        assert best_of(order) == comparable(order[0].novel.mean)
 
 
 def test_a_row_of_strategies_that_chose_alike_shows_all_of_their_intervals() -> None:

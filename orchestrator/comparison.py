@@ -1,6 +1,6 @@
 """Methods compared with each other under each strategy, and ranked.
 
-By what ``select`` was told to compare them by: NovelGen, or a mixture with BaseGen.
+By the metric that was given to ``select``: NovelGen, or a mixture with BaseGen.
 """
 
 from collections.abc import Sequence

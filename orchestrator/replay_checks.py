@@ -1,4 +1,4 @@
-"""What a table of records must be like, and what is said of the first row that is not."""
+"""The checks of a table of records; the message names the first row that does not fit."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ KEY = ("method", "configuration", "seed", "fold", "epoch", "measure", "set", "ta
 def checked_table(path: Path, given: "pd.DataFrame") -> "pd.DataFrame":
     """The table with whole numbers as int64, ``fold`` -1 for none, and ``accuracy`` float64.
 
-    ``task`` and ``set`` are there only where they say something.
+    ``task`` and ``set`` are there only where they are filled.
 
     Raises:
         BadData: a column or a row does not fit; the message says which and why.
@@ -84,11 +84,11 @@ class _Rows:
             raise BadData(f"{self.path}: row {row}: {column}{shown} {why(value)}{end}")
 
     def number(self, at: int) -> int:
-        """The number of a row, for a person."""
+        """The number of a row, as a spreadsheet shows it."""
         return at + self._first
 
     def names(self, column: str) -> None:
-        """Texts that say something, and are not told apart by spaces that nobody sees."""
+        """Texts that are not empty and differ in more than spaces at their ends."""
         texts = self.table[column]
         self.refuse((texts == "").to_numpy(), column, lambda _: "is empty")
         self.no_control_characters(column)
@@ -144,7 +144,7 @@ class _Rows:
         self.table["accuracy"] = values
 
     def tasks_and_sets(self) -> None:
-        """Both columns say something in every row of an accuracy, or in none."""
+        """Both columns are filled in every row of an accuracy, or in none."""
         loss = (self.table["measure"] == "train_loss").to_numpy()
         for column in ("task", "set"):
             if column not in self.table:

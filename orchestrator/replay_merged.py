@@ -1,6 +1,6 @@
 """From paths to the source of a report, or to several sources as one.
 
-What belongs together joins, what contradicts itself is refused.
+Trials that belong together join; contradictions are refused.
 """
 
 import os
@@ -77,7 +77,7 @@ class MergedSource(Source):
                 key, place = (trial.method, trial.trial), source.places[0]
                 before = found.get(key)
                 found[key] = (trial, place) if before is None else _joined(before, (trial, place))
-        return filled(_told_apart([trial for trial, _ in found.values()]))
+        return filled(_distinguished([trial for trial, _ in found.values()]))
 
     def class_tuples(self) -> dict[tuple[Measure, TaskSet], np.ndarray]:
         """Those of the first source: common tasks follow from what the sources agree in."""
@@ -223,7 +223,7 @@ def _conflict(trial: TrialHistory, place: Path, other: Path, what: str) -> RunFo
     )
 
 
-def _told_apart(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
+def _distinguished(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
     """The trials, with hyperparameters that differ between a method's configurations.
 
     A run names only the axes that vary within it: with one configuration, none at all.

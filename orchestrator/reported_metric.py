@@ -2,7 +2,7 @@
 
 Who cares about both distributions may report how well a method does on tasks that come from the
 base classes with a fixed probability, and else from the novel ones. Methods may rank differently
-from one weight to another. ``select`` is told the weight; all that follows is by the mixture.
+from one weight to another. ``select`` takes the weight; all that follows is by the mixture.
 
 Source: "Two Sides of Meta-Learning Evaluation", appendix F.4 (i).
 """

@@ -101,7 +101,7 @@ class Run:
             metric: what methods are compared by, ``novel`` or ``mixture(w)``, likewise.
 
         Raises:
-            UnknownName, PluginError, ConfigError: a selector that is named cannot be had, is named
+            UnknownName, PluginError, ConfigError: a selector that is named cannot be used, is named
                 twice, or needs class folds and there are none.
         """
         from fsl_sweep.orchestrator.report import RunInfo
@@ -191,7 +191,7 @@ class Run:
         """One row for each method, seed and strategy: what was chosen, and its report scores.
 
         Raises:
-            UnknownName, PluginError, ConfigError: a selector cannot be had.
+            UnknownName, PluginError, ConfigError: a selector cannot be used.
         """
         import pandas as pd
 

@@ -1,7 +1,7 @@
 """Strategies compared with each other, over all methods: what each loses, and what it costs.
 
-A replicate is a method with one seed. The replicates of a method resemble each other, so that they
-are no independent evidence on other methods: what counts once is a method, by its mean over seeds.
+A replicate is a method with one seed. The replicates of a method are alike, so they are not
+independent evidence about other methods: each method counts once, by its mean over seeds.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,9 +28,9 @@ class StrategyResult:
             method.
         regret: their mean, with its interval over them.
         worst: the most regret of any replicate.
-        novel_evaluations: snapshots whose novel scores it looked at, in all replicates.
-        training: epochs trained of all trials that it reads, over those of the full trials alone:
-            1 but for a cross-validated one, which reads class folds too.
+        novel_evaluations: snapshots whose novel scores it read, in all replicates.
+        training: epochs trained of all trials that it reads, over those of the full trials:
+            1 except for a cross-validated one, which reads class folds too.
         least: whether it has the least mean regret of the strategies that are no oracles; the
             earliest of equals.
         against_least: its NovelGen against that of the least, paired over the methods: ``worse``,
@@ -159,10 +159,10 @@ def _verdicts(
     if methods < LEAST_ROWS:
         return {}
     usual = [strategy for strategy in regrets if not strategy.oracle]
-    alone, adjusted = pairwise_p_values(np.stack([regrets[one] for one in usual], axis=1))
+    single, adjusted = pairwise_p_values(np.stack([regrets[one] for one in usual], axis=1))
     reference = usual.index(least)
     found: dict[Strategy, Comparison] = {}
-    for one, p, together in zip(usual, alone[reference], adjusted[reference], strict=True):
+    for one, p, together in zip(usual, single[reference], adjusted[reference], strict=True):
         if one != least:
             # Less regret is better: the sign turns it into what NovelGen lacks of the oracle's.
             effect = paired_interval(-regrets[one], -regrets[least])
@@ -172,9 +172,9 @@ def _verdicts(
 
 
 def _training(histories: Iterable[TrialHistory], methods: Sequence[str]) -> float:
-    """Epochs of full trials and class folds over those of full trials alone.
+    """Epochs of full trials and class folds over those of full trials.
 
-    The last recorded epoch tells how many a trial took, whether or not all of them were measured.
+    A trial took as many as its last recorded epoch, whether or not all of them were measured.
     """
     own = {trial.trial: trial for trial in histories if trial.method in methods}.values()
     epochs = [(trial.fold is None, int(trial.epochs[-1])) for trial in own if len(trial.epochs)]

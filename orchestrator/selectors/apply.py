@@ -19,7 +19,7 @@ from fsl_sweep.orchestrator.selectors.base import (
     is_oracle,
 )
 from fsl_sweep.orchestrator.selectors.candidate import Candidate
-from fsl_sweep.orchestrator.selectors.foreign import broken_promise, faults_told, short
+from fsl_sweep.orchestrator.selectors.foreign import broken_promise, faults_named, short
 
 Choices = History | Sequence[Candidate]
 
@@ -52,7 +52,7 @@ def apply(selector: AnySelector, choices: Choices) -> int | Candidate | tuple[Ca
         return apply_counted(selector, choices)[0]
     if isinstance(selector, FrontSelector) and not isinstance(choices, History):
         views = _views(selector, choices, selector.needs)
-        with faults_told(selector):
+        with faults_named(selector):
             answer = tuple(selector.select(views))
         kept = {id(one) for one in _given(selector, choices, views, answer)}
         return tuple(one for one in choices if id(one) in kept)
@@ -101,7 +101,7 @@ def apply_all(
         SelectorFault, SealedMeasurement, BudgetSpent: as ``apply``.
     """
     sealed = Measurements({m: v.view() for m, v in scores.items()}, (selector.name, selector.needs))
-    with faults_told(selector):
+    with faults_named(selector):
         found = selector.choose_all(sealed)
     if found is None:
         return one_by_one(selector, one, few)
@@ -139,7 +139,7 @@ def _position(
 def _snapshot(selector: SnapshotSelector, history: History) -> int:
     require(history, selector.needs, selector.name)
     view = history.view(selector.needs, selector.name)
-    with faults_told(selector):
+    with faults_named(selector):
         epoch = selector.select(view)
     whole = isinstance(epoch, (int, np.integer)) and not isinstance(epoch, bool)
     if not whole or not (history.epochs == epoch).any():
@@ -169,7 +169,7 @@ def _single(
     selector: HyperparameterSelector, given: Sequence[Candidate], views: Sequence[Candidate]
 ) -> Candidate:
     """The given candidate whose view the selector chooses."""
-    with faults_told(selector):
+    with faults_named(selector):
         answer = selector.select(views)
     return _given(selector, given, views, (answer,))[0]
 

@@ -14,7 +14,7 @@ from fsl_sweep.orchestrator.selectors.base import (
     SnapshotSelector,
     is_cross_validated,
 )
-from fsl_sweep.orchestrator.selectors.foreign import GROUPS, broken_promise, faults_told, short
+from fsl_sweep.orchestrator.selectors.foreign import GROUPS, broken_promise, faults_named, short
 from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import BudgetedOracle
 from fsl_sweep.orchestrator.selectors.hyperparameter.by_measure import (
     BaseConfiguration,
@@ -108,7 +108,7 @@ _BLIND = frozenset(
 
 
 def snapshot_selector(text: str) -> SnapshotSelector:
-    """The selector that ``name`` or ``name(1, 0.5)`` stands for.
+    """The selector called ``name``, or ``name(1, 0.5)`` with arguments.
 
     Raises:
         SelectorFault: a third party's class cannot be one, or fails to be constructed.
@@ -160,7 +160,7 @@ def _asked(
 def _built(catalogue: Catalogue[T], text: str, kinds: tuple[type, ...]) -> T:
     name, arguments = parse(text)
     cls = _class(catalogue, name)
-    with faults_told(cls):
+    with faults_named(cls):
         try:
             selector = cls(*arguments)
         except (TypeError, ValueError) as failure:
@@ -171,7 +171,7 @@ def _built(catalogue: Catalogue[T], text: str, kinds: tuple[type, ...]) -> T:
 
 
 def _class(catalogue: Catalogue[T], name: str) -> type[T]:
-    """The class of that name; the message says where it is one of the other step."""
+    """The class of that name; the message names the other step where it belongs there."""
     try:
         return catalogue.find(name).cls
     except UnknownName:
@@ -198,7 +198,7 @@ def _class(catalogue: Catalogue[T], name: str) -> type[T]:
 
 
 def _check(selector: Any, kinds: tuple[type, ...]) -> None:
-    """Whether it is of the kind that its catalogue is of, and says what it is and reads."""
+    """Check the kind of a selector, its name and what it declares."""
     if not isinstance(selector, kinds):
         wanted = " or ".join(kind.__name__ for kind in kinds)
         raise broken_promise(selector, f"is listed as a {wanted}, and must be one")

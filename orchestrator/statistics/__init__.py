@@ -1,4 +1,4 @@
-"""Pure functions on arrays of accuracies; every result says whether to trust it."""
+"""Pure functions on arrays of accuracies; every result says whether it can be trusted."""
 
 from fsl_sweep.orchestrator.statistics.bootstrap import SelectionBootstrap, selection_bootstrap
 from fsl_sweep.orchestrator.statistics.comparison import (

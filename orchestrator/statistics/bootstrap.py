@@ -1,6 +1,6 @@
 """Intervals that include the selection: resample tasks, select again each time, and add seeds.
 
-A plain interval treats the selected snapshot as if it had been given. But the selection looked at
+A plain interval treats the selected snapshot as if it had been given. But the selection read
 finitely many tasks, and training had finitely many seeds: on other ones it would have chosen other
 snapshots. Here each resample draws tasks anew, repeats the selection on them, and measures what it
 chose on resampled report tasks. Seeds are too few to be resampled; they come in by Student's t.
@@ -29,7 +29,7 @@ Choose = Callable[[int, Mapping[str, np.ndarray]], np.ndarray]
 
 @dataclass(frozen=True)
 class SelectionBootstrap:
-    """What repeating the selection says of a strategy.
+    """A strategy's NovelGen, with the selection repeated.
 
     Attributes:
         mean: NovelGen of the choice on the tasks and seeds as they are, in [0, 1].
@@ -117,7 +117,7 @@ def summarised(
     Args:
         values: NovelGen of the choices ``[seeds, 1 + resamples]``, the first as it is; NaN where
             nothing could be chosen.
-        codes: numbers that tell the choices apart, of the same shape.
+        codes: numbers that identify the choices, of the same shape.
         confidence: in (0, 1).
         over: what was resampled.
 

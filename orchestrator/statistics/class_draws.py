@@ -1,6 +1,6 @@
 """Draws of classes: how far each snapshot's mean would move, had other classes been drawn.
 
-Tasks that share a class are alike, so that drawing tasks alone misses that there are few classes.
+Tasks that share a class are alike, so that drawing only tasks misses that there are few classes.
 Drawing whole classes, and keeping the tasks of which all classes were drawn, is no answer: of n-way
 tasks it leaves about one in 2^n to count. Here the mean moves in proportion to what each class
 contributes to it.

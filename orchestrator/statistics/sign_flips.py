@@ -1,8 +1,8 @@
 """Which of several columns differ, from a few independent rows: all pairs at once, by sign flips.
 
 Where nothing differs, a row of differences is as likely as its negative. So the rows as they are
-are one of 2^(rows - 1) equally likely patterns of signs (a pattern and its opposite tell the same),
-and the largest difference of all pairs in the others says how large it comes by chance. Neither
+are one of 2^(rows - 1) equally likely patterns of signs (a pattern and its opposite are the same),
+and the largest difference of all pairs in the others shows how large it is by chance. Neither
 normal differences nor equal variances are assumed, and columns may depend on each other.
 
 To find the best column and test the others against it, bounds for the comparisons with the best

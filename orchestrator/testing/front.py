@@ -77,7 +77,7 @@ class FrontSelectorContract:
         assert self._places(given) == [0, 1, 2]
 
     def test_nan_is_not_kept(self) -> None:
-        """The one candidate whose scores are numbers is the front, wherever it stands."""
+        """The one candidate whose scores are numbers is the front, wherever it is."""
         for good in range(3):
             assert self._places(_constant(*(0.5 if i == good else NAN for i in range(3)))) == [good]
 

@@ -62,7 +62,7 @@ class HyperparameterSelectorContract:
         assert apply(self.selector, given) is given[0]
 
     def test_nan_never_wins(self) -> None:
-        """The one candidate whose scores are numbers is chosen, wherever it stands."""
+        """The one candidate whose scores are numbers is chosen, wherever it is."""
         for good in range(3):
             given = [
                 examples.candidate(examples.constant_history(0.5 if i == good else NAN), i)
@@ -71,7 +71,7 @@ class HyperparameterSelectorContract:
             assert apply(self.selector, given) is given[good]
 
     def test_nan_is_not_chosen_where_there_are_numbers(self) -> None:
-        """Wherever the candidates without numbers stand, and whatever the others have."""
+        """Wherever the candidates without numbers are, and whatever the others have."""
         for seed in range(20):
             given = _candidates(seed)
             for at in {seed % 4, seed // 4 % 4, 3 * seed % 4}:

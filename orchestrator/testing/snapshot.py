@@ -17,7 +17,7 @@ class SnapshotSelectorContract:
 
     Attributes:
         selector: what is tried.
-        reads_scores: whether it chooses by scores alone. One that goes by position (``last``), or
+        reads_scores: whether it chooses only by scores. One that goes by position (``last``), or
             by position too, sets it to False: then the best score, and the first among equals,
             need not win. A NaN must never win all the same, where scores are declared at all.
     """
@@ -60,13 +60,13 @@ class SnapshotSelectorContract:
             assert apply(self.selector, examples.constant_history(0.5, epochs=(4, 5, 9))) == 4
 
     def test_nan_never_wins(self) -> None:
-        """The one epoch whose scores are numbers is chosen, wherever it stands."""
+        """The one epoch whose scores are numbers is chosen, wherever it is."""
         if self.reads_scores:
             for good in (1, 2, 4):
                 assert apply(self.selector, examples.nan_history(good)) == good
 
     def test_nan_is_not_chosen_where_there_are_numbers(self) -> None:
-        """Wherever they stand; where position leaves nothing but NaN, that is a SelectionError."""
+        """Wherever they are; where position leaves nothing but NaN, that is a SelectionError."""
         for seed in range(20):
             history = examples.gappy_history(seed)
             try:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from following import SECRET
 
 from fsl_sweep.orchestrator.errors import BudgetSpent, SealedMeasurement, SelectorFault
 from fsl_sweep.orchestrator.history import History
@@ -16,7 +17,6 @@ from fsl_sweep.orchestrator.selectors import HyperparameterSelector, apply
 from fsl_sweep.orchestrator.selectors.apply import apply_counted
 from fsl_sweep.orchestrator.selectors.candidate import Candidate
 
-SECRET = 0.123456789
 TASKS = 8
 
 

@@ -1,13 +1,13 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from trials import trial
 
 from fsl_sweep.orchestrator.catalogue import Info
-from fsl_sweep.orchestrator.errors import SealedMeasurement
+from fsl_sweep.orchestrator.errors import SealedMeasurement, SelectorFault
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, ScoreTable, TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.report import RunInfo, build, rows
 from fsl_sweep.orchestrator.report.as_json import to_plain
@@ -182,6 +182,64 @@ def test_resampled_histories_are_sealed() -> None:
     )
     with pytest.raises(SealedMeasurement, match="'peeks' read 'novel'"):
         resample(sweep(), stolen, resamples=5)
+
+
+class AtOnce(ByTasks):
+    """``by-tasks`` in all resamples at once, or what ``answer`` makes of that."""
+
+    name: ClassVar[str] = "at-once"
+
+    def __init__(self, answer: Callable[[Any], Any] = lambda at: at) -> None:
+        self.answer = answer
+
+    def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
+        return self.answer(np.round(scores["val"], 10).argmax(axis=1))
+
+
+class PeeksAtOnce(ByTasks):
+    def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
+        return scores["novel"].argmax(axis=1)
+
+
+class WritesAtOnce(ByTasks):
+    def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
+        scores["val"].setflags(write=True)
+        raise AssertionError
+
+
+def every(selector: SnapshotSelector, monkeypatch: pytest.MonkeyPatch) -> ResampledCell:
+    """The cell of a selector that is named by-tasks, for the configuration of the best BaseGen."""
+    monkeypatch.setattr("fsl_sweep.orchestrator.resampled.snapshot_selector", lambda _: selector)
+    (cell,) = cells(sweep(), ["by-tasks"], ["base"], one_by_one=5).values()
+    return cell
+
+
+@pytest.mark.usefixtures("third_parties")
+def test_a_third_party_may_choose_in_all_resamples_at_once(monkeypatch) -> None:
+    reference = cells(sweep(), ["val"], ["base"])["PN: val / base"]
+    assert (every(AtOnce(), monkeypatch).values == reference.values).all()
+    nothing = every(AtOnce(lambda at: np.full_like(at, -1)), monkeypatch)
+    assert np.isnan(nothing.values).all()
+
+
+@pytest.mark.usefixtures("third_parties")
+@pytest.mark.parametrize(
+    ("selector", "failure", "message"),
+    [
+        (PeeksAtOnce(), SealedMeasurement, "'by-tasks' read 'novel'"),
+        (WritesAtOnce(), SelectorFault, "WRITEABLE"),
+        (AtOnce(lambda at: at[1:]), SelectorFault, "must return 61 integers from -1 to 4"),
+        (AtOnce(lambda at: at / 1), SelectorFault, "must return 61 integers"),
+        (AtOnce(lambda at: at + 9), SelectorFault, "must return 61 integers"),
+        (AtOnce(lambda at: at - 9), SelectorFault, "must return 61 integers"),
+        (AtOnce(lambda at: at[0, 0]), SelectorFault, "raised IndexError"),
+    ],
+)
+def test_what_chooses_at_once_is_sealed_and_checked(
+    selector: SnapshotSelector, failure: type[Exception], message: str, monkeypatch
+) -> None:
+    with pytest.raises(failure, match=message):
+        every(selector, monkeypatch)
 
 
 @pytest.mark.parametrize("snapshot", ["base", "cv-epoch", "train_loss"])

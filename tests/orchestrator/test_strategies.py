@@ -168,7 +168,7 @@ def worlds(
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 5])
-@pytest.mark.parametrize(("methods", "strategies"), [(2, 3), (3, 8), (5, 3), (6, 3), (8, 8)])
+@pytest.mark.parametrize(("methods", "strategies"), [(5, 3), (6, 3), (8, 8)])
 def test_no_equally_good_strategy_is_called_worse(
     methods: int, strategies: int, seeds: int
 ) -> None:
@@ -377,7 +377,7 @@ LONG = replace(
 )
 
 
-@pytest.mark.parametrize("width", [80, 100, 140])
+@pytest.mark.parametrize("width", [80, 140])
 def test_the_table_fits_and_keeps_what_matters(width: int) -> None:
     given = [one for name in "ABCDEF" for one in folded(name, 60)]
     text = to_text(build(LONG, given, bootstrap=0), width)

@@ -49,7 +49,6 @@ def run_folder(
     cautions: tuple[str, ...] = (),
 ) -> Path:
     """A finished run whose records are a function of lr and seed (and of ``shift``)."""
-    shutil.copytree(_trials(lrs, seeds, tasks, shift), path)
     specs = [spec(lr, seed, tasks) for lr in lrs for seed in seeds]
     axes = {"optimizer.lr"} if len(lrs) > 1 else set()
     planned = tuple(
@@ -59,6 +58,7 @@ def run_folder(
     )
     plan = Plan(path.name, "0" * 16, fingerprint, planned, Selectors(), {}, cautions)
     Ledger(path).write_plan(plan, "")
+    shutil.copytree(_trials(lrs, seeds, tasks, shift), path, dirs_exist_ok=True)
     return path
 
 

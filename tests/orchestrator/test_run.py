@@ -111,7 +111,7 @@ def test_what_is_no_run_is_said(tmp_path: Path) -> None:
 
 def test_reading_runs_imports_neither_torch_nor_ray(folder: Path, tmp_path: Path) -> None:
     table = tmp_path / "logs.csv"
-    rows = [f"A,,0,{epoch},{m},0.5" for epoch in (1, 2) for m in MEASURES]
+    rows = [f"A,x,0,{epoch},{m},0.5" for epoch in (1, 2) for m in MEASURES]
     table.write_text("\n".join(["method,configuration,seed,epoch,measure,accuracy", *rows]))
     program = (
         "import sys, fsl_sweep\n"

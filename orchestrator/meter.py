@@ -77,9 +77,9 @@ class Meter:
         part = Fraction(1) if tasks is None else Fraction(tasks, self.tasks)
         self._account.pay(max(part - self._seen, Fraction(0)))
         self._seen = max(self._seen, part)
-        # The mean of all tasks is known without reading them, which takes long.
-        known = part == 1 or self._load is None
-        return self._mean if known else float(np.mean(self._load()[:tasks]))
+        if part == 1 or self._load is None:
+            return self._mean  # without reading the tasks, which takes long
+        return float(np.mean(self._load()[:tasks]))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Meter":
         return self  # a copy would have a budget of its own

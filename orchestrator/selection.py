@@ -230,7 +230,7 @@ def _measured(
 
     found: dict[int, dict[Measure, _Scores] | None] = {}
     for number, epoch in enumerate(epochs):
-        values = {m: rows[m][number] for m in MEASURES}
+        values: dict[Measure, np.ndarray] = {m: rows[m][number] for m in MEASURES}
         known = all(np.isfinite(v).all() for v in values.values())
         found[epoch] = {m: scores(m, v) for m, v in values.items()} if known else None
     return found

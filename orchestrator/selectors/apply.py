@@ -48,14 +48,9 @@ def apply(selector: AnySelector, choices: Choices) -> int | Candidate | tuple[Ca
     """
     if isinstance(selector, SnapshotSelector) and isinstance(choices, History):
         return _snapshot(selector, choices)
-    if isinstance(selector, HyperparameterSelector) and not isinstance(choices, History):
-        return apply_counted(selector, choices)[0]
-    if isinstance(selector, FrontSelector) and not isinstance(choices, History):
-        views = _views(selector, choices, selector.needs)
-        with faults_named(selector):
-            answer = tuple(selector.select(views))
-        kept = {id(one) for one in _given(selector, choices, views, answer)}
-        return tuple(one for one in choices if id(one) in kept)
+    if not isinstance(selector, SnapshotSelector) and not isinstance(choices, History):
+        found, _ = _asked(selector, choices)
+        return found[0] if isinstance(selector, HyperparameterSelector) else found
     raise TypeError(
         f"{type(selector).__name__} cannot choose from {type(choices).__name__}: a snapshot "
         "selector takes a History, a hyperparameter selector a sequence of Candidates."
@@ -70,16 +65,8 @@ def apply_counted(
     With a budget that is what its meter counted, rounded up to whole evaluations; a selector that
     declares ``novel`` without one reads all of them; any other none.
     """
-    if selector.novel_budget is None:
-        views = _views(selector, given, selector.needs)
-        seen = len(given) if is_oracle(selector) else 0
-        return _single(selector, given, views), seen
-    account = Account(selector.name, selector.novel_budget)
-    views = _views(selector, given, selector.needs - {"novel"})
-    metered = tuple(
-        replace(view, novel=one.metered(account)) for view, one in zip(views, given, strict=True)
-    )
-    return _single(selector, given, metered), account.evaluations
+    (found,), seen = _asked(selector, given)
+    return found, seen
 
 
 def apply_all(
@@ -153,47 +140,40 @@ def _snapshot(selector: SnapshotSelector, history: History) -> int:
     return int(epoch)
 
 
-def _views(
-    selector: HyperparameterSelector | FrontSelector,
-    given: Sequence[Candidate],
-    needs: frozenset[str],
-) -> tuple[Candidate, ...]:
+def _asked(
+    selector: HyperparameterSelector | FrontSelector, given: Sequence[Candidate]
+) -> tuple[tuple[Candidate, ...], int]:
+    """The given candidates whose views the selector chooses, in order, and novel scores read."""
     if not given:
         raise SelectionError(f"Selector '{selector.name}' has no candidate to choose from.")
     for candidate in given:
         require(candidate.history, selector.needs, selector.name)
-    return tuple(candidate.view(needs, selector.name) for candidate in given)
-
-
-def _single(
-    selector: HyperparameterSelector, given: Sequence[Candidate], views: Sequence[Candidate]
-) -> Candidate:
-    """The given candidate whose view the selector chooses."""
+    single = isinstance(selector, HyperparameterSelector)
+    account = None
+    if single and selector.novel_budget is not None:
+        account = Account(selector.name, selector.novel_budget)
+    needs = selector.needs if account is None else selector.needs - {"novel"}
+    views = [one.view(needs, selector.name) for one in given]
+    if account is not None:
+        pairs = zip(views, given, strict=True)
+        views = [replace(view, novel=one.metered(account)) for view, one in pairs]
     with faults_named(selector):
-        answer = selector.select(views)
-    return _given(selector, given, views, (answer,))[0]
-
-
-def _given(
-    selector: HyperparameterSelector | FrontSelector,
-    given: Sequence[Candidate],
-    views: Sequence[Candidate],
-    chosen: Sequence[Candidate],
-) -> list[Candidate]:
-    """The given candidates whose views were chosen."""
-    originals = {id(view): one for one, view in zip(given, views, strict=True)}
-    for one in chosen:
-        if id(one) not in originals:
+        answer = (selector.select(views),) if single else tuple(selector.select(views))
+    chosen = {id(one) for one in answer}
+    for one in answer:
+        if not any(one is view for view in views):
             problem = f"chose {_shown(one)}, which is not one of the candidates: it must return "
             raise broken_promise(selector, f"{problem}what it was given")
-    if not chosen:
+    if not answer:
         problem = "chose no candidate at all: where there is nothing to choose it must raise "
         raise broken_promise(selector, f"{problem}SelectionError")
-    found = [originals[id(one)] for one in chosen]
-    for one in filter(lambda one: _is_blank(one, selector.needs), found):
-        all_nan = all(_is_blank(other, selector.needs) for other in given)
-        raise _chose_nan(selector, f"trial {one.trial}", "candidates", all_nan=all_nan)
-    return found
+    found = tuple(one for one, view in zip(given, views, strict=True) if id(view) in chosen)
+    for one in found:
+        if _is_blank(one, selector.needs):
+            all_nan = all(_is_blank(other, selector.needs) for other in given)
+            raise _chose_nan(selector, f"trial {one.trial}", "candidates", all_nan=all_nan)
+    seen = len(given) if is_oracle(selector) else 0
+    return found, seen if account is None else account.evaluations
 
 
 def _is_blank(candidate: Candidate, needs: frozenset[str]) -> bool:

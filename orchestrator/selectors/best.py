@@ -1,7 +1,7 @@
 """The rule that score-based selectors share: the best score, and the first among equals."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from fsl_sweep.orchestrator.statistics.ties import comparable
 
 
 class _Scored:
-    needs: frozenset[str]
+    needs: ClassVar[frozenset[str]]
 
     def score(self, scores: Mapping[str, Any]) -> Any:
         """The score, from measures that are numbers or arrays of any one shape; higher is better.

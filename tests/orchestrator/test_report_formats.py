@@ -172,10 +172,10 @@ def test_of_two_seeds_both_values_are_shown(write: Callable[[Report], str], metr
     report = build(replace(INFO, metric=metric), runs(), bootstrap=20)
     text = write(report)
     for one in report.summaries:
-        shown = [f"{100 * choice.accuracy(report.base_weight):.1f}" for choice in one.choices]
+        shown = [f"{100 * choice.reported.mean:.1f}" for choice in one.choices]
         assert len(shown) == 2
         assert ", ".join(shown) in text
-        interval = one.reported(report.base_weight)
+        interval = one.reported
         half = 50 * (interval.high - interval.low)
         assert half < 100 or f"{half:.2f}" not in text  # 149.72 points, of one degree of freedom
     for strategy in report.over_methods.results:  # of two methods too

@@ -84,17 +84,16 @@ def regret_by_budget(
         once = {seed: [_read_once(trial) for trial in own] for seed, own in trials.items()}
         chosen = Chosen([*(trial for own in once.values() for trial in own), *folds])
         for name in first:
-            left = [_left(chosen, own, name, references[seed]) for seed, own in once.items()]
+            try:
+                left = [
+                    _Left(own, chosen.candidates(own, name), references[seed])
+                    for seed, own in once.items()
+                ]
+            except SelectionError:
+                continue
             for allocation in allocations:
                 found += _curve(method, name, allocation, left, points)
     return tuple(found)
-
-
-def _left(chosen: Chosen, trials: Sequence[TrialHistory], selector: str, reference: float) -> _Left:
-    try:
-        return _Left(trials, chosen.candidates(trials, selector), reference)
-    except SelectionError:
-        return _Left(trials, (), reference)
 
 
 def _curve(

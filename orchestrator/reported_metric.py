@@ -1,8 +1,8 @@
 """The table by a mixture of BaseGen and NovelGen, in place of NovelGen.
 
-Who cares about both distributions may report how well a method does on tasks that come from the
-base classes with a fixed probability, and else from the novel ones. Methods may rank differently
-from one weight to another. ``select`` takes the weight; all that follows is by the mixture.
+A mixture is the expected accuracy on tasks that come from the base classes with a fixed
+probability, else from the novel ones. Methods may rank differently from weight to
+weight. ``select`` takes the weight; all that follows is by the mixture.
 
 Source: "Two Sides of Meta-Learning Evaluation", appendix F.4 (i).
 """

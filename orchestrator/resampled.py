@@ -35,9 +35,9 @@ class ResampledCell:
         seeds: its replicates.
         result: NovelGen with the interval that includes the selection.
         values: NovelGen of the choice in each resample of tasks, float64 ``[seeds, 1 + R]``; the
-            first is no resample. NaN where nothing could be chosen.
+            first is not a resample. NaN where nothing could be chosen.
         weights: share of each seed in each resample of seeds, float64 ``[R, seeds]``, for the
-            chance to be best; the interval takes seeds as they are.
+            chance to be best; the interval does not resample seeds.
         mixed, mixed_values: the same by the mixture that methods are compared by; None for
             NovelGen.
     """
@@ -101,7 +101,9 @@ def resample(
         wanted = [s for s in selected.strategies if selected.cell(method, s)]
         if wanted:
             crossed = any(strategy.cross_validated for strategy in wanted)
-            read = [_read(t, folds.of(t) if crossed else (), draws, groups) for t in trials]
+            read = [
+                ResampledTrial(t, draws, groups, folds.of(t) if crossed else ()) for t in trials
+            ]
             replicate = ResampledReplicate(read, draws.resamples, one_by_one)
             for s in wanted:
                 chosen, at = replicate.select(first[s.snapshot], second[s.hyperparameter])
@@ -113,14 +115,6 @@ def resample(
         for method in selected.methods
         for strategy in selected.strategies
         if (method, strategy) in rows
-    )
-
-
-def _read(
-    trial: TrialHistory, folds: Sequence[TrialHistory], draws: Resampling, groups: Classes
-) -> ResampledTrial:
-    return ResampledTrial(
-        trial, draws, groups, [ResampledTrial(fold, draws, groups) for fold in folds]
     )
 
 

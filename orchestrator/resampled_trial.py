@@ -1,9 +1,9 @@
 """One replicate on resampled tasks: what each selector chooses in each resample.
 
-A selector that cannot choose in all resamples at once is run on a history of each resample like on
-any history: each task repeated as often as it was drawn. Where classes are drawn as well, all tasks
-of a snapshot are then moved by what the draw adds to its mean, so that they have that mean, and
-their noise stays what it was. That may take single accuracies out of [0, 1].
+A selector that cannot choose in all resamples at once is run on a history of each resample, in
+which each task is repeated as often as it was drawn. Where classes are drawn as well, all tasks of
+a snapshot are shifted by what the draw adds to its mean, so that their noise does not change.
+Single accuracies may then lie outside [0, 1].
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,9 +42,10 @@ class ResampledTrial:
         trial: TrialHistory,
         draws: Resampling,
         classes: Classes,
-        folds: Sequence["ResampledTrial"] = (),
+        folds: Sequence[TrialHistory] = (),
     ) -> None:
-        self.trial, self.folds, self._draws = trial, tuple(folds), draws
+        self.trial, self._draws = trial, draws
+        self.folds = tuple(ResampledTrial(fold, draws, classes) for fold in folds)
         self._classes = {} if trial.fold is not None else classes
         self._means: dict[tuple[str, TaskSet], np.ndarray] = {}
         self._shifts: dict[Measure, np.ndarray] = {}
@@ -101,7 +102,7 @@ class ResampledTrial:
         if resample == 0:
             return self.trial
         tables = {
-            # Means that tie as means do, for selectors that compare them as they are.
+            # Means that tie as means do, for selectors that compare them directly.
             (m, "selection"): ScoreTable(
                 comparable(self.means(m)[resample]), self._loader(m, resample)
             )

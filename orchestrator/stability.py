@@ -28,7 +28,7 @@ class Agreement:
 
     Attributes:
         same: rankings with every pair of methods in the same order.
-        of: rankings that there are.
+        of: all rankings.
         tau: mean over the rankings of Kendall's tau-a, (concordant - discordant) / pairs.
     """
 
@@ -60,7 +60,7 @@ class MethodStability:
 
 @dataclass(frozen=True)
 class Stability:
-    """The ranking of methods under one strategy, and what it survives.
+    """The ranking of methods under one strategy, and how stable it is.
 
     Attributes:
         strategy: which one.
@@ -68,9 +68,9 @@ class Stability:
         by_worst: names, best first by the worst of the seeds, as the MetaDL challenge ranks
             ("Advances in MetaDL: AAAI 2021 challenge and workshop", section 3.2.2).
         seeds: agreement of the rankings by a single seed; None without several common seeds.
-        tasks: of the rankings on resampled tasks, seeds as they are; None where nothing was
+        tasks: of the rankings on resampled tasks, seeds unchanged; None where nothing was
             resampled.
-        strategies: of the rankings under the other strategies that are no oracles and have the
+        strategies: of the rankings under the other strategies that are not oracles and have the
             same methods; None where there are none.
     """
 

@@ -1,4 +1,4 @@
-"""Strategies compared with each other, over all methods: what each loses, and what it costs.
+"""Strategies compared over all methods: the regret and the cost of each.
 
 A replicate is a method with one seed. The replicates of a method are alike, so they are not
 independent evidence about other methods: each method counts once, by its mean over seeds.
@@ -31,7 +31,7 @@ class StrategyResult:
         novel_evaluations: snapshots whose novel scores it read, in all replicates.
         training: epochs trained of all trials that it reads, over those of the full trials:
             1 except for a cross-validated one, which reads class folds too.
-        least: whether it has the least mean regret of the strategies that are no oracles; the
+        least: whether it has the least mean regret of the strategies that are not oracles; the
             earliest of equals.
         against_least: its NovelGen against that of the least, paired over the methods: ``worse``,
             or ``undecided``. The p value is that of sign flips, adjusted for all pairs of
@@ -155,7 +155,7 @@ def _least(regrets: dict[Strategy, np.ndarray]) -> Strategy | None:
 def _verdicts(
     regrets: dict[Strategy, np.ndarray], least: Strategy, methods: int
 ) -> dict[Strategy, Comparison]:
-    """Of every strategy that is no oracle against the least; none with too few methods."""
+    """Of every strategy that is not an oracle against the least; none with too few methods."""
     if methods < LEAST_ROWS:
         return {}
     usual = [strategy for strategy in regrets if not strategy.oracle]

@@ -199,5 +199,5 @@ def _chose_nan(selector: AnySelector, answer: str, others: str, *, all_nan: bool
 def _shown(answer: object) -> str:
     try:
         return short(repr(answer))
-    except Exception:  # a stranger's object may not even have a text
+    except Exception:  # a third party's object may have no text
         return f"an object of type {type(answer).__name__}"

@@ -23,7 +23,7 @@ def faults_named(selector: object) -> Iterator[None]:
     """Turn an exception of a third party's selector into one message; ours are left as they are.
 
     Args:
-        selector: a selector, or its class while there is no instance of it.
+        selector: a selector, or its class before there is an instance.
 
     Raises:
         SelectorFault: the block raised something else than an error of fsl-sweep's own, which
@@ -34,7 +34,7 @@ def faults_named(selector: object) -> Iterator[None]:
         yield
     except FslSweepError:
         raise
-    except Exception as failure:  # a stranger's code may raise anything
+    except Exception as failure:  # third parties' code may raise anything
         if _package(cls.__module__) == _OURS:
             raise
         what = f"raised {type(failure).__name__}: {short(str(failure))}"
@@ -47,7 +47,7 @@ def broken_promise(selector: object, what: str) -> Exception:
 
     Args:
         selector: a selector or its class.
-        what: what it did and must do instead, such as ``chose 99, which is no epoch``.
+        what: what it did and must do instead, such as ``chose 99, which is not an epoch``.
     """
     cls = selector if isinstance(selector, type) else type(selector)
     if _package(cls.__module__) == _OURS:

@@ -1,4 +1,4 @@
-"""Ties: accuracies that are equal stay equal, whatever order they were summed in."""
+"""Ties: equal accuracies stay equal in whatever order they were summed."""
 
 import numpy as np
 from numpy.typing import ArrayLike

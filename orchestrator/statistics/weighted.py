@@ -1,4 +1,4 @@
-"""Means under whole-number weights, exact in whatever order a machine adds."""
+"""Means under whole-number weights, exact in any order of adding."""
 
 from math import ceil, log2
 

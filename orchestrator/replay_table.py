@@ -87,7 +87,8 @@ def _read(path: Path) -> "pd.DataFrame":
     except (ValueError, OSError, pa.ArrowException) as failure:
         reason = str(failure).splitlines()[0].rstrip(".")
         if isinstance(failure, UnicodeDecodeError):
-            reason = "it is not UTF-8 text; unpack it if it is compressed, else save it as UTF-8"
+            advice = "if it is compressed, unpack it first, else save it as UTF-8"
+            reason = f"it is not UTF-8 text; {advice}"
         raise BadData(f"{path} cannot be read as a table: {reason}.") from None
     packed = path.suffix.lower() in (".gz", ".bz2", ".xz", ".zst", ".zip")
     advice = "; unpack it first" if packed else ""

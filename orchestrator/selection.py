@@ -39,7 +39,7 @@ from fsl_sweep.orchestrator.selectors.base import is_cross_validated, is_oracle
 from fsl_sweep.orchestrator.statistics import Interval, mean_alone, mean_interval
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
-__all__ = ["LeftOut", "Selected", "Selection", "Strategy", "select", "select_among", "why_unusable"]
+__all__ = ["LeftOut", "Selected", "Selection", "Strategy", "select", "why_unusable"]
 
 ORACLE = "oracle"
 """The name of either selector of the reference that regret is measured against."""
@@ -67,7 +67,7 @@ class _Scores:
 
 
 def select(
-    histories: Iterable[TrialHistory],
+    histories: Iterable[TrialHistory] | Chosen,
     snapshot: Sequence[str],
     hyperparameter: Sequence[str],
     base_weight: float | None = None,
@@ -75,7 +75,8 @@ def select(
     """Run every pair of selectors on every method and seed.
 
     Args:
-        histories: one for each planned trial, in plan order, recorded or not.
+        histories: one for each planned trial, in plan order, recorded or not; or what shares the
+            choices of snapshot selectors with others.
         snapshot: names of snapshot selectors, such as ``val`` or ``mixture(0.5)``.
         hyperparameter: names of hyperparameter selectors.
         base_weight: of BaseGen in the mixture to compare methods by; None for NovelGen.
@@ -84,16 +85,7 @@ def select(
         UnknownName, PluginError, ConfigError: a selector cannot be used.
         SealedMeasurement: a selector read what it did not declare.
     """
-    return select_among(Chosen(histories), snapshot, hyperparameter, base_weight)
-
-
-def select_among(
-    chosen: Chosen,
-    snapshot: Sequence[str],
-    hyperparameter: Sequence[str],
-    base_weight: float | None = None,
-) -> Selected:
-    """As ``select``, where what snapshot selectors choose is shared with others who ask for it."""
+    chosen = histories if isinstance(histories, Chosen) else Chosen(histories)
     first = [(name, chosen.selector(name)) for name in snapshot]
     named = [(name, hyperparameter_selector(name)) for name in hyperparameter]
     second = [(name, one) for name, one in named if isinstance(one, HyperparameterSelector)]

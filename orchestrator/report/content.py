@@ -18,7 +18,7 @@ from fsl_sweep.orchestrator.report.curves import Curve, curves_of
 from fsl_sweep.orchestrator.report.tradeoff import TradeOff, tradeoffs_of
 from fsl_sweep.orchestrator.reported_metric import MixedTable, mix
 from fsl_sweep.orchestrator.resampled import ClassLists, ResampledCell, resample
-from fsl_sweep.orchestrator.selection import LeftOut, Selected, select_among, why_unusable
+from fsl_sweep.orchestrator.selection import LeftOut, Selected, select, why_unusable
 from fsl_sweep.orchestrator.selectors import (
     HYPERPARAMETER_SELECTORS,
     SNAPSHOT_SELECTORS,
@@ -207,7 +207,7 @@ def build(
         ValueError: there are too few resamples, or class tuples cannot be resampled.
     """
     weight, chosen = base_weight(info.metric), Chosen(histories)
-    selected = select_among(chosen, info.snapshot, info.hyperparameter, weight)
+    selected = select(chosen, info.snapshot, info.hyperparameter, weight)
     summaries = summarise(selected)
     comparisons, rankings = compare_methods(summaries, rope), rank_methods(summaries)
     mixed = None if weight is None else mix(summaries, weight)

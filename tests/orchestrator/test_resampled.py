@@ -22,6 +22,8 @@ from fsl_sweep.orchestrator.selectors import (
     HyperparameterSelector,
     SnapshotSelector,
 )
+from fsl_sweep.orchestrator.selectors.best import BestConfiguration, BestSnapshot
+from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import BudgetedOracle
 from fsl_sweep.orchestrator.statistics import selection_bootstrap
 
 EPOCHS, TASKS = 5, 24
@@ -103,6 +105,18 @@ def test_the_first_column_is_the_selection_as_it_is() -> None:
         expected = [one.novel.mean for one in selected.cell(cell.method, cell.strategy)]
         assert cell.values[:, 0] == pytest.approx(expected, abs=1e-9), cell.strategy
         assert cell.seeds == (0, 1)
+
+
+def test_choosing_at_once_is_choosing_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = ["base", "mixture(0.4)", "cv-epoch", "oracle"]
+    configuration = ["val", "mixture(0.6)", "cv", "cv(aligned)", "oracle", "budgeted-oracle(2)"]
+    together = cells(sweep(folds=2), snapshot, configuration, resamples=12)
+    for kind in (BestSnapshot, BestConfiguration, BudgetedOracle):
+        monkeypatch.setattr(kind, "choose_all", lambda self, scores: None)
+    single = cells(sweep(folds=2), snapshot, configuration, resamples=12, one_by_one=12)
+    assert len(single) == 24
+    for name, cell in single.items():
+        assert (cell.values == together[name].values).all(), name
 
 
 class ByTasks(SnapshotSelector):

@@ -10,7 +10,7 @@ import numpy as np
 from fsl_sweep.orchestrator.chosen import Chosen, replicates_of
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records import TrialHistory
-from fsl_sweep.orchestrator.selected import Selected
+from fsl_sweep.orchestrator.selected import Selected, Selection, over_seeds
 from fsl_sweep.orchestrator.selectors import Candidate, snapshot_selector
 from fsl_sweep.orchestrator.selectors.apply import apply_counted
 from fsl_sweep.orchestrator.selectors.base import is_oracle
@@ -18,7 +18,7 @@ from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import (
     ALLOCATIONS,
     BudgetedOracle,
 )
-from fsl_sweep.orchestrator.statistics import Interval, mean_interval
+from fsl_sweep.orchestrator.statistics import Interval
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,12 @@ def regret_by_budget(
     folds = [trial for trial in histories if trial.fold is not None]
     found: list[BudgetPoint] = []
     for method in selected.methods:
-        references = {
-            one.seed: one.regret + one.novel.mean
-            for one in selected.selections
-            if one.method == method
-        }
+        own = [one for one in selected.selections if one.method == method]
+        references = {one.seed: one.regret + one.novel.mean for one in own}
         trials = {seed: own for (of, seed), own in replicates_of(histories).items() if of == method}
         if set(references) != set(trials):
             continue
+        choices = [one for one in own if one.strategy == own[0].strategy]
         once = {seed: [_read_once(trial) for trial in own] for seed, own in trials.items()}
         chosen = Chosen([*(trial for own in once.values() for trial in own), *folds])
         for name in first:
@@ -92,12 +90,12 @@ def regret_by_budget(
             except SelectionError:
                 continue
             for allocation in allocations:
-                found += _curve(method, name, allocation, left, points)
+                found += _curve(choices, name, allocation, left, points)
     return tuple(found)
 
 
 def _curve(
-    method: str, name: str, allocation: str, left: Sequence[_Left], points: int
+    choices: Sequence[Selection], name: str, allocation: str, left: Sequence[_Left], points: int
 ) -> list[BudgetPoint]:
     curve: list[BudgetPoint] = []
     for budget in _budgets(max(len(one.trials) for one in left), points):
@@ -106,8 +104,8 @@ def _curve(
         except SelectionError:
             continue
         spent = sum(seen for _, seen in outcomes)
-        regret = mean_interval([regret for regret, _ in outcomes], kind="seeds")
-        curve.append(BudgetPoint(method, name, allocation, budget, spent, regret))
+        regret = over_seeds([regret for regret, _ in outcomes], choices)
+        curve.append(BudgetPoint(choices[0].method, name, allocation, budget, spent, regret))
     return curve
 
 

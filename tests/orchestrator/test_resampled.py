@@ -347,12 +347,15 @@ def test_identical_replicates_are_not_a_sample_of_seeds(metric: str, seeds: int)
     """A method that trains nothing: no number claims that training again changes nothing."""
     own = [replace(one, seed=seed) for one in sweep()[::2] for seed in range(seeds)]
     given = [replace(one, trial=f"{one.trial}-{one.seed}") for one in own]
-    info = RunInfo("made", "0" * 16, None, ("val", "last"), ("val", "oracle"), metric=metric)
+    info = RunInfo(
+        "made", "0" * 16, None, ("val", "last"), ("val", "budgeted-oracle(1)"), metric=metric
+    )
     report = build(info, given, bootstrap=50)
     plain = to_plain(report)
     shown = [one[key] for one in plain["summary"] for key in ("base", "val", "novel", "regret")]
     shown += [one["regret"] for one in plain["strategies"]["table"]]
     shown += [one["seeds"] for one in plain["mixture"]["summary"]] if plain["mixture"] else []
+    shown += [one["regret"] for one in plain["budget_curve"]]
     assert {(one["low"], one["high"], one["n"]) for one in shown} == {(None, None, seeds)}
     assert sum("replicates are identical" in caution for caution in report.cautions) >= 1
     for one, cell in zip(report.summaries, report.resampled, strict=True):

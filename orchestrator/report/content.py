@@ -24,7 +24,7 @@ from fsl_sweep.orchestrator.selectors import (
     SNAPSHOT_SELECTORS,
     hyperparameter_selector,
 )
-from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import BudgetedOracle
+from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import allocations_of
 from fsl_sweep.orchestrator.selectors.mixture import base_weight
 from fsl_sweep.orchestrator.selectors.names import parse
 from fsl_sweep.orchestrator.stability import Stability, stability_of
@@ -289,9 +289,8 @@ def _budget_curve(
     info: RunInfo, histories: Sequence[TrialHistory], selected: Selected
 ) -> tuple[BudgetPoint, ...]:
     """The curve of each allocation that a strategy uses."""
-    found = [hyperparameter_selector(name) for name in info.hyperparameter]
-    used = {one.allocation: None for one in found if isinstance(one, BudgetedOracle)}
-    return regret_by_budget(histories, selected, info.snapshot, tuple(used)) if used else ()
+    used = allocations_of(map(hyperparameter_selector, info.hyperparameter))
+    return regret_by_budget(histories, selected, info.snapshot, used) if used else ()
 
 
 def _cost(histories: Sequence[TrialHistory]) -> Cost | None:

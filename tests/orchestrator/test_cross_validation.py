@@ -286,25 +286,11 @@ def test_a_view_holds_the_folds_held_out_accuracy_and_nothing_else_of_them() -> 
                 unpickled.folds[0].scores["novel"]
     assert candidate.scores["cv"] == 0.5
     assert not holds_secret(candidate)
+    undeclared = whole.view({"val"}, "mine")
+    assert undeclared._folds == ()
+    with pytest.raises(SealedMeasurement, match="'mine' read 'cv'"):
+        undeclared.scores.get("cv")
+    assert Candidate("t", {}, 1, whole, (2,)).view({"val"}).fold_epochs is None
     # Not even a selector that declares novel scores too is given those of the folds.
     (one,) = whole.view({"cv", "novel"}, "mine").folds
     assert list(one.scores) == ["val"]
-
-
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda h: h.folds,
-        lambda h: h.cv,
-        lambda h: h.scores["cv"],
-        lambda h: h.scores.get("cv"),
-        lambda h: h.view({"cv"}, "mine"),
-        lambda h: pickle.loads(pickle.dumps(h)).folds,
-    ],
-)
-def test_folds_are_sealed_from_who_does_not_declare_them(read) -> None:
-    view = sealed_example().view({"val"}, "mine")
-    with pytest.raises(SealedMeasurement, match="'mine' read 'cv'"):
-        read(view)
-    assert view._folds == ()
-    assert Candidate("t", {}, 1, sealed_example(), (2,)).view({"val"}).fold_epochs is None

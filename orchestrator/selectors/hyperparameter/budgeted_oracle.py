@@ -1,6 +1,6 @@
 """The best of a few novel evaluations: an oracle that must spend wisely."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import ClassVar
 
@@ -67,6 +67,12 @@ class BudgetedOracle(HyperparameterSelector):
         ranks = np.argsort(np.argsort(-val, axis=1, kind="stable"), axis=1, kind="stable")
         afforded = (ranks < (self.novel_budget or 0)) & ~np.isnan(val)
         return best_of_each(np.where(afforded, novel, np.nan))
+
+
+def allocations_of(selectors: Iterable[object]) -> tuple[str, ...]:
+    """The allocations of the budgeted oracles among some selectors, each once."""
+    found = (one.allocation for one in selectors if isinstance(one, BudgetedOracle))
+    return tuple(dict.fromkeys(found))
 
 
 def _top(meters: Sequence[Meter], val: np.ndarray, budget: int) -> int:

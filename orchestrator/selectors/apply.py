@@ -89,7 +89,7 @@ def apply_all(
     """
     sealed = Measurements({m: v.view() for m, v in scores.items()}, (selector.name, selector.needs))
     with faults_named(selector):
-        found = selector.choose_all(sealed)
+        found = selector.choose_all(sealed) if scores else None
     if found is None:
         return one_by_one(selector, one, few)
     at, (count, most) = np.asarray(found), next(iter(scores.values())).shape

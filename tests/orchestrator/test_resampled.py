@@ -236,6 +236,24 @@ def test_a_third_party_may_choose_in_all_resamples_at_once(monkeypatch) -> None:
     assert np.isnan(nothing.values).all()
 
 
+class First(HyperparameterSelector):
+    name: ClassVar[str] = "cautious"
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def select(self, candidates: Sequence[Candidate]) -> Candidate:
+        return candidates[0]
+
+    def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
+        raise AssertionError("It declares no measure that could say how many resamples there are.")
+
+
+@pytest.mark.usefixtures("third_parties")
+def test_what_declares_nothing_is_run_one_by_one(monkeypatch) -> None:
+    monkeypatch.setattr("fsl_sweep.orchestrator.resampled._single", lambda _: First())
+    (cell,) = cells(sweep(), ["val"], ["cautious"], one_by_one=5).values()
+    assert cell.values.shape == (2, 6)
+
+
 @pytest.mark.usefixtures("third_parties")
 @pytest.mark.parametrize(
     ("selector", "failure", "message"),

@@ -110,7 +110,8 @@ class Run:
         if snapshot or hyperparameter:
             # Those of the sweep file were checked when it was planned.
             folds = any(trial.fold is not None for trial in self.histories)
-            snapshot, hyperparameter = asked_for(snapshot or (), hyperparameter or (), folds)
+            snapshot = asked_for("snapshot", snapshot or (), folds)
+            hyperparameter = asked_for("hyperparameter", hyperparameter or (), folds)
         facts = self._source.facts
         return RunInfo(
             name=facts.name,

@@ -1,6 +1,6 @@
 """The tables of selectors, and how a sweep file's name becomes a selector."""
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Sequence, Set
 from typing import Any, TypeVar
 
 from fsl_sweep.orchestrator.catalogue import Catalogue, Info
@@ -8,7 +8,6 @@ from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.history import SCORES
 from fsl_sweep.orchestrator.paper_names import is_test_measure, selector_names
 from fsl_sweep.orchestrator.selectors.base import (
-    AnySelector,
     FrontSelector,
     HyperparameterSelector,
     SnapshotSelector,
@@ -35,7 +34,6 @@ from fsl_sweep.orchestrator.selectors.snapshot.cv_epoch import CrossValidatedEpo
 from fsl_sweep.orchestrator.selectors.snapshot.last import Last
 from fsl_sweep.orchestrator.selectors.snapshot.train_loss import TrainLoss
 
-Names = tuple[str, ...]
 T = TypeVar("T")
 
 _PAPER = "Two Sides of Meta-Learning Evaluation, "
@@ -123,37 +121,27 @@ def hyperparameter_selector(text: str) -> HyperparameterSelector | FrontSelector
     return _built(HYPERPARAMETER_SELECTORS, text, (HyperparameterSelector, FrontSelector))
 
 
-def asked_for(
-    snapshot: Sequence[str], hyperparameter: Sequence[str], folds: bool
-) -> tuple[Names, Names]:
-    """Our names of selectors that were asked for, checked.
+def asked_for(step: str, typed: Sequence[str], folds: bool) -> tuple[str, ...]:
+    """Our names of the selectors of one step that were asked for, checked.
 
     Args:
-        snapshot: names of snapshot selectors, as typed.
-        hyperparameter: names of hyperparameter selectors.
+        step: ``snapshot`` or ``hyperparameter``.
+        typed: their names, as typed.
         folds: whether the run has trials of class folds.
 
     Raises:
         UnknownName, PluginError, ConfigError: a selector cannot be used.
         ConfigError: a name is given twice, or its selector needs class folds and there are none.
     """
-    return (
-        _asked("--snapshot", snapshot, snapshot_selector, folds),
-        _asked("--hyperparameter", hyperparameter, hyperparameter_selector, folds),
-    )
-
-
-def _asked(
-    option: str, typed: Sequence[str], build: Callable[[str], AnySelector], folds: bool
-) -> Names:
     try:
         names = tuple(selector_names(typed))
     except ValueError as failure:
-        raise ConfigError("", option, str(failure)) from None
+        raise ConfigError("", f"--{step}", str(failure)) from None
+    build = snapshot_selector if step == "snapshot" else hyperparameter_selector
     for name in names:
         if is_cross_validated(build(name)) and not folds:
             problem = f"'{name}' needs class folds, which this run has none of; leave it out"
-            raise ConfigError("", option, problem)
+            raise ConfigError("", f"--{step}", problem)
     return names
 
 

@@ -62,8 +62,6 @@ def compare(
     Raises:
         ValueError: as ``paired_interval``, or the rope is negative.
     """
-    if not rope >= 0:
-        raise ValueError(f"The region of practical equivalence cannot be {rope}.")
     effect = paired_interval(a, b, confidence)
     difference = differences(a, b)
     freedom = inf if len(difference) >= NORMAL_FROM else len(difference) - 1
@@ -90,8 +88,6 @@ def compare_mixtures(
     Raises:
         ValueError: as ``compare``, or the weight is not in [0, 1].
     """
-    if not rope >= 0:
-        raise ValueError(f"The region of practical equivalence cannot be {rope}.")
     apart = differences(*first), differences(*second)
     effect = mixture_interval(*apart, weight, confidence, kind="paired")
     error, freedom = mixture_error(*apart, weight)
@@ -134,6 +130,8 @@ def correct_family(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
 
 
 def _judged(effect: Interval, error: float, freedom: float, rope: float) -> Comparison:
+    if not rope >= 0:
+        raise ValueError(f"The region of practical equivalence cannot be {rope}.")
     p = _p_value(effect.mean, error, freedom, rope)
     return Comparison(_verdict(effect, rope), effect, p, p, rope, effect.caution)
 

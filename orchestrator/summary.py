@@ -20,6 +20,7 @@ from fsl_sweep.orchestrator.statistics import (
     RankCorrelation,
     kendall_tau,
     mean_interval,
+    mixture_interval,
 )
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
@@ -62,10 +63,22 @@ class Summary:
 
     @cached_property
     def reported(self) -> Interval:
-        """What methods are compared by, over seeds: NovelGen, or the mixture."""
+        """What methods are compared by, over seeds: NovelGen, or the mixture.
+
+        Source: "Two Sides of Meta-Learning Evaluation", appendix F.4 (i).
+        """
         if self.base_weight is None:
             return self.novel
         return over_seeds([one.reported.mean for one in self.choices], self.choices)
+
+    @property
+    def reported_tasks(self) -> Interval | None:
+        """The same over the common report tasks; None where the seeds had no common tasks."""
+        base, novel = self.common_tasks["base"], self.common_tasks["novel"]
+        if self.base_weight is None:
+            return self.novel_tasks
+        known = base is not None and novel is not None
+        return mixture_interval(base, novel, self.base_weight) if known else None
 
 
 @dataclass(frozen=True)

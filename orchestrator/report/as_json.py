@@ -49,7 +49,7 @@ def to_plain(report: Report) -> dict[str, Any]:
         "stability": [stability(one, _accuracy(report)) | metric for one in report.stability],
         "fronts": [front(one) for one in report.selected.fronts],
         "budget_curve": [budget(one) for one in report.budget_curve],
-        "mixture": mixed(report.mixed, resampled),
+        "mixture": mixed(report, resampled),
     }
 
 

@@ -16,7 +16,6 @@ from fsl_sweep.orchestrator.records import TrialHistory
 from fsl_sweep.orchestrator.report.cautions import cautions_of
 from fsl_sweep.orchestrator.report.curves import Curve, curves_of
 from fsl_sweep.orchestrator.report.tradeoff import TradeOff, tradeoffs_of
-from fsl_sweep.orchestrator.reported_metric import MixedTable, mix
 from fsl_sweep.orchestrator.resampled import ClassLists, ResampledCell, resample
 from fsl_sweep.orchestrator.selection import LeftOut, Selected, select, why_unusable
 from fsl_sweep.orchestrator.selectors import (
@@ -138,7 +137,6 @@ class Report:
             seeds; empty where that was not done.
         stability: what each strategy's ranking of methods survives.
         budget_curve: regret against novel evaluations, where a strategy has a budget.
-        mixed: the table by a mixture of BaseGen and NovelGen, where that was asked for.
         tradeoffs: BaseGen and NovelGen of every configuration, by snapshot selector.
     """
 
@@ -158,7 +156,6 @@ class Report:
     resampled: tuple[ResampledCell, ...] = ()
     stability: tuple[Stability, ...] = ()
     budget_curve: tuple[BudgetPoint, ...] = ()
-    mixed: MixedTable | None = None
     tradeoffs: tuple[TradeOff, ...] = ()
 
     @property
@@ -175,7 +172,7 @@ class Report:
     @property
     def base_weight(self) -> float | None:
         """The weight of BaseGen in what methods are compared by; None where that is NovelGen."""
-        return None if self.mixed is None else self.mixed.base_weight
+        return self.selected.base_weight
 
 
 def build(
@@ -210,7 +207,6 @@ def build(
     selected = select(chosen, info.snapshot, info.hyperparameter, weight)
     summaries = summarise(selected)
     comparisons, rankings = compare_methods(summaries, rope), rank_methods(summaries)
-    mixed = None if weight is None else mix(summaries, weight)
     completeness = completeness_of(histories)
     shown, total = curves_of(chosen, info.snapshot, curves)
     resampled = _resampled(histories, selected, bootstrap, classes)
@@ -231,7 +227,7 @@ def build(
             summaries,
             comparisons,
             rankings,
-            mixed,
+            weight,
             bool(resampled),
         ),
         cost=_cost(histories),
@@ -240,7 +236,6 @@ def build(
         resampled=resampled,
         stability=stability_of(summaries, resampled),
         budget_curve=_budget_curve(info, histories, selected),
-        mixed=mixed,
         tradeoffs=tradeoffs_of(chosen, info.snapshot),
     )
 

@@ -8,6 +8,7 @@ from fsl_sweep.orchestrator.history import SCORES, History
 from fsl_sweep.orchestrator.records import MEASURES
 from fsl_sweep.orchestrator.selectors.candidate import Candidate
 
+RECORDED = ("train_loss", *MEASURES)
 TASKS = 12
 FOLDS = 3
 
@@ -59,9 +60,9 @@ def with_noise_in(history: History, measures: frozenset[str], seed: int) -> Hist
 
 
 def _without(history: History, missing: np.ndarray, folds: Sequence[History] = ()) -> History:
-    scores = {m: np.where(missing, np.nan, history.scores[m]) for m in ("train_loss", *MEASURES)}
+    scores = {m: np.where(missing, np.nan, history.scores[m]) for m in RECORDED}
     tasks = {m: np.where(missing[:, None], np.nan, history.tasks[m]) for m in MEASURES}
-    return _history(history.epochs.tolist(), scores.pop("train_loss"), scores, tasks, folds)
+    return History.from_arrays(epochs=history.epochs, tasks=tasks, folds=folds, **scores)
 
 
 def _noisy(
@@ -70,13 +71,13 @@ def _noisy(
     generator: np.random.Generator,
     folds: Sequence[History] = (),
 ) -> History:
-    noise = {m: generator.random(len(history.epochs)) for m in measures}
-    scores = {m: noise.get(m, history.scores[m]) for m in ("train_loss", *MEASURES)}
+    count = len(history.epochs)
+    noise = {m: generator.random(count) for m in measures}
+    scores = {m: noise.get(m, history.scores[m]) for m in RECORDED}
     tasks = {
-        m: generator.random((len(history.epochs), TASKS)) if m in measures else history.tasks[m]
-        for m in MEASURES
+        m: generator.random((count, TASKS)) if m in measures else history.tasks[m] for m in MEASURES
     }
-    return _history(history.epochs.tolist(), scores.pop("train_loss"), scores, tasks, folds)
+    return History.from_arrays(epochs=history.epochs, tasks=tasks, folds=folds, **scores)
 
 
 def _random(
@@ -84,27 +85,11 @@ def _random(
 ) -> History:
     tasks = {measure: generator.random((len(epochs), TASKS)) for measure in MEASURES}
     scores = {measure: table.mean(axis=1) for measure, table in tasks.items()}
-    return _history(epochs, generator.random(len(epochs)) + 0.1, scores, tasks, folds)
+    loss = generator.random(len(epochs)) + 0.1
+    return History.from_arrays(epochs=epochs, train_loss=loss, tasks=tasks, folds=folds, **scores)
 
 
 def _same(epochs: Sequence[int], column: np.ndarray, folds: Sequence[History] = ()) -> History:
     tasks = {measure: np.repeat(column[:, None], TASKS, axis=1) for measure in MEASURES}
-    return _history(epochs, column, dict.fromkeys(MEASURES, column), tasks, folds)
-
-
-def _history(
-    epochs: Sequence[int],
-    train_loss: np.ndarray,
-    scores: dict[str, np.ndarray],
-    tasks: dict[str, np.ndarray],
-    folds: Sequence[History],
-) -> History:
-    return History.from_arrays(
-        epochs=list(epochs),
-        train_loss=train_loss,
-        base=scores["base"],
-        val=scores["val"],
-        novel=scores["novel"],
-        tasks=tasks,
-        folds=folds,
-    )
+    scores = dict.fromkeys(RECORDED, column)
+    return History.from_arrays(epochs=epochs, tasks=tasks, folds=folds, **scores)

@@ -126,7 +126,6 @@ def test_what_methods_are_compared_by_is_named(
 ) -> None:
     report = build(replace(INFO, metric="mixture(0.4)"), runs(), bootstrap=20)
     text = " ".join(write(report).split())
-    assert report.mixed is not None
     for expected in (
         "Comparisons of these snapshots by 0.4 B + 0.6 N",
         "Stability of conclusions by 0.4 B + 0.6 N",
@@ -134,7 +133,7 @@ def test_what_methods_are_compared_by_is_named(
         "by 0.4 BaseGen + 0.6 NovelGen: differences are paired on the common report tasks of each",
         "worst seed: 0.4 B + 0.6 N of the worst seed",
         "Means of 0.4 B + 0.6 N rank these snapshots of the methods",
-        *(f"{100 * cell.seeds.mean:.2f}" for cell in report.mixed.cells),
+        *(f"{100 * cell.reported.mean:.2f}" for cell in report.summaries),
     ):
         assert escaped(expected) in text, expected
     assert escaped("B + 0.6 N") not in write(whole)

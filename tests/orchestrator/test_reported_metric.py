@@ -8,7 +8,6 @@ from trials import trial
 from fsl_sweep.orchestrator.comparison import compare_methods, rank_methods
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, ScoreTable, TrialHistory
-from fsl_sweep.orchestrator.reported_metric import mix
 from fsl_sweep.orchestrator.resampled import resample
 from fsl_sweep.orchestrator.selection import select
 from fsl_sweep.orchestrator.selectors.mixture import base_weight
@@ -69,21 +68,19 @@ def test_the_ranking_turns_with_the_weight() -> None:
             trial("OOD", "x", seed, base=[0.6], val=[0.5], novel=[0.5 + extra], spread=0.03),
         )
     ]
-    novel, half = (
-        mix(summarise(select(given, ["val"], ["val"], weight)), weight) for weight in (0.1, 0.5)
-    )
-    assert [one.methods for one in (*novel.rankings, *half.rankings)] == [
+    novel, half = (summarise(select(given, ["val"], ["val"], weight)) for weight in (0.1, 0.5))
+    assert [one.methods for one in (*rank_methods(novel), *rank_methods(half))] == [
         ("OOD", "ID"),
         ("ID", "OOD"),
     ]
-    (cell,) = [one for one in half.cells if one.method == "ID"]
+    (cell,) = [one for one in half if one.method == "ID"]
     means = [(0.9 + 0.4) / 2, (0.92 + 0.4) / 2]
     low, high = stats.t.interval(0.95, 1, np.mean(means), stats.sem(means))
-    assert (cell.seeds.mean, cell.seeds.low, cell.seeds.high) == pytest.approx(
+    assert (cell.reported.mean, cell.reported.low, cell.reported.high) == pytest.approx(
         (np.mean(means), low, high)
     )
-    assert cell.tasks is not None
-    assert cell.tasks.mean == pytest.approx(np.mean(means))
+    assert cell.reported_tasks is not None
+    assert cell.reported_tasks.mean == pytest.approx(np.mean(means))
 
 
 def pair(seed: int, tasks: int, effect: float) -> tuple[np.ndarray, np.ndarray]:

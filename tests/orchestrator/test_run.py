@@ -132,8 +132,7 @@ def test_reading_runs_imports_neither_torch_nor_ray(folder: Path, tmp_path: Path
 def test_report_options(folder: Path) -> None:
     run = fsl_sweep.load_run(folder)
     report = run.report(["val"], ["val", "pareto"], metric="mixture(0.5)", bootstrap=7)
-    assert report.mixed is not None
-    assert report.mixed.base_weight == 0.5
+    assert report.base_weight == 0.5
     assert report.resampled[0].result.resamples == 7
     assert len(report.selected.fronts) == 2
     assert run.report(bootstrap=0).resampled == ()
@@ -186,6 +185,4 @@ def test_the_metric_of_the_sweep_file_is_used(folder: Path) -> None:
     assert "metric" not in plain["selectors"]
     plain["selectors"]["metric"] = "mixture(0.75)"
     forge(folder, "plan.json", plain)
-    mixed = fsl_sweep.load_run(folder).report(bootstrap=0).mixed
-    assert mixed is not None
-    assert mixed.base_weight == 0.75
+    assert fsl_sweep.load_run(folder).report(bootstrap=0).base_weight == 0.75

@@ -1,9 +1,11 @@
 """Histories for the conformance suites to try a selector on."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.history import SCORES, History
 from fsl_sweep.orchestrator.records import MEASURES
 from fsl_sweep.orchestrator.selectors.candidate import Candidate
@@ -11,6 +13,7 @@ from fsl_sweep.orchestrator.selectors.candidate import Candidate
 RECORDED = ("train_loss", *MEASURES)
 TASKS = 12
 FOLDS = 3
+NAN = float("nan")
 
 
 def random_history(seed: int, epochs: Sequence[int] = (1, 2, 3, 4, 5, 6)) -> History:
@@ -45,6 +48,37 @@ def candidate(history: History, number: int, epoch: int | None = None) -> Candid
     at = int(history.epochs[-1]) if epoch is None else epoch
     first = tuple(int(fold.epochs[0]) for fold in history.folds)
     return Candidate(f"trial-{number}", {"optimizer.lr": 10.0**-number}, at, history, first)
+
+
+def candidates(seed: int, count: int = 4) -> list[Candidate]:
+    """Candidates of random histories."""
+    return [candidate(random_history(seed * 10 + i), i) for i in range(count)]
+
+
+def constant(*values: float) -> list[Candidate]:
+    """A candidate for each value, which all of its measures have."""
+    return [candidate(constant_history(value), i) for i, value in enumerate(values)]
+
+
+def at_gaps() -> list[Candidate]:
+    """Candidates from different epochs with gaps between."""
+    epochs = (3, 10, 25)
+    return [candidate(random_history(i, epochs), i, epoch) for i, epoch in enumerate(epochs)]
+
+
+def noisy(given: Sequence[Candidate], measures: frozenset[str], seed: int) -> list[Candidate]:
+    """The same candidates with other values in ``measures``."""
+    histories = [with_noise_in(c.history, measures, seed + i + 50) for i, c in enumerate(given)]
+    return [candidate(history, i) for i, history in enumerate(histories)]
+
+
+def must_raise(select: Callable[[Any], Any], name: str, choices: Any) -> None:
+    """Raises AssertionError unless the selector raises SelectionError."""
+    try:
+        chosen = select(choices)
+    except SelectionError:
+        return
+    raise AssertionError(f"'{name}' chose {chosen!r} where it must raise SelectionError.")
 
 
 def with_noise_in(history: History, measures: frozenset[str], seed: int) -> History:

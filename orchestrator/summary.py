@@ -74,11 +74,12 @@ class Summary:
     @property
     def reported_tasks(self) -> Interval | None:
         """The same over the common report tasks; None where the seeds had no common tasks."""
-        base, novel = self.common_tasks["base"], self.common_tasks["novel"]
         if self.base_weight is None:
             return self.novel_tasks
-        known = base is not None and novel is not None
-        return mixture_interval(base, novel, self.base_weight) if known else None
+        base, novel = self.common_tasks["base"], self.common_tasks["novel"]
+        if base is None or novel is None:
+            return None
+        return mixture_interval(base, novel, self.base_weight)
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,18 @@ from math import isfinite
 
 import numpy as np
 
-from fsl_sweep.orchestrator.chosen import Chosen
+from fsl_sweep.orchestrator.chosen import Chosen, replicates_of
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.history import Candidate
 from fsl_sweep.orchestrator.records import TrialHistory
-from fsl_sweep.orchestrator.replicates import replicates_of
-from fsl_sweep.orchestrator.selected import Selected
-from fsl_sweep.orchestrator.selectors import snapshot_selector
-from fsl_sweep.orchestrator.selectors.base import apply_counted, is_oracle
+from fsl_sweep.orchestrator.selected import Selected, Selection, over_seeds
+from fsl_sweep.orchestrator.selectors import Candidate, snapshot_selector
+from fsl_sweep.orchestrator.selectors.apply import apply_counted
+from fsl_sweep.orchestrator.selectors.base import is_oracle
 from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import (
     ALLOCATIONS,
     BudgetedOracle,
 )
-from fsl_sweep.orchestrator.statistics import Interval, mean_interval
+from fsl_sweep.orchestrator.statistics import Interval
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,15 @@ class BudgetPoint:
     regret: Interval
 
 
+@dataclass(frozen=True)
+class _Left:
+    """A replicate: what the snapshot selector left of its trials, and what the oracle attains."""
+
+    trials: Sequence[TrialHistory]
+    candidates: Sequence[Candidate]
+    reference: float
+
+
 def regret_by_budget(
     histories: Sequence[TrialHistory],
     selected: Selected,
@@ -52,12 +60,12 @@ def regret_by_budget(
     """The regret at budgets from 1 to one evaluation a configuration, where ``top`` is exact.
 
     Only methods whose replicates are all whole. A budget that is too small for an allocation to
-    give each configuration a task is passed over.
+    give each configuration a task has no point.
 
     Args:
         histories: as given to ``select``.
         selected: what was selected from them: it knows what the best choice attains.
-        snapshot: names of snapshot selectors; oracles are passed over.
+        snapshot: names of snapshot selectors; oracles have no curve.
         allocations: names of allocations.
         points: at most so many budgets, all up to half of them and evenly spread beyond.
     """
@@ -65,47 +73,29 @@ def regret_by_budget(
     folds = [trial for trial in histories if trial.fold is not None]
     found: list[BudgetPoint] = []
     for method in selected.methods:
-        references = {
-            one.seed: one.regret + one.novel.mean
-            for one in selected.selections
-            if one.method == method
-        }
+        own = [one for one in selected.selections if one.method == method]
+        references = {one.seed: one.regret + one.novel.mean for one in own}
         trials = {seed: own for (of, seed), own in replicates_of(histories).items() if of == method}
         if set(references) != set(trials):
             continue
+        choices = [one for one in own if one.strategy == own[0].strategy]
         once = {seed: [_read_once(trial) for trial in own] for seed, own in trials.items()}
+        chosen = Chosen([*(trial for own in once.values() for trial in own), *folds])
         for name in first:
-            left = [_Left.of(own, folds, name, references[seed]) for seed, own in once.items()]
+            try:
+                left = [
+                    _Left(own, chosen.candidates(own, name), references[seed])
+                    for seed, own in once.items()
+                ]
+            except SelectionError:
+                continue
             for allocation in allocations:
-                found += _curve(method, name, allocation, left, points)
+                found += _curve(choices, name, allocation, left, points)
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class _Left:
-    """A replicate: what the snapshot selector left of its trials, and what the oracle attains."""
-
-    trials: Sequence[TrialHistory]
-    candidates: Sequence[Candidate]
-    reference: float
-
-    @classmethod
-    def of(
-        cls,
-        trials: Sequence[TrialHistory],
-        folds: Sequence[TrialHistory],
-        selector: str,
-        reference: float,
-    ) -> "_Left":
-        try:
-            chosen = Chosen([*trials, *folds])
-            return cls(trials, chosen.candidates(trials, selector), reference)
-        except SelectionError:
-            return cls(trials, (), reference)
-
-
 def _curve(
-    method: str, name: str, allocation: str, left: Sequence[_Left], points: int
+    choices: Sequence[Selection], name: str, allocation: str, left: Sequence[_Left], points: int
 ) -> list[BudgetPoint]:
     curve: list[BudgetPoint] = []
     for budget in _budgets(max(len(one.trials) for one in left), points):
@@ -114,8 +104,8 @@ def _curve(
         except SelectionError:
             continue
         spent = sum(seen for _, seen in outcomes)
-        regret = mean_interval([regret for regret, _ in outcomes], kind="seeds")
-        curve.append(BudgetPoint(method, name, allocation, budget, spent, regret))
+        regret = over_seeds([regret for regret, _ in outcomes], choices)
+        curve.append(BudgetPoint(choices[0].method, name, allocation, budget, spent, regret))
     return curve
 
 

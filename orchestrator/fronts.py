@@ -6,12 +6,8 @@ from fsl_sweep.orchestrator.chosen import Chosen
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records import MEASURES, Measure, TrialHistory
 from fsl_sweep.orchestrator.selected import Front, FrontPoint, LeftOut
-from fsl_sweep.orchestrator.selectors.base import (
-    FrontSelector,
-    SnapshotSelector,
-    apply,
-    is_oracle,
-)
+from fsl_sweep.orchestrator.selectors import FrontSelector, SnapshotSelector, apply
+from fsl_sweep.orchestrator.selectors.base import is_oracle
 
 
 def fronts_of(

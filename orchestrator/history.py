@@ -1,34 +1,19 @@
-"""What a selector may see of a trial: histories, candidates, and their sealed views.
+"""What a selector may see of a trial: its history, or a sealed view of it.
 
 A sealed view *holds* only what its selector declared. Novel scores are not hidden in it: they
-are not there, so neither attributes nor pickling nor a look into the object finds them.
+are not there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fsl_sweep.orchestrator.errors import SealedMeasurement, SelectionError, did_you_mean
-from fsl_sweep.orchestrator.meter import Account, Meter
 from fsl_sweep.orchestrator.paper_names import TEST_MEASURE
 from fsl_sweep.orchestrator.records import MEASURES, TrialHistory
-from fsl_sweep.orchestrator.sealing import (
-    SCORES,
-    Deferred,
-    Measurements,
-    copied,
-    handed_out,
-    owned,
-    row_of,
-)
-
-_SCORES = frozenset(SCORES)
-
-__all__ = ["SCORES", "Candidate", "History", "Measurements", "require"]
+from fsl_sweep.orchestrator.sealing import OPEN, SCORES, Measurements, frozen
 
 
 @final
@@ -43,23 +28,26 @@ class History:
             float64 ``[E, T]``.
     """
 
-    __slots__ = ("_epochs", "_folds", "scores", "tasks")
+    __slots__ = ("_folds", "epochs", "scores", "tasks")
 
+    epochs: np.ndarray
     scores: Measurements[np.ndarray]
     tasks: Measurements[np.ndarray]
 
     def __init__(
         self,
         epochs: np.ndarray,
-        scores: Mapping[str, Any],
+        scores: Mapping[str, np.ndarray],
         tasks: Mapping[str, Any],
-        sealed_for: tuple[str, frozenset[str]] = ("", frozenset(SCORES)),
+        sealed_for: tuple[str, frozenset[str]] = OPEN,
         folds: Sequence["History"] = (),
     ) -> None:
-        self._epochs, self._folds = owned(epochs), tuple(folds)
         averaged = {"cv": _over_folds(epochs, folds)} if folds else {}
-        self.scores = Measurements({**scores, **averaged}, SCORES, sealed_for)
-        self.tasks = Measurements(tasks, MEASURES, sealed_for)
+        held = {m: frozen(values) for m, values in {**scores, **averaged}.items()}
+        tables = {m: t if callable(t) else frozen(t) for m, t in tasks.items()}
+        self.epochs, self._folds = frozen(epochs), tuple(folds)
+        self.scores = Measurements(held, sealed_for)
+        self.tasks = Measurements(tables, sealed_for)
 
     @classmethod
     def from_arrays(
@@ -113,19 +101,14 @@ class History:
         scores = {m: np.array(table.means, np.float64) for m, table in tables.items()}
         if "train_loss" in trial.curves:
             scores["train_loss"] = np.array(trial.curves["train_loss"], np.float64)
-        tasks = {m: Deferred(t.load) for m, t in tables.items() if t.per_task}
+        tasks = {m: t.load for m, t in tables.items() if t.per_task}
         return cls(trial.epochs, scores, tasks, folds=[cls.from_trial(fold) for fold in folds])
-
-    @property
-    def epochs(self) -> np.ndarray:
-        """Recorded epochs, ascending, int64 ``[E]``; a read-only copy."""
-        return handed_out(self._epochs)
 
     @property
     def folds(self) -> tuple["History", ...]:
         """The same configuration trained without each class fold; empty without cross-validation.
 
-        In a sealed view they hold ``val`` alone, the accuracy on the fold's classes, whatever the
+        In a sealed view they hold only ``val``, the accuracy on the fold's classes, whatever the
         selector declared beside ``cv``.
 
         Raises:
@@ -138,13 +121,13 @@ class History:
 
     def index(self, epoch: int) -> int:
         """Position of an epoch in the arrays. Raises KeyError if it was not recorded."""
-        at = int(np.searchsorted(self._epochs, epoch))
-        if at == len(self._epochs) or self._epochs[at] != epoch:
+        at = int(np.searchsorted(self.epochs, epoch))
+        if at == len(self.epochs) or self.epochs[at] != epoch:
             raise KeyError(f"Epoch {epoch} was not recorded.")
         return at
 
     def view(self, needs: Iterable[str], selector: str = "selector") -> "History":
-        """A history that holds the declared measures alone.
+        """A history that holds only the declared measures.
 
         Args:
             needs: measures, of {"train_loss", "base", "val", "novel", "cv"}.
@@ -155,15 +138,15 @@ class History:
             SealedMeasurement: this is itself a view that does not hold a need.
         """
         declared = frozenset(needs)
-        for need in declared - _SCORES:
+        for need in declared.difference(SCORES):
             advice = did_you_mean(need, SCORES, [TEST_MEASURE])
             raise ValueError(f"'{need}' is not a measure; {advice}")
         for need in sorted(declared - self.scores._sealed_for[1]):
             raise SealedMeasurement(selector, need)
-        scores = {m: v.copy() for m, v in self.scores._held.items() if m in declared}
-        tasks = {m: copied(v) for m, v in self.tasks._held.items() if m in declared}
+        scores = {m: v for m, v in self.scores._held.items() if m in declared}
+        tasks = {m: v for m, v in self.tasks._held.items() if m in declared}
         folds = [f.view({"val"}, selector) for f in self._folds] if "cv" in declared else []
-        return History(self._epochs, scores, tasks, (selector, declared), folds)
+        return History(self.epochs, scores, tasks, (selector, declared), folds)
 
     def __getattr__(self, name: str) -> np.ndarray:
         if name in SCORES:
@@ -171,69 +154,7 @@ class History:
         raise AttributeError(f"History has no attribute '{name}'.")
 
     def __repr__(self) -> str:
-        return f"History({len(self._epochs)} epochs; {', '.join(self.scores)})"
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """One configuration's selected snapshot: what a hyperparameter selector chooses among.
-
-    Attributes:
-        trial: the trial id.
-        hyperparameters: axis values that set this configuration apart.
-        epoch: the epoch that the snapshot selector chose.
-        history: the whole trial.
-        fold_epochs: the epoch that it chose in each of ``history.folds``; None for ``epoch`` in
-            them all.
-        novel: measures the selected snapshot on novel tasks, where the selector has a budget.
-
-    Raises:
-        ValueError: there is not one of ``fold_epochs`` for each fold.
-    """
-
-    trial: str
-    hyperparameters: Mapping[str, Any]
-    epoch: int
-    history: History
-    fold_epochs: tuple[int, ...] | None = None
-    novel: Meter | None = None
-
-    def __post_init__(self) -> None:
-        given, folds = self.fold_epochs, self.history._folds
-        if given is not None and len(given) != len(folds):
-            raise ValueError(f"{len(given)} epochs are given for {len(folds)} folds.")
-
-    @property
-    def scores(self) -> Measurements[float]:
-        """Scores of the selected snapshot by measure; ``cv`` of the snapshots of the folds."""
-        i, held = self.history.index(self.epoch), self.history.scores
-        at_epoch = {measure: float(values[i]) for measure, values in held._held.items()}
-        if self.fold_epochs is not None and "cv" in at_epoch:
-            chosen = zip(self.history._folds, self.fold_epochs, strict=True)
-            at_epoch["cv"] = float(np.mean([f.scores["val"][f.index(e)] for f, e in chosen]))
-        return Measurements(at_epoch, SCORES, held._sealed_for)
-
-    @property
-    def tasks(self) -> Measurements[np.ndarray]:
-        """Per-task accuracies ``[T]`` of the selected snapshot by measure."""
-        i, held = self.history.index(self.epoch), self.history.tasks
-        at_epoch = {measure: row_of(table, i) for measure, table in held._held.items()}
-        return Measurements(at_epoch, MEASURES, held._sealed_for)
-
-    def view(self, needs: Iterable[str], selector: str = "selector") -> "Candidate":
-        """The same candidate with a sealed history. Raises as ``History.view``."""
-        history = self.history.view(needs, selector)
-        fold_epochs = self.fold_epochs if history._folds else None
-        hyperparameters = {key: _own(value) for key, value in self.hyperparameters.items()}
-        return Candidate(self.trial, hyperparameters, self.epoch, history, fold_epochs)
-
-    def metered(self, account: Account) -> Meter:
-        """A meter of the selected snapshot's novel tasks, on ``account``."""
-        i, tasks = self.history.index(self.epoch), self.history.tasks._held.get("novel")
-        mean = float(self.history.scores["novel"][i])
-        load = None if tasks is None else (lambda: handed_out(row_of(tasks, i)))
-        return Meter(account, mean, load)
+        return f"History({len(self.epochs)} epochs; {', '.join(self.scores)})"
 
 
 def require(history: History, needs: Iterable[str], selector: str) -> None:
@@ -242,9 +163,9 @@ def require(history: History, needs: Iterable[str], selector: str) -> None:
     Raises:
         SelectionError: it was not, or the history is empty.
     """
-    if len(history._epochs) == 0:
+    if len(history.epochs) == 0:
         raise SelectionError(f"Selector '{selector}' has no snapshot to choose from.")
-    missing = sorted(frozenset(needs) - history.scores._held.keys())
+    missing = sorted(frozenset(needs) - history.scores.keys())
     if missing == ["cv"]:
         raise SelectionError(
             f"Selector '{selector}' needs cv, but there are no trials of class folds; "
@@ -254,11 +175,6 @@ def require(history: History, needs: Iterable[str], selector: str) -> None:
         raise SelectionError(
             f"Selector '{selector}' needs {', '.join(missing)}, which was not recorded."
         )
-
-
-def _own(value: Any) -> Any:
-    """A copy that shares nothing; what cannot be changed needs none."""
-    return value if isinstance(value, str | int | float | None) else deepcopy(value)
 
 
 def _over_folds(epochs: np.ndarray, folds: Sequence[History]) -> np.ndarray:

@@ -1,15 +1,15 @@
 """Novel tasks behind a meter: a selector with a budget measures, and cannot measure more.
 
 One *evaluation* is one snapshot on all of its novel selection tasks. It divides: measuring a
-snapshot on k of its T tasks costs k / T, and going on from k to more costs the difference, because
+snapshot on k of its T tasks costs k / T, and going from k to more costs the difference, because
 what was measured once is known. Asking again costs nothing.
 """
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cache
 from math import ceil
 from typing import Any, final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -43,21 +43,24 @@ class Account:
 class Meter:
     """The novel selection tasks of one selected snapshot, against payment.
 
-    The object is a token: scores, account and what was measured so far are kept outside of it,
-    so that neither its attributes nor a copy of it give more than was paid for.
+    Args:
+        account: who pays.
+        mean: accuracy on all tasks.
+        load: reads the accuracy of each task ``[T]``; None where only the mean was recorded.
     """
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("_account", "_load", "_mean", "_seen")
 
     def __init__(
-        self, account: Account, mean: float, tasks: Callable[[], np.ndarray] | None
+        self, account: Account, mean: float, load: Callable[[], np.ndarray] | None
     ) -> None:
-        _MEASURED[self] = _Measured(account, mean, tasks)
+        self._account, self._mean, self._seen = account, mean, Fraction(0)
+        self._load = None if load is None else cache(load)
 
     @property
     def tasks(self) -> int:
-        """How many tasks there are; 1 where the mean alone was recorded."""
-        return _MEASURED[self].count
+        """How many tasks there are; 1 where only the mean was recorded."""
+        return 1 if self._load is None else len(self._load())
 
     def accuracy(self, tasks: int | None = None) -> float:
         """Mean accuracy on the first ``tasks`` tasks (all by default), in [0, 1]; may be NaN.
@@ -69,53 +72,20 @@ class Meter:
             BudgetSpent: the budget does not cover it.
             ValueError: there are not so many tasks, or none are asked for.
         """
-        return _MEASURED[self].accuracy(tasks)
-
-    def __copy__(self) -> "Meter":
-        return self
+        if tasks is not None and not 1 <= tasks <= self.tasks:
+            raise ValueError(f"{tasks} tasks cannot be measured: there are {self.tasks}.")
+        part = Fraction(1) if tasks is None else Fraction(tasks, self.tasks)
+        self._account.pay(max(part - self._seen, Fraction(0)))
+        self._seen = max(self._seen, part)
+        if part == 1 or self._load is None:
+            return self._mean  # without reading the tasks, which takes long
+        return float(np.mean(self._load()[:tasks]))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Meter":
-        return self
+        return self  # a copy would have a budget of its own
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError("A meter cannot be pickled: its budget would be spent twice.")
-
-
-class _Measured:
-    """What stands behind a meter."""
-
-    def __init__(
-        self, account: Account, mean: float, tasks: Callable[[], np.ndarray] | None
-    ) -> None:
-        self._account, self._mean, self._load = account, mean, tasks
-        self._table: np.ndarray | None = None
-        self._seen = Fraction(0)
-
-    @property
-    def count(self) -> int:
-        return 1 if self._load is None else len(self._read())
-
-    def accuracy(self, tasks: int | None) -> float:
-        if tasks is None:
-            self._pay(Fraction(1))
-            return self._mean  # without reading the tasks, which takes long
-        if not 1 <= tasks <= self.count:
-            raise ValueError(f"{tasks} tasks cannot be measured: there are {self.count}.")
-        self._pay(Fraction(tasks, self.count))
-        return self._mean if tasks == self.count else float(np.mean(self._read()[:tasks]))
-
-    def _pay(self, part: Fraction) -> None:
-        self._account.pay(max(part - self._seen, Fraction(0)))
-        self._seen = max(self._seen, part)
-
-    def _read(self) -> np.ndarray:
-        if self._table is None:
-            assert self._load is not None
-            self._table = self._load()
-        return self._table
-
-
-_MEASURED: "WeakKeyDictionary[Meter, _Measured]" = WeakKeyDictionary()
 
 
 def share(budget: Fraction, meters: Sequence[Meter]) -> int:

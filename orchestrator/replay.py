@@ -27,8 +27,8 @@ class Facts:
         selectors: the strategies to compare unless others are asked for.
         parts: name, source and version of every learner, backbone and benchmark in use.
         versions: versions of packages that the records were made with.
-        cautions: what a person should know before trusting the records.
-        per_task: whether the accuracy of each task is known, not its mean alone.
+        cautions: what to know before trusting the records.
+        per_task: whether the accuracy of each task is known, and not only its mean.
         tasks: digest of the names of a table's tasks; None for a run folder, whose tasks follow
             from ``fingerprint`` and ``measured``, and where tasks are not known.
     """
@@ -46,11 +46,11 @@ class Facts:
 
 
 class Source(ABC):
-    """Records, and what is to be known of them. Reading them is left until they are asked for.
+    """Records, read when they are asked for, and what is known about them.
 
     Attributes:
         places: the folders and files behind it.
-        facts: what a report says of it.
+        facts: what a report says about it.
     """
 
     places: tuple[Path, ...]

@@ -1,4 +1,4 @@
-"""What a table of records must be like, and what is said of the first row that is not."""
+"""The checks of a table of records; the message names the first row that does not fit."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 REQUIRED = ("method", "configuration", "seed", "epoch", "measure", "accuracy")
 OPTIONAL = ("fold", "task", "set")
 ROW_MEASURES = ("train_loss", *MEASURES)
+WHOLE = "must be a whole number, 0 or above"
 KEY = ("method", "configuration", "seed", "fold", "epoch", "measure", "set", "task")
 
 
 def checked_table(path: Path, given: "pd.DataFrame") -> "pd.DataFrame":
     """The table with whole numbers as int64, ``fold`` -1 for none, and ``accuracy`` float64.
 
-    ``task`` and ``set`` are there only where they say something.
+    ``task`` and ``set`` are there only where they are filled.
 
     Raises:
         BadData: a column or a row does not fit; the message says which and why.
@@ -36,9 +37,8 @@ def checked_table(path: Path, given: "pd.DataFrame") -> "pd.DataFrame":
         rows.names(column)
     rows.whole_numbers("seed")
     rows.whole_numbers("epoch")
-    rows.whole_numbers("fold", empty=-1)
-    rows.measures_in_our_names()
-    rows.one_of("measure", ROW_MEASURES)
+    rows.whole_numbers("fold", empty="-1")
+    rows.measures()
     rows.accuracies()
     rows.tasks_and_sets()
     rows.no_repeats()
@@ -66,7 +66,7 @@ def _check_columns(path: Path, columns: list[str]) -> None:
 
 @final
 class _Rows:
-    """A table on its way to being one that fits."""
+    """A table that is being checked."""
 
     def __init__(self, path: Path, table: "pd.DataFrame") -> None:
         self.path, self.table = path, table
@@ -79,55 +79,47 @@ class _Rows:
             at = int(np.flatnonzero(bad)[0])
             value = self.table[column].iloc[at]
             shown = f" '{one_line(str(value))}'" if value != "" else ""
-            row = self.number(at)
             end = "" if why(value).endswith("?") else "."
+            row = at + self._first
             raise BadData(f"{self.path}: row {row}: {column}{shown} {why(value)}{end}")
 
-    def number(self, at: int) -> int:
-        """The number of a row, for a person."""
-        return at + self._first
-
     def names(self, column: str) -> None:
-        """Texts that say something, and are not told apart by spaces that nobody sees."""
+        """Texts that are not empty and differ in more than spaces at their ends."""
         texts = self.table[column]
         self.refuse((texts == "").to_numpy(), column, lambda _: "is empty")
         self.no_control_characters(column)
         spaced = (texts != texts.str.strip()).to_numpy()
         self.refuse(spaced, column, lambda _: "begins or ends with a space")
 
-    def measures_in_our_names(self) -> None:
+    def measures(self) -> None:
+        """Measures by any of their names."""
         typed = self.table["measure"].astype(str)
         self.table["measure"] = typed.map({one: measure_name(one) for one in typed.unique()})
+        self.one_of("measure", ROW_MEASURES)
 
     def no_control_characters(self, column: str) -> None:
-        """No text that would steer a terminal, or break a line of a report."""
+        """No text that would control a terminal, or break a line of a report."""
         held = {text: unfit(text) for text in self.table[column].unique()}
         bad = self.table[column].map(lambda text: held[text] is not None).to_numpy(bool)
         self.refuse(bad, column, lambda text: f"holds the control character {held[text]}")
 
     def one_of(self, column: str, known: tuple[str, ...]) -> None:
-        values = self.table[column].to_numpy()
-        known_here = np.isin(values.astype(str), known)
-        self.refuse(
-            ~known_here,
-            column,
-            lambda v: f"is not known; {did_you_mean(v, known, [TEST_MEASURE])}",
-        )
+        bad = ~np.isin(self.table[column].to_numpy().astype(str), known)
+        advice = lambda value: did_you_mean(value, known, [TEST_MEASURE])  # noqa: E731
+        self.refuse(bad, column, lambda value: f"is not known; {advice(value)}")
 
-    def whole_numbers(self, column: str, empty: int | None = None) -> None:
+    def whole_numbers(self, column: str, empty: str = "") -> None:
+        """int64, with ``empty`` in place of empty cells."""
         if column not in self.table:
-            self.table[column] = empty
+            self.table[column] = int(empty)
             return
-        texts = self.table[column].str.strip()
-        if empty is not None:
-            texts = texts.mask(texts == "", str(empty))
-        whole = texts.str.fullmatch(r"\d{1,18}(\.0+)?").to_numpy(bool, copy=True)
-        if empty is not None:
-            whole |= (texts == str(empty)).to_numpy()
-        self.refuse(~whole, column, lambda _: "must be a whole number, 0 or above")
+        texts = self.table[column].str.strip().replace("", empty)
+        whole = texts.str.fullmatch(r"\d{1,18}(\.0+)?").to_numpy(bool) | (texts == empty).to_numpy()
+        self.refuse(~whole | (texts == "").to_numpy(), column, lambda _: WHOLE)
         self.table[column] = texts.str.partition(".")[0].astype(np.int64)
 
     def accuracies(self) -> None:
+        """float64; in [0, 1] but for training loss."""
         import pandas as pd
 
         values = pd.to_numeric(self.table["accuracy"], errors="coerce").to_numpy(np.float64)
@@ -135,16 +127,14 @@ class _Rows:
         if not pd.api.types.is_numeric_dtype(self.table["accuracy"]):
             # Digit for digit: the reader above may be off by the last bit.
             values = np.array([float(text) for text in self.table["accuracy"]])
-        outside = (self.table["measure"] != "train_loss").to_numpy() & ~(
-            (values >= 0) & (values <= 1)
-        )
+        outside = (self.table["measure"] != "train_loss").to_numpy() & ((values < 0) | (values > 1))
         percent = outside.any() and values[outside].min() >= 0 and values[outside].max() <= 100
         advice = "; these look like percentages: divide them by 100" if percent else ""
         self.refuse(outside, "accuracy", lambda _: f"is outside 0 to 1{advice}")
         self.table["accuracy"] = values
 
     def tasks_and_sets(self) -> None:
-        """Both columns say something in every row of an accuracy, or in none."""
+        """Both columns are filled in every row of an accuracy, or in none."""
         loss = (self.table["measure"] == "train_loss").to_numpy()
         for column in ("task", "set"):
             if column not in self.table:
@@ -166,12 +156,11 @@ class _Rows:
 
     def no_repeats(self) -> None:
         key = [column for column in KEY if column in self.table]
-        repeats = self.table.duplicated(key).to_numpy()
-        if repeats.any():
-            at = int(np.flatnonzero(repeats)[0])
-            same = (self.table[key] == self.table[key].iloc[at]).all(axis=1).to_numpy()
-            first = int(np.flatnonzero(same)[0])
+        repeats = np.flatnonzero(self.table.duplicated(key).to_numpy())
+        if len(repeats):
+            same = (self.table[key] == self.table[key].iloc[repeats[0]]).all(axis=1).to_numpy()
+            row, first = repeats[0] + self._first, np.flatnonzero(same)[0] + self._first
             raise BadData(
-                f"{self.path}: row {self.number(at)} repeats row {self.number(first)}: the same "
-                f"{', '.join(key)}. Remove one of them."
+                f"{self.path}: row {row} repeats row {first}: the same {', '.join(key)}. Remove "
+                "one of them."
             )

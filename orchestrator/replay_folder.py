@@ -58,51 +58,41 @@ class FolderSource(Source):
 
     def class_tuples(self) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
         """The class tuples in ``tasks/``. Raises as ``Source.class_tuples``."""
-        import numpy as np
-
-        found: dict[tuple[Measure, TaskSet], np.ndarray] = {}
-        for measure in MEASURES:
-            for task_set in TASK_SETS:
-                name = f"tasks/{measure}-{task_set}.json"
-                try:
-                    plain = self._ledger.folder.read_json(name)
-                except Damaged as damage:
-                    raise RunFolderError(
-                        f"{self._ledger.path / name} is damaged ({damage.reason}), so that the "
-                        "classes of tasks are not known; leave out --classes to resample tasks, "
-                        "or let `fsl-sweep run` write it again."
-                    ) from None
-                if plain is None:
-                    raise RunFolderError(
-                        f"{self._ledger.path / name} is missing, so that the classes of tasks are "
-                        "not known; leave out --classes to resample tasks."
-                    )
-                try:
-                    found[measure, task_set] = np.array(plain["classes"], dtype=np.int64)
-                except (ValueError, KeyError, TypeError):
-                    raise RunFolderError(
-                        f"{self._ledger.path / name} holds no class tuples of equal ways, so "
-                        "classes cannot be resampled; leave out --classes to resample tasks."
-                    ) from None
-        return found
+        return {(m, s): self._tuples(f"tasks/{m}-{s}.json") for m in MEASURES for s in TASK_SETS}
 
     def trials(self) -> Mapping[str, TrialLedger]:
         """What is recorded of each planned trial, whether it has begun or not."""
         return {trial: self._ledger.trial(trial) for trial in self._plan.specs}
 
+    def _tuples(self, name: str) -> "np.ndarray":
+        import numpy as np
+
+        try:
+            plain = self._ledger.folder.read_json(name)
+            problem = "is missing, so that the classes of tasks are not known"
+            if plain is not None:
+                return np.array(plain["classes"], dtype=np.int64)
+        except Damaged as damage:
+            problem = (
+                f"is damaged ({damage.reason}), so that the classes of tasks are not known; "
+                "`fsl-sweep run` writes it again"
+            )
+        except (ValueError, KeyError, TypeError):
+            problem = "holds no class tuples of equal ways, so classes cannot be resampled"
+        raise RunFolderError(
+            f"{self._ledger.path / name} {problem}; leave out --classes to resample tasks."
+        )
+
 
 def _measured(plan: Plan) -> dict[str, Any] | None:
-    for trial in plan.trials:
-        canonical = trial.spec.canonical()
-        return {key: canonical[key] for key in ("episode", "evaluation")}
-    return None
+    if not plan.trials:
+        return None
+    canonical = plan.trials[0].spec.canonical()
+    return {key: canonical[key] for key in ("episode", "evaluation")}
 
 
 def _versions(folder: Folder) -> tuple[dict[str, str | None], tuple[str, ...]]:
-    """Versions of the packages that the run was made with, and what is wrong with that note.
-
-    Several versions where they changed.
-    """
+    """Versions of the packages that the run was made with, all where they changed; and cautions."""
     versions: dict[str, list[str]] = {}
     try:
         note = folder.read_json("environment.json")

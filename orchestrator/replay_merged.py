@@ -1,7 +1,12 @@
-"""Several sources as one: what belongs together joins, what contradicts itself is refused."""
+"""From paths to the source of a report, or to several sources as one.
 
+Trials that belong together join; contradictions are refused.
+"""
+
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, final
 
@@ -11,8 +16,35 @@ from fsl_sweep.orchestrator.config import Selectors
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.records import Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.replay import Facts, Source
-from fsl_sweep.orchestrator.replay_grid import filled
+from fsl_sweep.orchestrator.replay_folder import FolderSource
+from fsl_sweep.orchestrator.replay_trials import filled
 from fsl_sweep.orchestrator.trial_ledger import TrialLedger
+
+
+def open_sources(paths: Sequence[Path]) -> Source:
+    """One source of the records under ``paths``: run folders, ``.csv`` and ``.parquet`` tables.
+
+    Raises:
+        RunFolderError: a path is given twice or is neither, a run's plan is damaged, or several
+            were not measured alike.
+        BadData: a table cannot be used.
+    """
+    seen: set[str] = set()
+    for path in paths:
+        if (place := os.path.realpath(path)) in seen:
+            raise RunFolderError(f"{path} is given twice; name each run or table once.")
+        seen.add(place)
+    sources = [_open(path) for path in paths]
+    return sources[0] if len(sources) == 1 else MergedSource(sources)
+
+
+def _open(path: Path) -> Source:
+    if not path.is_file():
+        return FolderSource(path)
+    # Here, because it needs pandas and a run folder does not.
+    from fsl_sweep.orchestrator.replay_table import TableSource
+
+    return TableSource(path)
 
 
 @final
@@ -45,7 +77,7 @@ class MergedSource(Source):
                 key, place = (trial.method, trial.trial), source.places[0]
                 before = found.get(key)
                 found[key] = (trial, place) if before is None else _joined(before, (trial, place))
-        return filled(_told_apart([trial for trial, _ in found.values()]))
+        return filled(_distinguished([trial for trial, _ in found.values()]))
 
     def class_tuples(self) -> dict[tuple[Measure, TaskSet], np.ndarray]:
         """Those of the first source: common tasks follow from what the sources agree in."""
@@ -74,13 +106,13 @@ def _check_alike(sources: Sequence[Source]) -> None:
                 raise RunFolderError(
                     f"{known[0][0]} and {place} cannot be reported together: they differ in "
                     f"{what} ({_difference(known[0][1], value)}), so that their numbers are "
-                    "about different tasks. Report them apart."
+                    "about different tasks. Report each by itself."
                 )
     unknown = [s for s in sources if s.facts.measured is None and s.facts.per_task]
     if unknown and len({s.facts.measured is None for s in sources}) > 1:
         raise RunFolderError(
             f"{unknown[0].places[0]} has tasks of its own, which cannot be matched with those of "
-            "a run folder. Report them apart, or leave the per-task rows out of the table."
+            "a run folder. Report each by itself, or leave the per-task rows out of the table."
         )
 
 
@@ -126,7 +158,7 @@ def _merged_facts(facts: Sequence[Facts]) -> Facts:
 
 
 def _union(lists: Iterable[Iterable[str]]) -> list[str]:
-    return list(dict.fromkeys(value for values in lists for value in values))
+    return list(dict.fromkeys(chain.from_iterable(lists)))
 
 
 def _merged(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -181,12 +213,12 @@ def _conflict(trial: TrialHistory, place: Path, other: Path, what: str) -> RunFo
     fold = "" if trial.fold is None else f", fold {trial.fold}"
     return RunFolderError(
         f"{place} and {other} hold different records of the same trial ({trial.method}, "
-        f"configuration {trial.configuration}, seed {trial.seed}{fold}): {what}. It is not "
-        "averaged over; report them apart, or remove it from one of them."
+        f"configuration {trial.configuration}, seed {trial.seed}{fold}): {what}. Report each by "
+        "itself, or remove the trial from one of them."
     )
 
 
-def _told_apart(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
+def _distinguished(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
     """The trials, with hyperparameters that differ between a method's configurations.
 
     A run names only the axes that vary within it: with one configuration, none at all.

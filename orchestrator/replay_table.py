@@ -84,13 +84,11 @@ def _read(path: Path) -> "pd.DataFrame":
             if repeated := [name for name in names if names.count(name) > 1]:
                 raise BadData(f"{path}: column '{repeated[0]}' is there twice.")
             return pd.DataFrame({name: _cells(name, table[name]) for name in names})
-    except UnicodeDecodeError:
-        problem = (
-            "it is not UTF-8 text; if it is compressed, unpack it first, else save it as UTF-8"
-        )
-        raise BadData(f"{path} cannot be read as a table: {problem}.") from None
     except (ValueError, OSError, pa.ArrowException) as failure:
         reason = str(failure).splitlines()[0].rstrip(".")
+        if isinstance(failure, UnicodeDecodeError):
+            advice = "if it is compressed, unpack it first, else save it as UTF-8"
+            reason = f"it is not UTF-8 text; {advice}"
         raise BadData(f"{path} cannot be read as a table: {reason}.") from None
     packed = path.suffix.lower() in (".gz", ".bz2", ".xz", ".zst", ".zip")
     advice = "; unpack it first" if packed else ""
@@ -123,7 +121,7 @@ def _selectors(trials: list[TrialHistory]) -> Selectors:
     recorded = [one for one in trials if len(one.epochs)]
     folds = [one for one in recorded if one.fold is not None]
     with_loss = all("train_loss" in one.curves for one in recorded if one.fold is None)
-    # Selecting a snapshot in each fold takes every measure there; at the full trial's, val alone.
+    # Selecting a snapshot in each fold takes every measure there; at the full trial's, only val.
     own = all(_measured(one) and (not with_loss or "train_loss" in one.curves) for one in folds)
     cross_validated = ["cv" if own else "cv(aligned)"] if folds else []
     return Selectors(

@@ -1,5 +1,7 @@
-"""From a checked table of records to trial histories."""
+"""From a checked table of records to trial histories, and what is missing from their grid."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, final
@@ -16,7 +18,6 @@ from fsl_sweep.orchestrator.records import (
     TrialEnd,
     TrialHistory,
 )
-from fsl_sweep.orchestrator.replay_grid import filled, trial_id
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,9 +40,8 @@ def trials_of(path: Path, table: "pd.DataFrame") -> list[TrialHistory]:
     common: Tasks = {}
     trials: list[TrialHistory] = []
     for key, rows in table.groupby(["method", "configuration", "seed", "fold"], sort=False):
-        method, configuration, seed, fold = map(str, cast("tuple[object, ...]", key))
-        trial = _Trial(path, method, configuration, int(seed), int(fold), rows)
-        trials.append(trial.history(counts[method] > 1, common))
+        trial = _Trial(path, cast("tuple[object, ...]", key), rows)
+        trials.append(trial.history(counts[trial.method] > 1, common))
     _check_seeds(path, trials)
     return filled(trials)
 
@@ -50,17 +50,10 @@ def trials_of(path: Path, table: "pd.DataFrame") -> list[TrialHistory]:
 class _Trial:
     """The rows of one trial."""
 
-    def __init__(
-        self,
-        path: Path,
-        method: str,
-        configuration: str,
-        seed: int,
-        fold: int,
-        rows: "pd.DataFrame",
-    ) -> None:
-        self.path, self.method, self.configuration = path, method, configuration
-        self.seed, self.fold, self.rows = seed, fold, rows
+    def __init__(self, path: Path, key: tuple[object, ...], rows: "pd.DataFrame") -> None:
+        self.path, self.rows = path, rows
+        self.method, self.configuration, seed, fold = map(str, key)
+        self.seed, self.fold = int(seed), int(fold)
         self.epochs = np.unique(rows["epoch"].to_numpy())
 
     def __str__(self) -> str:
@@ -69,14 +62,11 @@ class _Trial:
     def history(self, several: bool, common: Tasks) -> TrialHistory:
         """The trial; ``several`` says whether its method has other configurations."""
         fold = None if self.fold < 0 else self.fold
-        scores: dict[tuple[Measure, TaskSet], ScoreTable] = {}
-        for measure in MEASURES:
-            for task_set in TASK_SETS:
-                scores[measure, task_set] = self._scores(measure, task_set, common)
+        pairs: list[tuple[Measure, TaskSet]] = [(m, s) for m in MEASURES for s in TASK_SETS]
         loss = self._rows("train_loss")
         curves = {"train_loss": self._matrix(loss, "train_loss", [""])[:, 0]} if len(loss) else {}
         return TrialHistory(
-            trial=trial_id(self.method, self.configuration, self.seed, fold),
+            trial=_trial_id(self.method, self.configuration, self.seed, fold),
             method=self.method,
             configuration=self.configuration,
             hyperparameters={"configuration": self.configuration} if several else {},
@@ -84,13 +74,13 @@ class _Trial:
             fold=fold,
             epochs=self.epochs,
             curves=curves,
-            scores=scores,
+            scores={pair: self._scores(*pair, common) for pair in pairs},
             end=TrialEnd("done"),
         )
 
     def _scores(self, measure: Measure, task_set: TaskSet, common: Tasks) -> ScoreTable:
         rows = self._rows(measure, task_set)
-        # A fold's trial is asked for its accuracy on the fold's classes alone.
+        # A fold's trial needs only its accuracy on the fold's classes.
         needed = self.fold < 0 or (measure, task_set) == ("val", "selection")
         if not len(rows) and not needed:
             return ScoreTable.from_means(np.full(len(self.epochs), np.nan))
@@ -103,7 +93,7 @@ class _Trial:
             odd = sorted({*tasks} ^ {*known})[0]
             raise BadData(
                 f"{self.path}: {self} and {owner} have different tasks ({where}): task {odd} is "
-                "in one of them alone. All trials must be measured on the same tasks."
+                "in only one of them. All trials must be measured on the same tasks."
             )
         return ScoreTable.from_accuracies(self._matrix(rows, where, tasks))
 
@@ -130,6 +120,52 @@ class _Trial:
         return found
 
 
+def filled(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
+    """Trials in plan order, with an empty one for each hole of a method's grid.
+
+    A method's grid is each of its configurations with each of its seeds: a seed that lacks a
+    configuration would choose among fewer candidates than the others, and must not be averaged
+    with them. Class folds need no filling: those missing are named where they are averaged.
+    """
+    methods = dict.fromkeys(trial.method for trial in trials)
+    return [one for name in methods for one in _grid([t for t in trials if t.method == name])]
+
+
+def _grid(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
+    """One method's trials: configurations as they came, seeds ascending, folds last."""
+    found: dict[tuple[str, int], list[TrialHistory]] = {}
+    for one in trials:
+        found.setdefault((one.configuration, one.seed), []).append(one)
+    grid: list[TrialHistory] = []
+    for configuration, example in {one.configuration: one for one in trials}.items():
+        for seed in sorted({one.seed for one in trials}):
+            here = found.get((configuration, seed), [])
+            if all(one.fold is not None for one in here):
+                grid.append(_hole(example, seed))
+            grid += sorted(here, key=lambda one: -1 if one.fold is None else one.fold)
+    return grid
+
+
+def _hole(example: TrialHistory, seed: int) -> TrialHistory:
+    return TrialHistory(
+        trial=_trial_id(example.method, example.configuration, seed, None),
+        method=example.method,
+        configuration=example.configuration,
+        hyperparameters=example.hyperparameters,
+        seed=seed,
+        fold=None,
+        epochs=np.zeros(0, np.int64),
+        curves={},
+        scores={},
+    )
+
+
+def _trial_id(method: str, configuration: str, seed: int, fold: int | None) -> str:
+    """The id of a trial that has no specification, 16 hexadecimal digits."""
+    text = json.dumps([method, configuration, seed, fold])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def _check_seeds(path: Path, trials: Sequence[TrialHistory]) -> None:
     """The seeds and folds of one configuration have the same epochs and measures."""
     first: dict[tuple[str, str], TrialHistory] = {}
@@ -140,7 +176,7 @@ def _check_seeds(path: Path, trials: Sequence[TrialHistory]) -> None:
         if len(odd):
             raise BadData(
                 f"{path}: {names[0]} and {names[1]} have different epochs: epoch {odd[0]} is in "
-                "one of them alone. Add its rows, or remove the trial that was cut short."
+                "only one of them. Add its rows, or remove the trial that was cut short."
             )
         if one.fold is None and ("train_loss" in one.curves) != ("train_loss" in trials[0].curves):
             raise BadData(

@@ -1,29 +1,26 @@
 """Strategies with the uncertainty of their selection: every cell of the table, resampled."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fsl_sweep.orchestrator.cross_validation import FoldTrials
+from fsl_sweep.orchestrator.chosen import FoldTrials, replicates_of
 from fsl_sweep.orchestrator.records import Measure, TaskSet, TrialHistory
-from fsl_sweep.orchestrator.replicates import replicates_of
-from fsl_sweep.orchestrator.resampled_trial import (
-    NONE,
-    Classes,
-    ResampledReplicate,
-    ResampledTrial,
-)
-from fsl_sweep.orchestrator.selected import Selected, Strategy
+from fsl_sweep.orchestrator.resampled_trial import Classes, ResampledReplicate, ResampledTrial
+from fsl_sweep.orchestrator.selected import Selected, Selection, Strategy, identical
 from fsl_sweep.orchestrator.selectors import (
     HyperparameterSelector,
     hyperparameter_selector,
     snapshot_selector,
 )
+from fsl_sweep.orchestrator.selectors.base import NONE
 from fsl_sweep.orchestrator.selectors.mixture import mixed
+from fsl_sweep.orchestrator.statistics import Interval
 from fsl_sweep.orchestrator.statistics.bootstrap import SelectionBootstrap, summarised
 from fsl_sweep.orchestrator.statistics.class_draws import class_tuples
+from fsl_sweep.orchestrator.statistics.intervals import IDENTICAL
 from fsl_sweep.orchestrator.statistics.resampling import Resampling, seed_weights
 
 ClassLists = Mapping[tuple[Measure, TaskSet], ArrayLike]
@@ -38,10 +35,11 @@ class ResampledCell:
         seeds: its replicates.
         result: NovelGen with the interval that includes the selection.
         values: NovelGen of the choice in each resample of tasks, float64 ``[seeds, 1 + R]``; the
-            first is no resample. NaN where nothing could be chosen.
+            first is not a resample. NaN where nothing could be chosen.
         weights: share of each seed in each resample of seeds, float64 ``[R, seeds]``, for the
-            chance to be best; the interval takes seeds as they are.
-        mixed, mixed_values: the same by the mixture that was asked for; None for NovelGen.
+            chance to be best; the interval does not resample seeds.
+        mixed, mixed_values: the same by the mixture that methods are compared by; None for
+            NovelGen.
     """
 
     method: str
@@ -68,13 +66,12 @@ def resample(
     seed: int = 0,
     confidence: float = 0.95,
     classes: ClassLists | None = None,
-    base_weight: float | None = None,
 ) -> tuple[ResampledCell, ...]:
     """Resample tasks, and repeat the selection in each resample.
 
     One draw of tasks serves all trials, methods and strategies, because they have the tasks in
-    common. See ``statistics.selection_bootstrap``. Beside it, seeds are drawn, for each method
-    apart, because its replicates share nothing with another's.
+    common. See ``statistics.selection_bootstrap``. Seeds are drawn beside it for each method by
+    itself, because its replicates share nothing with another's.
 
     Trials are read one replicate at a time; that takes about 50 ms for 60 epochs and 1,000 tasks.
 
@@ -84,13 +81,12 @@ def resample(
             interval.
         resamples: how many, at least 2.
         one_by_one: how many of them for strategies whose selectors cannot choose in all resamples
-            at once: third parties', and ``budgeted-oracle`` where it shares tasks.
+            at once.
         seed: of the resampling.
         confidence: in (0, 1).
         classes: class tuples ``[tasks, ways]`` of the common tasks by measure and task set, to
             resample classes as well; all of base, val, novel in both sets that are to be
-            resampled so. Class folds have tasks of their own, of which tasks alone are resampled.
-        base_weight: measure the choices by the mixture in which BaseGen has that weight as well.
+            resampled so. Class folds have tasks of their own, of which only tasks are resampled.
 
     Raises:
         ValueError: an argument is out of its range, or class tuples cannot be resampled.
@@ -100,30 +96,25 @@ def resample(
     folds = FoldTrials(histories)
     first = {s.snapshot: snapshot_selector(s.snapshot) for s in selected.strategies}
     second = {s.hyperparameter: _single(s.hyperparameter) for s in selected.strategies}
-    rows: dict[tuple[str, Strategy], list[_Measured]] = {}
+    rows: dict[tuple[str, Strategy], list[_Drawn]] = {}
     for (method, _), trials in replicates_of(histories).items():
         wanted = [s for s in selected.strategies if selected.cell(method, s)]
         if wanted:
             crossed = any(strategy.cross_validated for strategy in wanted)
-            read = [_read(t, folds.of(t) if crossed else (), draws, groups) for t in trials]
+            read = [
+                ResampledTrial(t, draws, groups, folds.of(t) if crossed else ()) for t in trials
+            ]
             replicate = ResampledReplicate(read, draws.resamples, one_by_one)
             for s in wanted:
-                choice = replicate.select(first[s.snapshot], second[s.hyperparameter])
-                rows.setdefault((method, s), []).append(_measured(read, *choice, base_weight))
+                chosen, at = replicate.select(first[s.snapshot], second[s.hyperparameter])
+                one = _Drawn.of(read, chosen, at, selected.base_weight)
+                rows.setdefault((method, s), []).append(one)
     over = "classes" if classes else "tasks"
     return tuple(
-        _cell(selected, method, strategy, rows[method, strategy], draws, confidence, over)
+        _cell(selected.cell(method, strategy), rows[method, strategy], draws, confidence, over)
         for method in selected.methods
         for strategy in selected.strategies
         if (method, strategy) in rows
-    )
-
-
-def _read(
-    trial: TrialHistory, folds: Sequence[TrialHistory], draws: Resampling, groups: Classes
-) -> ResampledTrial:
-    return ResampledTrial(
-        trial, draws, groups, [ResampledTrial(fold, draws, groups) for fold in folds]
     )
 
 
@@ -134,60 +125,64 @@ def _single(name: str) -> HyperparameterSelector:
 
 
 @dataclass(frozen=True)
-class _Measured:
-    """One seed's choices in each resample: numbers that tell them apart, and their accuracies."""
+class _Drawn:
+    """One seed's choices in each resample: numbers that identify them, and their accuracies."""
 
     codes: np.ndarray
     novel: np.ndarray
     mixed: np.ndarray | None
 
+    @classmethod
+    def of(
+        cls,
+        trials: Sequence[ResampledTrial],
+        chosen: np.ndarray,
+        at: np.ndarray,
+        base_weight: float | None,
+    ) -> "_Drawn":
+        def report(measure: Measure) -> np.ndarray:
+            values = np.full(len(chosen), np.nan)
+            for number, trial in enumerate(trials):
+                rows = np.flatnonzero(chosen == number)
+                if len(rows):  # a table that nothing was chosen from is not read
+                    values[rows] = trial.means(measure, "report")[rows, at[rows]]
+            return values
 
-def _measured(
-    trials: Sequence[ResampledTrial], chosen: np.ndarray, at: np.ndarray, base_weight: float | None
-) -> _Measured:
-    novel = _of_chosen(trials, lambda trial: trial.report, chosen, at)
-    codes = np.where(chosen == NONE, NONE, chosen * 2**32 + at)
-    if base_weight is None:
-        return _Measured(codes, novel, None)
-    base = _of_chosen(trials, lambda trial: trial.base_report, chosen, at)
-    return _Measured(codes, novel, mixed(base_weight, base, novel))
-
-
-def _of_chosen(
-    trials: Sequence[ResampledTrial],
-    table: Callable[[ResampledTrial], np.ndarray],
-    chosen: np.ndarray,
-    at: np.ndarray,
-) -> np.ndarray:
-    """``[R]`` of the trials' tables ``[R, E]``; NaN where nothing was chosen."""
-    values = np.full(len(chosen), np.nan)
-    for number, trial in enumerate(trials):
-        rows = np.flatnonzero(chosen == number)
-        if len(rows):  # a table that nothing was chosen from is not read
-            values[rows] = table(trial)[rows, at[rows]]
-    return values
+        novel = report("novel")
+        by_mixture = None if base_weight is None else mixed(base_weight, report("base"), novel)
+        return cls(np.where(chosen == NONE, NONE, chosen * 2**32 + at), novel, by_mixture)
 
 
 def _cell(
-    selected: Selected,
-    method: str,
-    strategy: Strategy,
-    rows: Sequence[_Measured],
+    choices: Sequence[Selection],
+    rows: Sequence[_Drawn],
     draws: Resampling,
     confidence: float,
     over: str,
 ) -> ResampledCell:
     values, codes = np.stack([one.novel for one in rows]), np.stack([one.codes for one in rows])
     by_mixture = [one.mixed for one in rows if one.mixed is not None]
+    method, strategy = choices[0].method, choices[0].strategy
     # As many as all seeds have: a selector that is run one by one has fewer.
     weights = seed_weights(draws.resamples, len(values), draws.seed, method)[: values.shape[1] - 1]
     result = summarised(values, codes, confidence, over)
-    seeds = tuple(one.seed for one in selected.cell(method, strategy))
+    seeds = tuple(one.seed for one in choices)
+    same = identical(choices)
+    if same:
+        result = _no_narrower(result, choices[0].novel)
     if not by_mixture:
         return ResampledCell(method, strategy, seeds, result, values, weights)
     reported = np.stack(by_mixture)
     other = summarised(reported, codes, confidence, over)
+    if same:
+        other = _no_narrower(other, choices[0].reported)
     return ResampledCell(method, strategy, seeds, result, values, weights, other, reported)
+
+
+def _no_narrower(result: SelectionBootstrap, tasks: Interval) -> SelectionBootstrap:
+    """The result of identical replicates, where only tasks vary, wider than noise may leave it."""
+    low, high = np.fmin(result.low, tasks.low), np.fmax(result.high, tasks.high)
+    return replace(result, low=float(low), high=float(high), caution=IDENTICAL)
 
 
 def _groups(classes: ClassLists) -> Classes:

@@ -13,7 +13,7 @@ from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownNa
 from fsl_sweep.orchestrator.paper_names import measure_name
 from fsl_sweep.orchestrator.records import Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.replay import Source
-from fsl_sweep.orchestrator.replay_opening import open_sources
+from fsl_sweep.orchestrator.replay_merged import open_sources
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,16 +101,17 @@ class Run:
             metric: what methods are compared by, ``novel`` or ``mixture(w)``, likewise.
 
         Raises:
-            UnknownName, PluginError, ConfigError: a selector that is named cannot be had, is named
+            UnknownName, PluginError, ConfigError: a selector that is named cannot be used, is named
                 twice, or needs class folds and there are none.
         """
         from fsl_sweep.orchestrator.report import RunInfo
-        from fsl_sweep.orchestrator.selectors.asked import asked_for
+        from fsl_sweep.orchestrator.selectors.catalogue import asked_for
 
         if snapshot or hyperparameter:
             # Those of the sweep file were checked when it was planned.
             folds = any(trial.fold is not None for trial in self.histories)
-            snapshot, hyperparameter = asked_for(snapshot or (), hyperparameter or (), folds)
+            snapshot = asked_for("snapshot", snapshot or (), folds)
+            hyperparameter = asked_for("hyperparameter", hyperparameter or (), folds)
         facts = self._source.facts
         return RunInfo(
             name=facts.name,
@@ -190,7 +191,7 @@ class Run:
         """One row for each method, seed and strategy: what was chosen, and its report scores.
 
         Raises:
-            UnknownName, PluginError, ConfigError: a selector cannot be had.
+            UnknownName, PluginError, ConfigError: a selector cannot be used.
         """
         import pandas as pd
 

@@ -1,6 +1,6 @@
 """What selecting gives: selections by method, seed and strategy, and what was left out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -10,7 +10,13 @@ import numpy as np
 from fsl_sweep.orchestrator.printed import counted
 from fsl_sweep.orchestrator.records import Measure, TrialHistory
 from fsl_sweep.orchestrator.selectors.mixture import mixed
-from fsl_sweep.orchestrator.statistics import Interval
+from fsl_sweep.orchestrator.statistics import (
+    Interval,
+    mean_alone,
+    mean_interval,
+    mean_of_identical,
+    mixture_interval,
+)
 
 
 @dataclass(frozen=True)
@@ -40,19 +46,20 @@ class Selection:
         method, seed, strategy: which cell.
         trial, configuration, hyperparameters, epoch: the chosen snapshot.
         base, val, novel: its accuracies on the report tasks, with intervals over tasks; without
-            one where records hold means alone.
+            one where only means were recorded.
         regret: NovelGen on the report tasks of the choice of oracle / oracle, for the same method
             and seed, minus this one's. The oracle chooses on the selection tasks and is reported
             on the others like every strategy, so that the regret may be slightly negative. NaN
             where the oracle has nothing to choose by.
-        novel_evaluations: snapshots whose novel scores the strategy looked at: all snapshots of
-            all configurations for an oracle snapshot selector (and of their class folds before
+        novel_evaluations: snapshots whose novel scores the strategy read: all snapshots of all
+            configurations for an oracle snapshot selector (and of their class folds before
             ``cv``, unless aligned), one a configuration for an oracle hyperparameter selector
             after another snapshot selector, what its meter counted for one with a budget, else
             none.
         novel_tasks: accuracy of each report task of the novel classes, float64 ``[T]``; empty
-            where records hold means alone.
+            where only means were recorded.
         base_tasks: the same of the base classes.
+        base_weight: of BaseGen in the mixture that methods are compared by; None for NovelGen.
     """
 
     method: str
@@ -69,11 +76,16 @@ class Selection:
     novel_evaluations: int
     novel_tasks: np.ndarray = field(repr=False, compare=False)
     base_tasks: np.ndarray = field(repr=False, compare=False)
+    base_weight: float | None = None
 
-    def accuracy(self, base_weight: float | None = None) -> float:
-        """NovelGen on the report tasks, or the mixture in which BaseGen has ``base_weight``."""
-        novel = self.novel.mean
-        return novel if base_weight is None else mixed(base_weight, self.base.mean, novel)
+    @property
+    def reported(self) -> Interval:
+        """What methods are compared by: NovelGen, or the mixture; its interval is over tasks."""
+        if self.base_weight is None:
+            return self.novel
+        if len(self.novel_tasks):
+            return mixture_interval(self.base_tasks, self.novel_tasks, self.base_weight)
+        return mean_alone(mixed(self.base_weight, self.base.mean, self.novel.mean))
 
 
 @dataclass(frozen=True)
@@ -127,7 +139,7 @@ class LeftOut:
         reason: for a person.
         trial, hyperparameters: the unusable trial; None where a selector is at fault.
         snapshot_selector, hyperparameter_selector: the strategies that it concerns; None for all.
-        fold: class fold of the unusable trial. It concerns cross-validated strategies alone.
+        fold: class fold of the unusable trial. It concerns only cross-validated strategies.
     """
 
     method: str
@@ -159,6 +171,7 @@ class Selected:
         selections: by method, seed and strategy, in that order.
         left_out: what takes no part.
         fronts: what front selectors kept, by method, seed and pair of selectors.
+        base_weight: of BaseGen in the mixture that methods are compared by; None for NovelGen.
     """
 
     methods: tuple[str, ...]
@@ -166,6 +179,7 @@ class Selected:
     selections: tuple[Selection, ...]
     left_out: tuple[LeftOut, ...]
     fronts: tuple[Front, ...] = ()
+    base_weight: float | None = None
 
     def cell(self, method: str, strategy: Strategy) -> tuple[Selection, ...]:
         """The replicates of a cell; none at all where any planned part of it is left out."""
@@ -176,10 +190,29 @@ class Selected:
         )
 
 
+def identical(choices: Sequence[Selection]) -> bool:
+    """Whether several replicates have the same report scores throughout: no sample of seeds."""
+    first, *others = choices
+    return bool(others) and all(
+        (one.base.mean, one.val.mean, one.novel.mean)
+        == (first.base.mean, first.val.mean, first.novel.mean)
+        and np.array_equal(one.novel_tasks, first.novel_tasks)
+        and np.array_equal(one.base_tasks, first.base_tasks)
+        for one in others
+    )
+
+
+def over_seeds(values: Sequence[float], choices: Sequence[Selection]) -> Interval:
+    """The mean of ``values``, one for each of ``choices``, with its interval over seeds."""
+    if identical(choices):
+        return mean_of_identical(float(np.mean(values)), len(values))
+    return mean_interval(values, kind="seeds")
+
+
 def why_unusable(trial: TrialHistory) -> str | None:
     """Why a trial takes no part in any selection, or None if it does."""
     if trial.damaged:
-        # Names alone: the place of a run folder must not change its report.
+        # Only names: the place of a run folder must not change its report.
         names = ", ".join(PurePath(name).name for name in trial.damaged)
         return f"damaged records: {names}"
     if trial.end is None:

@@ -1,6 +1,6 @@
 """Whether a conclusion holds on other tasks, with other seeds, under another strategy.
 
-A ranking of methods is a conclusion. Here it is drawn again from each seed alone, from resampled
+A ranking of methods is a conclusion. Here it is drawn again from each single seed, from resampled
 tasks with the selection repeated, and under the other strategies.
 """
 
@@ -10,6 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
+from fsl_sweep.orchestrator.comparison import by_strategy
 from fsl_sweep.orchestrator.resampled import ResampledCell
 from fsl_sweep.orchestrator.selected import Strategy
 from fsl_sweep.orchestrator.statistics.bootstrap import over_seeds
@@ -17,7 +18,7 @@ from fsl_sweep.orchestrator.statistics.ties import comparable
 from fsl_sweep.orchestrator.summary import Summary
 
 ENOUGH_SEEDS = 3
-"""Two seeds of each method do not tell a chance to be best: where methods are equal, both seeds of
+"""Two seeds of each method do not give a chance to be best: where methods are equal, both seeds of
 one are above both of the other in every third run, and the chance would be 100 %."""
 
 
@@ -27,7 +28,7 @@ class Agreement:
 
     Attributes:
         same: rankings with every pair of methods in the same order.
-        of: rankings that there are.
+        of: all rankings.
         tau: mean over the rankings of Kendall's tau-a, (concordant - discordant) / pairs.
     """
 
@@ -59,17 +60,17 @@ class MethodStability:
 
 @dataclass(frozen=True)
 class Stability:
-    """The ranking of methods under one strategy, and what it survives.
+    """The ranking of methods under one strategy, and how stable it is.
 
     Attributes:
         strategy: which one.
         methods: best first by mean over seeds; equals in plan order.
         by_worst: names, best first by the worst of the seeds, as the MetaDL challenge ranks
             ("Advances in MetaDL: AAAI 2021 challenge and workshop", section 3.2.2).
-        seeds: agreement of the rankings by one seed alone; None without several common seeds.
-        tasks: of the rankings on resampled tasks, seeds as they are; None where nothing was
+        seeds: agreement of the rankings by a single seed; None without several common seeds.
+        tasks: of the rankings on resampled tasks, seeds unchanged; None where nothing was
             resampled.
-        strategies: of the rankings under the other strategies that are no oracles and have the
+        strategies: of the rankings under the other strategies that are not oracles and have the
             same methods; None where there are none.
     """
 
@@ -82,28 +83,21 @@ class Stability:
 
 
 def stability_of(
-    summaries: Sequence[Summary],
-    resampled: Sequence[ResampledCell] | None,
-    base_weight: float | None = None,
+    summaries: Sequence[Summary], resampled: Sequence[ResampledCell] | None
 ) -> tuple[Stability, ...]:
     """The stability of every strategy's ranking.
 
     Args:
         summaries: the cells of the table.
-        resampled: the same cells on resampled tasks, if they were, with the same weight.
-        base_weight: rank by the mixture in which BaseGen has that weight; None for NovelGen.
+        resampled: the same cells on resampled tasks, if they were resampled.
     """
-    cells = {
-        strategy: [one for one in summaries if one.strategy == strategy]
-        for strategy in dict.fromkeys(one.strategy for one in summaries)
-    }
+    cells = by_strategy(summaries)
     means = {
-        strategy: {one.method: one.reported(base_weight).mean for one in own}
-        for strategy, own in cells.items()
+        strategy: {one.method: one.reported.mean for one in own} for strategy, own in cells.items()
     }
     found = {(one.method, one.strategy): one for one in resampled or ()}
     return tuple(
-        _stability(own, means, [found.get((one.method, strategy)) for one in own], base_weight)
+        _stability(own, means, [found.get((one.method, strategy)) for one in own])
         for strategy, own in cells.items()
     )
 
@@ -112,14 +106,13 @@ def _stability(
     own: Sequence[Summary],
     means: dict[Strategy, dict[str, float]],
     resampled: Sequence[ResampledCell | None],
-    base_weight: float | None,
 ) -> Stability:
     strategy = own[0].strategy
     there = [cell for cell in resampled if cell is not None]
     together = there if len(there) == len(own) else []
     enough = together and min(len(one.choices) for one in own) >= ENOUGH_SEEDS
     best = _probability_best(together) if enough else [None] * len(own)
-    accuracies = [[choice.accuracy(base_weight) for choice in one.choices] for one in own]
+    accuracies = [[choice.reported.mean for choice in one.choices] for one in own]
     methods = [
         _method(one, means[strategy][one.method], by_seed, chance)
         for one, by_seed, chance in zip(own, accuracies, best, strict=True)
@@ -161,7 +154,7 @@ def _probability_best(cells: Sequence[ResampledCell]) -> list[float | None]:
 
 
 def _by_seed(own: Sequence[Summary], accuracies: Sequence[Sequence[float]]) -> np.ndarray:
-    """Of each method by each seed alone ``[seeds, methods]``; none without common ones."""
+    """Of each method by each single seed ``[seeds, methods]``; none without common ones."""
     tables = [
         {choice.seed: accuracy for choice, accuracy in zip(one.choices, by_seed, strict=True)}
         for one, by_seed in zip(own, accuracies, strict=True)

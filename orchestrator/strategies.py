@@ -1,7 +1,7 @@
-"""Strategies compared with each other, over all methods: what each loses, and what it costs.
+"""Strategies compared over all methods: the regret and the cost of each.
 
-A replicate is a method with one seed. The replicates of a method resemble each other, so that they
-are no independent evidence on other methods: what counts once is a method, by its mean over seeds.
+A replicate is a method with one seed. The replicates of a method are alike, so they are not
+independent evidence about other methods: each method counts once, by its mean over seeds.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fsl_sweep.orchestrator.records import TrialHistory
-from fsl_sweep.orchestrator.selected import Selected, Selection, Strategy
+from fsl_sweep.orchestrator.selected import Selected, Selection, Strategy, over_seeds
 from fsl_sweep.orchestrator.statistics import Comparison, Interval, paired_interval
 from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS, mean_interval
 from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS, pairwise_p_values
@@ -28,10 +28,10 @@ class StrategyResult:
             method.
         regret: their mean, with its interval over them.
         worst: the most regret of any replicate.
-        novel_evaluations: snapshots whose novel scores it looked at, in all replicates.
-        training: epochs trained of all trials that it reads, over those of the full trials alone:
-            1 but for a cross-validated one, which reads class folds too.
-        least: whether it has the least mean regret of the strategies that are no oracles; the
+        novel_evaluations: snapshots whose novel scores it read, in all replicates.
+        training: epochs trained of all trials that it reads, over those of the full trials:
+            1 except for a cross-validated one, which reads class folds too.
+        least: whether it has the least mean regret of the strategies that are not oracles; the
             earliest of equals.
         against_least: its NovelGen against that of the least, paired over the methods: ``worse``,
             or ``undecided``. The p value is that of sign flips, adjusted for all pairs of
@@ -119,7 +119,11 @@ def _results(
         StrategyResult(
             strategy=strategy,
             regrets=regrets[strategy],
-            regret=mean_interval(regrets[strategy], kind="seeds"),
+            regret=(
+                over_seeds(regrets[strategy].tolist(), choices[strategy])
+                if methods == 1
+                else mean_interval(regrets[strategy], kind="seeds")
+            ),
             worst=max(choice.regret for choice in choices[strategy]),
             novel_evaluations=sum(one.novel_evaluations for one in own),
             training=training if strategy.cross_validated else 1.0,
@@ -151,14 +155,14 @@ def _least(regrets: dict[Strategy, np.ndarray]) -> Strategy | None:
 def _verdicts(
     regrets: dict[Strategy, np.ndarray], least: Strategy, methods: int
 ) -> dict[Strategy, Comparison]:
-    """Of every strategy that is no oracle against the least; none with too few methods."""
+    """Of every strategy that is not an oracle against the least; none with too few methods."""
     if methods < LEAST_ROWS:
         return {}
     usual = [strategy for strategy in regrets if not strategy.oracle]
-    alone, adjusted = pairwise_p_values(np.stack([regrets[one] for one in usual], axis=1))
+    single, adjusted = pairwise_p_values(np.stack([regrets[one] for one in usual], axis=1))
     reference = usual.index(least)
     found: dict[Strategy, Comparison] = {}
-    for one, p, together in zip(usual, alone[reference], adjusted[reference], strict=True):
+    for one, p, together in zip(usual, single[reference], adjusted[reference], strict=True):
         if one != least:
             # Less regret is better: the sign turns it into what NovelGen lacks of the oracle's.
             effect = paired_interval(-regrets[one], -regrets[least])
@@ -168,9 +172,9 @@ def _verdicts(
 
 
 def _training(histories: Iterable[TrialHistory], methods: Sequence[str]) -> float:
-    """Epochs of full trials and class folds over those of full trials alone.
+    """Epochs of full trials and class folds over those of full trials.
 
-    The last recorded epoch tells how many a trial took, whether or not all of them were measured.
+    A trial took as many as its last recorded epoch, whether or not all of them were measured.
     """
     own = {trial.trial: trial for trial in histories if trial.method in methods}.values()
     epochs = [(trial.fold is None, int(trial.epochs[-1])) for trial in own if len(trial.epochs)]

@@ -35,10 +35,10 @@ from fsl_sweep.orchestrator.printed import counted, say
 from fsl_sweep.orchestrator.progress import LiveProgress, PlainProgress, trial_label
 from fsl_sweep.orchestrator.records import TrialEnd
 from fsl_sweep.orchestrator.report import Report, wording
-from fsl_sweep.orchestrator.reported_metric import base_weight
 from fsl_sweep.orchestrator.resolve import plan_sweep
 from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
 from fsl_sweep.orchestrator.selectors.base import is_cross_validated
+from fsl_sweep.orchestrator.selectors.mixture import base_weight
 from fsl_sweep.orchestrator.sweep_process import Job, RayProcess
 from fsl_sweep.orchestrator.sweepfile import SweepFile, load_sweep
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from fsl_sweep.orchestrator.comparison import MethodComparison
 from fsl_sweep.orchestrator.report.content import Problem, Report
 from fsl_sweep.orchestrator.report.uncertainty_json import (
     bootstrap,
@@ -22,7 +23,7 @@ from fsl_sweep.orchestrator.report.uncertainty_json import (
 from fsl_sweep.orchestrator.resampled import ResampledCell
 from fsl_sweep.orchestrator.selection import LeftOut, Selection, Strategy
 from fsl_sweep.orchestrator.strategies import StrategyComparison, StrategyResult
-from fsl_sweep.orchestrator.summary import MethodComparison, Summary, TrialRankCorrelation
+from fsl_sweep.orchestrator.summary import Summary, TrialRankCorrelation
 
 
 def to_json(report: Report) -> str:
@@ -48,7 +49,7 @@ def to_plain(report: Report) -> dict[str, Any]:
         "stability": [stability(one, _accuracy(report)) | metric for one in report.stability],
         "fronts": [front(one) for one in report.selected.fronts],
         "budget_curve": [budget(one) for one in report.budget_curve],
-        "mixture": mixed(report.mixed, resampled),
+        "mixture": mixed(report, resampled),
     }
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
+from fsl_sweep.orchestrator.comparison import MethodComparison, Ranking
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.reported_metric import MixedTable
 from fsl_sweep.orchestrator.selection import Selected
 from fsl_sweep.orchestrator.statistics import Interval
-from fsl_sweep.orchestrator.summary import MethodComparison, Ranking, Summary
+from fsl_sweep.orchestrator.summary import Summary
 
 
 def cautions_of(
@@ -16,18 +16,18 @@ def cautions_of(
     summaries: Sequence[Summary],
     comparisons: Sequence[MethodComparison],
     rankings: Sequence[Ranking],
-    mixed: MixedTable | None = None,
+    base_weight: float | None = None,
     resampled: bool = False,
 ) -> tuple[str, ...]:
     """Cautions as full sentences, the gravest first, without repetition."""
-    by = wording.by_metric(None if mixed is None else mixed.base_weight)
+    by = wording.by_metric(base_weight)
     found = list(_incompleteness(complete, selected, summaries))
     found += planned
     found += _ranking(rankings, by)
     found += _intervals("NovelGen", [(one.method, one.novel, one.novel_tasks) for one in summaries])
-    if mixed is not None:
-        cells = [(one.method, one.seeds, one.tasks) for one in mixed.cells]
-        found += _intervals(wording.mixture(mixed.base_weight), cells)
+    if base_weight is not None:
+        cells = [(one.method, one.reported, one.reported_tasks) for one in summaries]
+        found += _intervals(wording.mixture(base_weight), cells)
     if any(summary.novel.n > 1 for summary in summaries):
         found.append(wording.claims(summaries, resampled))
     found += _comparisons(comparisons, by)

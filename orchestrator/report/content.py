@@ -6,30 +6,32 @@ from typing import Any
 
 from fsl_sweep.orchestrator.budget_curve import BudgetPoint, regret_by_budget
 from fsl_sweep.orchestrator.chosen import Chosen
+from fsl_sweep.orchestrator.comparison import (
+    MethodComparison,
+    Ranking,
+    compare_methods,
+    rank_methods,
+)
 from fsl_sweep.orchestrator.records import TrialHistory
 from fsl_sweep.orchestrator.report.cautions import cautions_of
 from fsl_sweep.orchestrator.report.curves import Curve, curves_of
 from fsl_sweep.orchestrator.report.tradeoff import TradeOff, tradeoffs_of
-from fsl_sweep.orchestrator.reported_metric import MixedTable, base_weight, mix
 from fsl_sweep.orchestrator.resampled import ClassLists, ResampledCell, resample
-from fsl_sweep.orchestrator.selection import LeftOut, Selected, select_among, why_unusable
+from fsl_sweep.orchestrator.selection import LeftOut, Selected, select, why_unusable
 from fsl_sweep.orchestrator.selectors import (
     HYPERPARAMETER_SELECTORS,
     SNAPSHOT_SELECTORS,
     hyperparameter_selector,
 )
-from fsl_sweep.orchestrator.selectors.catalogue import parse
-from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import BudgetedOracle
+from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import allocations_of
+from fsl_sweep.orchestrator.selectors.mixture import base_weight
+from fsl_sweep.orchestrator.selectors.names import parse
 from fsl_sweep.orchestrator.stability import Stability, stability_of
 from fsl_sweep.orchestrator.strategies import StrategyComparison, compare_strategies
 from fsl_sweep.orchestrator.summary import (
-    MethodComparison,
-    Ranking,
     Summary,
     TrialRankCorrelation,
-    compare_methods,
     rank_correlations,
-    rank_methods,
     summarise,
 )
 
@@ -135,7 +137,6 @@ class Report:
             seeds; empty where that was not done.
         stability: what each strategy's ranking of methods survives.
         budget_curve: regret against novel evaluations, where a strategy has a budget.
-        mixed: the table by a mixture of BaseGen and NovelGen, where that was asked for.
         tradeoffs: BaseGen and NovelGen of every configuration, by snapshot selector.
     """
 
@@ -155,7 +156,6 @@ class Report:
     resampled: tuple[ResampledCell, ...] = ()
     stability: tuple[Stability, ...] = ()
     budget_curve: tuple[BudgetPoint, ...] = ()
-    mixed: MixedTable | None = None
     tradeoffs: tuple[TradeOff, ...] = ()
 
     @property
@@ -172,7 +172,7 @@ class Report:
     @property
     def base_weight(self) -> float | None:
         """The weight of BaseGen in what methods are compared by; None where that is NovelGen."""
-        return None if self.mixed is None else self.mixed.base_weight
+        return self.selected.base_weight
 
 
 def build(
@@ -204,16 +204,12 @@ def build(
         ValueError: there are too few resamples, or class tuples cannot be resampled.
     """
     weight, chosen = base_weight(info.metric), Chosen(histories)
-    selected = select_among(chosen, info.snapshot, info.hyperparameter)
+    selected = select(chosen, info.snapshot, info.hyperparameter, weight)
     summaries = summarise(selected)
-    comparisons, rankings = (
-        compare_methods(summaries, rope, weight),
-        rank_methods(summaries, weight),
-    )
-    mixed = None if weight is None else mix(summaries, weight)
+    comparisons, rankings = compare_methods(summaries, rope), rank_methods(summaries)
     completeness = completeness_of(histories)
     shown, total = curves_of(chosen, info.snapshot, curves)
-    resampled = _resampled(histories, selected, bootstrap, classes, weight)
+    resampled = _resampled(histories, selected, bootstrap, classes)
     return Report(
         info=info,
         completeness=completeness,
@@ -231,16 +227,15 @@ def build(
             summaries,
             comparisons,
             rankings,
-            mixed,
+            weight,
             bool(resampled),
         ),
         cost=_cost(histories),
         selectors=_provenance(info),
         over_methods=compare_strategies(histories, selected, summaries),
         resampled=resampled,
-        stability=stability_of(summaries, resampled, weight),
+        stability=stability_of(summaries, resampled),
         budget_curve=_budget_curve(info, histories, selected),
-        mixed=mixed,
         tradeoffs=tradeoffs_of(chosen, info.snapshot),
     )
 
@@ -272,12 +267,11 @@ def _resampled(
     selected: Selected,
     bootstrap: int | None,
     classes: ClassLists | None,
-    weight: float | None,
 ) -> tuple[ResampledCell, ...]:
     count = _resamples(histories) if bootstrap is None else bootstrap
     if not count:
         return ()
-    return resample(histories, selected, resamples=count, classes=classes, base_weight=weight)
+    return resample(histories, selected, resamples=count, classes=classes)
 
 
 def _resamples(histories: Sequence[TrialHistory]) -> int:
@@ -290,9 +284,8 @@ def _budget_curve(
     info: RunInfo, histories: Sequence[TrialHistory], selected: Selected
 ) -> tuple[BudgetPoint, ...]:
     """The curve of each allocation that a strategy uses."""
-    found = [hyperparameter_selector(name) for name in info.hyperparameter]
-    used = {one.allocation: None for one in found if isinstance(one, BudgetedOracle)}
-    return regret_by_budget(histories, selected, info.snapshot, tuple(used)) if used else ()
+    used = allocations_of(map(hyperparameter_selector, info.hyperparameter))
+    return regret_by_budget(histories, selected, info.snapshot, used) if used else ()
 
 
 def _cost(histories: Sequence[TrialHistory]) -> Cost | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from fsl_sweep.orchestrator.comparison import MethodComparison
 from fsl_sweep.orchestrator.records import SHOWN_AS
 from fsl_sweep.orchestrator.report import notes, over_methods, rows, wording
 from fsl_sweep.orchestrator.report.blocks import (
@@ -19,7 +20,6 @@ from fsl_sweep.orchestrator.report.blocks import (
 from fsl_sweep.orchestrator.report.content import Problem, Report
 from fsl_sweep.orchestrator.report.groups import best_of, one_line, same_choices, same_everywhere
 from fsl_sweep.orchestrator.statistics.ties import comparable
-from fsl_sweep.orchestrator.summary import MethodComparison
 
 
 def document(report: Report) -> Document:
@@ -84,14 +84,13 @@ def _strategies(report: Report) -> Iterable[Block]:
 
 def _method(report: Report, method: str) -> Group:
     own = [one for one in report.summaries if one.method == method]
-    weight = report.base_weight
-    best = best_of(own, weight)
+    best = best_of(own)
     lines: list[Row] = []
     for group in same_choices(own):
         first = group[0]
         cells = rows.of_strategies(report, group).values()
         oracle = first.strategy.oracle
-        leads = comparable(first.reported(weight).mean) == best
+        leads = comparable(first.reported.mean) == best
         look = "reference" if oracle else "best" if leads else ""
         name = "\n".join(one_line(group))
         lines.append(Row((name, *cells, wording.choices(first.choices)), look))

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from fsl_sweep.orchestrator.comparison import common_differences
 from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.report import sparkline, wording
 from fsl_sweep.orchestrator.report.content import Report
@@ -21,7 +22,7 @@ from fsl_sweep.orchestrator.report.drawing import (
 )
 from fsl_sweep.orchestrator.report.groups import ORACLE
 from fsl_sweep.orchestrator.report.tradeoff import TradeOff
-from fsl_sweep.orchestrator.summary import Summary, common_differences
+from fsl_sweep.orchestrator.summary import Summary
 
 PAIRS_SHOWN = 15
 LINES_SHOWN = 6

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from fsl_sweep.orchestrator.comparison import MethodComparison
 from fsl_sweep.orchestrator.selected import Strategy
 from fsl_sweep.orchestrator.statistics.ties import comparable
 from fsl_sweep.orchestrator.strategies import StrategyResult
-from fsl_sweep.orchestrator.summary import MethodComparison, Summary
+from fsl_sweep.orchestrator.summary import Summary
 
 ORACLE = "*"
 
@@ -26,9 +27,9 @@ def same_choices(summaries: Sequence[Summary]) -> list[tuple[Summary, ...]]:
     return [tuple(group) for group in groups.values()]
 
 
-def best_of(summaries: Sequence[Summary], base_weight: float | None) -> float | None:
+def best_of(summaries: Sequence[Summary]) -> float | None:
     """The best of the strategies that are no oracles, as ``comparable``; None without any."""
-    usual = [one.reported(base_weight).mean for one in summaries if not one.strategy.oracle]
+    usual = [one.reported.mean for one in summaries if not one.strategy.oracle]
     return float(comparable(usual).max()) if usual else None
 
 

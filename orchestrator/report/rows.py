@@ -32,21 +32,15 @@ def of_strategies(report: Report, group: Sequence[Summary]) -> dict[str, str]:
     The strategies of the row chose alike, so that all is equal of them but what repeating the
     selection gives.
     """
-    summary, mixed = group[0], report.mixed
-    if mixed is None:
-        mean, tasks = summary.novel, summary.novel_tasks
-    else:
-        cells = {(one.method, one.strategy): one for one in mixed.cells}
-        found = cells[summary.method, summary.strategy]
-        mean, tasks = found.seeds, found.tasks
+    summary = group[0]
     row = {
-        wording.metric(report.base_weight): wording.percent(mean.mean),
-        "seeds": wording.spread(mean, [c.accuracy(report.base_weight) for c in summary.choices]),
-        "tasks": wording.half_width(tasks),
+        wording.metric(report.base_weight): wording.percent(summary.reported.mean),
+        "seeds": wording.spread(summary.reported, [c.reported.mean for c in summary.choices]),
+        "tasks": wording.half_width(summary.reported_tasks),
     }
     if report.resampled:
         row["select"] = _selecting(report, group)
-    if report.mixed is not None:
+    if report.base_weight is not None:
         row["NovelGen"] = wording.percent(summary.novel.mean)
     return row | {
         "BaseGen": wording.percent(summary.base.mean),
@@ -60,7 +54,7 @@ def _selecting(report: Report, group: Sequence[Summary]) -> str:
     """The half-width of the interval that repeats the selection; the least and most of several."""
     own = {(one.method, one.strategy) for one in group}
     cells = [one for one in report.resampled if (one.method, one.strategy) in own]
-    found = [one.result if report.mixed is None else one.mixed for one in cells]
+    found = [one.result if report.base_weight is None else one.mixed for one in cells]
     known = [one for one in found if one is not None and np.isfinite(one.low)]
     if not known:
         return "-"

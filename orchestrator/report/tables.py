@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from rich.table import Table
 from rich.text import Text
 
+from fsl_sweep.orchestrator.comparison import MethodComparison
 from fsl_sweep.orchestrator.report import over_methods, rows, wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.groups import (
@@ -18,7 +19,7 @@ from fsl_sweep.orchestrator.report.groups import (
 )
 from fsl_sweep.orchestrator.statistics import Comparison
 from fsl_sweep.orchestrator.statistics.ties import comparable
-from fsl_sweep.orchestrator.summary import MethodComparison, Summary
+from fsl_sweep.orchestrator.summary import Summary
 
 WIDE = 128
 """From this many columns on, the table of strategies has room for what was chosen."""
@@ -33,8 +34,7 @@ def strategies(report: Report, method: str, width: int) -> tuple[Table, list[str
     Oracle rows are dim and starred. Strategies that chose alike share a row.
     """
     own = [one for one in report.summaries if one.method == method]
-    weight = report.base_weight
-    best = best_of(own, weight)
+    best = best_of(own)
     groups = same_choices(own)
     longest = max(len(one.strategy.hyperparameter) for one in own) + len(ORACLE)
     lines = [names(group, max(longest, 16 if width >= WIDE else 10)) for group in groups]
@@ -47,7 +47,7 @@ def strategies(report: Report, method: str, width: int) -> tuple[Table, list[str
         row = ["\n".join(first), "\n".join(second), *(numbers[name] for name in shown)]
         row += [wording.choices(group[0].choices)] if width >= WIDE else []
         style = "dim" if group[0].strategy.oracle else ""
-        bold = comparable(group[0].reported(weight).mean) == best and not style
+        bold = comparable(group[0].reported.mean) == best and not style
         table.add_row(*row, style="bold" if bold else style)
     return table, [name for name in columns[0] if name not in shown]
 

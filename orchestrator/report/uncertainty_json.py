@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fsl_sweep.orchestrator.budget_curve import BudgetPoint
-from fsl_sweep.orchestrator.reported_metric import MixedTable
+from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.resampled import ResampledCell
 from fsl_sweep.orchestrator.selected import Front, Strategy
 from fsl_sweep.orchestrator.stability import Agreement, Stability
@@ -110,26 +110,27 @@ def budget(one: BudgetPoint) -> dict[str, Any]:
 
 
 def mixed(
-    table: MixedTable | None, resampled: Mapping[tuple[str, Strategy], ResampledCell]
+    report: Report, resampled: Mapping[tuple[str, Strategy], ResampledCell]
 ) -> dict[str, Any] | None:
     """The table by a mixture; null where that was not asked for."""
-    if table is None:
+    if report.base_weight is None:
         return None
     again = {of: cell.mixed for of, cell in resampled.items()}
     return {
-        "base_weight": table.base_weight,
+        "base_weight": report.base_weight,
         "summary": [
             {
-                "method": cell.method,
-                **strategy_names(cell.strategy),
-                "seeds": interval(cell.seeds),
-                "tasks": interval(cell.tasks),
-                "selection": bootstrap(again.get((cell.method, cell.strategy))),
+                "method": one.method,
+                **strategy_names(one.strategy),
+                "seeds": interval(one.reported),
+                "tasks": interval(one.reported_tasks),
+                "selection": bootstrap(again.get((one.method, one.strategy))),
             }
-            for cell in table.cells
+            for one in report.summaries
         ],
         "rankings": [
-            {**strategy_names(one.strategy), "methods": list(one.methods)} for one in table.rankings
+            {**strategy_names(one.strategy), "methods": list(one.methods)}
+            for one in report.rankings
         ],
     }
 

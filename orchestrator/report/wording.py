@@ -32,9 +32,9 @@ def spread(interval: Interval, values: Sequence[float] | np.ndarray) -> str:
     """Half of the interval's width over ``values [n]``, in percentage points; of two, both.
 
     Student's t with one degree of freedom says of two values what they say themselves, in numbers
-    that nobody reads.
+    that nobody reads. A dash for identical replicates, which are not a sample of seeds.
     """
-    if len(values) == 2:
+    if len(values) == 2 and not math.isnan(interval.low):
         return ", ".join(f"{100 * value:.1f}" for value in values)
     return half_width(interval)
 

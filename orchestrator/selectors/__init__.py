@@ -1,12 +1,13 @@
 """Strategies to choose which snapshot of which configuration represents a method."""
 
-from fsl_sweep.orchestrator.history import Candidate, History
+from fsl_sweep.orchestrator.history import History
+from fsl_sweep.orchestrator.selectors.apply import apply
 from fsl_sweep.orchestrator.selectors.base import (
     FrontSelector,
     HyperparameterSelector,
     SnapshotSelector,
-    apply,
 )
+from fsl_sweep.orchestrator.selectors.candidate import Candidate
 from fsl_sweep.orchestrator.selectors.catalogue import (
     HYPERPARAMETER_SELECTORS,
     SNAPSHOT_SELECTORS,

@@ -1,39 +1,45 @@
 """The rule that score-based selectors share: the best score, and the first among equals."""
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.history import Candidate, History
-from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector, SnapshotSelector
+from fsl_sweep.orchestrator.history import History
+from fsl_sweep.orchestrator.selectors.base import NONE, HyperparameterSelector, SnapshotSelector
+from fsl_sweep.orchestrator.selectors.candidate import Candidate
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
 
-class BestSnapshot(SnapshotSelector):
-    """The snapshot with the highest score: what its subclasses say is how the score is made."""
+class _Scored:
+    needs: ClassVar[frozenset[str]]
 
-    @abstractmethod
     def score(self, scores: Mapping[str, Any]) -> Any:
         """The score, from measures that are numbers or arrays of any one shape; higher is better.
 
-        It must be elementwise, because resampling asks for all resamples at once, and in the units
-        of accuracies: scores are told apart as ``statistics.ties.comparable`` does.
+        By default the one measure that the selector needs. It must be elementwise, because
+        resampling asks for all resamples at once, and in the units of accuracies: scores are
+        compared as ``statistics.ties.comparable`` does.
         """
+        (measure,) = self.needs
+        return scores[measure]
+
+    def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        """Position of the highest score in each row."""
+        return best_of_each(self.score(scores))
+
+
+class BestSnapshot(_Scored, SnapshotSelector):
+    """The snapshot with the highest score; subclasses say how the score is made."""
 
     def select(self, history: History) -> int:
         """The epoch of the highest score. Raises SelectionError if all scores are NaN."""
         return int(history.epochs[first_best(comparable(self.score(history.scores)))])
 
 
-class BestConfiguration(HyperparameterSelector):
-    """The candidate with the highest score: what its subclasses say is how the score is made."""
-
-    @abstractmethod
-    def score(self, scores: Mapping[str, Any]) -> Any:
-        """As ``BestSnapshot.score``."""
+class BestConfiguration(_Scored, HyperparameterSelector):
+    """The candidate with the highest score; subclasses say how the score is made."""
 
     def select(self, candidates: Sequence[Candidate]) -> Candidate:
         """The candidate of the highest score. Raises SelectionError if all scores are NaN."""
@@ -52,3 +58,9 @@ def first_best(scores: np.ndarray) -> int:
     if len(numbers) == 0:
         raise SelectionError("There is no score to choose by: all are NaN, or there are none.")
     return int(numbers[np.argmax(scores[numbers])])
+
+
+def best_of_each(scores: np.ndarray) -> np.ndarray:
+    """As ``first_best`` in each row of ``scores [R, n]``; NONE where all are NaN."""
+    ranked = np.where(np.isnan(scores), -np.inf, comparable(scores))
+    return np.where(np.isnan(scores).all(axis=-1), NONE, ranked.argmax(axis=-1))

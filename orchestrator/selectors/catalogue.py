@@ -1,38 +1,38 @@
 """The tables of selectors, and how a sweep file's name becomes a selector."""
 
-import re
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import Any, TypeVar
 
 from fsl_sweep.orchestrator.catalogue import Catalogue, Info
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.history import SCORES
-from fsl_sweep.orchestrator.paper_names import is_test_measure, selector_name
+from fsl_sweep.orchestrator.paper_names import is_test_measure, selector_names
 from fsl_sweep.orchestrator.selectors.base import (
     FrontSelector,
     HyperparameterSelector,
     SnapshotSelector,
+    is_cross_validated,
 )
-from fsl_sweep.orchestrator.selectors.foreign import (
-    GROUPS,
-    broken_promise,
-    faults_told,
-    short,
-)
-from fsl_sweep.orchestrator.selectors.hyperparameter.base import BaseConfiguration
+from fsl_sweep.orchestrator.selectors.foreign import GROUPS, broken_promise, faults_named, short
 from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import BudgetedOracle
+from fsl_sweep.orchestrator.selectors.hyperparameter.by_measure import (
+    BaseConfiguration,
+    MixtureConfiguration,
+    OracleConfiguration,
+    ValConfiguration,
+)
 from fsl_sweep.orchestrator.selectors.hyperparameter.cv import CrossValidated
-from fsl_sweep.orchestrator.selectors.hyperparameter.mixture import MixtureConfiguration
-from fsl_sweep.orchestrator.selectors.hyperparameter.oracle import OracleConfiguration
 from fsl_sweep.orchestrator.selectors.hyperparameter.pareto import Pareto
-from fsl_sweep.orchestrator.selectors.hyperparameter.val import ValConfiguration
-from fsl_sweep.orchestrator.selectors.snapshot.base import BaseSnapshot
+from fsl_sweep.orchestrator.selectors.names import parse
+from fsl_sweep.orchestrator.selectors.snapshot.by_measure import (
+    BaseSnapshot,
+    MixtureSnapshot,
+    OracleSnapshot,
+    ValSnapshot,
+)
 from fsl_sweep.orchestrator.selectors.snapshot.cv_epoch import CrossValidatedEpoch
 from fsl_sweep.orchestrator.selectors.snapshot.last import Last
-from fsl_sweep.orchestrator.selectors.snapshot.mixture import MixtureSnapshot
-from fsl_sweep.orchestrator.selectors.snapshot.oracle import OracleSnapshot
 from fsl_sweep.orchestrator.selectors.snapshot.train_loss import TrainLoss
-from fsl_sweep.orchestrator.selectors.snapshot.val import ValSnapshot
 
 T = TypeVar("T")
 
@@ -104,15 +104,14 @@ _BLIND = frozenset(
 )
 """Names of our own selectors that read no novel scores."""
 
-_CALL = re.compile(r"(?P<name>[^()]+)(?:\((?P<arguments>[^()]*)\))?")
-
 
 def snapshot_selector(text: str) -> SnapshotSelector:
-    """The selector that ``name`` or ``name(1, 0.5)`` stands for.
+    """The selector called ``name``, or ``name(1, 0.5)`` with arguments.
 
     Raises:
         SelectorFault: a third party's class cannot be one, or fails to be constructed.
-        ConfigError, UnknownName, PluginError: as ``parse``.
+        ConfigError: the text is not of that form, or an argument cannot be used.
+        UnknownName, PluginError: there is no such selector, or it fails to load.
     """
     return _built(SNAPSHOT_SELECTORS, text, (SnapshotSelector,))
 
@@ -122,24 +121,34 @@ def hyperparameter_selector(text: str) -> HyperparameterSelector | FrontSelector
     return _built(HYPERPARAMETER_SELECTORS, text, (HyperparameterSelector, FrontSelector))
 
 
-def parse(text: str) -> tuple[str, tuple[Any, ...]]:
-    """Our name and the arguments of ``name(1, 0.5, word)``; numbers become numbers.
+def asked_for(step: str, typed: Sequence[str], folds: bool) -> tuple[str, ...]:
+    """Our names of the selectors of one step that were asked for, checked.
+
+    Args:
+        step: ``snapshot`` or ``hyperparameter``.
+        typed: their names, as typed.
+        folds: whether the run has trials of class folds.
 
     Raises:
-        ConfigError: the text is not of that form.
-        UnknownName, PluginError: from the catalogue, where the name is looked up.
+        UnknownName, PluginError, ConfigError: a selector cannot be used.
+        ConfigError: a name is given twice, or its selector needs class folds and there are none.
     """
-    match = _CALL.fullmatch(selector_name(text).strip())
-    if match is None:
-        raise ConfigError("", "", f"'{text}' is not a selector; write name or name(argument, ...).")
-    arguments = match["arguments"] or ""
-    return match["name"].strip(), tuple(map(_value, filter(None, arguments.split(","))))
+    try:
+        names = tuple(selector_names(typed))
+    except ValueError as failure:
+        raise ConfigError("", f"--{step}", str(failure)) from None
+    build = snapshot_selector if step == "snapshot" else hyperparameter_selector
+    for name in names:
+        if is_cross_validated(build(name)) and not folds:
+            problem = f"'{name}' needs class folds, which this run has none of; leave it out"
+            raise ConfigError("", f"--{step}", problem)
+    return names
 
 
 def _built(catalogue: Catalogue[T], text: str, kinds: tuple[type, ...]) -> T:
     name, arguments = parse(text)
     cls = _class(catalogue, name)
-    with faults_told(cls):
+    with faults_named(cls):
         try:
             selector = cls(*arguments)
         except (TypeError, ValueError) as failure:
@@ -150,7 +159,7 @@ def _built(catalogue: Catalogue[T], text: str, kinds: tuple[type, ...]) -> T:
 
 
 def _class(catalogue: Catalogue[T], name: str) -> type[T]:
-    """The class of that name; one of the other step is said to be that. Raises as ``parse``."""
+    """The class of that name; the message names the other step where it belongs there."""
     try:
         return catalogue.find(name).cls
     except UnknownName:
@@ -177,7 +186,7 @@ def _class(catalogue: Catalogue[T], name: str) -> type[T]:
 
 
 def _check(selector: Any, kinds: tuple[type, ...]) -> None:
-    """Whether it is of the kind that its catalogue is of, and says what it is and reads."""
+    """Check the kind of a selector, its name and what it declares."""
     if not isinstance(selector, kinds):
         wanted = " or ".join(kind.__name__ for kind in kinds)
         raise broken_promise(selector, f"is listed as a {wanted}, and must be one")
@@ -188,12 +197,3 @@ def _check(selector: Any, kinds: tuple[type, ...]) -> None:
         declared = "no `needs`" if needs is None else f"`needs` of {short(repr(needs))}"
         rule = f"that is a frozenset of some of {', '.join(SCORES)}"
         raise broken_promise(selector, f"declares {declared}: {rule}")
-
-
-def _value(text: str) -> Any:
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    return text.strip()

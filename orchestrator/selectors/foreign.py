@@ -1,6 +1,6 @@
-"""Mistakes of selectors that are not ours: told in a sentence, as they are not ours to debug.
+"""Errors of third parties' selectors: one message, without a traceback.
 
-What a selector of this package does wrong is a defect of this package, and stays a traceback.
+An error of a selector of this package is a defect of this package, and stays a traceback.
 """
 
 import inspect
@@ -19,11 +19,11 @@ _LONGEST = 200
 
 
 @contextmanager
-def faults_told(selector: object) -> Iterator[None]:
-    """Tell an exception of a third party's selector as one message; ours are left as they are.
+def faults_named(selector: object) -> Iterator[None]:
+    """Turn an exception of a third party's selector into one message; ours are left as they are.
 
     Args:
-        selector: a selector, or its class while there is no instance of it.
+        selector: a selector, or its class before there is an instance.
 
     Raises:
         SelectorFault: the block raised something else than an error of fsl-sweep's own, which
@@ -34,12 +34,12 @@ def faults_told(selector: object) -> Iterator[None]:
         yield
     except FslSweepError:
         raise
-    except Exception as failure:  # a stranger's code may raise anything
+    except Exception as failure:  # third parties' code may raise anything
         if _package(cls.__module__) == _OURS:
             raise
         what = f"raised {type(failure).__name__}: {short(str(failure))}"
         place = _raised_at(failure, cls) or _written_at(cls)
-        raise SelectorFault(_told(cls, what, place)) from failure
+        raise SelectorFault(_message(cls, what, place)) from failure
 
 
 def broken_promise(selector: object, what: str) -> Exception:
@@ -47,12 +47,12 @@ def broken_promise(selector: object, what: str) -> Exception:
 
     Args:
         selector: a selector or its class.
-        what: what it did and must do instead, such as ``chose 99, which is no epoch``.
+        what: what it did and must do instead, such as ``chose 99, which is not an epoch``.
     """
     cls = selector if isinstance(selector, type) else type(selector)
     if _package(cls.__module__) == _OURS:
         return RuntimeError(f"Selector '{_name(cls)}' {what}.")
-    return SelectorFault(_told(cls, what, _written_at(cls)))
+    return SelectorFault(_message(cls, what, _written_at(cls)))
 
 
 def short(text: str) -> str:
@@ -61,11 +61,11 @@ def short(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 
 
-def _told(cls: type, what: str, place: str) -> str:
+def _message(cls: type, what: str, place: str) -> str:
     at = f" ({place})" if place else ""
     return (
         f"Selector '{_name(cls)}' of {_origin(cls)} {what}{at}. "
-        "Mend it, or compare strategies without it."
+        "Correct it, or compare strategies without it."
     )
 
 
@@ -95,7 +95,7 @@ def _raised_at(failure: Exception, cls: type) -> str:
 
 
 def _written_at(cls: type) -> str:
-    """File and line of the class; empty where its source is not to be had."""
+    """File and line of the class; empty where its source cannot be found."""
     try:
         return f"{inspect.getsourcefile(cls)}, line {inspect.getsourcelines(cls)[1]}"
     except (OSError, TypeError):

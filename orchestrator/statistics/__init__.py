@@ -1,4 +1,4 @@
-"""Pure functions on arrays of accuracies; every result says whether to trust it."""
+"""Pure functions on arrays of accuracies; every result says whether it can be trusted."""
 
 from fsl_sweep.orchestrator.statistics.bootstrap import SelectionBootstrap, selection_bootstrap
 from fsl_sweep.orchestrator.statistics.comparison import (
@@ -13,6 +13,7 @@ from fsl_sweep.orchestrator.statistics.intervals import (
     Interval,
     mean_alone,
     mean_interval,
+    mean_of_identical,
     mixture_interval,
     paired_interval,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "kendall_tau",
     "mean_alone",
     "mean_interval",
+    "mean_of_identical",
     "mixture_interval",
     "paired_interval",
     "selection_bootstrap",

@@ -1,8 +1,8 @@
 """Intervals that include the selection: resample tasks, select again each time, and add seeds.
 
-A plain interval treats the selected snapshot as if it had been given. But the selection looked at
+A plain interval treats the selected snapshot as if it had been given. But the selection read
 finitely many tasks, and training had finitely many seeds: on other ones it would have chosen other
-snapshots. Here each resample draws tasks anew, repeats the selection on them, and measures what it
+snapshots. Here each resample draws new tasks, repeats the selection on them, and measures what it
 chose on resampled report tasks. Seeds are too few to be resampled; they come in by Student's t.
 
 Sources: Efron and Tibshirani, "An Introduction to the Bootstrap", sections 13.3 (percentile
@@ -29,10 +29,10 @@ Choose = Callable[[int, Mapping[str, np.ndarray]], np.ndarray]
 
 @dataclass(frozen=True)
 class SelectionBootstrap:
-    """What repeating the selection says of a strategy.
+    """A strategy's NovelGen, with the selection repeated.
 
     Attributes:
-        mean: NovelGen of the choice on the tasks and seeds as they are, in [0, 1].
+        mean: NovelGen of the choice without resampling, in [0, 1].
         low, high: the interval, about the mean and never narrower than the plain one over seeds;
             NaN where nothing was resampled. With one seed it is the percentile interval of the
             resampled NovelGen, stretched to hold the mean.
@@ -68,18 +68,18 @@ def selection_bootstrap(
     classes: Mapping[str, ArrayLike] | None = None,
     report_classes: ArrayLike | None = None,
 ) -> SelectionBootstrap:
-    """The interval of a strategy that selects anew in each resample.
+    """The interval of a strategy that selects again in each resample.
 
     A resample draws tasks with replacement: one draw for each measure's selection tasks and one
     for the report tasks, the same for all snapshots and seeds, because they have the tasks in
-    common. With class tuples, it draws classes as well. Seeds stay as they are: how far their
-    mean lies from that of endless seeds is bounded by Student's t.
+    common. With class tuples, it draws classes as well. Seeds are not resampled: how far
+    their mean lies from that of infinitely many seeds is bounded by Student's t.
 
     Args:
         choose: the strategy. Given the number of a seed and the mean accuracies of its snapshots
             by measure ``[resamples + 1, N]``, as numbers that may be compared (see ``ties``), the
             position of the snapshot that it takes in each resample, ``[resamples + 1]``. The first
-            row is no resample.
+            row is not a resample.
         selection: for each seed, by measure, accuracies on selection tasks ``[N, tasks]``. All
             seeds have their tasks in common; N may differ.
         report: for each seed, novel accuracies on report tasks ``[N, tasks]``.
@@ -115,9 +115,9 @@ def summarised(
     """The result of resampling.
 
     Args:
-        values: NovelGen of the choices ``[seeds, 1 + resamples]``, the first as it is; NaN where
-            nothing could be chosen.
-        codes: numbers that tell the choices apart, of the same shape.
+        values: NovelGen of the choices ``[seeds, 1 + resamples]``, the first not resampled; NaN
+            where nothing could be chosen.
+        codes: numbers that identify the choices, of the same shape.
         confidence: in (0, 1).
         over: what was resampled.
 
@@ -153,7 +153,7 @@ def _interval(found: np.ndarray, seeds: np.ndarray, confidence: float) -> tuple[
 
     Args:
         found: mean over seeds in each resample of tasks ``[R]``.
-        seeds: NovelGen of each seed as it is ``[S]``.
+        seeds: NovelGen of each seed without resampling ``[S]``.
         confidence: in (0, 1).
     """
     mean = float(seeds.mean())

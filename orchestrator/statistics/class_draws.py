@@ -1,8 +1,8 @@
 """Draws of classes: how far each snapshot's mean would move, had other classes been drawn.
 
-Tasks that share a class are alike, so that drawing tasks alone misses that there are few classes.
-Drawing whole classes, and keeping the tasks of which all classes were drawn, is no answer: of n-way
-tasks it leaves about one in 2^n to count. Here the mean moves in proportion to what each class
+Tasks that share a class are alike, so that drawing only tasks misses that there are few classes.
+Drawing whole classes and keeping the tasks of which all classes were drawn does not help: of n-way
+tasks it keeps about one in 2^n. Here the mean moves in proportion to what each class
 contributes to it.
 
 Sources: Jaeckel, "The Infinitesimal Jackknife" (1972), for the contributions. That resampling
@@ -52,10 +52,10 @@ def class_tuples(group: str, classes: ArrayLike, *others: ArrayLike) -> ClassTup
 
 @dataclass(frozen=True)
 class ClassDraw:
-    """Classes drawn anew in each resample.
+    """Classes drawn in each resample.
 
     Attributes:
-        classes: all that there are, ascending, int64 ``[C]``.
+        classes: all classes, ascending, int64 ``[C]``.
         times: how often each was drawn, of C - 1 draws, int64 ``[resamples, C]``.
     """
 
@@ -69,7 +69,7 @@ class ClassDraw:
         One class less than there are is drawn, for the reason of ``seed_weights``.
 
         Raises:
-            ValueError: a task holds all classes that there are, so that no others can be drawn.
+            ValueError: a task holds all classes, so that no others can be drawn.
         """
         classes = np.unique(np.concatenate([part.ravel() for part in tuples.together]))
         count, ways = len(classes), max(part.shape[1] for part in tuples.together)
@@ -83,7 +83,7 @@ class ClassDraw:
     def shifts(self, table: ArrayLike, tuples: np.ndarray) -> np.ndarray:
         """How far each mean moves in each resample, float64 ``[resamples + 1, E]``.
 
-        The first row is no resample, and zero. To be added to means of resampled tasks, whose
+        The first row is not a resample, and zero. To be added to means of resampled tasks, whose
         noise is not in it.
 
         Args:

@@ -31,7 +31,7 @@ class Comparison:
             ``undecided``.
         effect: paired interval of a - b.
         p_value: two-sided, of the hypothesis that the true difference lies within the rope (for a
-            rope of 0: that there is none); NaN for one task alone.
+            rope of 0: that there is none); NaN for a single task.
         p_adjusted: the same after Holm's correction across its family; equal to ``p_value`` where
             the comparison is its own family.
         rope: region of practical equivalence: differences up to this do not matter.
@@ -62,8 +62,6 @@ def compare(
     Raises:
         ValueError: as ``paired_interval``, or the rope is negative.
     """
-    if not rope >= 0:
-        raise ValueError(f"The region of practical equivalence cannot be {rope}.")
     effect = paired_interval(a, b, confidence)
     difference = differences(a, b)
     freedom = inf if len(difference) >= NORMAL_FROM else len(difference) - 1
@@ -84,14 +82,12 @@ def compare_mixtures(
     distribution; ``second`` holds them on other tasks, ``[n2]``, of the second. The effect is
     ``weight * mean(first a - first b) + (1 - weight) * mean(second a - second b)``. Each of the two
     means is paired, because a and b have its tasks in common; the two are independent of each
-    other, because their tasks were sampled apart. ``mixture_error`` says which degrees of freedom
+    other, because their tasks differ. ``mixture_error`` says which degrees of freedom
     follow. Verdicts are as in ``compare``.
 
     Raises:
         ValueError: as ``compare``, or the weight is not in [0, 1].
     """
-    if not rope >= 0:
-        raise ValueError(f"The region of practical equivalence cannot be {rope}.")
     apart = differences(*first), differences(*second)
     effect = mixture_interval(*apart, weight, confidence, kind="paired")
     error, freedom = mixture_error(*apart, weight)
@@ -120,7 +116,7 @@ def holm(p_values: ArrayLike) -> np.ndarray:
 def correct_family(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     """The same comparisons after Holm's correction: unsure differences become ``undecided``.
 
-    Comparisons without a p value (one task alone) stay as they are and do not count.
+    Comparisons without a p value (a single task) stay as they are and do not count.
     """
     tested = [i for i, one in enumerate(comparisons) if not isnan(one.p_value)]
     adjusted = holm([comparisons[i].p_value for i in tested])
@@ -134,6 +130,8 @@ def correct_family(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
 
 
 def _judged(effect: Interval, error: float, freedom: float, rope: float) -> Comparison:
+    if not rope >= 0:
+        raise ValueError(f"The region of practical equivalence cannot be {rope}.")
     p = _p_value(effect.mean, error, freedom, rope)
     return Comparison(_verdict(effect, rope), effect, p, p, rope, effect.caution)
 

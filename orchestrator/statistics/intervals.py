@@ -15,6 +15,8 @@ FEW_TASKS = 30
 FEW_SEEDS = 5
 SATURATED = 0.98
 
+IDENTICAL = "replicates are identical: they are not a sample of seeds"
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -22,9 +24,9 @@ class Interval:
 
     Attributes:
         mean: sample mean, in the units of the values.
-        low, high: ends of the interval; NaN where one value alone was given, or none. They are not
+        low, high: ends of the interval; NaN where only one value was given, or none. They are not
             clipped to [0, 1], because a clipped interval hides that its approximation has failed.
-        n: number of values; 0 where the mean alone is known.
+        n: number of values; 0 where only the mean is known.
         confidence: coverage that the interval aims at, in (0, 1).
         kind: what it is an interval over. ``closed``: tasks sampled with replacement from one set
             of examples, so that it says nothing about other examples; ``open``: tasks without a
@@ -51,7 +53,7 @@ def mean_interval(
     below 100 values and the normal one from 100.
 
     Source: "Oops, I Sampled it Again: Reinterpreting Confidence Intervals in Few-Shot Learning",
-    section 2, where ``closed`` and ``open`` are told apart.
+    section 2, which distinguishes ``closed`` and ``open``.
 
     Raises:
         ValueError: no values, not one-dimensional, not finite, or confidence outside (0, 1).
@@ -67,6 +69,15 @@ def mean_interval(
 def mean_alone(mean: float, confidence: float = 0.95) -> Interval:
     """A mean of values that are not known, so that it has no interval."""
     return Interval(mean, nan, nan, 0, confidence, "closed", "the mean alone is known")
+
+
+def mean_of_identical(mean: float, n: int, confidence: float = 0.95) -> Interval:
+    """The mean of ``n`` identical replicates, as of a method that trains nothing.
+
+    They are not a sample of seeds, so that there is no interval: one of width zero would claim
+    that training again changes nothing.
+    """
+    return Interval(mean, nan, nan, n, confidence, "seeds", IDENTICAL)
 
 
 def paired_interval(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Interval:

@@ -12,8 +12,8 @@ from fsl_sweep.orchestrator.statistics.class_draws import ClassDraw, ClassTuples
 class Resampling:
     """Weights of tasks in each resample: drawn once, and common to all that share the tasks.
 
-    The first row is no resample: every task has the weight 1, so that the choice as it is comes
-    out beside the others.
+    The first row is not a resample: every task has the weight 1, which gives the choice on
+    all tasks.
 
     Args:
         resamples: how many, at least 2.
@@ -52,7 +52,7 @@ class Resampling:
             tuples: the classes of its tasks. One draw of classes serves all of their group.
 
         Raises:
-            ValueError: a task holds all classes that there are, so that no others can be drawn.
+            ValueError: a task holds all classes, so that no others can be drawn.
         """
         if tuples.group not in self._classes:
             rng = generator(self.seed, f"classes/{tuples.group}")

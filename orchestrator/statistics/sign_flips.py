@@ -1,8 +1,8 @@
 """Which of several columns differ, from a few independent rows: all pairs at once, by sign flips.
 
-Where nothing differs, a row of differences is as likely as its negative. So the rows as they are
-are one of 2^(rows - 1) equally likely patterns of signs (a pattern and its opposite tell the same),
-and the largest difference of all pairs in the others says how large it comes by chance. Neither
+Where nothing differs, a row of differences is as likely as its negative. So the given rows are
+one of 2^(rows - 1) equally likely patterns of signs (a pattern and its opposite are the same),
+and the largest difference of all pairs in the others shows how large it is by chance. Neither
 normal differences nor equal variances are assumed, and columns may depend on each other.
 
 To find the best column and test the others against it, bounds for the comparisons with the best
@@ -46,7 +46,7 @@ def pairwise_p_values(values: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     if len(first):
         apart = table[:, first] - table[:, second]  # [rows, pairs]
         size = np.sqrt((apart**2).sum(axis=0))
-        sums = np.abs(_patterns(len(table)) @ apart)  # [patterns, pairs], the first as it is
+        sums = np.abs(_patterns(len(table)) @ apart)  # [patterns, pairs], the first unchanged
         # Rounded, so that equal sums in another order are equal.
         found = np.round(sums / np.where(size > 0, size, 1.0), 9)
         one[first, second] = one[second, first] = (found >= found[0]).mean(axis=0)

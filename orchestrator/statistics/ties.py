@@ -1,4 +1,4 @@
-"""Ties: accuracies that are equal stay equal, whatever order they were summed in."""
+"""Ties: equal accuracies stay equal in whatever order they were summed."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ def comparable(values: ArrayLike) -> np.ndarray:
     """Accuracies, or means and mixtures of them, as numbers that may be compared for equality.
 
     0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 differ by 1e-16 as floats. Wherever the first among equals
-    is chosen, or equals are to be told from others, that difference would decide. NaN and infinite
+    is chosen, or equals are counted, that difference would decide. NaN and infinite
     values stay as they are.
 
     Args:

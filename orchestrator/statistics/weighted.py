@@ -1,4 +1,4 @@
-"""Means under whole-number weights, exact in whatever order a machine adds."""
+"""Means under whole-number weights, exact in any order of adding."""
 
 from math import ceil, log2
 
@@ -10,7 +10,7 @@ def weighted_means(table: ArrayLike, weights: np.ndarray) -> np.ndarray:
     """Means of the rows of ``table [E, T]`` under each row of ``weights [R, T]``: ``[R, E]``.
 
     Accuracies in [0, 1] are taken as whole multiples of a power of two, fine enough that nothing
-    that can be told apart is lost, so that sums are exact in whatever order a machine adds: the
+    that can be distinguished is lost, so that sums are exact in whatever order a machine adds: the
     same on every machine. Means that are to be compared go through ``ties.comparable``, like
     any other.
 

@@ -1,14 +1,19 @@
 """Histories for the conformance suites to try a selector on."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from fsl_sweep.orchestrator.history import SCORES, Candidate, History
+from fsl_sweep.orchestrator.errors import SelectionError
+from fsl_sweep.orchestrator.history import SCORES, History
 from fsl_sweep.orchestrator.records import MEASURES
+from fsl_sweep.orchestrator.selectors.candidate import Candidate
 
+RECORDED = ("train_loss", *MEASURES)
 TASKS = 12
 FOLDS = 3
+NAN = float("nan")
 
 
 def random_history(seed: int, epochs: Sequence[int] = (1, 2, 3, 4, 5, 6)) -> History:
@@ -45,6 +50,37 @@ def candidate(history: History, number: int, epoch: int | None = None) -> Candid
     return Candidate(f"trial-{number}", {"optimizer.lr": 10.0**-number}, at, history, first)
 
 
+def candidates(seed: int, count: int = 4) -> list[Candidate]:
+    """Candidates of random histories."""
+    return [candidate(random_history(seed * 10 + i), i) for i in range(count)]
+
+
+def constant(*values: float) -> list[Candidate]:
+    """A candidate for each value, which all of its measures have."""
+    return [candidate(constant_history(value), i) for i, value in enumerate(values)]
+
+
+def at_gaps() -> list[Candidate]:
+    """Candidates from different epochs with gaps between."""
+    epochs = (3, 10, 25)
+    return [candidate(random_history(i, epochs), i, epoch) for i, epoch in enumerate(epochs)]
+
+
+def noisy(given: Sequence[Candidate], measures: frozenset[str], seed: int) -> list[Candidate]:
+    """The same candidates with other values in ``measures``."""
+    histories = [with_noise_in(c.history, measures, seed + i + 50) for i, c in enumerate(given)]
+    return [candidate(history, i) for i, history in enumerate(histories)]
+
+
+def must_raise(select: Callable[[Any], Any], name: str, choices: Any) -> None:
+    """Raises AssertionError unless the selector raises SelectionError."""
+    try:
+        chosen = select(choices)
+    except SelectionError:
+        return
+    raise AssertionError(f"'{name}' chose {chosen!r} where it must raise SelectionError.")
+
+
 def with_noise_in(history: History, measures: frozenset[str], seed: int) -> History:
     """The same history with other values in ``measures``.
 
@@ -58,9 +94,9 @@ def with_noise_in(history: History, measures: frozenset[str], seed: int) -> Hist
 
 
 def _without(history: History, missing: np.ndarray, folds: Sequence[History] = ()) -> History:
-    scores = {m: np.where(missing, np.nan, history.scores[m]) for m in ("train_loss", *MEASURES)}
+    scores = {m: np.where(missing, np.nan, history.scores[m]) for m in RECORDED}
     tasks = {m: np.where(missing[:, None], np.nan, history.tasks[m]) for m in MEASURES}
-    return _history(history.epochs.tolist(), scores.pop("train_loss"), scores, tasks, folds)
+    return History.from_arrays(epochs=history.epochs, tasks=tasks, folds=folds, **scores)
 
 
 def _noisy(
@@ -69,13 +105,13 @@ def _noisy(
     generator: np.random.Generator,
     folds: Sequence[History] = (),
 ) -> History:
-    noise = {m: generator.random(len(history.epochs)) for m in measures}
-    scores = {m: noise.get(m, history.scores[m]) for m in ("train_loss", *MEASURES)}
+    count = len(history.epochs)
+    noise = {m: generator.random(count) for m in measures}
+    scores = {m: noise.get(m, history.scores[m]) for m in RECORDED}
     tasks = {
-        m: generator.random((len(history.epochs), TASKS)) if m in measures else history.tasks[m]
-        for m in MEASURES
+        m: generator.random((count, TASKS)) if m in measures else history.tasks[m] for m in MEASURES
     }
-    return _history(history.epochs.tolist(), scores.pop("train_loss"), scores, tasks, folds)
+    return History.from_arrays(epochs=history.epochs, tasks=tasks, folds=folds, **scores)
 
 
 def _random(
@@ -83,27 +119,11 @@ def _random(
 ) -> History:
     tasks = {measure: generator.random((len(epochs), TASKS)) for measure in MEASURES}
     scores = {measure: table.mean(axis=1) for measure, table in tasks.items()}
-    return _history(epochs, generator.random(len(epochs)) + 0.1, scores, tasks, folds)
+    loss = generator.random(len(epochs)) + 0.1
+    return History.from_arrays(epochs=epochs, train_loss=loss, tasks=tasks, folds=folds, **scores)
 
 
 def _same(epochs: Sequence[int], column: np.ndarray, folds: Sequence[History] = ()) -> History:
     tasks = {measure: np.repeat(column[:, None], TASKS, axis=1) for measure in MEASURES}
-    return _history(epochs, column, dict.fromkeys(MEASURES, column), tasks, folds)
-
-
-def _history(
-    epochs: Sequence[int],
-    train_loss: np.ndarray,
-    scores: dict[str, np.ndarray],
-    tasks: dict[str, np.ndarray],
-    folds: Sequence[History],
-) -> History:
-    return History.from_arrays(
-        epochs=list(epochs),
-        train_loss=train_loss,
-        base=scores["base"],
-        val=scores["val"],
-        novel=scores["novel"],
-        tasks=tasks,
-        folds=folds,
-    )
+    scores = dict.fromkeys(RECORDED, column)
+    return History.from_arrays(epochs=epochs, tasks=tasks, folds=folds, **scores)

@@ -1,14 +1,14 @@
 """What every hyperparameter selector must do."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
-from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.history import SCORES, Candidate
-from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector, apply, apply_counted
+from fsl_sweep.orchestrator.history import SCORES
+from fsl_sweep.orchestrator.selectors.apply import apply, apply_counted
+from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector
+from fsl_sweep.orchestrator.selectors.candidate import Candidate
 from fsl_sweep.orchestrator.testing import examples
-
-NAN = float("nan")
+from fsl_sweep.orchestrator.testing.examples import NAN
 
 
 class HyperparameterSelectorContract:
@@ -28,7 +28,7 @@ class HyperparameterSelectorContract:
     def test_chooses_a_given_candidate_twice_the_same(self) -> None:
         """The answer is a function of the candidates."""
         for seed in range(20):
-            given = _candidates(seed)
+            given = examples.candidates(seed)
             first = apply(self.selector, given)
             assert any(first is one for one in given)
             assert apply(self.selector, given) is first
@@ -36,13 +36,12 @@ class HyperparameterSelectorContract:
     def test_keeps_to_its_budget(self) -> None:
         """No more novel evaluations than its budget, where it has one."""
         for seed in range(10):
-            _, seen = apply_counted(self.selector, _candidates(seed))
+            _, seen = apply_counted(self.selector, examples.candidates(seed))
             assert self.selector.novel_budget is None or seen <= self.selector.novel_budget
 
     def test_gaps_between_epochs(self) -> None:
         """Candidates may come from different epochs with gaps between."""
-        histories = [examples.random_history(seed, epochs=(3, 10, 25)) for seed in range(3)]
-        given = [examples.candidate(h, i, (3, 10, 25)[i]) for i, h in enumerate(histories)]
+        given = examples.at_gaps()
         assert any(apply(self.selector, given) is one for one in given)
 
     def test_one_candidate(self) -> None:
@@ -52,26 +51,23 @@ class HyperparameterSelectorContract:
 
     def test_no_candidate(self) -> None:
         """Nothing to choose from is a SelectionError."""
-        _raises(lambda several: apply(self.selector, several), self.selector.name, [])
+        examples.must_raise(self._choose, self.selector.name, [])
 
     def test_ties_go_to_the_earlier_candidate(self) -> None:
         """Equal scores: the first in plan order."""
-        given = [examples.candidate(examples.constant_history(0.5), i) for i in range(3)]
+        given = examples.constant(0.5, 0.5, 0.5)
         assert apply(self.selector, given) is given[0]
 
     def test_nan_never_wins(self) -> None:
-        """The one candidate whose scores are numbers is chosen, wherever it stands."""
+        """The one candidate whose scores are numbers is chosen, wherever it is."""
         for good in range(3):
-            given = [
-                examples.candidate(examples.constant_history(0.5 if i == good else NAN), i)
-                for i in range(3)
-            ]
+            given = examples.constant(*(0.5 if i == good else NAN for i in range(3)))
             assert apply(self.selector, given) is given[good]
 
     def test_nan_is_not_chosen_where_there_are_numbers(self) -> None:
-        """Wherever the candidates without numbers stand, and whatever the others have."""
+        """Wherever the candidates without numbers are, and whatever the others have."""
         for seed in range(20):
-            given = _candidates(seed)
+            given = examples.candidates(seed)
             for at in {seed % 4, seed // 4 % 4, 3 * seed % 4}:
                 given[at] = examples.candidate(examples.constant_history(NAN), at)
             chosen = apply(self.selector, given)
@@ -79,36 +75,24 @@ class HyperparameterSelectorContract:
 
     def test_all_nan(self) -> None:
         """Scores that are all NaN are a SelectionError, and the selector itself raises it."""
-        given = [examples.candidate(examples.constant_history(NAN), i) for i in range(2)]
+        given = examples.constant(NAN, NAN)
         if self.selector.novel_budget is None:
             needs, name = self.selector.needs, self.selector.name
-            _raises(self.selector.select, name, [one.view(needs, name) for one in given])
-        _raises(lambda several: apply(self.selector, several), self.selector.name, given)
+            examples.must_raise(
+                self.selector.select, name, [one.view(needs, name) for one in given]
+            )
+        examples.must_raise(self._choose, self.selector.name, given)
 
     def test_reads_nothing_that_it_did_not_declare(self) -> None:
         """Other measures may hold anything or be absent, and the answer stays."""
         undeclared = frozenset(SCORES) - self.selector.needs
         for seed in range(10):
-            given = _candidates(seed)
+            given = examples.candidates(seed)
             chosen = given.index(apply(self.selector, given))
             sealed = [one.view(self.selector.needs) for one in given]
             assert apply(self.selector, sealed) is sealed[chosen]
-            noisy = [
-                examples.candidate(examples.with_noise_in(c.history, undeclared, seed + i + 50), i)
-                for i, c in enumerate(given)
-            ]
+            noisy = examples.noisy(given, undeclared, seed)
             assert apply(self.selector, noisy) is noisy[chosen]
 
-
-def _candidates(seed: int) -> list[Candidate]:
-    return [examples.candidate(examples.random_history(seed * 10 + i), i) for i in range(4)]
-
-
-def _raises(
-    select: Callable[[Sequence[Candidate]], Candidate], name: str, given: Sequence[Candidate]
-) -> None:
-    try:
-        chosen = select(given)
-    except SelectionError:
-        return
-    raise AssertionError(f"'{name}' chose {chosen} where it must raise SelectionError.")
+    def _choose(self, given: Sequence[Candidate]) -> Candidate:
+        return apply(self.selector, given)

@@ -137,13 +137,6 @@ def test_seed_weights() -> None:
     assert (seed_weights(5, 1, 0, "") == 1).all()
 
 
-def test_seeded_and_deterministic() -> None:
-    selection, report = made(3)
-    one, again = (selection_bootstrap(best_val, selection, report, seed=7) for _ in range(2))
-    assert one == again
-    assert selection_bootstrap(best_val, selection, report, seed=8) != one
-
-
 def test_cautions() -> None:
     selection, report = made(4, seeds=1)
     assert "one seed" in (selection_bootstrap(best_val, selection, report).caution or "")
@@ -217,7 +210,7 @@ def test_coverage_by_simulation(seeds: int, most: float) -> None:
     truth = np.mean([attained for _, _, attained in made_])
     inside = 0
     for selection, report, _ in made_:
-        got = selection_bootstrap(best_val, selection, report, resamples=300, confidence=0.9)
+        got = selection_bootstrap(best_val, selection, report, resamples=100, confidence=0.9)
         inside += got.low <= truth <= got.high
     # The binomial's standard deviation is 0.017. Few seeds err on the safe side: their spread
     # holds some of the selection's noise already, which resampled tasks add again.

@@ -99,8 +99,8 @@ def test_class_resampling_is_wider_where_classes_differ() -> None:
     generator = np.random.default_rng(6)
     tuples, level = drawn_tuples(generator, 3000, 12, 2), np.linspace(0.2, 0.8, 12)
     table = level[tuples].mean(axis=1)[None] + generator.normal(0, 0.01, (1, 3000))
-    plain = selection_bootstrap(only, [{"val": table}], [table])
-    got = by_class(table, tuples)
+    plain = selection_bootstrap(only, [{"val": table}], [table], resamples=400)
+    got = by_class(table, tuples, resamples=400)
     # The standard error of a mean over 12 classes, with the one of its variance left on.
     expected = np.std(level, ddof=1) / math.sqrt(12) * math.sqrt(1 + math.sqrt(2 / 11))
     assert got.standard_error == pytest.approx(expected, rel=0.1)

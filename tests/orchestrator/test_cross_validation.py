@@ -1,21 +1,22 @@
 """Selecting by class folds, worked by hand, and what happens where folds are missing."""
 
 import copy
-import gc
 import pickle
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from following import SECRET, holds_secret
 from trials import trial
 
-from fsl_sweep.orchestrator.cross_validation import FoldTrials
+from fsl_sweep.orchestrator.chosen import FoldTrials
 from fsl_sweep.orchestrator.errors import ConfigError, SealedMeasurement, SelectionError
-from fsl_sweep.orchestrator.history import Candidate, History
+from fsl_sweep.orchestrator.history import History
 from fsl_sweep.orchestrator.records import TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.selection import Selected, Strategy, select
 from fsl_sweep.orchestrator.selectors import apply, hyperparameter_selector, snapshot_selector
+from fsl_sweep.orchestrator.selectors.candidate import Candidate
 from fsl_sweep.orchestrator.summary import summarise
 
 SNAPSHOT = ["last", "train_loss", "base", "val", "cv-epoch", "oracle"]
@@ -91,6 +92,7 @@ def chosen(selected: Selected, snapshot: str, hyperparameter: str, seed: int = 0
         ("cv-epoch", "oracle", "1e-3", 1, 2),
         # NovelGen of the folds rises to the end: .42 against .58, after a look at all of them.
         ("oracle", "cv", "1e-4", 3, 18),
+        ("oracle", "cv(aligned)", "1e-3", 1, 6),
         ("oracle", "val", "1e-3", 1, 6),
         # What does not read the folds chooses as it does without them.
         ("last", "base", "1e-3", 3, 0),
@@ -165,22 +167,6 @@ def test_a_history_with_folds_written_by_hand() -> None:
     candidates = [Candidate("t", {}, 3, history)]
     with pytest.raises(SelectionError, match="needs epoch 3 of every fold of t, but fold 0 has"):
         apply(hyperparameter_selector("cv(aligned)"), candidates)
-
-
-def test_ties_go_to_the_earlier_epoch_and_the_first_configuration() -> None:
-    flat = {"base": [0.5] * 3, "val": [0.5] * 3}
-    given = [
-        one
-        for name in ("b", "a")
-        for one in (
-            trial("PN", name, novel=[0.5] * 3, loss=[1.0] * 3, **flat),
-            fold(name, 0, **flat),
-            fold(name, 1, **flat),
-        )
-    ]
-    for one in select(given, SNAPSHOT, ["cv", "cv(aligned)"]).selections:
-        assert one.configuration == "b"
-        assert one.epoch == (3 if one.strategy.snapshot == "last" else 1)
 
 
 def test_without_folds_nothing_is_selected_by_them() -> None:
@@ -263,21 +249,11 @@ def test_a_fold_that_a_snapshot_selector_cannot_choose_in_leaves_out_cv_alone() 
     ]
 
 
-def test_what_an_oracle_before_cv_looked_at() -> None:
-    selected = select(BOTH, ["oracle"], ["cv", "cv(aligned)", "val"])
-    full = sum(len(one.epochs) for one in BOTH if one.fold is None)
-    whole = sum(len(one.epochs) for one in BOTH)
-    assert [one.novel_evaluations for one in selected.selections] == [whole, full, full]
-
-
 def test_arguments_of_cv() -> None:
     with pytest.raises(
         ConfigError, match=r"'cv\(alligned\)' cannot be used: .* 'own' or 'aligned'"
     ):
         hyperparameter_selector("cv(alligned)")
-
-
-SECRET = 0.123456789
 
 
 def sealed_example() -> History:
@@ -292,23 +268,6 @@ def sealed_example() -> History:
         )
     ]
     return History.from_arrays(epochs=[1, 2], val=[0.6, 0.7], novel=[SECRET, SECRET], folds=folds)
-
-
-def holds_secret(root: object) -> bool:
-    """Whether the secret can be followed to, short of classes and modules."""
-    seen: set[int] = set()
-    stack = [root]
-    while stack:
-        one = stack.pop()
-        if id(one) in seen or isinstance(one, type):
-            continue
-        seen.add(id(one))
-        if isinstance(one, np.ndarray) and np.isin(SECRET, one).any():
-            return True
-        if isinstance(one, float) and one == SECRET:
-            return True
-        stack.extend(gc.get_referents(one))
-    return False
 
 
 def test_a_view_holds_the_folds_held_out_accuracy_and_nothing_else_of_them() -> None:
@@ -327,25 +286,11 @@ def test_a_view_holds_the_folds_held_out_accuracy_and_nothing_else_of_them() -> 
                 unpickled.folds[0].scores["novel"]
     assert candidate.scores["cv"] == 0.5
     assert not holds_secret(candidate)
+    undeclared = whole.view({"val"}, "mine")
+    assert undeclared._folds == ()
+    with pytest.raises(SealedMeasurement, match="'mine' read 'cv'"):
+        undeclared.scores.get("cv")
+    assert Candidate("t", {}, 1, whole, (2,)).view({"val"}).fold_epochs is None
     # Not even a selector that declares novel scores too is given those of the folds.
     (one,) = whole.view({"cv", "novel"}, "mine").folds
     assert list(one.scores) == ["val"]
-
-
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda h: h.folds,
-        lambda h: h.cv,
-        lambda h: h.scores["cv"],
-        lambda h: h.scores.get("cv"),
-        lambda h: h.view({"cv"}, "mine"),
-        lambda h: pickle.loads(pickle.dumps(h)).folds,
-    ],
-)
-def test_folds_are_sealed_from_who_does_not_declare_them(read) -> None:
-    view = sealed_example().view({"val"}, "mine")
-    with pytest.raises(SealedMeasurement, match="'mine' read 'cv'"):
-        read(view)
-    assert view._folds == ()
-    assert Candidate("t", {}, 1, sealed_example(), (2,)).view({"val"}).fold_epochs is None

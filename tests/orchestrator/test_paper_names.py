@@ -13,13 +13,13 @@ from fsl_sweep.orchestrator.config import Selectors
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName, did_you_mean
 from fsl_sweep.orchestrator.paper_names import measure_name, selector_name
 from fsl_sweep.orchestrator.report import to_json
-from fsl_sweep.orchestrator.reported_metric import base_weight
 from fsl_sweep.orchestrator.resolve import plan_sweep
 from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
 from fsl_sweep.orchestrator.selectors.catalogue import (
     HYPERPARAMETER_SELECTORS,
     SNAPSHOT_SELECTORS,
 )
+from fsl_sweep.orchestrator.selectors.mixture import base_weight
 from fsl_sweep.orchestrator.sweepfile import SweepFile, load_sweep
 
 NAMES = {

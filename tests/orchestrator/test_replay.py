@@ -1,85 +1,21 @@
 """Records from elsewhere, and several runs as one, on the same path as any run."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from recorded import TASKS, run_folder, spec
 
 import fsl_sweep
-from fsl_sweep.orchestrator.cli.app import invoke
-from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, RunFolderError
-from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.plan import Plan, PlannedTrial, Selectors
-from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, EpochRecord, TaskScores, TrialEnd
+from fsl_sweep.orchestrator.records import MEASURES
 from fsl_sweep.orchestrator.report import FORMATS, Report
 from fsl_sweep.orchestrator.report.as_json import to_json, to_plain
 from fsl_sweep.orchestrator.report.terminal import to_text
 from fsl_sweep.orchestrator.run import Run
-
-TASKS = 6
-
-
-def spec(lr: float, seed: int, tasks: int = TASKS) -> TrialSpec:
-    return TrialSpec.from_canonical(
-        {
-            "benchmark": {"name": "glyphs"},
-            "episode": {},
-            "evaluation": {"selection_tasks": tasks, "report_tasks": tasks},
-            "learner": {"name": "protonet"},
-            "backbone": {"name": "conv4"},
-            "optimizer": {"lr": lr},
-            "schedule": [[0, lr]],
-            "epochs": 3,
-            "batches": 1,
-            "augment": "none",
-            "precision": "fp32",
-            "train": {"way": 5},
-            "budget": None,
-            "seed": seed,
-        }
-    )
-
-
-def run_folder(
-    path: Path,
-    lrs: tuple[float, ...],
-    seeds: tuple[int, ...],
-    *,
-    fingerprint: str | None = "f00d",
-    tasks: int = TASKS,
-    shift: int = 0,
-    methods: tuple[str, ...] = ("PN",),
-) -> Path:
-    """A finished run whose records are a function of lr and seed (and of ``shift``)."""
-    specs = [spec(lr, seed, tasks) for lr in lrs for seed in seeds]
-    axes = {"optimizer.lr"} if len(lrs) > 1 else set()
-    planned = tuple(
-        PlannedTrial(one.id, name, one.configuration, dict.fromkeys(axes, one.optimizer.lr), one)
-        for name in methods
-        for one in specs
-    )
-    ledger = Ledger(path)
-    ledger.write_plan(Plan(path.name, "0" * 16, fingerprint, planned, Selectors(), {}), "")
-    for one in specs:
-        trial = ledger.trial(one.id)
-        generator = np.random.default_rng([int(1000 * one.optimizer.lr), one.seed, shift])
-        trial.begin(one)
-        for epoch in (1, 2, 3):
-            queries = np.full(tasks, 75)
-            scores = {
-                (m, s): TaskScores(generator.integers(20, 60, tasks), queries)
-                for m in MEASURES
-                for s in TASK_SETS
-            }
-            trial.write_epoch(EpochRecord(epoch, 1 / epoch, 0.1, scores, 1.0, 0.5), b"weights")
-        trial.end(TrialEnd("done"))
-    return path
 
 
 def selections(report: Report) -> list[tuple[object, ...]]:
@@ -301,7 +237,7 @@ BAD: list[tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = [
     (lambda f: f.assign(fold="x"), "row 2: fold 'x' must be a whole number"),
     (lambda f: pd.concat([f, f.iloc[[1]]]), "row 98 repeats row 3"),
     (lambda f: f.drop(index=2), r"A \(configuration small, seed 0\) has no val at epoch 0"),
-    (lambda f: f.drop(index=range(8, 12)), "different epochs: epoch 10 is in one of them alone"),
+    (lambda f: f.drop(index=range(8, 12)), "different epochs: epoch 10 is in only one of them"),
     (
         lambda f: f[(f["measure"] != "train_loss") | (f["method"] == "A")],
         "some trials have rows of train_loss",
@@ -428,31 +364,3 @@ def test_a_table_beside_a_run_is_not_paired_with_it(tmp_path: Path) -> None:
     assert report.comparisons == ()
     assert any("not known: differences between them" in c for c in report.cautions)
     json.loads(to_json(report))
-
-
-@pytest.mark.slow
-def test_the_command_takes_several_runs_and_needs_neither_torch_nor_ray(tmp_path: Path) -> None:
-    first = run_folder(tmp_path / "first", (0.1,), (0,))
-    table = written(made(), tmp_path / "logs.csv")
-    program = (
-        "import sys\n"
-        "sys.modules['torch'] = sys.modules['ray'] = None\n"
-        "from fsl_sweep.orchestrator.cli.app import invoke\n"
-        "sys.exit(invoke(sys.argv[1:]))\n"
-    )
-    command = [sys.executable, "-c", program, "report", str(first), str(table)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "first + logs" in done.stdout
-
-
-def test_a_bad_table_ends_the_command_with_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    frame = made()
-    loss = frame["measure"] == "train_loss"
-    bad = written(frame.assign(accuracy=frame["accuracy"].where(loss, 50.0)), tmp_path / "bad.csv")
-    assert invoke(["report", str(bad)]) == 2
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert "percentages" in told

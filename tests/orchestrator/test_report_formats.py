@@ -126,7 +126,6 @@ def test_what_methods_are_compared_by_is_named(
 ) -> None:
     report = build(replace(INFO, metric="mixture(0.4)"), runs(), bootstrap=20)
     text = " ".join(write(report).split())
-    assert report.mixed is not None
     for expected in (
         "Comparisons of these snapshots by 0.4 B + 0.6 N",
         "Stability of conclusions by 0.4 B + 0.6 N",
@@ -134,7 +133,7 @@ def test_what_methods_are_compared_by_is_named(
         "by 0.4 BaseGen + 0.6 NovelGen: differences are paired on the common report tasks of each",
         "worst seed: 0.4 B + 0.6 N of the worst seed",
         "Means of 0.4 B + 0.6 N rank these snapshots of the methods",
-        *(f"{100 * cell.seeds.mean:.2f}" for cell in report.mixed.cells),
+        *(f"{100 * cell.reported.mean:.2f}" for cell in report.summaries),
     ):
         assert escaped(expected) in text, expected
     assert escaped("B + 0.6 N") not in write(whole)
@@ -172,10 +171,10 @@ def test_of_two_seeds_both_values_are_shown(write: Callable[[Report], str], metr
     report = build(replace(INFO, metric=metric), runs(), bootstrap=20)
     text = write(report)
     for one in report.summaries:
-        shown = [f"{100 * choice.accuracy(report.base_weight):.1f}" for choice in one.choices]
+        shown = [f"{100 * choice.reported.mean:.1f}" for choice in one.choices]
         assert len(shown) == 2
         assert ", ".join(shown) in text
-        interval = one.reported(report.base_weight)
+        interval = one.reported
         half = 50 * (interval.high - interval.low)
         assert half < 100 or f"{half:.2f}" not in text  # 149.72 points, of one degree of freedom
     for strategy in report.over_methods.results:  # of two methods too

@@ -5,11 +5,12 @@ import pytest
 from scipy import stats
 from trials import trial
 
+from fsl_sweep.orchestrator.comparison import compare_methods, rank_methods
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, ScoreTable, TrialHistory
-from fsl_sweep.orchestrator.reported_metric import base_weight, mix
 from fsl_sweep.orchestrator.resampled import resample
 from fsl_sweep.orchestrator.selection import select
+from fsl_sweep.orchestrator.selectors.mixture import base_weight
 from fsl_sweep.orchestrator.stability import stability_of
 from fsl_sweep.orchestrator.statistics import (
     compare,
@@ -19,7 +20,7 @@ from fsl_sweep.orchestrator.statistics import (
     mixture_interval,
 )
 from fsl_sweep.orchestrator.statistics.resampling import Resampling
-from fsl_sweep.orchestrator.summary import compare_methods, rank_methods, summarise
+from fsl_sweep.orchestrator.summary import summarise
 
 
 def test_names() -> None:
@@ -67,20 +68,19 @@ def test_the_ranking_turns_with_the_weight() -> None:
             trial("OOD", "x", seed, base=[0.6], val=[0.5], novel=[0.5 + extra], spread=0.03),
         )
     ]
-    summaries = summarise(select(given, ["val"], ["val"]))
-    novel, half = mix(summaries, 0.1), mix(summaries, 0.5)
-    assert [one.methods for one in (*novel.rankings, *half.rankings)] == [
+    novel, half = (summarise(select(given, ["val"], ["val"], weight)) for weight in (0.1, 0.5))
+    assert [one.methods for one in (*rank_methods(novel), *rank_methods(half))] == [
         ("OOD", "ID"),
         ("ID", "OOD"),
     ]
-    (cell,) = [one for one in half.cells if one.method == "ID"]
+    (cell,) = [one for one in half if one.method == "ID"]
     means = [(0.9 + 0.4) / 2, (0.92 + 0.4) / 2]
     low, high = stats.t.interval(0.95, 1, np.mean(means), stats.sem(means))
-    assert (cell.seeds.mean, cell.seeds.low, cell.seeds.high) == pytest.approx(
+    assert (cell.reported.mean, cell.reported.low, cell.reported.high) == pytest.approx(
         (np.mean(means), low, high)
     )
-    assert cell.tasks is not None
-    assert cell.tasks.mean == pytest.approx(np.mean(means))
+    assert cell.reported_tasks is not None
+    assert cell.reported_tasks.mean == pytest.approx(np.mean(means))
 
 
 def pair(seed: int, tasks: int, effect: float) -> tuple[np.ndarray, np.ndarray]:
@@ -183,8 +183,7 @@ def on_tasks(method: str, measure: str) -> np.ndarray:
 
 
 def test_verdicts_of_methods_follow_the_metric() -> None:
-    summaries = summarise(select(GIVEN, ["val"], ["val"]))
-    found = compare_methods(summaries, base_weight=0.4)
+    found = compare_methods(summarise(select(GIVEN, ["val"], ["val"], 0.4)))
     assert [(one.a, one.b) for one in found] == [("A", "B"), ("A", "C"), ("B", "C")]
     p_values = []
     for one in found:
@@ -196,17 +195,17 @@ def test_verdicts_of_methods_follow_the_metric() -> None:
         assert one.result.p_value == pytest.approx(oracle.pvalue)
         p_values.append(oracle.pvalue)
     assert [one.result.p_adjusted for one in found] == pytest.approx(holm(p_values).tolist())
-    turned = {(one.a, one.b): one.result.verdict for one in compare_methods(summaries)}
+    by_novel = compare_methods(summarise(select(GIVEN, ["val"], ["val"])))
+    turned = {(one.a, one.b): one.result.verdict for one in by_novel}
     assert (turned["A", "C"], found[1].result.verdict) == ("worse", "better")
 
 
 def test_rankings_and_stability_follow_the_metric() -> None:
-    selected = select(GIVEN, ["val"], ["val"])
+    selected, plain = select(GIVEN, ["val"], ["val"], 0.5), select(GIVEN, ["val"], ["val"])
     summaries = summarise(selected)
-    (by_novel,), (by_half,) = rank_methods(summaries), rank_methods(summaries, 0.5)
+    (by_novel,), (by_half,) = rank_methods(summarise(plain)), rank_methods(summaries)
     assert (by_novel.methods, by_half.methods) == (("C", "B", "A"), ("A", "B", "C"))
-    cells = resample(GIVEN, selected, resamples=300, base_weight=0.5)
-    (one,) = stability_of(summaries, cells, 0.5)
+    (one,) = stability_of(summaries, resample(GIVEN, selected, resamples=300))
     assert [m.method for m in one.methods] == ["A", "B", "C"]
     for method in one.methods:
         by_seed = sum(on_tasks(method.method, m).mean(axis=1) for m in ("base", "novel")) / 2
@@ -217,14 +216,13 @@ def test_rankings_and_stability_follow_the_metric() -> None:
     chances = {m.method: m.probability_best for m in one.methods}
     assert chances["A"] is not None
     assert chances["A"] > 0.99
-    (usual,) = stability_of(summaries, resample(GIVEN, selected, resamples=300))
+    (usual,) = stability_of(summarise(plain), resample(GIVEN, plain, resamples=300))
     assert usual.methods[0].method == "C"
     assert (usual.methods[0].probability_best or 0) > 0.9
 
 
 def test_resampled_mixtures_draw_base_and_novel_tasks_apart() -> None:
-    selected = select(GIVEN, ["val"], ["val"])
-    cells = resample(GIVEN, selected, resamples=50, seed=3, base_weight=0.4)
+    cells = resample(GIVEN, select(GIVEN, ["val"], ["val"], 0.4), resamples=50, seed=3)
     draws = Resampling(50, 3)
     for cell in cells:
         means = {
@@ -242,6 +240,6 @@ def test_resampled_mixtures_draw_base_and_novel_tasks_apart() -> None:
         assert cell.mixed_values == pytest.approx(expected, abs=1e-9)
         assert cell.values == pytest.approx(means["novel"], abs=1e-9)
         assert cell.mixed.mean == pytest.approx(expected[:, 0].mean())
-    plain = resample(GIVEN, selected, resamples=50, seed=3)
+    plain = resample(GIVEN, select(GIVEN, ["val"], ["val"]), resamples=50, seed=3)
     assert [one.result for one in plain] == [one.result for one in cells]
     assert all(one.mixed is None and one.reported is one.values for one in plain)

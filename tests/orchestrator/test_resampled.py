@@ -1,14 +1,16 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from trials import trial
 
 from fsl_sweep.orchestrator.catalogue import Info
-from fsl_sweep.orchestrator.errors import SealedMeasurement
+from fsl_sweep.orchestrator.errors import SealedMeasurement, SelectorFault
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, ScoreTable, TrialEnd, TrialHistory
+from fsl_sweep.orchestrator.report import RunInfo, build, rows
+from fsl_sweep.orchestrator.report.as_json import to_plain
 from fsl_sweep.orchestrator.resampled import ResampledCell, resample
 from fsl_sweep.orchestrator.selection import select
 from fsl_sweep.orchestrator.selectors import (
@@ -19,6 +21,8 @@ from fsl_sweep.orchestrator.selectors import (
     HyperparameterSelector,
     SnapshotSelector,
 )
+from fsl_sweep.orchestrator.selectors.best import BestConfiguration, BestSnapshot
+from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import BudgetedOracle
 from fsl_sweep.orchestrator.statistics import selection_bootstrap
 
 EPOCHS, TASKS = 5, 24
@@ -102,6 +106,18 @@ def test_the_first_column_is_the_selection_as_it_is() -> None:
         assert cell.seeds == (0, 1)
 
 
+def test_choosing_at_once_is_choosing_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = ["base", "mixture(0.4)", "cv-epoch", "oracle"]
+    configuration = ["val", "mixture(0.6)", "cv", "cv(aligned)", "oracle", "budgeted-oracle(2)"]
+    together = cells(sweep(folds=2), snapshot, configuration, resamples=12)
+    for kind in (BestSnapshot, BestConfiguration, BudgetedOracle):
+        monkeypatch.setattr(kind, "choose_all", lambda self, scores: None)
+    single = cells(sweep(folds=2), snapshot, configuration, resamples=12, one_by_one=12)
+    assert len(single) == 24
+    for name, cell in single.items():
+        assert (cell.values == together[name].values).all(), name
+
+
 class ByTasks(SnapshotSelector):
     """``val``, as a third party might write it: from the tasks, one history at a time."""
 
@@ -179,6 +195,82 @@ def test_resampled_histories_are_sealed() -> None:
     )
     with pytest.raises(SealedMeasurement, match="'peeks' read 'novel'"):
         resample(sweep(), stolen, resamples=5)
+
+
+class AtOnce(ByTasks):
+    """``by-tasks`` in all resamples at once, or what ``answer`` makes of that."""
+
+    name: ClassVar[str] = "at-once"
+
+    def __init__(self, answer: Callable[[Any], Any] = lambda at: at) -> None:
+        self.answer = answer
+
+    def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
+        return self.answer(np.round(scores["val"], 10).argmax(axis=1))
+
+
+class PeeksAtOnce(ByTasks):
+    def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
+        return scores["novel"].argmax(axis=1)
+
+
+class WritesAtOnce(ByTasks):
+    def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
+        scores["val"].setflags(write=True)
+        raise AssertionError
+
+
+def every(selector: SnapshotSelector, monkeypatch: pytest.MonkeyPatch) -> ResampledCell:
+    """The cell of a selector that is named by-tasks, for the configuration of the best BaseGen."""
+    monkeypatch.setattr("fsl_sweep.orchestrator.resampled.snapshot_selector", lambda _: selector)
+    (cell,) = cells(sweep(), ["by-tasks"], ["base"], one_by_one=5).values()
+    return cell
+
+
+@pytest.mark.usefixtures("third_parties")
+def test_a_third_party_may_choose_in_all_resamples_at_once(monkeypatch) -> None:
+    reference = cells(sweep(), ["val"], ["base"])["PN: val / base"]
+    assert (every(AtOnce(), monkeypatch).values == reference.values).all()
+    nothing = every(AtOnce(lambda at: np.full_like(at, -1)), monkeypatch)
+    assert np.isnan(nothing.values).all()
+
+
+class First(HyperparameterSelector):
+    name: ClassVar[str] = "cautious"
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def select(self, candidates: Sequence[Candidate]) -> Candidate:
+        return candidates[0]
+
+    def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
+        raise AssertionError("It declares no measure that could say how many resamples there are.")
+
+
+@pytest.mark.usefixtures("third_parties")
+def test_what_declares_nothing_is_run_one_by_one(monkeypatch) -> None:
+    monkeypatch.setattr("fsl_sweep.orchestrator.resampled._single", lambda _: First())
+    (cell,) = cells(sweep(), ["val"], ["cautious"], one_by_one=5).values()
+    assert cell.values.shape == (2, 6)
+
+
+@pytest.mark.usefixtures("third_parties")
+@pytest.mark.parametrize(
+    ("selector", "failure", "message"),
+    [
+        (PeeksAtOnce(), SealedMeasurement, "'by-tasks' read 'novel'"),
+        (WritesAtOnce(), SelectorFault, "WRITEABLE"),
+        (AtOnce(lambda at: at[1:]), SelectorFault, "must return 61 integers from -1 to 4"),
+        (AtOnce(lambda at: at / 1), SelectorFault, "must return 61 integers"),
+        (AtOnce(lambda at: at + 9), SelectorFault, "must return 61 integers"),
+        (AtOnce(lambda at: at - 9), SelectorFault, "must return 61 integers"),
+        (AtOnce(lambda at: at[0, 0]), SelectorFault, "raised IndexError"),
+    ],
+)
+def test_what_chooses_at_once_is_sealed_and_checked(
+    selector: SnapshotSelector, failure: type[Exception], message: str, monkeypatch
+) -> None:
+    with pytest.raises(failure, match=message):
+        every(selector, monkeypatch)
 
 
 @pytest.mark.parametrize("snapshot", ["base", "cv-epoch", "train_loss"])
@@ -264,3 +356,29 @@ def test_snapshots_that_differ_by_rounding_alone_are_equal_and_the_first_is_chos
     (cell,) = cells(tied, ["val"], ["val"]).values()
     first = [t.scores["novel", "report"].load()[0].mean() for t in tied if t.configuration == "1"]
     assert cell.values[:, 0] == pytest.approx(first, abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["novel", "mixture(0.5)"])
+@pytest.mark.parametrize("seeds", [2, 3])
+def test_identical_replicates_are_not_a_sample_of_seeds(metric: str, seeds: int) -> None:
+    """A method that trains nothing: no number claims that training again changes nothing."""
+    own = [replace(one, seed=seed) for one in sweep()[::2] for seed in range(seeds)]
+    given = [replace(one, trial=f"{one.trial}-{one.seed}") for one in own]
+    info = RunInfo(
+        "made", "0" * 16, None, ("val", "last"), ("val", "budgeted-oracle(1)"), metric=metric
+    )
+    report = build(info, given, bootstrap=50)
+    plain = to_plain(report)
+    shown = [one[key] for one in plain["summary"] for key in ("base", "val", "novel", "regret")]
+    shown += [one["regret"] for one in plain["strategies"]["table"]]
+    shown += [one["seeds"] for one in plain["mixture"]["summary"]] if plain["mixture"] else []
+    shown += [one["regret"] for one in plain["budget_curve"]]
+    assert {(one["low"], one["high"], one["n"]) for one in shown} == {(None, None, seeds)}
+    assert sum("replicates are identical" in caution for caution in report.cautions) >= 1
+    for one, cell in zip(report.summaries, report.resampled, strict=True):
+        again = cell.result if metric == "novel" else cell.mixed
+        tasks = one.reported_tasks
+        assert again.low <= tasks.low + 1e-9
+        assert again.high >= tasks.high - 1e-9
+        assert "identical" in again.caution
+        assert rows.of_strategies(report, [one])["seeds"] == "-"

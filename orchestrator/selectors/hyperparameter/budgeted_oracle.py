@@ -1,16 +1,16 @@
 """The best of a few novel evaluations: an oracle that must spend wisely."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.history import Candidate
 from fsl_sweep.orchestrator.meter import Meter, share
 from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector
-from fsl_sweep.orchestrator.selectors.best import first_best
+from fsl_sweep.orchestrator.selectors.best import best_of_each, first_best
+from fsl_sweep.orchestrator.selectors.candidate import Candidate
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
 Allocation = Callable[[Sequence[Meter], np.ndarray, int], int]
@@ -49,7 +49,7 @@ class BudgetedOracle(HyperparameterSelector):
         self.novel_budget, self.allocation = budget, allocation
 
     def select(self, candidates: Sequence[Candidate]) -> Candidate:
-        """The best candidate, as far as the budget lets one see.
+        """The best candidate, as far as the budget goes.
 
         Raises:
             SelectionError: all scores are NaN, or the budget is less than a task each.
@@ -58,6 +58,21 @@ class BudgetedOracle(HyperparameterSelector):
         val = comparable([one.scores["val"] for one in candidates])
         assert self.novel_budget is not None
         return candidates[ALLOCATIONS[self.allocation](meters, val, self.novel_budget)]
+
+    def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        """With ``top``; the other allocations measure snapshots on a part of their tasks."""
+        if self.allocation != "top":
+            return None
+        val, novel = comparable(scores["val"]), comparable(scores["novel"])
+        ranks = np.argsort(np.argsort(-val, axis=1, kind="stable"), axis=1, kind="stable")
+        afforded = (ranks < (self.novel_budget or 0)) & ~np.isnan(val)
+        return best_of_each(np.where(afforded, novel, np.nan))
+
+
+def allocations_of(selectors: Iterable[object]) -> tuple[str, ...]:
+    """The allocations of the budgeted oracles among some selectors, each once."""
+    found = (one.allocation for one in selectors if isinstance(one, BudgetedOracle))
+    return tuple(dict.fromkeys(found))
 
 
 def _top(meters: Sequence[Meter], val: np.ndarray, budget: int) -> int:

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.history import Candidate
-from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector
-from fsl_sweep.orchestrator.selectors.best import first_best
+from fsl_sweep.orchestrator.selectors.best import BestConfiguration, first_best
+from fsl_sweep.orchestrator.selectors.candidate import Candidate
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
 
-class CrossValidated(HyperparameterSelector):
+class CrossValidated(BestConfiguration):
     """Highest accuracy on held-out class folds, averaged over the folds.
 
     Source: "Two Sides of Meta-Learning Evaluation", appendix F.5 (cross validated hyperparameter
@@ -40,17 +39,16 @@ class CrossValidated(HyperparameterSelector):
             SelectionError: all averages are NaN, or a fold has no record of a candidate's epoch
                 where epochs are aligned.
         """
-        aligned = self.snapshots == "aligned"
-        scores = [_aligned(one) if aligned else one.scores["cv"] for one in candidates]
+        scores = [one.scores["cv"] if self.asks_folds else _aligned(one) for one in candidates]
         return candidates[first_best(comparable(scores))]
 
 
 def _aligned(candidate: Candidate) -> float:
-    for number, fold in enumerate(candidate.history.folds):
+    history = candidate.history
+    for number, fold in enumerate(history.folds):
         if candidate.epoch not in fold.epochs:
             raise SelectionError(
                 f"Selector 'cv(aligned)' needs epoch {candidate.epoch} of every fold of "
                 f"{candidate.trial}, but fold {number} has no record of it."
             )
-    history = candidate.history
     return float(history.scores["cv"][history.index(candidate.epoch)])

@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.history import Candidate
 from fsl_sweep.orchestrator.selectors.base import FrontSelector
+from fsl_sweep.orchestrator.selectors.candidate import Candidate
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
 

@@ -2,13 +2,10 @@
 
 from typing import ClassVar
 
-from fsl_sweep.orchestrator.history import History
-from fsl_sweep.orchestrator.selectors.base import SnapshotSelector
-from fsl_sweep.orchestrator.selectors.best import first_best
-from fsl_sweep.orchestrator.statistics.ties import comparable
+from fsl_sweep.orchestrator.selectors.best import BestSnapshot
 
 
-class CrossValidatedEpoch(SnapshotSelector):
+class CrossValidatedEpoch(BestSnapshot):
     """Highest accuracy on held-out class folds, averaged over the folds epoch by epoch.
 
     Only epochs that the trial and every fold recorded can be chosen. The snapshot is the full
@@ -20,7 +17,3 @@ class CrossValidatedEpoch(SnapshotSelector):
 
     name: ClassVar[str] = "cv-epoch"
     needs: ClassVar[frozenset[str]] = frozenset({"cv"})
-
-    def select(self, history: History) -> int:
-        """The epoch of the highest average. Raises SelectionError if no epoch has one."""
-        return int(history.epochs[first_best(comparable(history.scores["cv"]))])

@@ -355,7 +355,7 @@ FILES: list[tuple[str, Callable[[Path], object], str]] = [
     (
         "a.csv",
         lambda p: table()[lambda f: f["epoch"].ne(2) | f["seed"].ne(1)].to_csv(p, index=False),
-        "have different epochs: epoch 2 is in one of them alone.",
+        "have different epochs: epoch 2 is in only one of them.",
     ),
     (
         "a.csv",

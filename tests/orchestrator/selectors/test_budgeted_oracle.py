@@ -12,12 +12,13 @@ from fsl_sweep.orchestrator.selectors import (
     apply,
     hyperparameter_selector,
 )
-from fsl_sweep.orchestrator.selectors.base import apply_counted, is_oracle
+from fsl_sweep.orchestrator.selectors.apply import apply_counted
+from fsl_sweep.orchestrator.selectors.base import is_oracle
 from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import (
     ALLOCATIONS,
     BudgetedOracle,
 )
-from fsl_sweep.orchestrator.selectors.hyperparameter.oracle import OracleConfiguration
+from fsl_sweep.orchestrator.selectors.hyperparameter.by_measure import OracleConfiguration
 
 
 class TestTop(testing.HyperparameterSelectorContract):

@@ -52,12 +52,6 @@ def test_front_by_brute_force(points: list[tuple[float, float]]) -> None:
     assert chosen == tuple(c for c, on in zip(given_, expected, strict=True) if on)
 
 
-@given(st.lists(st.tuples(GRID, GRID, GRID), min_size=1, max_size=8))
-def test_front_of_three_measures(points: list[tuple[float, float, float]]) -> None:
-    expected = [not np.isnan(p).any() and not dominated(p, points) for p in points]
-    assert front(np.array(points)).tolist() == expected
-
-
 def test_worked_example() -> None:
     # The third is beaten in both, the fourth in one with a tie in the other; equals both stay.
     points = [(0.9, 0.5), (0.8, 0.6), (0.7, 0.4), (0.9, 0.4), (0.8, 0.6), (0.6, 0.7)]

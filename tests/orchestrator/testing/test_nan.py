@@ -102,7 +102,7 @@ def test_a_report_is_told_which_nan_was_chosen() -> None:
         "test_nan chose epoch 3, whose val is NaN, although other epochs have numbers: it must",
         "leave NaN out, as `fsl_sweep.orchestrator.selectors.best.first_best` does (",
         "test_nan.py, line ",
-        "Mend it, or compare strategies without it.",
+        "Correct it, or compare strategies without it.",
     ):
         assert part in str(raised.value)
     with pytest.raises(SelectorFault, match="chose trial t1, whose base, val is NaN, although"):

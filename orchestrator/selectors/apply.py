@@ -1,0 +1,203 @@
+"""How every selector is run: on a sealed view of what it declares, its answer checked."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import overload
+
+import numpy as np
+
+from fsl_sweep.orchestrator.errors import SelectionError
+from fsl_sweep.orchestrator.history import History, require
+from fsl_sweep.orchestrator.meter import Account
+from fsl_sweep.orchestrator.sealing import Measurements
+from fsl_sweep.orchestrator.selectors.base import (
+    NONE,
+    AnySelector,
+    FrontSelector,
+    HyperparameterSelector,
+    SnapshotSelector,
+    is_oracle,
+)
+from fsl_sweep.orchestrator.selectors.candidate import Candidate
+from fsl_sweep.orchestrator.selectors.foreign import broken_promise, faults_named, short
+
+Choices = History | Sequence[Candidate]
+
+
+@overload
+def apply(selector: SnapshotSelector, choices: History) -> int: ...
+@overload
+def apply(selector: HyperparameterSelector, choices: Sequence[Candidate]) -> Candidate: ...
+@overload
+def apply(selector: FrontSelector, choices: Sequence[Candidate]) -> tuple[Candidate, ...]: ...
+def apply(selector: AnySelector, choices: Choices) -> int | Candidate | tuple[Candidate, ...]:
+    """Run a selector on a sealed view of what it declares, and check its answer.
+
+    Returns:
+        An epoch for a snapshot selector; one of the given candidates (not its view) for a
+        hyperparameter selector; several of them for a front selector.
+
+    Raises:
+        SelectionError: there is nothing to choose from, a declared measure was not recorded, or
+            all scores that were declared are NaN.
+        SelectorFault: a third party's selector raised an error of its own, its answer is not
+            among the choices, or it is one whose scores are NaN while others have numbers.
+        SealedMeasurement: the selector read a measure that it did not declare.
+        BudgetSpent: it asked for more novel evaluations than its budget.
+        TypeError: the selector and the choices do not belong together.
+    """
+    if isinstance(selector, SnapshotSelector) and isinstance(choices, History):
+        return _snapshot(selector, choices)
+    if not isinstance(selector, SnapshotSelector) and not isinstance(choices, History):
+        found, _ = _asked(selector, choices)
+        return found[0] if isinstance(selector, HyperparameterSelector) else found
+    raise TypeError(
+        f"{type(selector).__name__} cannot choose from {type(choices).__name__}: a snapshot "
+        "selector takes a History, a hyperparameter selector a sequence of Candidates."
+    )
+
+
+def apply_counted(
+    selector: HyperparameterSelector, given: Sequence[Candidate]
+) -> tuple[Candidate, int]:
+    """As ``apply``, and how many of the candidates' novel scores it read.
+
+    With a budget that is what its meter counted, rounded up to whole evaluations; a selector that
+    declares ``novel`` without one reads all of them; any other none.
+    """
+    (found,), seen = _asked(selector, given)
+    return found, seen
+
+
+def apply_all(
+    selector: SnapshotSelector | HyperparameterSelector,
+    scores: Mapping[str, np.ndarray],
+    one: Callable[[int], Choices],
+    few: int,
+) -> np.ndarray:
+    """Positions of what a selector chooses in many resamples, int64 ``[R]``; NONE for nothing.
+
+    Args:
+        selector: as in ``apply``.
+        scores: what the selector declares, float64 ``[R, N]`` of N epochs or candidates.
+        one: the choices of one resample; may raise SelectionError where there are none.
+        few: how many resamples a selector is run on that cannot choose in all at once. Then the
+            result is ``[few]``.
+
+    Raises:
+        SelectorFault, SealedMeasurement, BudgetSpent: as ``apply``.
+    """
+    sealed = Measurements({m: v.view() for m, v in scores.items()}, (selector.name, selector.needs))
+    with faults_named(selector):
+        found = selector.choose_all(sealed) if scores else None
+    if found is None:
+        return one_by_one(selector, one, few)
+    at, (count, most) = np.asarray(found), next(iter(scores.values())).shape
+    if at.shape != (count,) or at.dtype.kind != "i" or at.min() < NONE or at.max() >= most:
+        problem = "chose something else than a position in each resample: `choose_all` must return"
+        raise broken_promise(selector, f"{problem} {count} integers from {NONE} to {most - 1}")
+    return at
+
+
+def one_by_one(
+    selector: SnapshotSelector | HyperparameterSelector, one: Callable[[int], Choices], few: int
+) -> np.ndarray:
+    """As ``apply_all``, by ``select`` in each of the first ``few`` resamples."""
+    return np.array([_position(selector, one, resample) for resample in range(few)])
+
+
+def _position(
+    selector: SnapshotSelector | HyperparameterSelector,
+    one: Callable[[int], Choices],
+    resample: int,
+) -> int:
+    try:
+        choices = one(resample)
+        if isinstance(choices, History):
+            assert isinstance(selector, SnapshotSelector)
+            return choices.index(apply(selector, choices))
+        assert isinstance(selector, HyperparameterSelector)
+        chosen = apply(selector, choices)
+        return next(i for i, candidate in enumerate(choices) if candidate is chosen)
+    except SelectionError:
+        return NONE
+
+
+def _snapshot(selector: SnapshotSelector, history: History) -> int:
+    require(history, selector.needs, selector.name)
+    view = history.view(selector.needs, selector.name)
+    with faults_named(selector):
+        epoch = selector.select(view)
+    whole = isinstance(epoch, (int, np.integer)) and not isinstance(epoch, bool)
+    if not whole or not (history.epochs == epoch).any():
+        problem = f"chose {_shown(epoch)}, which is not a recorded epoch: it must return one of "
+        raise broken_promise(selector, f"{problem}`history.epochs`")
+    if selector.needs:
+        declared = np.array([history.scores[measure] for measure in selector.needs])
+        blank = np.asarray(np.isnan(declared).all(axis=0))
+        if blank[history.index(int(epoch))]:
+            raise _chose_nan(selector, f"epoch {epoch}", "epochs", all_nan=bool(blank.all()))
+    return int(epoch)
+
+
+def _asked(
+    selector: HyperparameterSelector | FrontSelector, given: Sequence[Candidate]
+) -> tuple[tuple[Candidate, ...], int]:
+    """The given candidates whose views the selector chooses, in order, and novel scores read."""
+    if not given:
+        raise SelectionError(f"Selector '{selector.name}' has no candidate to choose from.")
+    for candidate in given:
+        require(candidate.history, selector.needs, selector.name)
+    single = isinstance(selector, HyperparameterSelector)
+    account = None
+    if single and selector.novel_budget is not None:
+        account = Account(selector.name, selector.novel_budget)
+    needs = selector.needs if account is None else selector.needs - {"novel"}
+    views = [one.view(needs, selector.name) for one in given]
+    if account is not None:
+        pairs = zip(views, given, strict=True)
+        views = [replace(view, novel=one.metered(account)) for view, one in pairs]
+    with faults_named(selector):
+        answer = (selector.select(views),) if single else tuple(selector.select(views))
+    chosen = {id(one) for one in answer}
+    for one in answer:
+        if not any(one is view for view in views):
+            problem = f"chose {_shown(one)}, which is not one of the candidates: it must return "
+            raise broken_promise(selector, f"{problem}what it was given")
+    if not answer:
+        problem = "chose no candidate at all: where there is nothing to choose it must raise "
+        raise broken_promise(selector, f"{problem}SelectionError")
+    found = tuple(one for one, view in zip(given, views, strict=True) if id(view) in chosen)
+    for one in found:
+        if _is_blank(one, selector.needs):
+            all_nan = all(_is_blank(other, selector.needs) for other in given)
+            raise _chose_nan(selector, f"trial {one.trial}", "candidates", all_nan=all_nan)
+    seen = len(given) if is_oracle(selector) else 0
+    return found, seen if account is None else account.evaluations
+
+
+def _is_blank(candidate: Candidate, needs: frozenset[str]) -> bool:
+    """Whether all declared scores of the selected snapshot are NaN."""
+    scores = candidate.scores
+    return bool(needs) and all(np.isnan(scores[measure]) for measure in needs)
+
+
+def _chose_nan(selector: AnySelector, answer: str, others: str, *, all_nan: bool) -> Exception:
+    """The exception for an answer of which all that the selector declared is NaN."""
+    needs = ", ".join(sorted(selector.needs))
+    if all_nan:
+        return SelectionError(
+            f"Selector '{selector.name}' has no score to choose by: {needs} of all {others} is NaN."
+        )
+    return broken_promise(
+        selector,
+        f"chose {answer}, whose {needs} is NaN, although other {others} have numbers: it must "
+        "leave NaN out, as `fsl_sweep.orchestrator.selectors.best.first_best` does",
+    )
+
+
+def _shown(answer: object) -> str:
+    try:
+        return short(repr(answer))
+    except Exception:  # a third party's object may have no text
+        return f"an object of type {type(answer).__name__}"

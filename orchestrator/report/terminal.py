@@ -25,6 +25,7 @@ from fsl_sweep.orchestrator.report import (
 from fsl_sweep.orchestrator.report.cautions import why_left_out
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.curves import Curve
+from fsl_sweep.orchestrator.report.figures import letters
 
 PROBLEMS_SHOWN = 10
 PAIRS_SHOWN = 15
@@ -173,7 +174,7 @@ def _over_methods(report: Report, sheet: Sheet) -> Iterable[RenderableType]:
 def _curves(report: Report, sheet: Sheet) -> Iterable[RenderableType]:
     if not report.curves:
         return
-    signs = sparkline.letters(report.info.snapshot)
+    signs = letters(report.info.snapshot)
     levels = sparkline.ASCII if sheet.ascii_only else sparkline.BLOCKS
     for curve in report.curves:
         yield _curve(curve, signs, max(10, min(sheet.prose - LABEL - 22, 100)), levels)

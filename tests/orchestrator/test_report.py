@@ -21,6 +21,7 @@ from fsl_sweep.orchestrator.report import (
     to_text,
     wording,
 )
+from fsl_sweep.orchestrator.report.figures import letters
 from fsl_sweep.orchestrator.report.groups import same_results
 from fsl_sweep.orchestrator.statistics import mean_interval
 
@@ -273,7 +274,7 @@ def test_sparkline_and_marks() -> None:
     assert sparkline.sparkline(np.array([np.nan]), 10) == " "
     assert sparkline.sparkline(np.array([0.0, 0.0, 1.0, 1.0]), 2) == "▁█"
     epochs = np.array([5, 10, 15])
-    signs = sparkline.letters(["last", "val", "left", "lv", "last2"])
+    signs = letters(["last", "val", "left", "lv", "last2"])
     assert signs == {"last": "l", "val": "v", "left": "e", "lv": "1", "last2": "a"}
     picks = {"last": 15, "val": 5, "left": 15}
     assert sparkline.marks(picks, epochs, 10, signs) == ["v le"]

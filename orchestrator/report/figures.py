@@ -15,7 +15,6 @@ from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.curves import Curve
-from fsl_sweep.orchestrator.report.groups import ORACLE
 from fsl_sweep.orchestrator.report.style import INK, MARKERS, SOFT, colour
 from fsl_sweep.orchestrator.report.tradeoff import TradeOff, TradeOffPoint
 from fsl_sweep.orchestrator.summary import Summary, common_differences
@@ -128,7 +127,7 @@ def _tradeoff(one: TradeOff, methods: Sequence[str], every: Sequence[tuple[float
             )
             marks.set_urls([_tooltip(point) for point in own])  # the painter shows them
 
-    return Panel(", ".join(one.snapshots) + (ORACLE if one.oracle else ""), draw)
+    return Panel(", ".join(one.snapshots) + (wording.ORACLE if one.oracle else ""), draw)
 
 
 def _tooltip(point: TradeOffPoint) -> str:
@@ -145,7 +144,7 @@ def _mixtures(report: Report) -> Iterable[Figure]:
     for strategy in dict.fromkeys(s.strategy for s in report.summaries):
         own = [s for s in report.summaries if s.strategy == strategy]
         key = (strategy.oracle, *((s.method, s.base.mean, s.novel.mean) for s in own))
-        mark = ORACLE if strategy.oracle else ""
+        mark = wording.ORACLE if strategy.oracle else ""
         alike.setdefault(key, ([], own))[0].append(f"{strategy}{mark}")
     several = [(", ".join(names), _ends(own)) for names, own in alike.values() if len(own) > 1]
     if not several:

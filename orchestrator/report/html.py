@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from html import escape
 
 from fsl_sweep.orchestrator.printed import printable
-from fsl_sweep.orchestrator.report import over_methods
 from fsl_sweep.orchestrator.report.blocks import (
     Block,
     Bullets,
@@ -41,7 +40,7 @@ def to_html(report: Report) -> str:
     drawn = figures(report)
     sections = list(content.sections)
     if _TRADE_OFF.key in drawn:
-        tables = ("strategies", over_methods.KEY)
+        tables = ("strategies", "trust")
         sections.insert(sum(section.key in tables for section in sections), _TRADE_OFF)
     title = escaped(content.headline)
     parts = [

@@ -8,7 +8,7 @@ import math
 import re
 import warnings
 from html import escape
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fsl_sweep.orchestrator.printed import one_line, printable
 from fsl_sweep.orchestrator.report.figures import Panel
@@ -23,7 +23,7 @@ DRAWING, PICTURE = (4.7, 3.5), (6.4, 4.4)
 LONGEST = 60
 """Characters of a title and of a name in the legend of a picture; the page wraps them."""
 
-_SETTINGS = {
+_SETTINGS: dict[Any, Any] = {
     "text.parse_math": False,  # names are no formulas
     "text.color": INK,
     "axes.axisbelow": True,

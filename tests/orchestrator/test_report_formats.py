@@ -382,11 +382,11 @@ def test_markdown_escapes(given: str, expected: str) -> None:
         ("a--b", "a-{}-b"),
         ("[1]*", "{[}1{]}{*}"),
         ("-0.25", "$-0.25$"),
-        ("café", "café"),
+        ("café", r"caf\'e"),
         ("学\n×", r"{[}U+5B66{]} \texttimes{}"),
         (
-            "αΛ → Α",
-            r"\ensuremath{\alpha}\ensuremath{\Lambda} \ensuremath{\rightarrow} {[}U+0391{]}",
+            "αΛ → я",
+            r"\ensuremath{\alpha}\allowbreak{}\ensuremath{\Lambda} \textrightarrow{} {[}U+044F{]}",
         ),
         (
             "a/path_of_more-than-20",

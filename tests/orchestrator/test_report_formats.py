@@ -81,6 +81,17 @@ def runs(methods: tuple[str, ...] = ("PN", "RR"), seeds: int = 2) -> list[TrialH
     return given
 
 
+@pytest.fixture
+def drawn() -> None:
+    """For tests that look at drawings, which take most of a page's time."""
+
+
+@pytest.fixture(autouse=True)
+def few_drawings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "drawn" not in request.fixturenames:
+        monkeypatch.setattr("fsl_sweep.orchestrator.report.html.drawing", lambda panel: "<svg/>")
+
+
 @pytest.fixture(scope="module")
 def whole() -> Report:
     return build(INFO, runs(), bootstrap=20)
@@ -255,7 +266,7 @@ def test_nothing_recorded_yet_still_reports(write: Callable[[Report], str]) -> N
     assert "nothing to compare" in text
 
 
-def test_no_name_opens_a_tag_in_html() -> None:
+def test_no_name_opens_a_tag_in_html(drawn: None) -> None:
     info = replace(INFO, name=HOSTILE)
     page = Tags(to_html(build(info, runs((HOSTILE, "RR")), bootstrap=0)))
     assert page.open == []
@@ -273,7 +284,7 @@ def test_no_name_opens_a_tag_in_html() -> None:
     }
 
 
-def test_html_is_one_page_for_phones_and_dark_mode(whole: Report) -> None:
+def test_html_is_one_page_for_phones_and_dark_mode(whole: Report, drawn: None) -> None:
     page = to_html(whole)
     assert "width=device-width" in page
     assert "prefers-color-scheme:dark" in page
@@ -284,8 +295,9 @@ def test_html_is_one_page_for_phones_and_dark_mode(whole: Report) -> None:
     assert page.count("<table>") == page.count('<div class="wide" tabindex="0"><table>') > 5
 
 
-def test_figures_are_well_formed_and_hold_their_data(whole: Report) -> None:
+def test_figures_are_well_formed_and_hold_their_data(whole: Report, drawn: None) -> None:
     page = to_html(whole)
+    assert to_html(build(INFO, runs(), bootstrap=20)) == page
     drawings = re.findall(r"<svg .*?</svg>", page, re.DOTALL)
     # Trade-offs by 3 selectors, mixtures, 8 curves, one pair, and budgets of two methods.
     assert len(drawings) == len(whole.tradeoffs) + 6 + 8 + 1 + 2

@@ -23,7 +23,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Even if a name could smuggle in a tag, a browser would load and run nothing."""
 
 _TRADE_OFF = Section("trade-off", "Trade-off of BaseGen and NovelGen", ())
-"""It has figures alone, so that other formats lack it."""
+"""It has only figures, so that other formats lack it."""
 
 LONG = 28
 """A line of a cell with more characters than these may break."""

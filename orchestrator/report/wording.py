@@ -93,7 +93,7 @@ def short_keys(keys: Iterable[str]) -> dict[str, str]:
 
 
 def values(hyperparameters: Mapping[str, Any]) -> str:
-    """``lr=0.1 way=5``; empty where a method has one configuration alone."""
+    """``lr=0.1 way=5``; empty where a method has only one configuration."""
     short = short_keys(hyperparameters)
     return " ".join(f"{short[key]}={_value(value)}" for key, value in hyperparameters.items())
 

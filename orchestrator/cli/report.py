@@ -1,4 +1,4 @@
-"""``fsl-sweep report``: the selector comparison, from the records alone."""
+"""``fsl-sweep report``: the selector comparison, from the records only."""
 
 import enum
 import sys
@@ -51,7 +51,7 @@ def report(
 ) -> int:
     """Compare methods and selection strategies.
 
-    From the records alone: torch and Ray are not needed. Several runs are reported as one.
+    From the records only: torch and Ray are not needed. Several runs are reported as one.
     """
     resampling = {"metric": metric, "bootstrap": bootstrap, "classes": classes}
     complete = show(runs, form, output, snapshot, hyperparameter, last, **resampling)

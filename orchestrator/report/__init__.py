@@ -1,12 +1,22 @@
 """One report, built once from the records, in several formats."""
 
+from collections.abc import Callable, Mapping
+
 from fsl_sweep.orchestrator.report.as_json import to_json
 from fsl_sweep.orchestrator.report.content import Report, RunInfo, build
-from fsl_sweep.orchestrator.report.formats import FORMATS
 from fsl_sweep.orchestrator.report.html import to_html
 from fsl_sweep.orchestrator.report.latex import to_latex
 from fsl_sweep.orchestrator.report.markdown import to_markdown
 from fsl_sweep.orchestrator.report.terminal import show, to_text
+
+FORMATS: Mapping[str, Callable[[Report], str]] = {
+    "terminal": to_text,
+    "json": to_json,
+    "markdown": to_markdown,
+    "latex": to_latex,
+    "html": to_html,
+}
+"""Each format by name: a function that gives the whole report as text, without colours."""
 
 __all__ = [
     "FORMATS",

@@ -1,8 +1,13 @@
-"""A written report as plain blocks: what Markdown, LaTeX and HTML have in common."""
+"""A report as plain blocks: what all formats that people read have in common."""
 
+import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+
+import numpy as np
+
+from fsl_sweep.orchestrator.report import wording
 
 Tone = Literal["", "note", "alarm", "good"]
 Weight = Literal["", "best", "reference"]
@@ -95,3 +100,63 @@ def words(*names: str) -> tuple[Column, ...]:
 def numbers(names: Sequence[str]) -> tuple[Column, ...]:
     """Columns of numbers."""
     return tuple(map(Column, names))
+
+
+class Trend(str):
+    """A cell with the first and the last of ``values``, for formats that draw a line between."""
+
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> "Trend":
+        """The cell of accuracies ``[E]``, at least one."""
+        cell = cls(f"{wording.percent(values[0])} to {wording.percent(values[-1])}")
+        cell.values = values
+        return cell
+
+
+WRAPPED = 28
+"""Cells and names of columns with more characters may be broken into lines."""
+
+
+def in_parts(table: Table, room: float) -> list[tuple[Table, list[int]]]:
+    """The table, or several with some of its columns where a line has not room for all.
+
+    The leading columns of words, or else the first column, are in every part.
+
+    Args:
+        table: the whole table.
+        room: characters in a line, with two of them between columns.
+
+    Returns:
+        The parts, each with the number of characters in the longest line of each column.
+    """
+    rows = [row for group in table.groups for row in group.rows]
+    lines = [
+        [line for row in rows for line in row.cells[at].split("\n")]
+        for at in range(len(table.columns))
+    ]
+    names = [textwrap.wrap(column.name, WRAPPED) for column in table.columns]
+    widths = [max(map(len, [*own, *name])) for own, name in zip(lines, names, strict=True)]
+    lead = max([column.numeric for column in table.columns].index(True), 1)
+    parts: list[list[int]] = []
+    for at in range(lead, len(widths)):
+        wanted = [*(parts[-1] if parts else range(lead)), at]
+        if parts and sum(min(widths[i], WRAPPED) + 2 for i in wanted) > room + 2:
+            wanted = [*range(lead), at]
+            parts.append(wanted)
+        else:
+            parts[-1:] = [wanted]
+    return [(_kept(table, kept), [widths[i] for i in kept]) for kept in parts]
+
+
+def _kept(table: Table, kept: Sequence[int]) -> Table:
+    columns = tuple(table.columns[at] for at in kept)
+    groups = [
+        replace(
+            group,
+            rows=tuple(replace(row, cells=tuple(row.cells[i] for i in kept)) for row in group.rows),
+        )
+        for group in table.groups
+    ]
+    return Table(columns, tuple(groups))

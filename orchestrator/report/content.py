@@ -199,7 +199,7 @@ def build(
         classes: class tuples of the common tasks, to resample classes as well as tasks.
 
     Raises:
-        UnknownName, PluginError, ConfigError: a selector cannot be had.
+        UnknownName, PluginError, ConfigError: a selector is not known or cannot be loaded.
         SealedMeasurement: a selector read what it did not declare.
         ValueError: there are too few resamples, or class tuples cannot be resampled.
     """

@@ -1,10 +1,15 @@
-"""The report as plain blocks, for the formats that are written to be read."""
+"""The report as plain blocks: every format shows this document, in this order.
+
+A new table is a function that gives blocks, and a line in ``document``.
+"""
 
 from collections.abc import Iterable
 
-from fsl_sweep.orchestrator.comparison import MethodComparison
-from fsl_sweep.orchestrator.records import SHOWN_AS
-from fsl_sweep.orchestrator.report import notes, over_methods, rows, wording
+import numpy as np
+
+from fsl_sweep.orchestrator.printed import counted
+from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS
+from fsl_sweep.orchestrator.report import by_strategy, comparing, uncertainty, wording
 from fsl_sweep.orchestrator.report.blocks import (
     Block,
     Bullets,
@@ -14,29 +19,35 @@ from fsl_sweep.orchestrator.report.blocks import (
     Row,
     Section,
     Table,
+    Trend,
     numbers,
     words,
 )
 from fsl_sweep.orchestrator.report.content import Problem, Report
-from fsl_sweep.orchestrator.report.groups import best_of, one_line, same_choices, same_everywhere
-from fsl_sweep.orchestrator.statistics.ties import comparable
+
+TAUS = ("val mean", "least", "most", "base mean", "least", "most", "trials")
 
 
-def document(report: Report) -> Document:
-    """Everything that the terminal shows, in its order."""
+def document(report: Report, bold: bool = True) -> Document:
+    """The report without its figures.
+
+    Args:
+        report: the content.
+        bold: whether the format has bold letters, so that the text may mention them.
+    """
     by = wording.by_metric(report.base_weight)
     sections = (
-        ("strategies", "Methods and strategies", _strategies(report)),
-        (over_methods.KEY, over_methods.TITLE, _over_methods(report)),
+        ("strategies", "Methods and strategies", by_strategy.methods_and_strategies(report, bold)),
+        ("trust", "Strategies over all methods", by_strategy.over_methods(report, bold)),
         ("curves", "Learning curves", _curves(report)),
         ("rank", "Rank correlation with NovelGen (Kendall's tau-b)", _rank_correlation(report)),
-        ("comparisons", f"{notes.COMPARISONS}{by}", _comparisons(report)),
-        ("stability", f"Stability of conclusions{by}", _stability(report)),
-        ("budget", "Regret against novel evaluations", _budgets(report)),
-        ("fronts", "Fronts of BaseGen and NovelGen", _fronts(report)),
-        ("cautions", "Cautions", _cautions(report)),
+        ("comparisons", f"Comparisons of these snapshots{by}", comparing.comparisons(report)),
+        ("stability", f"Stability of conclusions{by}", uncertainty.stability(report)),
+        ("budget", "Regret against novel evaluations", uncertainty.budgets(report)),
+        ("fronts", "Fronts of BaseGen and NovelGen", uncertainty.fronts(report)),
+        ("cautions", "Cautions", [Bullets(report.cautions)] if report.cautions else []),
         ("cost", "Cost", _cost(report)),
-        ("provenance", "Provenance", [Bullets(tuple(notes.provenance(report)))]),
+        ("provenance", "Provenance", [Bullets(tuple(_provenance(report)))]),
     )
     built = [Section(key, title, tuple(blocks)) for key, title, blocks in sections]
     complete = report.completeness.complete
@@ -49,12 +60,15 @@ def document(report: Report) -> Document:
 
 
 def _banner(report: Report) -> Iterable[Block]:
-    counts = notes.counts(report)
-    if report.completeness.complete:
-        yield Paragraph(f"{counts}.", "good")
+    """How much of the plan is done, and what is missing."""
+    found = report.completeness
+    text = f"{counted(found.planned, 'trial')} planned, {found.done} done, {found.failed} failed"
+    if found.complete:
+        stopped = f" ({found.budget} stopped by their budget)" if found.budget else ""
+        yield Paragraph(f"{text}{stopped}.", "good")
         return
-    yield Paragraph(f"{counts}. What depends on them is left out:", "alarm")
-    yield Bullets(tuple(_problem(one) for one in report.completeness.problems))
+    yield Paragraph(f"{text}, {found.missing} missing. What depends on them is left out:", "alarm")
+    yield Bullets(tuple(map(_problem, found.problems)))
 
 
 def _problem(one: Problem) -> str:
@@ -64,67 +78,17 @@ def _problem(one: Problem) -> str:
     return f"{name}: {one.reason}"
 
 
-def _strategies(report: Report) -> Iterable[Block]:
-    if not report.summaries:
-        if report.selected.strategies:
-            yield Paragraph(notes.NO_METHOD, "alarm")
-        yield from (Paragraph(line, "alarm") for line in notes.left_out(report))
-        return
-    there = {summary.method for summary in report.summaries}
-    titles = list(rows.of_strategies(report, report.summaries[:1]))
-    groups = [_method(report, method) for method in report.selected.methods if method in there]
-    columns = words("snapshot / config") + numbers(titles) + words("chosen (epoch of each seed)")
-    yield Table(columns, tuple(groups))
-    for method in report.selected.methods:
-        if method not in there:
-            yield Paragraph(f"{method} is left out: its replicates are not all usable.", "alarm")
-    yield from (Paragraph(line, "alarm") for line in notes.left_out(report))
-    yield Paragraph(notes.strategies(report), "note")
-
-
-def _method(report: Report, method: str) -> Group:
-    own = [one for one in report.summaries if one.method == method]
-    best = best_of(own)
-    lines: list[Row] = []
-    for group in same_choices(own):
-        first = group[0]
-        cells = rows.of_strategies(report, group).values()
-        oracle = first.strategy.oracle
-        leads = comparable(first.reported.mean) == best
-        look = "reference" if oracle else "best" if leads else ""
-        name = "\n".join(one_line(group))
-        lines.append(Row((name, *cells, wording.choices(first.choices)), look))
-    return Group(method, tuple(lines))
-
-
-def _over_methods(report: Report) -> Iterable[Block]:
-    groups = same_everywhere(report.over_methods.results)
-    lines: list[Row] = []
-    for group in groups:
-        first = group[0]
-        leads = over_methods.leads(report, first)
-        look = "reference" if first.strategy.oracle else "best" if leads else ""
-        cells = over_methods.cells(report, first).values()
-        lines.append(Row(("\n".join(one_line(group)), *cells), look))
-    if lines:
-        titles = list(over_methods.cells(report, groups[0][0]))
-        yield Table(words("snapshot / config") + numbers(titles), (Group("", tuple(lines)),))
-        yield Paragraph(over_methods.note(report), "note")
-    yield from (Paragraph(line) for line in over_methods.left_out(report))
-
-
 def _curves(report: Report) -> Iterable[Block]:
     if not report.curves:
         return
     selectors = report.info.snapshot
     lines = []
     for curve in report.curves:
-        scores = [curve.scores[measure] for measure in ("base", "val", "novel")]
-        ends = [f"{wording.percent(s[0])} to {wording.percent(s[-1])}" for s in map(list, scores)]
+        trends = [Trend.of(curve.scores[measure]) for measure in MEASURES]
         picks = [str(curve.picks.get(name, "-")) for name in selectors]
         values = wording.values(curve.hyperparameters)
-        lines.append(Row((curve.method, values, str(curve.seed), *ends, *picks)))
-    measures = [SHOWN_AS[measure] for measure in ("base", "val", "novel")]
+        lines.append(Row((curve.method, values, str(curve.seed), *trends, *picks)))
+    measures = [SHOWN_AS[measure] for measure in MEASURES]
     columns = words("method", "configuration") + numbers(["seed", *measures, *selectors])
     yield Table(columns, (Group("", tuple(lines)),))
     text = (
@@ -140,90 +104,46 @@ def _curves(report: Report) -> Iterable[Block]:
 
 
 def _rank_correlation(report: Report) -> Iterable[Block]:
-    if report.rank_correlations:
-        lines = tuple(Row(cells) for cells in rows.of_rank_correlations(report))
-        yield Table(words("method", "epochs") + numbers(rows.TAUS), (Group("", lines),))
-
-
-def _comparisons(report: Report) -> Iterable[Block]:
-    if not report.comparisons:
-        return
-    pairs: dict[tuple[str, str], list[MethodComparison]] = {}
-    for one in report.comparisons:
-        pairs.setdefault((one.a, one.b), []).append(one)
-    groups = [Group(f"{a} vs {b}", tuple(_pair(own))) for (a, b), own in pairs.items()]
-    columns = words("snapshot / config", "these snapshots")
-    columns += numbers(["difference", "low", "high", "p (Holm)"])
-    yield Table(columns, tuple(groups))
-    yield Paragraph(notes.comparisons(report), "note")
-    if report.ranking_survives is not False:
-        yield Paragraph(notes.same_ranking(report))
-        return
-    yield Paragraph(notes.several_rankings(report), "alarm")
-    yield Bullets(tuple(notes.other_rankings(report)))
-
-
-def _pair(own: list[MethodComparison]) -> Iterable[Row]:
-    """Strategies with the same result share a row; oracles have their own."""
-    alike: dict[tuple[object, ...], list[MethodComparison]] = {}
-    for one in own:
-        found = one.result
-        cells = found.verdict, *(f"{100 * v:+.2f}" for v in _ends(one)), f"{found.p_adjusted:.3g}"
-        alike.setdefault((one.strategy.oracle, *cells), []).append(one)
-    for (oracle, *cells), group in alike.items():
-        yield Row(("\n".join(one_line(group)), *map(str, cells)), "reference" if oracle else "")
-
-
-def _ends(one: MethodComparison) -> tuple[float, float, float]:
-    effect = one.result.effect
-    return effect.mean, effect.low, effect.high
-
-
-def _stability(report: Report) -> Iterable[Block]:
-    found = rows.of_stability(report)
-    if not found:
-        return
-    several = rows.several_methods(report)
-    columns = words("snapshot / config", "methods, best first" if several else "method")
-    lines = [
-        Row(
-            ("\n".join(one.strategies), one.order, *one.cells.values()),
-            "reference" if one.oracle else "",
-        )
-        for one in found
-    ]
-    yield Table(columns + numbers(list(found[0].cells)), (Group("", tuple(lines)),))
-    yield Paragraph(notes.stability(report), "note")
-
-
-def _budgets(report: Report) -> Iterable[Block]:
-    for method in dict.fromkeys(point.method for point in report.budget_curve):
-        own = [point for point in report.budget_curve if point.method == method]
-        curves, cells = rows.of_budgets(own)
-        columns = numbers(["budget", *(f"{one}, {allocation}" for one, allocation in curves)])
-        yield Table(columns, (Group(method, tuple(Row(tuple(row)) for row in cells)),))
-    if report.budget_curve:
-        yield Paragraph(notes.BUDGETS, "note")
-
-
-def _fronts(report: Report) -> Iterable[Block]:
-    found = rows.fronts_alike(report.selected.fronts)
-    if not found:
-        return
-    groups = [
-        Group(title, tuple(Row(cells) for cells in rows.of_front(own)))
-        for title, own in found.items()
-    ]
-    yield Table(words("configuration") + numbers(["BaseGen", "NovelGen", "seeds"]), tuple(groups))
-    yield Paragraph(notes.FRONTS, "note")
-
-
-def _cautions(report: Report) -> Iterable[Block]:
-    if report.cautions:
-        yield Bullets(report.cautions)
+    """Kendall's tau by method and window: mean over trials, and the lowest and highest."""
+    found = report.rank_correlations
+    lines: list[Row] = []
+    for method, last in dict.fromkeys((one.method, one.result.last) for one in found):
+        cells = [method, "all" if last is None else f"last {last}"]
+        trials = 0
+        for measure in ("val", "base"):
+            of = (method, measure, last)
+            own = [r.result.tau for r in found if (r.method, r.measure, r.result.last) == of]
+            taus = np.array(own)[np.isfinite(own)]
+            trials = max(trials, len(own))
+            shown = (taus.mean(), taus.min(), taus.max()) if len(taus) else ()
+            cells += [f"{x:+.2f}" for x in shown] or ["-"] * 3
+        lines.append(Row((*cells, str(trials))))
+    if lines:
+        yield Table(words("method", "epochs") + numbers(TAUS), (Group("", tuple(lines)),))
 
 
 def _cost(report: Report) -> Iterable[Block]:
     if (cost := report.cost) is not None:
-        text = wording.cost(cost.train_seconds, cost.evaluation_seconds, cost.everywhere)
-        yield Paragraph(text)
+        over = "all trials" if cost.everywhere else "those trials whose times were recorded"
+        yield Paragraph(
+            f"{wording.duration(cost.train_seconds)} of training and "
+            f"{wording.duration(cost.evaluation_seconds)} of measuring, over {over}."
+        )
+
+
+def _provenance(report: Report) -> Iterable[str]:
+    """The sweep, the data, third parties' selectors, and versions of packages."""
+    info = report.info
+    # Records without a fingerprint are those of a table, which does not name its data.
+    unknown = "not known" if report.completeness.done else "not measured yet"
+    yield f"sweep {info.sweep_hash}, data {info.fingerprint[:16] if info.fingerprint else unknown}"
+    foreign = [
+        f"{one['name']} from {one['source']} {one['version']}".rstrip()
+        for kind in report.selectors.values()
+        for one in kind
+        if one["source"] != "fsl-sweep"
+    ]
+    if foreign:
+        yield f"selectors of third parties: {', '.join(dict.fromkeys(foreign))}"
+    if info.versions:
+        yield ", ".join(f"{name} {version}" for name, version in info.versions.items() if version)

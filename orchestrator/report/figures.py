@@ -1,32 +1,62 @@
-"""The figures of the report, by the section that they belong to."""
+"""The figures of the report, by the section that they belong to.
 
-from collections.abc import Iterable, Mapping, Sequence
+A panel draws itself on matplotlib's axes; ``painter`` makes SVG, PNG or PDF of it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fsl_sweep.orchestrator.comparison import common_differences
+from fsl_sweep.orchestrator.printed import one_line
 from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS
-from fsl_sweep.orchestrator.report import sparkline, wording
+from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.curves import Curve
-from fsl_sweep.orchestrator.report.drawing import (
-    SIGN_GAP,
-    Axis,
-    Figure,
-    Line,
-    Mark,
-    Panel,
-    Part,
-    Rule,
-    Sign,
-)
-from fsl_sweep.orchestrator.report.groups import ORACLE
-from fsl_sweep.orchestrator.report.tradeoff import TradeOff
+from fsl_sweep.orchestrator.report.style import INK, MARKERS, SOFT, colour
+from fsl_sweep.orchestrator.report.tradeoff import TradeOff, TradeOffPoint
 from fsl_sweep.orchestrator.summary import Summary
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 PAIRS_SHOWN = 15
 LINES_SHOWN = 6
 STEPS = 200
+LETTER = 0.032
+"""Width of a letter above a panel, as a share of the horizontal axis."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot: its title, and what draws it. Artists carry their legend entry as a label."""
+
+    title: str
+    draw: Callable[["Axes"], None]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels with a caption and a legend in common.
+
+    Attributes:
+        name: which of the report's figures.
+        caption: what it shows, in sentences.
+        names: what the colours stand for, by their number.
+        panels: at least one.
+        shaped: whether the legend shows markers instead of lines.
+        signs: the letter above a panel for each name.
+    """
+
+    name: str
+    caption: str
+    names: Sequence[str]
+    panels: Sequence[Panel]
+    shaped: bool = False
+    signs: Mapping[str, str] = field(default_factory=dict)
 
 
 def figures(report: Report) -> dict[str, list[Figure]]:
@@ -40,36 +70,72 @@ def figures(report: Report) -> dict[str, list[Figure]]:
     return {key: found for key, found in drawn.items() if found}
 
 
+def letters(names: Sequence[str]) -> dict[str, str]:
+    """One character for each name: its first letter that is free, else a digit."""
+    taken: dict[str, str] = {}
+    spare = iter("123456789abcdefghijklmnopqrstuvwxyz")
+    for name in names:
+        free = (c for c in name if c.isalnum() and c not in taken.values())
+        taken[name] = next(free, "") or next(c for c in spare if c not in taken.values())
+    return taken
+
+
+def _line(axes: "Axes", x: Sequence[float], y: Sequence[float], number: int, name: str) -> None:
+    """A line in its colour; a single point is shown as a dot."""
+    axes.plot(x, y, color=colour(number), marker="o" if len(x) == 1 else "", label=_label(name))
+
+
+def _label(name: str) -> str:
+    """A name as matplotlib's label, which would be hidden if it began with an underscore."""
+    return f" {one_line(name)}"
+
+
 def _tradeoffs(report: Report) -> Iterable[Figure]:
     shown = [one for one in report.tradeoffs if one.points]
     if not shown:
         return
     methods = list(report.selected.methods)
-    points = [point for one in shown for point in one.points]
-    x = Axis.around([100 * p.base for p in points], "BaseGen, %")
-    y = Axis.around([100 * p.novel for p in points], "NovelGen, %")
-    panels = [_tradeoff(one, methods, x, y) for one in shown]
+    every = [(100 * point.base, 100 * point.novel) for one in shown for point in one.points]
     yield Figure(
         "trade-off",
         "Each mark is a configuration with the snapshots that the selector chose, on the report "
         "tasks, mean over seeds. Outlined and joined: the Pareto front, where no other "
         "configuration is better in one without being worse in the other.",
         methods,
-        panels,
+        [_tradeoff(one, methods, every) for one in shown],
         shaped=True,
     )
 
 
-def _tradeoff(one: TradeOff, methods: Sequence[str], x: Axis, y: Axis) -> Panel:
-    front = sorted((100 * p.base, 100 * p.novel) for p in one.points if p.on_front)
-    ends = [base for base, _ in front], [novel for _, novel in front]
-    parts: list[Part] = [Line(*ends, None)] if len(front) > 1 else []
-    for point in sorted(one.points, key=lambda point: point.on_front):
-        base, novel = 100 * point.base, 100 * point.novel
-        name = " ".join(filter(None, (point.method, wording.values(point.hyperparameters))))
-        text = f"{name}: BaseGen {base:.2f}, NovelGen {novel:.2f}"
-        parts.append(Mark(base, novel, methods.index(point.method), point.on_front, text))
-    return Panel(", ".join(one.snapshots) + (ORACLE if one.oracle else ""), x, y, parts)
+def _tradeoff(one: TradeOff, methods: Sequence[str], every: Sequence[tuple[float, float]]) -> Panel:
+    """A panel whose axes hold ``every`` point of all panels."""
+
+    def draw(axes: "Axes") -> None:
+        axes.set(xlabel="BaseGen, %", ylabel="NovelGen, %")
+        axes.update_datalim(every)
+        front = sorted((100 * p.base, 100 * p.novel) for p in one.points if p.on_front)
+        axes.plot(*zip(*front, strict=True), color=INK, linestyle="--", linewidth=1.2)
+        for number, method in enumerate(methods):
+            own = [point for point in one.points if point.method == method]
+            marks = axes.scatter(
+                [100 * point.base for point in own],
+                [100 * point.novel for point in own],
+                color=colour(number),
+                edgecolors=[INK if point.on_front else colour(number) for point in own],
+                marker=MARKERS[number % len(MARKERS)],
+                label=_label(method),
+                zorder=3,
+            )
+            marks.set_urls([_tooltip(point) for point in own])  # the painter shows them
+
+    return Panel(", ".join(one.snapshots) + (wording.ORACLE if one.oracle else ""), draw)
+
+
+def _tooltip(point: TradeOffPoint) -> str:
+    """As HTML: it comes into the page through an attribute that matplotlib escapes once more."""
+    name = f"{point.method} {wording.values(point.hyperparameters)}".rstrip()
+    text = f"{name}: BaseGen {100 * point.base:.2f}, NovelGen {100 * point.novel:.2f}"
+    return escape(one_line(text))
 
 
 def _mixtures(report: Report) -> Iterable[Figure]:
@@ -79,33 +145,36 @@ def _mixtures(report: Report) -> Iterable[Figure]:
     for strategy in dict.fromkeys(s.strategy for s in report.summaries):
         own = [s for s in report.summaries if s.strategy == strategy]
         key = (strategy.oracle, *((s.method, s.base.mean, s.novel.mean) for s in own))
-        mark = ORACLE if strategy.oracle else ""
+        mark = wording.ORACLE if strategy.oracle else ""
         alike.setdefault(key, ([], own))[0].append(f"{strategy}{mark}")
     several = [(", ".join(names), _ends(own)) for names, own in alike.values() if len(own) > 1]
     if not several:
         return
-    values = [v for _, ends in several[:LINES_SHOWN] for pair in ends.values() for v in pair]
-    x, y = Axis(0, 1, "weight of BaseGen"), Axis.around(values, "against the mean, points")
-    panels = []
-    for title, ends in several[:LINES_SHOWN]:
-        lines = [Line([0, 1], pair, methods.index(m)) for m, pair in ends.items()]
-        at = [] if report.base_weight is None else [Rule(report.base_weight, "at", upright=True)]
-        panels.append(Panel(title, x, y, [Rule(0.0, "zero"), *at, *lines]))
-    more = len(several) - len(panels)
-    yield Figure(
-        "mixtures",
+    shown = several[:LINES_SHOWN]
+    every = [(x, y) for _, ends in shown for pair in ends.values() for x, y in enumerate(pair)]
+
+    def panel(title: str, ends: Mapping[str, tuple[float, float]]) -> Panel:
+        def draw(axes: "Axes") -> None:
+            axes.set(xlabel="weight of BaseGen", ylabel="against the mean, points")
+            axes.update_datalim(every)
+            axes.axhline(0, color=SOFT, linewidth=0.9)
+            if report.base_weight is not None:
+                axes.axvline(report.base_weight, color=SOFT, linewidth=0.9, linestyle=":")
+            for method, pair in ends.items():
+                _line(axes, [0, 1], pair, methods.index(method), method)
+
+        return Panel(title, draw)
+
+    caption = (
         "Methods by a mixture of both, in percentage points against the mean of the methods: "
-        "NovelGen alone on the left, BaseGen alone on the right; where lines cross, the ranking "
+        "NovelGen only on the left, BaseGen only on the right; where lines cross, the ranking "
         "changes. Strategies that chose alike share a panel."
-        + (
-            ""
-            if report.base_weight is None
-            else " Dashed: the mixture that methods are compared by."
-        )
-        + (f" {more} more are not drawn." if more else ""),
-        methods,
-        panels,
     )
+    if report.base_weight is not None:
+        caption += " Dashed: the mixture that methods are compared by."
+    if len(several) > len(shown):
+        caption += f" {len(several) - len(shown)} more are not drawn."
+    yield Figure("mixtures", caption, methods, [panel(*one) for one in shown])
 
 
 def _ends(own: Sequence[Summary]) -> dict[str, tuple[float, float]]:
@@ -118,7 +187,7 @@ def _ends(own: Sequence[Summary]) -> dict[str, tuple[float, float]]:
 def _progressions(report: Report) -> Iterable[Figure]:
     if not report.curves:
         return
-    signs = sparkline.letters(report.info.snapshot)
+    signs = letters(report.info.snapshot)
     yield Figure(
         "progressions",
         "Accuracy on the selection tasks by epoch. Letters above a dashed line: the selectors that "
@@ -130,31 +199,42 @@ def _progressions(report: Report) -> Iterable[Figure]:
 
 
 def _progression(curve: Curve, signs: Mapping[str, str]) -> Panel:
+    def draw(axes: "Axes") -> None:
+        axes.set(xlabel="epoch", ylabel="accuracy, %")
+        for number, measure in enumerate(MEASURES):
+            scores = (100 * curve.scores[measure]).tolist()
+            _line(axes, curve.epochs.tolist(), scores, number, SHOWN_AS[measure])
+        for name, sign in signs.items():
+            axes.plot([], [], " ", label=f" {sign}  {name}")
+        for epoch, row, text in _stacked(curve, signs):
+            axes.axvline(epoch, color=SOFT, linewidth=0.9, linestyle=":")
+            axes.annotate(
+                text,
+                (epoch, 1),
+                (0, 2 + 11 * row),
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
+                ha="center",
+                annotation_clip=False,
+            )
+
     values = wording.values(curve.hyperparameters)
-    title = ", ".join(part for part in (curve.method, values, f"seed {curve.seed}") if part)
-    scores = {measure: 100 * curve.scores[measure] for measure in MEASURES}
-    epochs = curve.epochs.astype(float).tolist()
-    x = Axis.around(epochs, "epoch", 0.03)
-    y = Axis.around(np.concatenate(list(scores.values())).tolist(), "accuracy, %")
-    placed = _stacked(curve, x)
-    parts: list[Part] = [Rule(at, "at", upright=True) for at in sorted({at for _, at, _ in placed})]
-    parts += [Line(epochs, scores[m].tolist(), number) for number, m in enumerate(MEASURES)]
-    parts += [Sign(at, row, signs[name]) for name, at, row in placed]
-    return Panel(title, x, y, parts, 1 + max((row for _, _, row in placed), default=0))
+    return Panel(
+        ", ".join(part for part in (curve.method, values, f"seed {curve.seed}") if part), draw
+    )
 
 
-def _stacked(curve: Curve, x: Axis) -> list[tuple[str, int, int]]:
-    """Selector, epoch and row of each pick, so that signs do not cover each other."""
-    rows: list[list[float]] = []
-    placed: list[tuple[str, int, int]] = []
-    for name, epoch in curve.picks.items():
-        at = x.share(epoch)
-        free = (i for i, row in enumerate(rows) if all(abs(at - one) >= SIGN_GAP for one in row))
-        row = next(free, len(rows))
-        if row == len(rows):
-            rows.append([])
-        rows[row].append(at)
-        placed.append((name, epoch, row))
+def _stacked(curve: Curve, signs: Mapping[str, str]) -> list[tuple[int, int, str]]:
+    """Each picked epoch with its letters, and a row in which they cover no others."""
+    span = float(np.ptp(curve.epochs)) or 1.0
+    ends: list[float] = []
+    placed: list[tuple[int, int, str]] = []
+    for epoch in sorted(set(curve.picks.values())):
+        text = "".join(signs[name] for name, picked in curve.picks.items() if picked == epoch)
+        half = span * LETTER * len(text) / 2
+        row = next((i for i, end in enumerate(ends) if end <= epoch - half), len(ends))
+        ends[row : row + 1] = [epoch + half]
+        placed.append((epoch, row, text))
     return placed
 
 
@@ -211,11 +291,14 @@ def _paired(a: Summary | None, b: Summary | None, base_weight: float | None) -> 
 
 
 def _difference(title: str, lines: Mapping[str, np.ndarray], names: Sequence[str]) -> Panel:
-    ends = [float(v) for values, _ in lines.values() for v in (values[0], values[-1])]
-    x = Axis.around([*ends, 0.0], "difference, percentage points")
-    parts: list[Part] = [Rule(0.0, "zero", upright=True), Rule(0.5, "at")]
-    parts += [Line(*_steps(*line), names.index(name)) for name, line in lines.items()]
-    return Panel(title, x, Axis(0, 1.02, "share of tasks"), parts)
+    def draw(axes: "Axes") -> None:
+        axes.set(xlabel="difference, percentage points", ylabel="share of tasks", ylim=(0, 1.02))
+        axes.axvline(0, color=SOFT, linewidth=0.9)
+        axes.axhline(0.5, color=SOFT, linewidth=0.9, linestyle=":")
+        for name, line in lines.items():
+            _line(axes, *_steps(*line), names.index(name), name)
+
+    return Panel(title, draw)
 
 
 def _steps(values: np.ndarray, weights: np.ndarray) -> tuple[list[float], list[float]]:
@@ -237,18 +320,26 @@ def _budgets(report: Report) -> Iterable[Figure]:
     if not points:
         return
     names = list(dict.fromkeys(f"{p.snapshot}, {p.allocation}" for p in points))
-    x = Axis.around([p.budget for p in points], "novel evaluations of each seed")
-    y = Axis.around([0.0, *(100 * p.regret.mean for p in points)], "regret, percentage points")
-    panels = []
-    for method in dict.fromkeys(p.method for p in points):
-        parts: list[Part] = [Rule(0.0, "zero")]
-        for number, name in enumerate(names):
-            own = [
-                p for p in points if (p.method, f"{p.snapshot}, {p.allocation}") == (method, name)
-            ]
-            at = [float(p.budget) for p in own], [100 * p.regret.mean for p in own]
-            parts.append(Line(*at, number))
-            parts += [Mark(budget, regret, number) for budget, regret in zip(*at, strict=True)]
-        panels.append(Panel(method, x, y, parts))
+    every = [(p.budget, y) for p in points for y in (0.0, 100 * p.regret.mean)]
+
+    def panel(method: str) -> Panel:
+        def draw(axes: "Axes") -> None:
+            axes.set(xlabel="novel evaluations of each seed", ylabel="regret, percentage points")
+            axes.update_datalim(every)
+            axes.axhline(0, color=SOFT, linewidth=0.9)
+            for number, name in enumerate(names):
+                own = [
+                    (p.budget, 100 * p.regret.mean)
+                    for p in points
+                    if (p.method, f"{p.snapshot}, {p.allocation}") == (method, name)
+                ]
+                marker = MARKERS[number % len(MARKERS)]
+                axes.plot(
+                    *np.array(own).T, marker, ls="-", color=colour(number), label=_label(name)
+                )
+
+        return Panel(method, draw)
+
+    methods = dict.fromkeys(p.method for p in points)
     caption = "Regret of the budgeted oracle against oracle / oracle, mean over seeds."
-    yield Figure("budget", caption, names, panels, shaped=True)
+    yield Figure("budget", caption, names, list(map(panel, methods)), shaped=True)

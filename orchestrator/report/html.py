@@ -1,8 +1,9 @@
-"""The report as one HTML file that needs nothing else: no script, no font, no picture."""
+"""The report as one HTML file that needs nothing else: no script, no font, no image."""
 
 from collections.abc import Iterable
+from html import escape
 
-from fsl_sweep.orchestrator.report import over_methods, svg
+from fsl_sweep.orchestrator.printed import printable
 from fsl_sweep.orchestrator.report.blocks import (
     Block,
     Bullets,
@@ -14,16 +15,15 @@ from fsl_sweep.orchestrator.report.blocks import (
 )
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document import document
-from fsl_sweep.orchestrator.report.drawing import Figure
-from fsl_sweep.orchestrator.report.figures import figures
-from fsl_sweep.orchestrator.report.style import CSS
-from fsl_sweep.orchestrator.report.svg import escaped
+from fsl_sweep.orchestrator.report.figures import Figure, figures
+from fsl_sweep.orchestrator.report.painter import drawing
+from fsl_sweep.orchestrator.report.style import CSS, LIGHT, SHAPES
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Even if a name could smuggle in a tag, a browser would load and run nothing."""
 
 _TRADE_OFF = Section("trade-off", "Trade-off of BaseGen and NovelGen", ())
-"""It has figures alone, so that other formats lack it."""
+"""It has only figures, so that other formats lack it."""
 
 LONG = 28
 """A line of a cell with more characters than these may break."""
@@ -40,7 +40,7 @@ def to_html(report: Report) -> str:
     drawn = figures(report)
     sections = list(content.sections)
     if _TRADE_OFF.key in drawn:
-        tables = ("strategies", over_methods.KEY)
+        tables = ("strategies", "trust")
         sections.insert(sum(section.key in tables for section in sections), _TRADE_OFF)
     title = escaped(content.headline)
     parts = [
@@ -85,18 +85,31 @@ def _block(block: Block) -> str:
 
 
 def _figure(figure: Figure) -> str:
-    entries = (
-        f"<span>{svg.swatch(number, shaped=figure.shaped)}{escaped(name)}</span>"
+    entries = "".join(
+        f'<span><b style="color:var(--c{number % len(LIGHT)})">{_swatch(figure, number)}</b> '
+        f"{escaped(name)}</span>"
         for number, name in enumerate(figure.names)
     )
-    signs = (f"<span><b>{escaped(s)}</b> {escaped(n)}</span>" for n, s in figure.signs.items())
-    legends = ["".join(entries), "".join(signs)]
-    legend = "".join(f'<div class="legend">{one}</div>' for one in legends if one)
-    drawings = "\n".join(map(svg.drawn, figure.panels))
+    signs = "".join(
+        f"<span><b>{escaped(s)}</b> {escaped(n)}</span>" for n, s in figure.signs.items()
+    )
+    legends = "".join(f'<div class="legend">{one}</div>' for one in (entries, signs) if one)
+    panels = "\n".join(
+        f"<div><p>{escaped(panel.title)}</p>{drawing(panel)}</div>" for panel in figure.panels
+    )
     return (
-        f'<figure>{legend}<div class="panels">\n{drawings}\n</div>'
+        f'<figure>{legends}<div class="panels">\n{panels}\n</div>'
         f"<figcaption>{escaped(figure.caption)}</figcaption></figure>"
     )
+
+
+def _swatch(figure: Figure, number: int) -> str:
+    return SHAPES[number % len(SHAPES)] if figure.shaped else "━"
+
+
+def escaped(text: str) -> str:
+    """Text that a page shows as it is: it opens no tag, and holds no control character."""
+    return escape(printable(text))
 
 
 def _group(table: Table, group: Group) -> str:

@@ -3,27 +3,30 @@
 LIGHT = ("#0068a8", "#c8500a", "#008560", "#9a3d8c", "#8a6a00", "#3f6fd8", "#5c5c5c", "#a01848")
 _DARK = ("#5cb8f0", "#ff9a5c", "#40d0a0", "#e294d6", "#e2c64c", "#9db8ff", "#c0c0c0", "#ff86a8")
 INK, SOFT, RULES = "#1b1f24", "#5d6670", "#d5dae0"
-COLOURS = len(LIGHT)
-"""Colours that lines and marks are told apart by, as classes ``c0`` and so on."""
+MARKERS, SHAPES = "os^Dv", "●■▲◆▼"
+"""Markers of matplotlib, and the characters that look like them in the page's legends."""
+
+
+def colour(number: int) -> str:
+    """The colour of the line or marker with this number; they begin again after the last."""
+    return LIGHT[number % len(LIGHT)]
 
 
 def _palette(colours: tuple[str, ...]) -> str:
-    return "".join(f".c{i}{{--c:{colour}}}" for i, colour in enumerate(colours))
+    return ";".join(f"--c{number}:{colour}" for number, colour in enumerate(colours))
 
 
 CSS = (
     f"\n:root{{--ink:{INK};--soft:{SOFT};--line:{RULES};"
     + """--page:#fff;--sheet:#f5f7f9;--best:#e4f3e9;
---alarm:#b3261e;--alarm-sheet:#fdeceb;--good:#1b6e3c;--link:#0b5cad}
-"""
+--alarm:#b3261e;--alarm-sheet:#fdeceb;--good:#1b6e3c;--link:#0b5cad;"""
     + _palette(LIGHT)
-    + """
+    + """}
 @media (prefers-color-scheme:dark){
 :root{--ink:#e4e8ec;--soft:#9aa5b0;--line:#39424c;--page:#14181c;--sheet:#1d2329;--best:#17382a;
---alarm:#ff9a91;--alarm-sheet:#3a1a18;--good:#7fd8a0;--link:#85bdf5}
-"""
+--alarm:#ff9a91;--alarm-sheet:#3a1a18;--good:#7fd8a0;--link:#85bdf5;"""
     + _palette(_DARK)
-    + """}
+    + """}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--page);color:var(--ink);line-height:1.5;
@@ -62,24 +65,13 @@ tr.reference td{color:var(--soft)}
 figure{margin:.75rem 0 1.5rem}
 figcaption{max-width:60rem;margin:.5rem 0}
 .panels{display:grid;gap:.75rem;grid-template-columns:repeat(auto-fill,minmax(min(20rem,100%),1fr))}
-.panels svg{width:100%;height:auto;display:block;background:var(--sheet);border-radius:.5rem}
+.panels>div{background:var(--sheet);border-radius:.5rem;padding:.5rem;min-width:0}
+.panels p{margin:0;font-size:.8rem;font-weight:600;overflow-wrap:anywhere}
+.panels svg{width:100%;height:auto;display:block}
+.panels text{fill:var(--ink);font-family:inherit!important}
 .legend{display:flex;flex-wrap:wrap;gap:.2rem 1rem;font-size:.875rem;margin:.5rem 0}
-.legend span{display:inline-flex;align-items:center;gap:.35rem;overflow-wrap:anywhere}
-.legend svg{width:1.4rem;height:.9rem;flex:none}
+.legend span{overflow-wrap:anywhere}
 .legend b{font-family:ui-monospace,monospace}
-svg text{fill:var(--ink);font-size:11px;font-family:inherit}
-svg .title{font-weight:600;font-size:12px}
-svg .tick{fill:var(--soft);font-size:10px}
-svg .pick{font-size:10px;font-family:ui-monospace,monospace;text-anchor:middle}
-svg .end{text-anchor:end}
-svg .middle{text-anchor:middle}
-svg .grid{stroke:var(--line);stroke-width:1;fill:none}
-svg .zero{stroke:var(--soft);stroke-width:1;fill:none}
-svg .at{stroke:var(--soft);stroke-width:1;stroke-dasharray:2 3;fill:none}
-svg .front{stroke:var(--ink);stroke-width:1.25;stroke-dasharray:5 3;fill:none}
-svg .line{fill:none;stroke:var(--c);stroke-width:1.75;stroke-linejoin:round}
-svg .mark{fill:var(--c);fill-opacity:.75;stroke:var(--c)}
-svg .kept{stroke:var(--ink);stroke-width:1.5;fill-opacity:1}
 @media (max-width:30rem){main{padding:.6rem}th,td{padding:.25rem .45rem}}
 @media print{nav{display:none}.wide{overflow:visible;border:0}figure,tr{break-inside:avoid}}
 """

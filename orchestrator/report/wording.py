@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from fsl_sweep.orchestrator.selection import Selection
+from fsl_sweep.orchestrator.selection import Selection, Strategy
 from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
 from fsl_sweep.orchestrator.summary import Summary
+
+ORACLE = "*"
+"""What follows the name of a strategy that reads novel scores."""
 
 
 def percent(value: float) -> str:
@@ -39,14 +42,14 @@ def spread(interval: Interval, values: Sequence[float] | np.ndarray) -> str:
     return half_width(interval)
 
 
-def what_spread(count: int) -> str:
-    """What ``spread`` shows of so many values."""
-    return "both values" if count == 2 else "half-width of its 95 % interval"
-
-
 def mixture(base_weight: float) -> str:
     """``0.3 B + 0.7 N``: what of BaseGen and of NovelGen."""
     return f"{base_weight:g} B + {round(1 - base_weight, 10):g} N"
+
+
+def full_mixture(base_weight: float) -> str:
+    """``0.3 BaseGen + 0.7 NovelGen``."""
+    return f"{base_weight:g} BaseGen + {round(1 - base_weight, 10):g} NovelGen"
 
 
 def metric(base_weight: float | None) -> str:
@@ -70,12 +73,6 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def cost(train: float, evaluation: float, everywhere: bool = True) -> str:
-    """What a run took, from seconds of training and of measuring in all trials or in some."""
-    over = "all trials" if everywhere else "those trials whose times were recorded"
-    return f"{duration(train)} of training and {duration(evaluation)} of measuring, over {over}."
-
-
 def claims(summaries: Sequence[Summary], resampled: bool) -> str:
     """Which of the intervals a claim about a method needs, and how to get it."""
     where = ""
@@ -96,7 +93,7 @@ def short_keys(keys: Iterable[str]) -> dict[str, str]:
 
 
 def values(hyperparameters: Mapping[str, Any]) -> str:
-    """``lr=0.1 way=5``; empty where a method has one configuration alone."""
+    """``lr=0.1 way=5``; empty where a method has only one configuration."""
     short = short_keys(hyperparameters)
     return " ".join(f"{short[key]}={_value(value)}" for key, value in hyperparameters.items())
 
@@ -111,6 +108,14 @@ def choices(selections: Sequence[Selection]) -> str:
         for name, found in epochs.items()
         for at in [", ".join(map(str, found))]
     )
+
+
+def strategies(group: Sequence[Strategy]) -> str:
+    """Strategies by name, a line for each snapshot selector: ``val / base, val``."""
+    own: dict[str, list[str]] = defaultdict(list)
+    for one in group:
+        own[one.snapshot].append(one.hyperparameter + (ORACLE if one.oracle else ""))
+    return "\n".join(f"{snapshot} / {', '.join(names)}" for snapshot, names in own.items())
 
 
 def _value(value: Any) -> str:

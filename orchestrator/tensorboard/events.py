@@ -41,7 +41,7 @@ def scalars(
         seconds: since the trial began. TensorBoard's wall time is the cost of the trial, not the
             date: a view that is rebuilt equals the one that was written live.
         values: by tag.
-        descriptions: by tag, in Markdown. TensorBoard needs them with a tag's first value alone:
+        descriptions: by tag, in Markdown. TensorBoard needs them only with a tag's first value:
             None leaves them out, and with them most of a file's size.
     """
     summary = Summary()

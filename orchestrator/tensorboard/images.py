@@ -12,8 +12,8 @@ from tensorboard.compat.proto.types_pb2 import DT_STRING
 from tensorboard.plugins.image.metadata import create_summary_metadata
 
 from fsl_sweep.orchestrator.printed import printable
-from fsl_sweep.orchestrator.report.drawing import Figure
-from fsl_sweep.orchestrator.report.picture import picture
+from fsl_sweep.orchestrator.report.figures import Figure
+from fsl_sweep.orchestrator.report.painter import painted
 from fsl_sweep.orchestrator.tensorboard.names import LONGEST, safe
 
 
@@ -24,11 +24,12 @@ def pictures(figures: Sequence[Figure]) -> Iterator[Summary]:
         for panel in figure.panels:
             tag = _tag(f"figures/{figure.name}/{safe(panel.title)[:LONGEST]}", taken)
             taken.add(tag)
+            png = painted(panel, "png")
+            size = (int.from_bytes(png[at : at + 4]) for at in (16, 20))  # of the IHDR chunk
             # What TensorBoard reads as an image: width and height as text, then the PNG.
-            png, width, height = picture(figure, panel)
             tensor = TensorProto(
                 dtype=DT_STRING,
-                string_val=[str(width).encode(), str(height).encode(), png],
+                string_val=[*(str(pixels).encode() for pixels in size), png],
                 tensor_shape=TensorShapeProto(dim=[TensorShapeProto.Dim(size=3)]),
             )
             described = create_summary_metadata(*map(printable, (panel.title, figure.caption)))

@@ -20,7 +20,7 @@ from tensorboard.compat.proto.event_pb2 import Event
 
 from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError, folder_error
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd, TrialHistory
-from fsl_sweep.orchestrator.report.drawing import Figure
+from fsl_sweep.orchestrator.report.figures import Figure
 from fsl_sweep.orchestrator.selection import Selected
 from fsl_sweep.orchestrator.storage import kind_of
 from fsl_sweep.orchestrator.tensorboard import curves, hparams, images

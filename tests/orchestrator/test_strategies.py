@@ -122,7 +122,7 @@ def test_verdicts_are_those_of_sign_flips_over_methods() -> None:
     assert found["val / val"].against_least is found["oracle / val"].against_least is None
     assert found["last / val"].caution is None
     text = part(to_text(build(INFO, given)))
-    assert "vs least p last val" in text
+    assert "vs least p last / val" in text
     assert "mean over 7 methods (each the mean over its seeds)" in text
     assert " least - " in text
     assert " worse 0.0156 " in text
@@ -349,25 +349,22 @@ def test_rows_of_the_terminal() -> None:
     """The least is told by name, oracles by a star; what chose alike everywhere shares a row."""
     head, *rows = lines(build(INFO, [*A, *B]), 100)
     titles = ["regret", "methods", "worst", "evals", "training"]
-    assert " ".join(head.split()) == " ".join(["snapshot", "config", *titles])
-    assert [row.split()[:2] for row in rows] == [
-        ["last", "val"],
-        ["base", "val"],
-        ["val", "val"],
-        ["oracle", "val*"],
+    assert " ".join(head.split()) == " ".join(["snapshot / config", *titles])
+    assert [row.split("  ")[0] for row in rows] == [
+        *("last / val", "base / val", "val / val", "oracle / val*"),
     ]
-    assert rows[2].split()[2:] == ["0.00", "0.0,", "0.0", "0.00", "0", "1.0", "x"]
-    assert rows[3].split()[2:] == ["0.00", "0.0,", "0.0", "0.00", "12", "1.0", "x"]
+    assert rows[2].split()[3:] == ["0.00", "0.0,", "0.0", "0.00", "0", "1.0", "x"]
+    assert rows[3].split()[3:] == ["0.00", "0.0,", "0.0", "0.00", "12", "1.0", "x"]
     # After one epoch nothing is left to choose, and both seeds are identical.
     short = [cut(one, slice(0, 1)) for one in A]
     assert [row.split() for row in lines(build(INFO, short), 100)[1:4]] == [
-        ["last", "val", "0.00", "-", "0.00", "0", "1.0", "x"],
-        ["base", "val"],
-        ["val", "val"],
+        ["last", "/", "val", "0.00", "-", "0.00", "0", "1.0", "x"],
+        ["base", "/", "val"],
+        ["val", "/", "val"],
     ]
     # Alike in one method of two is not alike.
     both = lines(build(INFO, [*short, *B]), 100)[1:]
-    assert all(len(row.split()) > 2 for row in both)
+    assert all(len(row.split()) > 3 for row in both)
 
 
 LONG = replace(
@@ -382,8 +379,8 @@ def test_the_table_fits_and_keeps_what_matters(width: int) -> None:
     given = [one for name in "ABCDEF" for one in folded(name, 60)]
     text = to_text(build(LONG, given, bootstrap=0), width)
     assert max(map(len, text.splitlines())) <= width
-    head = next(line for line in text.splitlines() if "vs least" in line)
-    assert all(title in head for title in ("regret", "training", "vs least"))
+    heads = " ".join(line for line in text.splitlines() if line.startswith("snapshot / config"))
+    assert all(title in heads for title in ("regret", "worst", "evals", "training", "vs least"))
     assert "…" not in text
     assert "3.0 x" in text
 

@@ -17,7 +17,7 @@ from trials import TASKS, trial
 
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, EpochRecord, TaskScores, TrialEnd
-from fsl_sweep.orchestrator.report.drawing import Axis, Figure, Line, Mark, Panel, Rule, Sign
+from fsl_sweep.orchestrator.report.figures import Figure, Panel
 from fsl_sweep.orchestrator.selection import select
 from fsl_sweep.orchestrator.tensorboard import LiveView, rebuild
 from fsl_sweep.orchestrator.tensorboard.events import FILE
@@ -135,20 +135,9 @@ def test_hparams_through_tensorboards_own_reader(tmp_path: Path) -> None:
 
 
 def drawn() -> list[Figure]:
-    x, y = Axis(0, 10, "x of all"), Axis(0, 1, "y")
-    parts = [
-        *(Rule(0.5, "zero"), Rule(5, "at", upright=True), Sign(5, 1, "o"), Sign(5, 0, "v")),
-        *(
-            Line([0, 5, 10], [0.2, float("nan"), 0.9], 0),
-            Line([3], [0.4], 1),
-            Line([1, 2], [0, 1], None),
-        ),
-        *(Mark(2, 0.3, 9, True, "a point"), Mark(float("nan"), 0, 1)),
-    ]
-    names = ["_private", "$\\undefined{x}$ 100 %", "学習 😀 " * 30, *"defghij"]
-    panel = Panel("PN / $\\bad$ 学 " + "long " * 60, x, y, parts, 2)
-    first = Figure("trade-off", "What it *shows*.", names, [panel, panel], True, {"oracle": "o"})
-    return [first, Figure("mixtures", "Others.", ["a"], [Panel("", x, y, [])])]
+    panel = Panel("PN / $\\bad$ 学 " + "long " * 60, lambda axes: axes.plot([1, 2], label="a"))
+    first = Figure("trade-off", "What it *shows*.", ["a"], [panel, panel], True, {"oracle": "o"})
+    return [first, Figure("mixtures", "Others.", ["a"], [Panel("", lambda axes: None)])]
 
 
 def test_figures_are_images(tmp_path: Path) -> None:

@@ -15,8 +15,7 @@ from trials import trial
 from fsl_sweep.orchestrator.comparison import compare_methods, rank_methods
 from fsl_sweep.orchestrator.records import ScoreTable, TaskScores, TrialHistory
 from fsl_sweep.orchestrator.report import RunInfo, build, to_json, to_text
-from fsl_sweep.orchestrator.report.groups import best_of, same_choices
-from fsl_sweep.orchestrator.report.rows import of_strategies
+from fsl_sweep.orchestrator.report.by_strategy import best_of, cells_of, same_choices
 from fsl_sweep.orchestrator.selection import select
 from fsl_sweep.orchestrator.stability import stability_of
 from fsl_sweep.orchestrator.statistics.ties import comparable
@@ -136,7 +135,7 @@ def test_a_row_of_strategies_that_chose_alike_shows_all_of_their_intervals() -> 
         own = sorted(
             (widths[s.strategy.snapshot, s.strategy.hyperparameter] for s in group), key=float
         )
-        shown = of_strategies(report, group)["select"]
+        shown = cells_of(report, group)["select"]
         assert shown == (own[0] if own[0] == own[-1] else f"{own[0]} to {own[-1]}")
         assert shown in to_text(report)
         several += own[0] != own[-1]

@@ -31,6 +31,8 @@ _SOCKET = (
 _LONGEST = (107 if sys.platform == "linux" else 103) - len(_SOCKET)
 _ROOM = 64 * 2**20
 """Bytes that must be free: Ray's logs and sockets take a few MB."""
+_PATIENCE = 60.0
+"""Seconds to wait for killed processes to end: more only where a file system does not answer."""
 
 
 @contextmanager
@@ -57,11 +59,17 @@ def session_folder() -> Iterator[Path]:
             os.close(lock)
 
 
-def end_session(folder: Path) -> None:
-    """Kill every process that lives in a session's folder, and remove the folder."""
-    deadline, killed = time.monotonic() + 10, set[int]()
+def end_session(folder: Path, session: int = 0) -> None:
+    """Kill every process of a session of Ray's but this one, and remove the session's folder.
+
+    Args:
+        folder: the session's folder.
+        session: the session of POSIX that its processes are born into, where that is known: one
+            that is just being started has no environment and no open file yet.
+    """
+    deadline, killed = time.monotonic() + _PATIENCE, set[int]()
     while time.monotonic() < deadline:
-        living = set(_living_in(folder))
+        living = set(_living_in(folder, session))
         killed |= living
         if not living and not any(map(_runs, killed)):
             break
@@ -121,33 +129,43 @@ def _sweep(place: Path) -> None:
                 os.close(lock)
 
 
-def _living_in(folder: Path) -> Iterator[int]:
-    """Processes of this user whose ``TMPDIR`` is the folder, or that write to files in it.
+def _living_in(folder: Path, session: int) -> Iterator[int]:
+    """Processes of the session; those whose ``TMPDIR`` is the folder, or that write to files in it.
 
-    Both are asked, since some of Ray's processes overwrite their environment with a title, and a
-    new one has opened no file yet. Only Linux tells.
+    Both of the latter are asked, since some of Ray's processes overwrite their environment with a
+    title, and a new one has opened no file yet. Only Linux tells.
     """
     mark = b"TMPDIR=" + os.fsencode(folder)
     for entry in Path("/proc").glob("[0-9]*"):
-        if int(entry.name) == os.getpid():
+        pid = int(entry.name)
+        if pid == os.getpid():
             continue
         with suppress(OSError):  # it has ended, or is another user's
-            if mark in (entry / "environ").read_bytes().split(b"\0") or _writes_in(entry, folder):
-                yield int(entry.name)
+            if (
+                (session and os.getsid(pid) == session and _runs(pid))
+                or mark in (entry / "environ").read_bytes().split(b"\0")
+                or _writes_in(entry, folder)
+            ):
+                yield pid
 
 
 def _runs(pid: int) -> bool:
-    """Whether a process has not ended yet; it is long without files and memory before it has."""
+    """Whether any thread of a process has not ended: the first may end long before the others."""
     with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with suppress(OSError):
+                told = Path(f"/proc/{pid}/task/{thread}/stat").read_text()
+                if told.rpartition(") ")[2][0] not in "ZX":
+                    return True
     return False
 
 
 def _writes_in(process: Path, folder: Path) -> bool:
+    real = os.path.realpath(folder)
     for descriptor in os.listdir(process / "fd"):
         with suppress(OSError):
             target = os.readlink(process / "fd" / descriptor)
-            if target.startswith(f"{folder}/") and target != f"{folder}/{_OWNER}":
+            if target.startswith(f"{real}/") and target != f"{real}/{_OWNER}":
                 text = (process / "fdinfo" / descriptor).read_text()
                 flags = int(text.partition("flags:")[2].split()[0], 8)
                 if flags & os.O_ACCMODE != os.O_RDONLY:

@@ -3,9 +3,11 @@
 It ends all of Ray when the command is gone, which the pipe between the two tells.
 """
 
+import json
 import os
 import queue
 import re
+import subprocess
 import sys
 import textwrap
 import threading
@@ -20,9 +22,16 @@ import ray
 from fsl_sweep.orchestrator.cluster_address import Place, place_of
 from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd
-from fsl_sweep.orchestrator.session_folder import RAYS, end_session
+from fsl_sweep.orchestrator.session_folder import RAYS
 from fsl_sweep.orchestrator.sweep_process import Job
 
+_CLEANER = """\
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from pathlib import Path
+from fsl_sweep.orchestrator.session_folder import end_session
+end_session(Path(sys.argv[2]), int(sys.argv[3]))
+"""
 # Stamps of Ray's log lines, and what its failed checks say whatever has failed.
 _BOILERPLATE = re.compile(
     r"\[[^\]]*\] \(\w+\) \S+:\d+: ?|An unexpected system state has occurred\..*?fix it\. ?"
@@ -99,8 +108,19 @@ class _Command:
             try:
                 self._said.put(self._pipe.recv())
             except (EOFError, OSError):
-                end_session(self._folder)
-                os._exit(1)
+                try:
+                    _clear_up(self._folder)
+                finally:
+                    os._exit(1)
+
+
+def _clear_up(folder: Path) -> None:
+    """End Ray from a process of its own, this one included, which may be about to start more of it.
+
+    Ray's library may also end this process as soon as it misses the others.
+    """
+    arguments = [json.dumps(sys.path), str(folder), str(os.getsid(0))]
+    subprocess.run([sys.executable, "-c", _CLEANER, *arguments], check=False)  # noqa: S603
 
 
 @contextmanager

@@ -93,6 +93,7 @@ class RayProcess:
         self._trials = trials
         self._stack = ExitStack()
         self._folder: Path | None = None
+        self._session = 0
 
     def __enter__(self) -> "RayProcess":
         if self._address:
@@ -104,6 +105,7 @@ class RayProcess:
             self._stack.callback(self._pipe.close)
             with theirs:
                 self._process = self._spawned(theirs.fileno(), self._folder)
+            self._session = self._process.pid
             self._stack.callback(self._kill)
             self._stack = self._stack.pop_all()
         return self
@@ -233,7 +235,7 @@ class RayProcess:
 
     def _end_at_once(self) -> None:
         if self._folder is not None:
-            end_session(self._folder)
+            end_session(self._folder, self._session)
 
 
 def _killed_by(number: int) -> str:

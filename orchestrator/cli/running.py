@@ -270,17 +270,17 @@ def _recording(prepared: Prepared, benchmark: Benchmark, keep_plan: bool = False
     plan = dataclasses.replace(prepared.plan, fingerprint=benchmark.fingerprint, cautions=cautions)
     ledger = prepared.ledger
     with run_lock(ledger.path):
-        ledger.folder.sweep_unfinished()
-        if keep_plan:
-            ledger.check_plan(plan)
-        else:
-            if (changed := unplanned.changed_file(ledger)) is not None:
-                say(changed, sys.stderr)
-            ledger.write_plan(plan, prepared.sweep.text)
-            _write_tasks(prepared, benchmark, "")
-            for fold in plan.folds:
-                _write_tasks(prepared, benchmark_of(fold, benchmark), f"fold-{fold.index}-")
         try:
+            ledger.folder.sweep_unfinished()
+            if keep_plan:
+                ledger.check_plan(plan)
+            else:
+                if (changed := unplanned.changed_file(ledger)) is not None:
+                    say(changed, sys.stderr)
+                ledger.write_plan(plan, prepared.sweep.text)
+                _write_tasks(prepared, benchmark, "")
+                for fold in plan.folds:
+                    _write_tasks(prepared, benchmark_of(fold, benchmark), f"fold-{fold.index}-")
             yield plan
         except BaseException:
             with suppress(FslSweepError):  # what is being raised says more

@@ -38,9 +38,8 @@ def wait_for(condition, seconds=120):
 
 def wait_for_snapshots(folder, count, process):
     """Wait until a run has recorded so much, or has ended."""
-    wait_for(
-        lambda: len([*folder.glob("trials/*/snapshots/*")]) >= count or process.poll() is not None
-    )
+    snapshots = "trials/*/snapshots/[0-9]*"
+    wait_for(lambda: len([*folder.glob(snapshots)]) >= count or process.poll() is not None)
 
 
 def fields(pid):

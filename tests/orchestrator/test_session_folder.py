@@ -105,6 +105,31 @@ def test_what_a_dead_owner_left_is_swept_and_what_a_living_one_has_is_not(place)
     assert [*place.iterdir()] == [place / "fsl-ray-notours"]
 
 
+# Its first thread has ended, and another goes on; it has no environment and no file in the folder.
+NAMELESS = """
+import ctypes, platform, threading, time
+threading.Thread(target=time.sleep, args=(600,)).start()
+print(flush=True)
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)
+"""
+
+
+def test_a_process_is_known_by_its_session_from_its_birth_until_its_last_thread_ends(place):
+    program = [sys.executable, "-c", NAMELESS]
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, env={}, start_new_session=True)
+    try:
+        process.stdout.readline()
+        wait_for(lambda: process.pid not in living())
+        assert process.poll() is None
+        with session_folder() as folder:
+            module.end_session(folder, process.pid)
+            assert not folder.exists()
+        assert process.wait(timeout=60) == -signal.SIGKILL
+    finally:
+        process.kill()
+        process.stdout.close()
+
+
 def test_a_link_in_place_of_a_folder_is_left_alone(place, tmp_path):
     (tmp_path / "kept").write_text("")
     (place / "fsl-ray-00000000").symlink_to(tmp_path)

@@ -1,6 +1,6 @@
 """Reading a sweep file: YAML in, a validated SweepConfig out, and errors a person can act on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from fsl_sweep.orchestrator.printed import one_line, unfit
 from fsl_sweep.orchestrator.sweep_mistakes import validated
 from fsl_sweep.orchestrator.sweep_paths import moved_root, with_paths
 from fsl_sweep.orchestrator.sweep_text import noted, presets, read_sweep
-from fsl_sweep.orchestrator.sweep_yaml import parsed
+from fsl_sweep.orchestrator.sweep_yaml import parsed, written
 
 __all__ = ["SweepFile", "assignments", "load_sweep", "presets"]
 
@@ -33,11 +33,11 @@ class SweepFile:
     config: SweepConfig
 
 
-def load_sweep(name_or_path: str, overrides: Sequence[str] = ()) -> SweepFile:
+def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -> SweepFile:
     """Read a sweep file, or a preset by its name.
 
     Args:
-        name_or_path: a path, or the name of a preset such as ``quickstart``.
+        source: a path, the name of a preset such as ``quickstart``, or what such a file holds.
         overrides: ``KEY=VALUE`` texts; KEY is a dotted path, VALUE is YAML.
 
     A relative ``benchmark.root`` is one from the file's folder; in a preset or in an override, from
@@ -46,7 +46,10 @@ def load_sweep(name_or_path: str, overrides: Sequence[str] = ()) -> SweepFile:
     Raises:
         ConfigError: no such file, not YAML, or not a sweep; the message names file, key and value.
     """
-    where, text, folder = read_sweep(name_or_path)
+    if isinstance(source, str):
+        where, text, folder = read_sweep(source)
+    else:
+        where, text, folder = "sweep", written(source), Path.cwd()
     tree = parsed(text, where)
     if not isinstance(tree, dict):
         raise ConfigError(where, "", "a sweep file is a mapping that begins with 'name:'")

@@ -1,9 +1,12 @@
 """``fsl-sweep run``: plan, execute what is missing, report."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from fsl_sweep.orchestrator.printed import say
 
 Sweep = Annotated[str, typer.Argument(help="A sweep file, or a preset's name such as quickstart.")]
 Overrides = Annotated[
@@ -19,7 +22,8 @@ def run(
     ] = None,
     overrides: Overrides = None,
     only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="METHOD", help="Run this method alone.")
+        list[str] | None,
+        typer.Option("--only", metavar="METHOD", help="Run this method only; repeatable."),
     ] = None,
     address: Annotated[
         str | None, typer.Option(help="Ray cluster to join; default: start one here.")
@@ -30,13 +34,25 @@ def run(
     ] = True,
 ) -> int:
     """Plan a sweep, run what is missing, and report."""
-    from fsl_sweep.orchestrator.cli import running
+    import functools
 
-    prepared = running.prepare(sweep, output, overrides or [], only or [])
+    from fsl_sweep.orchestrator.cli import running
+    from fsl_sweep.orchestrator.execute import execute
+    from fsl_sweep.orchestrator.prepare import prepare
+
+    prepared = prepare(sweep, output, overrides or [], only or [])
     if dry_run:
         return running.show_plan(prepared)
-    failed, report = running.execute(prepared, address=address, progress=progress)
-    from fsl_sweep.orchestrator.report.terminal import show
+    following = functools.partial(running.followed, prepared.ledger, progress)
+    ran, failed = execute(prepared, address, following, lambda remark: say(remark, sys.stderr))
 
+    from fsl_sweep.orchestrator.report.terminal import show
+    from fsl_sweep.orchestrator.run import load_run
+    from fsl_sweep.orchestrator.tensorboard import rebuild
+
+    run = load_run(prepared.ledger.path)
+    report = run.report()
+    if ran:
+        rebuild(run.path / "tensorboard", run.histories, report.selected)
     show(report)
     return 0 if not failed and (report.completeness.complete or only) else 1

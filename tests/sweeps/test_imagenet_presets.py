@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 
 from fsl_sweep.datasets.imagenet_classes import mini_classes
-from fsl_sweep.orchestrator.cli import running
+from fsl_sweep.orchestrator.execute import execute_one
+from fsl_sweep.orchestrator.prepare import prepare
 
 LEARNERS = ["PN", "RR", "SVM", "FOMAML", "SB", "MB"]
 
@@ -84,8 +85,8 @@ def test_every_learner_runs_on_small_data_in_the_official_layout(
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "source")
     changes = [*SHORT, f"benchmark.root={tmp_path / 'source'}"]
-    prepared = running.prepare(preset, tmp_path / "run", changes, [])
+    prepared = prepare(preset, tmp_path / "run", changes, [])
     first = {trial.method: index for index, trial in [*enumerate(prepared.plan.trials)][::-1]}
     for method in methods:
-        end = running.execute_one(prepared, first[method])
+        end = execute_one(prepared, first[method])
         assert end.status == "done", (method, end.reason)

@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from fsl_sweep.orchestrator.axes import axis_kind
-from fsl_sweep.orchestrator.cli import invoke, running
+from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.merging import merged_settings
+from fsl_sweep.orchestrator.prepare import prepare
 from fsl_sweep.orchestrator.resolve import plan_sweep
 from fsl_sweep.orchestrator.sweepfile import load_sweep
 
@@ -185,9 +186,9 @@ def test_ways_of_prototypical_networks():
 
 
 def test_a_part_of_a_preset_is_planned_with_only_and_set(capsys):
-    prepared = running.prepare("mini", None, ["seeds=[0]"], ["PN", "FIX-PN"])
+    prepared = prepare("mini", None, ["seeds=[0]"], ["PN", "FIX-PN"])
     kept = [t for t in prepared.plan.trials if t.method in prepared.only]
     assert len(kept) == 6
-    prepared = running.prepare("cifar", None, ["defaults.backbone={name: conv4}"], ["PN"])
+    prepared = prepare("cifar", None, ["defaults.backbone={name: conv4}"], ["PN"])
     names = {t.spec.backbone.name for t in prepared.plan.trials if t.method == "PN"}
     assert names == {"conv4"}

@@ -6,7 +6,9 @@ from PIL import Image
 
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.cifar100_classes import SUPERCLASS_OF
-from fsl_sweep.orchestrator.cli import invoke, running
+from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.execute import execute_one
+from fsl_sweep.orchestrator.prepare import prepare
 from fsl_sweep.orchestrator.sweepfile import presets
 
 
@@ -29,7 +31,7 @@ def cifar100_folders(tmp_path_factory):
 
 
 def planned(name, *overrides):
-    return running.prepare(name, None, list(overrides), []).plan
+    return prepare(name, None, list(overrides), []).plan
 
 
 @pytest.mark.parametrize("name", presets())
@@ -106,8 +108,8 @@ def test_every_learner_runs_on_a_small_data_set_in_the_official_layout(
     name, overrides, methods, cifar100_folders, tmp_path, capsys
 ):
     changes = [*SMALL, *overrides, f"benchmark.root={cifar100_folders}"]
-    prepared = running.prepare(name, tmp_path / "run", changes, [])
+    prepared = prepare(name, tmp_path / "run", changes, [])
     first = {trial.method: index for index, trial in [*enumerate(prepared.plan.trials)][::-1]}
     for method in methods:
-        end = running.execute_one(prepared, first[method])
+        end = execute_one(prepared, first[method])
         assert end.status == "done", (method, end.reason)

@@ -8,6 +8,8 @@ import pytest
 from fsl_sweep.datasets.writer_splits import writer_sizes
 from fsl_sweep.orchestrator.cli import running
 from fsl_sweep.orchestrator.config import Episode
+from fsl_sweep.orchestrator.execute import execute_one
+from fsl_sweep.orchestrator.prepare import prepare
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +36,7 @@ def leaf_files(tmp_path_factory):
 
 
 def planned(name, *overrides):
-    return running.prepare(name, None, list(overrides), []).plan
+    return prepare(name, None, list(overrides), []).plan
 
 
 def test_the_papers_table_for_femnist():
@@ -83,11 +85,11 @@ GLYPHS = (
 )
 def test_every_method_runs_on_writers(name, embedded, leaf_files, tmp_path, capsys):
     changes = [*SMALL, GLYPHS if embedded else f"benchmark.root={leaf_files}"]
-    prepared = running.prepare(name, tmp_path / "run", changes, [])
+    prepared = prepare(name, tmp_path / "run", changes, [])
     assert running.show_plan(prepared) == 0
     assert "gradient steps\n" in capsys.readouterr().out  # how many images, nobody knows
     for index in range(len(prepared.plan.trials)):
-        end = running.execute_one(prepared, index)
+        end = execute_one(prepared, index)
         assert end.status == "done", (prepared.plan.trials[index].method, end.reason)
     for history in prepared.ledger.histories(prepared.plan):
         table = history.scores["novel", "report"]

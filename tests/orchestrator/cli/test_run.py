@@ -9,12 +9,10 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import pytest
-from commands import driver_of, in_session, started, wait_for, wait_for_snapshots
+from commands import TINY, driver_of, in_session, started, wait_for, wait_for_snapshots
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.ledger import Ledger
@@ -23,32 +21,13 @@ from fsl_sweep.orchestrator.run import load_run
 
 pytestmark = pytest.mark.slow
 
-SWEEP = """
-name: tiny
-benchmark:
-  {name: glyphs, base_alphabets: 2, val_alphabets: 1, novel_alphabets: 1, classes_per_alphabet: 5,
-   examples: 12, image_size: 16}
-episode: {way: 3, shot: 1, query: 2}
-evaluation: {selection_tasks: 50, report_tasks: 40}
-defaults:
-  backbone: {name: conv4, width: 8}
-  optimizer: {name: sgd, lr: 0.1}
-  epochs: 3
-  batches: 4
-  train: {way: 3, shot: 1, query: 2, tasks_per_batch: {grid: [1, 2]}}
-methods:
-  PN: {learner: {name: protonet}}
-  RR: {learner: {name: ridge}}
-seeds: [0, 1]
-resources: {cpu: 1, gpu: 0.0}
-"""
 TRIALS = 8
 
 
 @pytest.fixture
 def sweep(tmp_path):
     path = tmp_path / "tiny.yaml"
-    path.write_text(SWEEP)
+    path.write_text(TINY)
     return path
 
 
@@ -86,7 +65,7 @@ def test_a_sweep_runs_once_and_a_changed_file_runs_the_new_trials_alone(sweep, t
     assert (second.returncode, second.stdout) == (0, first.stdout)
     assert ends(folder) == written
 
-    sweep.write_text(SWEEP.replace("grid: [1, 2]", "grid: [2, 3]"))
+    sweep.write_text(TINY.replace("grid: [1, 2]", "grid: [2, 3]"))
     third = command("run", sweep, "-o", folder)
     assert third.returncode == 0, third.stderr
     assert "4 trials are no longer planned and left out of the report" in third.stderr
@@ -100,7 +79,7 @@ def test_a_sweep_runs_once_and_a_changed_file_runs_the_new_trials_alone(sweep, t
 
 
 def test_class_folds_are_trials_like_others_and_a_lost_one_is_named(sweep, tmp_path):
-    text = SWEEP.replace("  RR: {learner: {name: ridge}}\n", "").replace("[0, 1]\nres", "[0]\nres")
+    text = TINY.replace("  RR: {learner: {name: ridge}}\n", "").replace("[0, 1]\nres", "[0]\nres")
     text = text.replace("epochs: 3", "epochs: 2")
     sweep.write_text(text + "cross_validation: {folds: 2, over: base+val}\n")
     folder = tmp_path / "run"
@@ -134,21 +113,13 @@ def reads_folds(cell):
     return cell["snapshot_selector"] == "cv-epoch" or cell["hyperparameter_selector"] == "cv"
 
 
-@pytest.fixture
-def place():
-    """A folder for temporary files whose path is short enough for Ray's; nothing is left in it."""
-    with tempfile.TemporaryDirectory(prefix="fs", dir="/tmp") as folder:
-        yield Path(folder)
-        assert not [*Path(folder).iterdir()]
-
-
 def test_killed_and_stopped_at_random_moments_the_report_is_the_same_to_the_byte(
     sweep, tmp_path, place
 ):
     """Signals that ask, and kills of the command and of all of Ray; each time nothing is left."""
     undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
     assert command("run", sweep, "-o", undisturbed).returncode == 0
-    rng = random.Random(os.environ.get("FSL_SWEEP_KILL_SEED", "0"))
+    rng = random.Random(os.environ.get("FSL_TINY_KILL_SEED", "0"))
     interrupted = 0
     for number, name in enumerate(("SIGTERM", "SIGKILL", "SIGHUP", "ALL", "SIGINT")):
         before = len([*disturbed.glob("trials/*/snapshots/[0-9]*")])
@@ -191,7 +162,7 @@ def test_killed_and_stopped_at_random_moments_the_report_is_the_same_to_the_byte
 
 
 def test_a_diverging_method_is_reported_first_and_named(sweep, tmp_path):
-    sweep.write_text(SWEEP.replace("RR: {", "RR: {optimizer: {lr: 1.0e+30}, "))
+    sweep.write_text(TINY.replace("RR: {", "RR: {optimizer: {lr: 1.0e+30}, "))
     folder = tmp_path / "run"
     done = command("run", sweep, "-o", folder, "--set", "retries=0")
     assert done.returncode == 1
@@ -226,7 +197,7 @@ def blocked_command(blocked, *arguments):
 
 def test_trials_run_without_ray_and_reports_without_torch_and_ray(sweep, tmp_path):
     folder = tmp_path / "run"
-    two = SWEEP.replace("{grid: [1, 2]}", "1").replace("seeds: [0, 1]", "seeds: [0]")
+    two = TINY.replace("{grid: [1, 2]}", "1").replace("seeds: [0, 1]", "seeds: [0]")
     sweep.write_text(two)
     for index in range(2):
         one = blocked_command(["ray"], "trial", sweep, "--index", index, "-o", folder)

@@ -1,4 +1,7 @@
-"""Running what a plan still lacks: on Ray, or one trial in this process; nothing is printed."""
+"""Running what a plan still lacks: on Ray, or one trial in this process; nothing is printed.
+
+What imports torch is imported late, since Ray starts meanwhile.
+"""
 
 import dataclasses
 import os
@@ -8,12 +11,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.orchestrator.class_fold import benchmark_of
 from fsl_sweep.orchestrator.environment import environment
 from fsl_sweep.orchestrator.errors import ConfigError, FslSweepError, RunFolderError
-from fsl_sweep.orchestrator.evaluation import CommonTasks
 from fsl_sweep.orchestrator.events import SweepListener
-from fsl_sweep.orchestrator.feasibility import check_feasible
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.lock import run_lock
 from fsl_sweep.orchestrator.plan import Plan
@@ -63,7 +63,7 @@ def execute(
     with ExitStack() as stack:
         ray = None
         if early := _surely_pending(prepared):
-            # Ray takes longer to start than all that comes before it is needed.
+            # Ray takes longer to start than planning and opening the data together.
             ray = stack.enter_context(RayProcess(address, early))
         benchmark = prepared.benchmark()
         plan = stack.enter_context(_recording(prepared, benchmark, notify))
@@ -124,12 +124,17 @@ def execute_one(prepared: Prepared, index: int, following: Following = _nobody) 
 
 
 def _surely_pending(prepared: Prepared) -> int:
-    """How many of the trials have no recorded end, up to the number of cores."""
-    plan, ledger = prepared.plan, prepared.ledger
-    ledger.check_plan(plan)
-    chosen = _trials_of(plan, prepared.only)
+    """How many of the trials have no recorded end, up to the number of cores.
+
+    Where nothing was planned before, none has, and the sweep need not be planned to know it.
+    """
+    cores, ledger, config = os.cpu_count() or 1, prepared.ledger, prepared.sweep.config
+    if ledger.read_plan() is None:
+        return min(cores, len(config.seeds) * len(prepared.only or config.methods))
+    ledger.check_plan(prepared.plan)
+    chosen = _trials_of(prepared.plan, prepared.only)
     unended = (trial for trial in chosen if ledger.trial(trial).folder.stamp("end.json") is None)
-    return len([*islice(unended, os.cpu_count() or 1)])
+    return len([*islice(unended, cores)])
 
 
 @contextmanager
@@ -140,6 +145,9 @@ def _recording(
     keep_plan: bool = False,
 ) -> Iterator[Plan]:
     """Hold the run folder's lock, with the plan and the common tasks recorded in it."""
+    from fsl_sweep.orchestrator.class_fold import benchmark_of
+    from fsl_sweep.orchestrator.feasibility import check_feasible
+
     cautions = (*prepared.plan.cautions, *check_feasible(prepared.plan, benchmark))
     plan = dataclasses.replace(prepared.plan, fingerprint=benchmark.fingerprint, cautions=cautions)
     ledger = prepared.ledger
@@ -183,6 +191,8 @@ def _trials_of(plan: Plan, methods: Sequence[str]) -> set[str]:
 
 
 def _write_tasks(prepared: Prepared, benchmark: Benchmark, prefix: str) -> None:
+    from fsl_sweep.orchestrator.evaluation import CommonTasks
+
     config = prepared.sweep.config
     drawn = CommonTasks.draw(benchmark, config.episode, config.evaluation)
     for (measure, task_set), episodes in drawn.episodes.items():

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from fsl_sweep.orchestrator.errors import ConfigError, UnknownName, did_you_mean
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.plan import Plan
 from fsl_sweep.orchestrator.reported_metric import base_weight
-from fsl_sweep.orchestrator.resolve import plan_sweep
 from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
 from fsl_sweep.orchestrator.selectors.base import is_cross_validated
 from fsl_sweep.orchestrator.sweepfile import SweepFile, load_sweep
@@ -20,12 +20,24 @@ from fsl_sweep.orchestrator.sweepfile import SweepFile, load_sweep
 
 @dataclass(frozen=True)
 class Prepared:
-    """A sweep that has been read and planned, and the folder that it goes to."""
+    """A sweep that has been read, and the folder that it goes to."""
 
     sweep: SweepFile
-    plan: Plan
     ledger: Ledger
+    overrides: tuple[str, ...]
     only: tuple[str, ...]
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Its trials. Planned on first use: that imports torch, and Ray can start meanwhile.
+
+        Raises:
+            ConfigError: a value of the file cannot be used; the message names it.
+        """
+        from fsl_sweep.orchestrator.resolve import plan_sweep
+
+        with blaming(self.sweep.where, self.overrides, self.sweep.config.methods):
+            return plan_sweep(self.sweep)
 
     @property
     def root(self) -> Path | None:
@@ -50,7 +62,7 @@ def prepare(
     overrides: Sequence[str] = (),
     only: Sequence[str] = (),
 ) -> Prepared:
-    """Read and plan a sweep; nothing is written and no data is read.
+    """Read and check a sweep; nothing is written and no data is read.
 
     Args:
         source: a sweep file, the name of a preset, or what such a file holds.
@@ -64,14 +76,13 @@ def prepare(
     sweep = load_sweep(source, overrides)
     config = sweep.config
     with blaming(sweep.where, overrides, config.methods):
-        plan = plan_sweep(sweep)
         for method in only:
             if method not in config.methods:
                 problem = f"unknown method '{method}'; {did_you_mean(method, config.methods)}"
                 raise ConfigError(sweep.where, "--only", problem)
         _check_selectors(sweep)
     ledger = Ledger(output or Path("runs") / config.name)
-    return Prepared(sweep, plan, ledger, tuple(only))
+    return Prepared(sweep, ledger, tuple(overrides), tuple(only))
 
 
 def _check_selectors(sweep: SweepFile) -> None:

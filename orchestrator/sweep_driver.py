@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import ray
+from ray._private.node import Node
 
 from fsl_sweep.orchestrator.cluster_address import Place, place_of
 from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure
@@ -130,6 +131,8 @@ def _ray_running(address: str | None, folder: str) -> Iterator[list[Place]]:
         if address:
             ray.init(address, configure_logging=False, log_to_driver=False)
         else:
+            # Neither scales a cluster nor prints: what would watch for both is not started.
+            Node.start_monitor = Node.start_log_monitor = _nothing
             ray.init(
                 "local",
                 include_dashboard=False,
@@ -146,6 +149,10 @@ def _ray_running(address: str | None, folder: str) -> Iterator[list[Place]]:
     yield _places(address)
     if address:
         ray.shutdown()
+
+
+def _nothing(*_: object) -> None:
+    pass
 
 
 def _places(address: str | None) -> list[Place]:

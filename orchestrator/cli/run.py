@@ -1,12 +1,19 @@
 """``fsl-sweep run``: plan, execute what is missing, report."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fsl_sweep.orchestrator.printed import say
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from fsl_sweep.orchestrator.events import SweepListener
+    from fsl_sweep.orchestrator.plan import Plan
 
 Sweep = Annotated[str, typer.Argument(help="A sweep file, or a preset's name such as quickstart.")]
 Overrides = Annotated[
@@ -34,16 +41,22 @@ def run(
     ] = True,
 ) -> int:
     """Plan a sweep, run what is missing, and report."""
-    import functools
-
-    from fsl_sweep.orchestrator.cli import running
     from fsl_sweep.orchestrator.execute import execute
     from fsl_sweep.orchestrator.prepare import prepare
 
     prepared = prepare(sweep, output, overrides or [], only or [])
     if dry_run:
-        return running.show_plan(prepared)
-    following = functools.partial(running.followed, prepared.ledger, progress)
+        from fsl_sweep.orchestrator.cli.running import show_plan
+
+        return show_plan(prepared)
+
+    def following(
+        plan: "Plan", pending: Sequence[str]
+    ) -> "AbstractContextManager[Sequence[SweepListener]]":
+        from fsl_sweep.orchestrator.cli.running import followed
+
+        return followed(prepared.ledger, progress, plan, pending)
+
     ran, failed = execute(prepared, address, following, lambda remark: say(remark, sys.stderr))
 
     from fsl_sweep.orchestrator.report.terminal import show

@@ -1,8 +1,8 @@
-"""A private folder for one Ray session, gone with it; and the processes that live in it.
+"""A private folder for one Ray session, removed with it, and the processes that belong to it.
 
-The owner of a folder holds a lock on a file in it, which the kernel lets go of when the owner dies,
-however it dies, and which is seen across containers that share the folder's place. Who can take the
-lock of a folder knows that nobody owns it any more.
+The owner of a folder holds a lock on a file in it. The kernel releases it when the owner dies,
+however it dies, and containers that share the folder's place see it too. Whoever can take the lock
+knows that the folder has no owner any more.
 """
 
 import fcntl
@@ -23,8 +23,8 @@ _PREFIX = "fsl-ray-"
 _NAME = re.compile(rf"{_PREFIX}[a-z0-9_]{{8}}")
 _OWNER = "owner"
 RAYS = "r"
-"""Ray's own folder in it: Ray opens that one to every user, who cannot come through ours."""
-# What Ray adds to the folder's path must leave it short enough for a socket.
+"""Ray's own folder in it. Ray opens that one to every user, but nobody else can enter ours."""
+# The longest path that Ray makes in the folder: it must be short enough for a socket.
 _SOCKET = (
     f"/{_PREFIX}01234567/{RAYS}/session_2026-01-31_23-59-59_123456_1234567/sockets/plasma_store"
 )
@@ -32,16 +32,16 @@ _LONGEST = (107 if sys.platform == "linux" else 103) - len(_SOCKET)
 _ROOM = 64 * 2**20
 """Bytes that must be free: Ray's logs and sockets take a few MB."""
 _PATIENCE = 60.0
-"""Seconds to wait for killed processes to end: more only where a file system does not answer."""
+"""Seconds to wait for killed processes to end; only a file system that hangs takes longer."""
 
 
 @contextmanager
 def session_folder() -> Iterator[Path]:
-    """Hold a private folder (0700) for the length of the block; nothing of it is left.
+    """Hold a private folder (0700) for the length of the block, then remove it.
 
-    It is made where ``TMPDIR`` says, or else in ``/tmp`` or ``/var/tmp``: the first place whose
-    path is short enough for sockets and that has room. Folders there whose owners are dead are
-    removed first, with the processes that still live in them.
+    It is made in the first of ``TMPDIR``, ``/tmp`` and ``/var/tmp`` that has room and a path short
+    enough for sockets. Folders whose owners are dead are removed there first, with the processes
+    that still belong to them.
 
     Raises:
         MachineFailure: there is no such place.
@@ -52,7 +52,7 @@ def session_folder() -> Iterator[Path]:
     finally:
         try:
             end_session(path)
-        except KeyboardInterrupt:  # a signal came now of all times
+        except KeyboardInterrupt:  # a signal arrived meanwhile
             end_session(path)
             raise
         finally:
@@ -60,12 +60,12 @@ def session_folder() -> Iterator[Path]:
 
 
 def end_session(folder: Path, session: int = 0) -> None:
-    """Kill every process of a session of Ray's but this one, and remove the session's folder.
+    """Kill every process of a Ray session except this one, and remove the session's folder.
 
     Args:
         folder: the session's folder.
-        session: the session of POSIX that its processes are born into, where that is known: one
-            that is just being started has no environment and no open file yet.
+        session: the POSIX session of its processes, where it is known. It is the only sign of a
+            process that is just being started, with no environment and no open file yet.
     """
     deadline, killed = time.monotonic() + _PATIENCE, set[int]()
     while time.monotonic() < deadline:
@@ -90,18 +90,18 @@ def _made() -> tuple[Path, int]:
             reasons.append(f"{place}: {failure.strerror or failure}")
     raise MachineFailure(
         f"There is no folder for Ray's session ({'; '.join(reasons)}). Make room, or set TMPDIR "
-        "to a folder with a short path that can be written, then run the same command again."
+        "to a writable folder with a short path, then run the same command again."
     )
 
 
 def _made_in(place: str) -> tuple[Path, int]:
     if len(os.fsencode(place)) > _LONGEST:
-        raise OSError(f"its path is longer than {_LONGEST} bytes, too long for sockets in it")
+        raise OSError(f"its path is longer than {_LONGEST} bytes, too long for a socket")
     if (free := shutil.disk_usage(place).free) < _ROOM:
         raise OSError(f"only {free / 2**20:.0f} MB are free")
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
-        with suppress(FileNotFoundError):  # a sweep came between, before it was locked
+        with suppress(FileNotFoundError):  # another run swept it before it was locked
             lock = _opened_lock(folder)
             fcntl.flock(lock, fcntl.LOCK_EX)
             if folder.exists():
@@ -114,10 +114,10 @@ def _opened_lock(folder: Path) -> int:
 
 
 def _sweep(place: Path) -> None:
-    """Remove what dead owners left."""
+    """Remove the folders of dead owners."""
     for name in filter(_NAME.fullmatch, os.listdir(place)):
         folder = place / name
-        with suppress(OSError):  # another's, or gone by now
+        with suppress(OSError):  # it is in use, another user's, or gone
             found = folder.lstat()
             if found.st_uid != os.geteuid() or not folder.is_dir() or folder.is_symlink():
                 continue
@@ -130,10 +130,10 @@ def _sweep(place: Path) -> None:
 
 
 def _living_in(folder: Path, session: int) -> Iterator[int]:
-    """Processes of the session; those whose ``TMPDIR`` is the folder, or that write to files in it.
+    """Processes of the POSIX session, with the folder as ``TMPDIR``, or writing to files in it.
 
-    Both of the latter are asked, since some of Ray's processes overwrite their environment with a
-    title, and a new one has opened no file yet. Only Linux tells.
+    No sign is enough: some of Ray's processes overwrite their environment with a title, a new one
+    has opened no file yet, and the next run does not know the session. Needs Linux.
     """
     mark = b"TMPDIR=" + os.fsencode(folder)
     for entry in Path("/proc").glob("[0-9]*"):
@@ -150,7 +150,7 @@ def _living_in(folder: Path, session: int) -> Iterator[int]:
 
 
 def _runs(pid: int) -> bool:
-    """Whether any thread of a process has not ended: the first may end long before the others."""
+    """Whether any thread of a process has not ended; its first may end before the others."""
     with suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
             with suppress(OSError):

@@ -76,6 +76,8 @@ class _Block(nn.Sequential):
             nn.MaxPool2d(2),
             nn.ReLU(inplace=True),
         )
+        # As the code of "Two Sides of Meta-Learning Evaluation" begins.
+        nn.init.kaiming_normal_(self[0].weight, mode="fan_out", nonlinearity="relu")
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
         """Feature maps ``[n, outputs, h // 2, w // 2]`` of ``[n, inputs, h, w]``."""

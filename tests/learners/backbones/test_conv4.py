@@ -23,6 +23,12 @@ def test_parameter_count_of_conv64():
     assert sum(p.numel() for p in backbone.parameters()) == expected == 113_088
 
 
+def test_initial_convolutions_are_kaiming_normal_by_fan_out():
+    for convolution, *_ in Conv4(Conv4Options(width=256), (1, 28, 28)).blocks:
+        expected = (2 / (256 * 9)) ** 0.5
+        assert convolution.weight.std().item() == pytest.approx(expected, rel=0.05)
+
+
 @pytest.mark.parametrize("shape", [(1, 28, 28), (3, 35, 32)])
 def test_features_and_gradients_equal_the_textbook_order_of_layers(shape):
     backbone = Conv4(Conv4Options(width=8), shape).double()

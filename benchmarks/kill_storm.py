@@ -22,25 +22,9 @@ import tempfile
 import time
 from pathlib import Path
 
-SWEEP = """
-name: storm
-benchmark:
-  {name: glyphs, base_alphabets: 2, val_alphabets: 1, novel_alphabets: 1, classes_per_alphabet: 5,
-   examples: 12, image_size: 16}
-episode: {way: 3, shot: 1, query: 2}
-evaluation: {selection_tasks: 50, report_tasks: 40}
-defaults:
-  backbone: {name: conv4, width: 8}
-  optimizer: {name: sgd, lr: 0.1}
-  epochs: 6
-  batches: 4
-  train: {way: 3, shot: 1, query: 2, tasks_per_batch: {grid: [1, 2]}}
-methods:
-  PN: {learner: {name: protonet}}
-  RR: {learner: {name: ridge}}
-seeds: [0, 1]
-resources: {cpu: 1, gpu: 0.0}
-"""
+from tests.orchestrator.commands import TINY, living
+
+SWEEP = TINY.replace("name: tiny", "name: storm").replace("epochs: 3", "epochs: 6")
 TARGETS = ("command", "group", "driver", "command and driver", "everything")
 _SUBREAPER = 36
 
@@ -97,7 +81,7 @@ def _report(place: Path, run: str, environment: dict[str, str]) -> bytes:
 
 
 def _kill(process: subprocess.Popen[bytes], target: str) -> None:
-    drivers = [pid for pid, parent in _parents().items() if parent == process.pid]
+    drivers = [pid for pid, one in living().items() if one[1] == process.pid]
     chosen = {
         "command": [process.pid],
         "group": [-process.pid],
@@ -126,28 +110,12 @@ def _folders(place: Path) -> list[Path]:
 def _descendants() -> list[int]:
     """Every living process that descends from this one; those that ended are reaped."""
     with contextlib.suppress(ChildProcessError):
-        for pid, parent in _parents().items():
-            if parent == os.getpid() and _state(pid) == "Z":
-                os.waitpid(pid, os.WNOHANG)
-    parents, found = _parents(), {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    everyone, found = living(), {os.getpid()}
+    while more := {pid for pid, one in everyone.items() if one[1] in found} - found:
         found |= more
-    return [pid for pid in found - {os.getpid()} if _state(pid) not in ("Z", "")]
-
-
-def _parents() -> dict[int, int]:
-    parents = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            fields = (entry / "stat").read_text().rpartition(") ")[2].split()
-            parents[int(entry.name)] = int(fields[1])
-    return parents
-
-
-def _state(pid: int) -> str:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
-    return ""
+    return [*found - {os.getpid()}]
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.grammar import Resources
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd
-from fsl_sweep.orchestrator.sweep import run_trials
+from fsl_sweep.orchestrator.sweep_process import Job, RayProcess
 from fsl_sweep.orchestrator.trial import Trial, use_threads
 
 GLYPHS = {
@@ -84,7 +84,10 @@ def _through_ray(count: int) -> _Clock:
     benchmark, clock = open_benchmark("glyphs", GLYPHS, None), _Clock()
     with tempfile.TemporaryDirectory() as folder:
         ledger, resources = Ledger(Path(folder)), Resources(gpu=0.0)
-        run_trials(ledger, _specs(count), benchmark.fingerprint, None, resources, 0, [clock])
+        ledger.path.mkdir(parents=True, exist_ok=True)
+        job = Job(ledger.path, _specs(count), benchmark.fingerprint, None, resources, 0)
+        with RayProcess(trials=count) as ray:
+            ray.run(job, [clock])
     return clock
 
 

@@ -1,4 +1,4 @@
-"""Where a Ray cluster is said to be, and whether anything answers there."""
+"""The address of a Ray cluster, and whether anything answers there."""
 
 import os
 import re
@@ -27,10 +27,10 @@ class Place(NamedTuple):
 
 
 def place_of(address: str) -> Place | None:
-    """The place that an address names; None for ``auto``, which Ray looks up itself.
+    """The place that an address names; None for ``auto``, which Ray resolves itself.
 
     Raises:
-        ConfigError: it is no address.
+        ConfigError: it is not an address.
     """
     if address == "auto":
         return None
@@ -41,10 +41,10 @@ def place_of(address: str) -> Place | None:
 
 
 def check_reachable(address: str) -> None:
-    """Whether something answers at a cluster's address; warn where anybody could use it.
+    """Check that something answers at a cluster's address; warn where anybody could use it.
 
     Raises:
-        ConfigError: it is no address.
+        ConfigError: it is not an address.
         MachineFailure: nothing answers there.
     """
     place = place_of(address)
@@ -53,8 +53,8 @@ def check_reachable(address: str) -> None:
     reason = _unanswered(place)
     if reason is not None:
         raise MachineFailure(
-            f"No Ray cluster can be reached at {address}: {reason}. Check that its head runs (`ray "
-            "status` there) and that the address is that of `ray start --head`, or leave out "
+            f"No Ray cluster can be reached at {address}: {reason}. Check that its head is running "
+            "(`ray status` there) and that this is the address of `ray start --head`, or leave out "
             "--address to run on this machine."
         )
     if place.host not in _LOCAL and not os.environ.get("RAY_AUTH_MODE"):
@@ -66,11 +66,11 @@ def check_reachable(address: str) -> None:
 
 
 class Watch:
-    """Whether places that answered still do.
+    """Watches places that answered once.
 
     Args:
-        name: what they are together.
-        places: all of them have to answer.
+        name: what they are together, for the message.
+        places: all of them must answer.
         patience: seconds for which one may be silent.
     """
 
@@ -79,15 +79,15 @@ class Watch:
         self._heard = dict.fromkeys(places, time.monotonic())
 
     def check(self) -> None:
-        """Raise MachineFailure where a place has been silent for too long."""
+        """Raise MachineFailure if a place has been silent for too long."""
         for place, heard in self._heard.items():
             reason = _unanswered(place)
             if reason is None:
                 self._heard[place] = time.monotonic()
             elif time.monotonic() - heard > self._patience:
                 raise MachineFailure(
-                    f"{self._name} is gone: {place} does not answer any more ({reason}). What was "
-                    "recorded is kept; once Ray can run again, the same command goes on."
+                    f"{self._name} is gone: {place} no longer answers ({reason}). What was "
+                    "recorded is kept: once Ray can run again, run the same command to continue."
                 )
 
 

@@ -1,4 +1,4 @@
-"""Where numbers were made: versions, commit and hardware, for ``environment.json``."""
+"""Versions, commit and hardware behind a run's numbers, for ``environment.json``."""
 
 import os
 import platform

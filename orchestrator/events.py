@@ -1,4 +1,4 @@
-"""What a running sweep tells whoever listens: a progress display, the TensorBoard view."""
+"""The events of a running sweep, for a progress display or the TensorBoard view."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd
 
 
 class SweepListener(Protocol):
-    """Hears of each trial as it goes. Calls come from one thread of the driver, in order."""
+    """Is told of each trial as it runs. Calls come from one thread, in order."""
 
     def started(self, trial: str) -> None:
         """A trial began, or began again after a failure."""

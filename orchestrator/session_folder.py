@@ -1,8 +1,8 @@
-"""A private folder for one Ray session, gone with it; and the processes that live in it.
+"""A private folder for one Ray session, removed with it, and the processes that belong to it.
 
-The owner of a folder holds a lock on a file in it, which the kernel lets go of when the owner dies,
-however it dies, and which is seen across containers that share the folder's place. Who can take the
-lock of a folder knows that nobody owns it any more.
+The owner of a folder holds a lock on a file in it. The kernel releases it when the owner dies,
+however it dies, and containers that share the folder's place see it too. Whoever can take the lock
+knows that the folder has no owner any more.
 """
 
 import fcntl
@@ -23,23 +23,25 @@ _PREFIX = "fsl-ray-"
 _NAME = re.compile(rf"{_PREFIX}[a-z0-9_]{{8}}")
 _OWNER = "owner"
 RAYS = "r"
-"""Ray's own folder in it: Ray opens that one to every user, who cannot come through ours."""
-# What Ray adds to the folder's path must leave it short enough for a socket.
+"""Ray's own folder in it. Ray opens that one to every user, but nobody else can enter ours."""
+# The longest path that Ray makes in the folder: it must be short enough for a socket.
 _SOCKET = (
     f"/{_PREFIX}01234567/{RAYS}/session_2026-01-31_23-59-59_123456_1234567/sockets/plasma_store"
 )
 _LONGEST = (107 if sys.platform == "linux" else 103) - len(_SOCKET)
 _ROOM = 64 * 2**20
 """Bytes that must be free: Ray's logs and sockets take a few MB."""
+_PATIENCE = 60.0
+"""Seconds to wait for killed processes to end; only a file system that hangs takes longer."""
 
 
 @contextmanager
 def session_folder() -> Iterator[Path]:
-    """Hold a private folder (0700) for the length of the block; nothing of it is left.
+    """Hold a private folder (0700) for the length of the block, then remove it.
 
-    It is made where ``TMPDIR`` says, or else in ``/tmp`` or ``/var/tmp``: the first place whose
-    path is short enough for sockets and that has room. Folders there whose owners are dead are
-    removed first, with the processes that still live in them.
+    It is made in the first of ``TMPDIR``, ``/tmp`` and ``/var/tmp`` that has room and a path short
+    enough for sockets. Folders whose owners are dead are removed there first, with the processes
+    that still belong to them.
 
     Raises:
         MachineFailure: there is no such place.
@@ -50,18 +52,24 @@ def session_folder() -> Iterator[Path]:
     finally:
         try:
             end_session(path)
-        except KeyboardInterrupt:  # a signal came now of all times
+        except KeyboardInterrupt:  # a signal arrived meanwhile
             end_session(path)
             raise
         finally:
             os.close(lock)
 
 
-def end_session(folder: Path) -> None:
-    """Kill every process that lives in a session's folder, and remove the folder."""
-    deadline, killed = time.monotonic() + 10, set[int]()
+def end_session(folder: Path, session: int = 0) -> None:
+    """Kill every process of a Ray session except this one, and remove the session's folder.
+
+    Args:
+        folder: the session's folder.
+        session: the POSIX session of its processes, where it is known. It is the only sign of a
+            process that is just being started, with no environment and no open file yet.
+    """
+    deadline, killed = time.monotonic() + _PATIENCE, set[int]()
     while time.monotonic() < deadline:
-        living = set(_living_in(folder))
+        living = set(_living_in(folder, session))
         killed |= living
         if not living and not any(map(_runs, killed)):
             break
@@ -82,18 +90,18 @@ def _made() -> tuple[Path, int]:
             reasons.append(f"{place}: {failure.strerror or failure}")
     raise MachineFailure(
         f"There is no folder for Ray's session ({'; '.join(reasons)}). Make room, or set TMPDIR "
-        "to a folder with a short path that can be written, then run the same command again."
+        "to a writable folder with a short path, then run the same command again."
     )
 
 
 def _made_in(place: str) -> tuple[Path, int]:
     if len(os.fsencode(place)) > _LONGEST:
-        raise OSError(f"its path is longer than {_LONGEST} bytes, too long for sockets in it")
+        raise OSError(f"its path is longer than {_LONGEST} bytes, too long for a socket")
     if (free := shutil.disk_usage(place).free) < _ROOM:
         raise OSError(f"only {free / 2**20:.0f} MB are free")
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
-        with suppress(FileNotFoundError):  # a sweep came between, before it was locked
+        with suppress(FileNotFoundError):  # another run swept it before it was locked
             lock = _opened_lock(folder)
             fcntl.flock(lock, fcntl.LOCK_EX)
             if folder.exists():
@@ -106,10 +114,10 @@ def _opened_lock(folder: Path) -> int:
 
 
 def _sweep(place: Path) -> None:
-    """Remove what dead owners left."""
+    """Remove the folders of dead owners."""
     for name in filter(_NAME.fullmatch, os.listdir(place)):
         folder = place / name
-        with suppress(OSError):  # another's, or gone by now
+        with suppress(OSError):  # it is in use, another user's, or gone
             found = folder.lstat()
             if found.st_uid != os.geteuid() or not folder.is_dir() or folder.is_symlink():
                 continue
@@ -121,33 +129,43 @@ def _sweep(place: Path) -> None:
                 os.close(lock)
 
 
-def _living_in(folder: Path) -> Iterator[int]:
-    """Processes of this user whose ``TMPDIR`` is the folder, or that write to files in it.
+def _living_in(folder: Path, session: int) -> Iterator[int]:
+    """Processes of the POSIX session, with the folder as ``TMPDIR``, or writing to files in it.
 
-    Both are asked, since some of Ray's processes overwrite their environment with a title, and a
-    new one has opened no file yet. Only Linux tells.
+    No sign is enough: some of Ray's processes overwrite their environment with a title, a new one
+    has opened no file yet, and the next run does not know the session. Needs Linux.
     """
     mark = b"TMPDIR=" + os.fsencode(folder)
     for entry in Path("/proc").glob("[0-9]*"):
-        if int(entry.name) == os.getpid():
+        pid = int(entry.name)
+        if pid == os.getpid():
             continue
         with suppress(OSError):  # it has ended, or is another user's
-            if mark in (entry / "environ").read_bytes().split(b"\0") or _writes_in(entry, folder):
-                yield int(entry.name)
+            if (
+                (session and os.getsid(pid) == session and _runs(pid))
+                or mark in (entry / "environ").read_bytes().split(b"\0")
+                or _writes_in(entry, folder)
+            ):
+                yield pid
 
 
 def _runs(pid: int) -> bool:
-    """Whether a process has not ended yet; it is long without files and memory before it has."""
+    """Whether any thread of a process has not ended; its first may end before the others."""
     with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with suppress(OSError):
+                told = Path(f"/proc/{pid}/task/{thread}/stat").read_text()
+                if told.rpartition(") ")[2][0] not in "ZX":
+                    return True
     return False
 
 
 def _writes_in(process: Path, folder: Path) -> bool:
+    real = os.path.realpath(folder)
     for descriptor in os.listdir(process / "fd"):
         with suppress(OSError):
             target = os.readlink(process / "fd" / descriptor)
-            if target.startswith(f"{folder}/") and target != f"{folder}/{_OWNER}":
+            if target.startswith(f"{real}/") and target != f"{real}/{_OWNER}":
                 text = (process / "fdinfo" / descriptor).read_text()
                 flags = int(text.partition("flags:")[2].split()[0], 8)
                 if flags & os.O_ACCMODE != os.O_RDONLY:

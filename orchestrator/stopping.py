@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP end a command tidily: as Ctrl-C does, each with its exit code."""
+"""SIGINT, SIGTERM and SIGHUP stop a command as Ctrl-C does, each with its own exit code."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ _at_once: list[Callable[[], None]] = []
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked this process to stop. What handles Ctrl-C handles it."""
+    """A signal asked this process to stop. Code that handles Ctrl-C handles it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -22,16 +22,16 @@ class Stopped(KeyboardInterrupt):
 
     @property
     def code(self) -> int:
-        """The exit code, as a shell counts: 130, 143 or 129."""
+        """The exit code of a shell for that signal: 130, 143 or 129."""
         return 128 + self.number
 
 
 @contextmanager
 def signals_stop() -> Iterator[None]:
-    """Have the first signal of the three raise Stopped in the main thread, for a block.
+    """Within the block, the first of the three signals raises Stopped in the main thread.
 
-    A second one ends the process at once, with the first one's exit code, after what
-    ``ended_at_once`` asks for. A signal that is ignored, as ``nohup`` has it, stays ignored.
+    A second signal ends the process at once, after the actions of ``ended_at_once``, with the exit
+    code of the first. A signal that is ignored, as under ``nohup``, stays ignored.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -59,7 +59,7 @@ def signals_stop() -> Iterator[None]:
 
 @contextmanager
 def ended_at_once(action: Callable[[], None]) -> Iterator[None]:
-    """Have a second signal call ``action`` before the process ends, while the block lasts."""
+    """Within the block, a second signal calls ``action`` before the process ends."""
     _at_once.append(action)
     try:
         yield

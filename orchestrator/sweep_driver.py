@@ -1,11 +1,13 @@
-"""The process that holds Ray: it starts it, runs the trials, and tells the command of them.
+"""The process that holds Ray: it starts Ray, runs the trials, and reports them to the command.
 
-It ends all of Ray when the command is gone, which the pipe between the two tells.
+When the command dies, the pipe between the two closes, and all of Ray is ended.
 """
 
+import json
 import os
 import queue
 import re
+import subprocess
 import sys
 import textwrap
 import threading
@@ -16,14 +18,22 @@ from pathlib import Path
 from typing import Any
 
 import ray
+from ray._private.node import Node
 
 from fsl_sweep.orchestrator.cluster_address import Place, place_of
 from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure
 from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd
-from fsl_sweep.orchestrator.session_folder import RAYS, end_session
-from fsl_sweep.orchestrator.sweep_process import Job
+from fsl_sweep.orchestrator.session_folder import RAYS
+from fsl_sweep.orchestrator.sweep_process import RESUMES, Job
 
-# Stamps of Ray's log lines, and what its failed checks say whatever has failed.
+_CLEANER = """\
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from pathlib import Path
+from fsl_sweep.orchestrator.session_folder import end_session
+end_session(Path(sys.argv[2]), int(sys.argv[3]))
+"""
+# Stamps of Ray's log lines, and the text that all its failed checks share.
 _BOILERPLATE = re.compile(
     r"\[[^\]]*\] \(\w+\) \S+:\d+: ?|An unexpected system state has occurred\..*?fix it\. ?"
 )
@@ -48,14 +58,15 @@ def main(pipe: int, folder: str, address: str | None) -> None:
     except FslSweepError as failure:
         command.tell("failed", failure)
     except Exception as failure:
-        command.tell("failed", MachineFailure(_told(failure)))
+        message = f"Ray failed: {_one_line(failure)}. {RESUMES}"
+        command.tell("failed", MachineFailure(message))
     finally:
         sys.stdout.flush()
         os._exit(0)  # Ray's library would take seconds to end, and may never
 
 
 class _Command:
-    """The command at the other end of the pipe. Hears of trials, as a ``SweepListener`` does."""
+    """The command at the other end of the pipe; a ``SweepListener`` that passes everything on."""
 
     def __init__(self, pipe: Connection, folder: Path) -> None:
         self._pipe, self._folder = pipe, folder
@@ -63,14 +74,14 @@ class _Command:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def tell(self, kind: str, content: object) -> None:
-        """Say something; a command that is gone is dealt with by the thread that listens."""
+        """Send a message. Where the command is gone, wait: the other thread ends this process."""
         try:
             self._pipe.send((kind, content))
         except OSError:
             threading.Event().wait()
 
     def job(self) -> Job:
-        """What the command wants done, once it knows."""
+        """The trials to run, once the command has sent them."""
         return self._said.get()
 
     def started(self, trial: str) -> None:
@@ -90,7 +101,7 @@ class _Command:
         self._event("ended", trial, end)
 
     def _event(self, kind: str, *content: object) -> None:
-        """Say what happened, and wait until it was heard."""
+        """Send what happened, and wait until the command has handled it."""
         self.tell(kind, content)
         self._said.get()
 
@@ -99,29 +110,43 @@ class _Command:
             try:
                 self._said.put(self._pipe.recv())
             except (EOFError, OSError):
-                end_session(self._folder)
-                os._exit(1)
+                try:
+                    _clear_up(self._folder)
+                finally:
+                    os._exit(1)
+
+
+def _clear_up(folder: Path) -> None:
+    """End Ray and this process, from another process.
+
+    This one may still be starting Ray in its other thread, and would write files again; Ray's
+    library may also end it as soon as the rest of Ray is gone.
+    """
+    arguments = [json.dumps(sys.path), str(folder), str(os.getsid(0))]
+    subprocess.run([sys.executable, "-c", _CLEANER, *arguments], check=False)  # noqa: S603
 
 
 @contextmanager
 def _ray_running(address: str | None, folder: str) -> Iterator[list[Place]]:
-    """Ray for the length of the block; gives the places that answer as long as it lives."""
+    """Run Ray for the length of the block; yields the addresses that answer while it lives."""
     try:
         if address:
             ray.init(address, configure_logging=False, log_to_driver=False)
         else:
+            # Nothing scales this cluster or prints its logs: two processes fewer to start.
+            Node.start_monitor = Node.start_log_monitor = lambda self: None  # noqa: ARG005
             ray.init(
                 "local",
                 include_dashboard=False,
                 configure_logging=False,
                 log_to_driver=False,
-                _temp_dir=f"{folder}/{RAYS}",  # Ray gives everybody all rights to it
+                _temp_dir=f"{folder}/{RAYS}",  # Ray makes this one readable to everybody
             )
     except Exception as failure:
         what = f"join the Ray cluster at {address}" if address else "start Ray on this machine"
         raise MachineFailure(
-            f"Could not {what}: {_one_line(failure)}. Nothing was run; "
-            "once that is mended, the same command goes on."
+            f"Could not {what}: {_one_line(failure)}. Nothing was run. "
+            "Fix that and run the same command again."
         ) from failure
     yield _places(address)
     if address:
@@ -138,22 +163,11 @@ def _places(address: str | None) -> list[Place]:
     return [place for place in (head, *(Place(*one) for one in own)) if place is not None]
 
 
-def _told(failure: Exception) -> str:
-    return (
-        f"Ray could not go on: {_one_line(failure)}. What was recorded is kept: "
-        "the same command goes on."
-    )
-
-
 def _one_line(failure: Exception) -> str:
-    """The failure's kind and message, on one line of bounded length.
-
-    Of a traceback, as Tune puts it into messages, only the last line counts.
-    """
+    """The failure's kind and message on one short line; of a traceback only its last line."""
     text = _BOILERPLATE.sub("", str(failure))
     if "Traceback" in text:
         text = text.strip().splitlines()[-1]
-    told = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return textwrap.shorten(f"{type(failure).__name__}: {told}", 400, placeholder=" ...").rstrip(
-        ".: "
-    )
+    text = "".join(c if c.isprintable() else " " for c in text)
+    line = textwrap.shorten(f"{type(failure).__name__}: {text}", 400, placeholder=" ...")
+    return line.rstrip(".: ")

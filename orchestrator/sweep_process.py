@@ -1,10 +1,10 @@
 """Ray and the driver of a sweep's trials, in a process of their own, seen from the command.
 
-Ray's library ends its process where the cluster is lost, takes over signals, and writes to the
-terminal; none of that is to happen to the command that a person started. So the command holds the
-run folder and the session's folder and talks over a pipe with a process that holds Ray
-(``sweep_driver``). Each clears up after the other: when the command dies, however it dies, the
-other end of the pipe closes and the driver ends Ray; when the driver dies, the command does.
+Ray's library ends its process when the cluster is lost, takes over signals, and writes to the
+terminal. The command that a person started must do none of that. So it holds the run folder and the
+session's folder, and talks over a pipe to a process that holds Ray (``sweep_driver``). Each cleans
+up after the other: when the command dies, the pipe closes and the driver ends Ray; when the driver
+dies, the command does.
 """
 
 import json
@@ -37,7 +37,7 @@ main(int(sys.argv[2]), sys.argv[3], sys.argv[4] or None)
 """
 _LOG = "driver.log"
 _OF_A_TRIAL = ("fsl_sweep.orchestrator.sweep_worker", "fsl_sweep.orchestrator.trial")
-# Tune's own result files, restoration state and nagging are not wanted: the ledger is the record.
+# No result files, restoration state or advice of Tune's: the ledger is the record.
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_AIR_NEW_OUTPUT": "0",
@@ -51,10 +51,10 @@ _QUIET = {
 }
 # Makes Ray bind every port to 127.0.0.1; it is Ray's default on other systems than Linux.
 _LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-# Seconds of silence after which Ray counts as gone: here, where nothing but its death explains
-# them, and in a cluster, whose head may be starting again.
+# Seconds of silence after which Ray counts as gone. A cluster's head may be restarting.
 _PATIENCE_HERE, _PATIENCE_CLUSTER = 3.0, 30.0
 _TO_START = 120.0
+RESUMES = "What was recorded is kept: run the same command again to continue."
 
 
 class Job(NamedTuple):
@@ -78,22 +78,23 @@ class Job(NamedTuple):
 
 
 class RayProcess:
-    """Ray, starting from here on, for the length of a block: joined at an address, or private.
+    """Ray for the length of a block, starting when it is entered: a cluster, or one of our own.
 
     Args:
         address: a cluster to join; None starts Ray on this machine, for loopback only.
-        trials: how many are to run, as far as that is known.
+        trials: how many are to run, as far as is known.
 
     Raises:
-        ConfigError: the address is none.
-        MachineFailure: there is no place for its files, or no cluster at the address.
+        ConfigError: the address is not one.
+        MachineFailure: there is no place for Ray's files, or no cluster at the address.
     """
 
     def __init__(self, address: str | None = None, trials: int = 0) -> None:
-        self._address = None if address == "local" else address
+        self._address = address
         self._trials = trials
         self._stack = ExitStack()
         self._folder: Path | None = None
+        self._session = 0
 
     def __enter__(self) -> "RayProcess":
         if self._address:
@@ -105,6 +106,7 @@ class RayProcess:
             self._stack.callback(self._pipe.close)
             with theirs:
                 self._process = self._spawned(theirs.fileno(), self._folder)
+            self._session = self._process.pid
             self._stack.callback(self._kill)
             self._stack = self._stack.pop_all()
         return self
@@ -118,7 +120,7 @@ class RayProcess:
         self.stop()
 
     def stop(self) -> None:
-        """End Ray, or leave the cluster; no process and no file of it is left."""
+        """End Ray, or leave the cluster; none of its processes and files is left."""
         self._stack.close()
 
     def run(self, job: Job, listeners: Sequence[SweepListener]) -> None:
@@ -131,7 +133,7 @@ class RayProcess:
         """
         watch, before = None, _identity(job.run)
         begun = checked = time.monotonic()
-        with suppress(BrokenPipeError):  # what it has to say about its end is read below
+        with suppress(BrokenPipeError):  # its last message is read below
             self._pipe.send(job)
         while True:
             spoke = self._pipe.poll(1.0)
@@ -178,12 +180,12 @@ class RayProcess:
     def _environment(self, folder: Path) -> dict[str, str]:
         environment = {**_QUIET, **os.environ, "TMPDIR": str(folder)}
         if self._address is None:
-            # A token of its own, so that no other user of this machine can join, and Ray leaves
-            # none in the home folder.
+            # With a token of its own no other user of this machine can join, and Ray writes none
+            # to the home folder.
             own = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
             environment = {**environment, **_LOOPBACK, **own}
-            # Ray starts a worker for each core, long before it is given a trial. Where most of them
-            # will be given one, they load what it needs meanwhile.
+            # Ray starts a worker for each core long before the first trial. Where most of them will
+            # run one, they import what it needs meanwhile.
             if 2 * self._trials >= (os.cpu_count() or 1):
                 environment["RAY_preload_python_modules"] = ",".join(_OF_A_TRIAL)
         return environment
@@ -192,12 +194,11 @@ class RayProcess:
         try:
             return self._pipe.recv()
         except (EOFError, OSError):
-            time.sleep(0.5)  # a signal to all processes comes here too, and says more
+            time.sleep(0.5)  # a signal sent to all processes arrives here too, and says more
             code = self._process.poll()
             how = "" if code is None else f" (exit code {code})" if code >= 0 else _killed_by(-code)
             raise MachineFailure(
-                f"The process that held Ray ended unexpectedly{how}{self._last_words()}. What was "
-                "recorded is kept: the same command goes on."
+                f"The process that held Ray ended unexpectedly{how}{self._last_words()}. {RESUMES}"
             ) from None
 
     def _last_words(self) -> str:
@@ -219,22 +220,22 @@ class RayProcess:
             where = f"at {self._address}" if self._address else "on this machine"
             raise MachineFailure(
                 f"Ray {where} did not start within {_TO_START:.0f} seconds{self._last_words()}. "
-                "Nothing was run; the same command tries again."
+                "Nothing was run; run the same command to try again."
             )
 
     def _kill(self) -> None:
-        if self._address:  # what it runs elsewhere ends when it leaves
+        if self._address:  # its workers on other nodes end when it leaves
             with suppress(subprocess.TimeoutExpired):
                 self._pipe.close()
                 self._process.wait(timeout=10)
         self._end_at_once()
-        with suppress(ProcessLookupError):  # where no /proc tells which processes are Ray's
+        with suppress(ProcessLookupError):  # without /proc, nothing else is known to be Ray's
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def _end_at_once(self) -> None:
         if self._folder is not None:
-            end_session(self._folder)
+            end_session(self._folder, self._session)
 
 
 def _killed_by(number: int) -> str:
@@ -254,5 +255,5 @@ def _check_there(folder: Path, before: tuple[int, int] | None) -> None:
     if before is not None and _identity(folder) != before:
         raise MachineFailure(
             f"The run folder {folder} is gone: it was deleted or moved while the sweep ran. "
-            "Nothing more is written there; put it back, or run the same command to begin anew."
+            "Nothing more is written there. Put it back, or run the same command to start over."
         )

@@ -1,6 +1,5 @@
-"""From Tune's events to ours: what happened to which trial, told to every listener."""
+"""From Tune's events to ours: a listener is told what happened to which trial."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +15,18 @@ from fsl_sweep.orchestrator.records import TrialEnd
 class TuneReporter(tune.Callback):
     """Passes events on, and records the trials that failed for good."""
 
-    def __init__(self, ledger: Ledger, listeners: Sequence[SweepListener]) -> None:
-        self._ledger, self._listeners = ledger, listeners
+    def __init__(self, ledger: Ledger, listener: SweepListener) -> None:
+        self._ledger, self._listener = ledger, listener
         self.failure: MachineFailure | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # Tune writes its callbacks to a file that nobody reads; a live display cannot go there.
-        return {"_ledger": self._ledger, "_listeners": (), "failure": None}
+        return {}  # Tune writes its callbacks to a file, which nobody reads
 
     def on_trial_start(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
     ) -> None:
         """A trial began, or began again."""
-        for listener in self._listeners:
-            listener.started(trial.config["trial"])
+        self._listener.started(trial.config["trial"])
 
     def on_trial_result(
         self,
@@ -42,8 +39,8 @@ class TuneReporter(tune.Callback):
         """An epoch was measured; its numbers are read from the ledger, not sent through Ray.
 
         Raises:
-            MachineFailure: the worker's machine failed, so that the sweep cannot go on. Tune hides
-                it behind an error of its own; it stands in ``failure``.
+            MachineFailure: the worker's machine failed, so the sweep cannot continue. Tune raises
+                an error of its own instead; the cause is kept in ``failure``.
         """
         if "machine_failure" in result:
             self.failure = MachineFailure(result["machine_failure"])
@@ -52,23 +49,21 @@ class TuneReporter(tune.Callback):
             return
         name = trial.config["trial"]
         record = self._ledger.trial(name).read_epoch(result["epoch"])
-        for listener in self._listeners:
-            listener.measured(name, record)
+        self._listener.measured(name, record)
 
     def on_trial_complete(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
     ) -> None:
-        """A trial ended by itself, well or not: its own record says how."""
+        """A trial ended, well or not: its record says how."""
         end = self._ledger.trial(trial.config["trial"]).read_end()
         lost = TrialEnd("failed", "its end was not recorded", retriable=True)
-        self._end(trial, end or lost)
+        self._listener.ended(trial.config["trial"], end or lost)
 
     def on_trial_recover(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
     ) -> None:
         """A trial failed and has attempts left."""
-        for listener in self._listeners:
-            listener.failed_once(trial.config["trial"], _reason(trial))
+        self._listener.failed_once(trial.config["trial"], _reason(trial))
 
     def on_trial_error(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
@@ -79,11 +74,7 @@ class TuneReporter(tune.Callback):
         if end is None:
             end = TrialEnd("failed", _reason(trial), retriable=True)
             storage.end(end)
-        self._end(trial, end)
-
-    def _end(self, trial: TuneTrial, end: TrialEnd) -> None:
-        for listener in self._listeners:
-            listener.ended(trial.config["trial"], end)
+        self._listener.ended(trial.config["trial"], end)
 
 
 def _reason(trial: TuneTrial) -> str:
@@ -98,5 +89,5 @@ def _reason(trial: TuneTrial) -> str:
     last_failure = text.rpartition("Failure # ")[2].partition("\n")[2]
     lines = [line.strip() for line in last_failure.splitlines() if line.strip()]
     if not lines:
-        return "the worker died without a word"
+        return "the worker died without a message"
     return lines[0] if lines[0].startswith("The actor") else lines[-1]

@@ -14,7 +14,7 @@ from fsl_sweep.orchestrator.grammar import Resources
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.sweep_process import Job
 from fsl_sweep.orchestrator.sweep_reporter import TuneReporter
-from fsl_sweep.orchestrator.sweep_worker import TrialTrainable, WorkerContext
+from fsl_sweep.orchestrator.sweep_worker import TrialTrainable
 
 
 def run(job: Job, listener: SweepListener, scratch: Path) -> None:
@@ -22,30 +22,25 @@ def run(job: Job, listener: SweepListener, scratch: Path) -> None:
 
     Args:
         job: the trials.
-        listener: told of every epoch and end.
-        scratch: a folder for files of Tune's that nobody reads.
+        listener: told of each epoch and end.
+        scratch: a folder for Tune's own files, which nobody reads.
 
     Raises:
         ConfigError: a trial asks for more than the cluster has.
-        MachineFailure: a worker's disk is full, or the like.
+        MachineFailure: a worker's disk is full, or its machine fails otherwise.
     """
     reserved = _reserved(job.resources, ray.cluster_resources())
-    context = WorkerContext(
-        run=str(job.run.resolve()),
-        specs=job.specs,
-        root=str(job.root.resolve()) if job.root else None,
-        fingerprint=job.fingerprint,
-        threads=job.resources.cpu,
-    )
-    # Tune asks for workers with an environment of their own, for the sake of a library that is not
-    # used here; without it, its actors take the workers that Ray has started already.
+    root = job.root.resolve() if job.root else None
+    shared = job._replace(run=job.run.resolve(), root=root)
+    # Tune asks for workers with an environment variable for a library that is not used here.
+    # Without it, its actors take the workers that Ray has started already.
     class_cache.DEFAULT_ENV_VARS.clear()
-    reporter = TuneReporter(Ledger(job.run), [listener])
-    trainable = tune.with_parameters(TrialTrainable, context=context)
+    reporter = TuneReporter(Ledger(job.run), listener)
+    trainable = tune.with_parameters(TrialTrainable, job=shared)
     tuner = tune.Tuner(
         tune.with_resources(trainable, reserved),
         param_space={"trial": tune.grid_search(list(job.specs))},
-        tune_config=tune.TuneConfig(reuse_actors=True, trial_dirname_creator=_directory),
+        tune_config=tune.TuneConfig(reuse_actors=True, trial_dirname_creator=_name),
         run_config=tune.RunConfig(
             name="trials",
             storage_path=str(scratch / "tune"),
@@ -63,7 +58,7 @@ def run(job: Job, listener: SweepListener, scratch: Path) -> None:
         raise
 
 
-def _directory(trial: TuneTrial) -> str:
+def _name(trial: TuneTrial) -> str:
     return trial.trial_id
 
 

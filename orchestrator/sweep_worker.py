@@ -1,63 +1,41 @@
 """The Ray side of a trial: a Tune trainable whose step is one measured epoch.
 
-What a trial needs is imported when one begins: the driver needs this class, and not torch.
+What a trial needs is imported when one begins: the driver needs this class but not torch.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 from ray import tune
 
-from fsl_sweep.orchestrator.config import TrialSpec
 from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.records import EpochRecord
-
-
-@dataclass(frozen=True)
-class WorkerContext:
-    """What every worker of a sweep needs to know.
-
-    Attributes:
-        run: the run folder, on a path that all nodes share.
-        specs: the trials by id.
-        root: where the benchmark's files are, or None to use a prepared copy.
-        fingerprint: the benchmark content that the driver saw; another is refused.
-        threads: torch's threads for a trial.
-    """
-
-    run: str
-    specs: Mapping[str, TrialSpec]
-    root: str | None
-    fingerprint: str
-    threads: int
+from fsl_sweep.orchestrator.sweep_process import Job
 
 
 class TrialTrainable(tune.Trainable):
-    """Runs one trial after another in one process (``reuse_actors``), bit for bit as a fresh one.
+    """Runs one trial after another in one process (``reuse_actors``), each as in a fresh process.
 
-    Nothing is handed from trial to trial but the opened benchmark, which is read-only. Tune's
-    checkpoints are not used: a trial resumes from the ledger.
+    Trials share only the opened benchmark, which is read-only. Tune's checkpoints are not used: a
+    trial resumes from the ledger.
     """
 
-    def setup(self, config: dict[str, Any], context: WorkerContext | None = None) -> None:
-        """Begin the first trial of this actor."""
-        if context is None:
-            raise TypeError("wrap this class in tune.with_parameters(..., context=...)")
+    def setup(self, config: dict[str, Any], job: Job | None = None) -> None:
+        """Begin the first trial of this actor; ``job`` comes from ``tune.with_parameters``."""
+        assert job is not None
         from fsl_sweep.orchestrator.trial import use_threads
 
-        use_threads(context.threads)
-        self._context = context
+        use_threads(job.resources.cpu)
+        self._job = job
         self._benchmark: Any = None
         self._epochs = self._begin(config["trial"])
 
     def step(self) -> dict[str, Any]:
         """Run up to the next measured epoch, or to the trial's end.
 
-        A failure of the machine is an answer, not an exception: it ends the sweep, whereas Tune
-        would try every trial again.
+        A failure of the machine is returned, not raised: it ends the sweep, whereas Tune would try
+        every trial again.
         """
         try:
             for record in self._epochs:
@@ -72,7 +50,7 @@ class TrialTrainable(tune.Trainable):
         return True
 
     def cleanup(self) -> None:
-        """Let go of the trial that was running."""
+        """Close the trial that was running."""
         self._epochs = iter(())
 
     def _begin(self, trial: str) -> Iterator[EpochRecord]:
@@ -81,16 +59,15 @@ class TrialTrainable(tune.Trainable):
         from fsl_sweep.datasets.opening import open_benchmark
         from fsl_sweep.orchestrator.trial import Trial
 
-        context, spec = self._context, self._context.specs[trial]
+        job, spec = self._job, self._job.specs[trial]
         if self._benchmark is None:
-            root = Path(context.root) if context.root else None
-            opened = open_benchmark(spec.benchmark.name, spec.benchmark.options, root)
-            if opened.fingerprint != context.fingerprint:
+            opened = open_benchmark(spec.benchmark.name, spec.benchmark.options, job.root)
+            if opened.fingerprint != job.fingerprint:
                 raise RunFolderError(
                     f"The benchmark on this node has the fingerprint {opened.fingerprint}, on the "
-                    f"driver {context.fingerprint}: the nodes do not hold the same data."
+                    f"driver {job.fingerprint}: the nodes do not hold the same data."
                 )
             self._benchmark = opened
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        storage = Ledger(Path(context.run), standing=True).trial(trial)
+        storage = Ledger(job.run, standing=True).trial(trial)
         return Trial(spec, storage, self._benchmark, device).run()

@@ -1,7 +1,7 @@
 """YAML as a sweep file may use it: plain data of the size and depth that a person would write."""
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import yaml
@@ -42,6 +42,14 @@ def parsed(text: str, where: str) -> Any:
         raise ConfigError(where, "", f"nested more than {DEEPEST} levels deep") from None
     except (yaml.YAMLError, ValueError) as failure:
         raise ConfigError(where, "", f"not valid YAML: {failure}") from failure
+
+
+def written(tree: Mapping[str, Any]) -> str:
+    """The YAML text that stands for plain data. Raises ConfigError where it is anything else."""
+    try:
+        return yaml.safe_dump(dict(tree), sort_keys=False)
+    except (yaml.YAMLError, RecursionError) as failure:
+        raise ConfigError("sweep", "", f"not plain data: {failure}") from failure
 
 
 class _Loader(yaml.SafeLoader):

@@ -14,7 +14,7 @@ from fsl_sweep.orchestrator.local_path import check_local
 from fsl_sweep.orchestrator.messages import blaming, validated
 from fsl_sweep.orchestrator.printed import one_line, unfit
 from fsl_sweep.orchestrator.sweep_text import noted, presets, read_sweep
-from fsl_sweep.orchestrator.sweep_yaml import parsed
+from fsl_sweep.orchestrator.sweep_yaml import parsed, written
 
 __all__ = ["SweepFile", "assignments", "load_sweep", "presets"]
 
@@ -38,11 +38,11 @@ class SweepFile:
     config: SweepConfig
 
 
-def load_sweep(name_or_path: str, overrides: Sequence[str] = ()) -> SweepFile:
+def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -> SweepFile:
     """Read a sweep file, or a preset by its name.
 
     Args:
-        name_or_path: a path, or the name of a preset such as ``quickstart``.
+        source: a path, the name of a preset such as ``quickstart``, or what such a file holds.
         overrides: ``KEY=VALUE`` texts; KEY is a dotted path, VALUE is YAML.
 
     A relative ``benchmark.root`` is relative to the file's folder; in a preset or in an override,
@@ -52,7 +52,10 @@ def load_sweep(name_or_path: str, overrides: Sequence[str] = ()) -> SweepFile:
     Raises:
         ConfigError: no such file, not YAML, or not a sweep; the message names file, key and value.
     """
-    where, text, folder = read_sweep(name_or_path)
+    if isinstance(source, str):
+        where, text, folder = read_sweep(source)
+    else:
+        where, text, folder = "sweep", written(source), Path.cwd()
     tree = parsed(text, where)
     if not isinstance(tree, dict):
         raise ConfigError(where, "", "a sweep file is a mapping that begins with 'name:'")

@@ -1,5 +1,5 @@
 """``python -m fsl_sweep.orchestrator.cli``."""
 
-from fsl_sweep.orchestrator.cli.app import main
+from fsl_sweep.orchestrator.cli import main
 
 main()

@@ -66,11 +66,6 @@ def _options(
     """Options before a command."""
 
 
-def main() -> None:
-    """Run the command line and exit with its code."""
-    sys.exit(invoke(sys.argv[1:]))
-
-
 def invoke(arguments: list[str]) -> int:
     """Run one command and give its exit code.
 
@@ -103,15 +98,13 @@ def _guarded(action: Callable[[], int]) -> int:
         with signals_stop():
             return action()
     except KeyboardInterrupt as stop:
-        say("Stopped. What was recorded is kept: the same command goes on.", sys.stderr)
+        say("Stopped. What was recorded is kept: run the same command again to continue.", sys.stderr)
         return stop.code if isinstance(stop, Stopped) else INTERRUPTED
     except FslSweepError as failure:
         say(f"fsl-sweep: {failure}", sys.stderr)
         return _code_of(failure)
     except BrokenPipeError:
-        # The reader of a pipe has ended, as in `fsl-sweep report RUN | head`.
-        sys.stderr.close()
-        return OK
+        return OK  # whoever read the pipe that -o names has gone
     except OSError as failure:
         if not is_of_machine(failure):
             raise

@@ -1,9 +1,19 @@
 """``fsl-sweep run``: plan, execute what is missing, report."""
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from fsl_sweep.orchestrator.printed import say
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from fsl_sweep.orchestrator.events import SweepListener
+    from fsl_sweep.orchestrator.plan import Plan
 
 Sweep = Annotated[str, typer.Argument(help="A sweep file, or a preset's name such as quickstart.")]
 Overrides = Annotated[
@@ -19,7 +29,8 @@ def run(
     ] = None,
     overrides: Overrides = None,
     only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="METHOD", help="Run this method alone.")
+        list[str] | None,
+        typer.Option("--only", metavar="METHOD", help="Run this method only; repeatable."),
     ] = None,
     address: Annotated[
         str | None, typer.Option(help="Ray cluster to join; default: start one here.")
@@ -30,13 +41,31 @@ def run(
     ] = True,
 ) -> int:
     """Plan a sweep, run what is missing, and report."""
-    from fsl_sweep.orchestrator.cli import running
+    from fsl_sweep.orchestrator.execute import execute
+    from fsl_sweep.orchestrator.prepare import prepare
 
-    prepared = running.prepare(sweep, output, overrides or [], only or [])
+    prepared = prepare(sweep, output, overrides or [], only or [])
     if dry_run:
-        return running.show_plan(prepared)
-    failed, report = running.execute(prepared, address=address, progress=progress)
-    from fsl_sweep.orchestrator.report.terminal import show
+        from fsl_sweep.orchestrator.cli.running import show_plan
 
+        return show_plan(prepared)
+
+    def following(
+        plan: "Plan", pending: Sequence[str]
+    ) -> "AbstractContextManager[Sequence[SweepListener]]":
+        from fsl_sweep.orchestrator.cli.running import followed
+
+        return followed(prepared.ledger, progress, plan, pending)
+
+    ran, failed = execute(prepared, address, following, lambda remark: say(remark, sys.stderr))
+
+    from fsl_sweep.orchestrator.report.terminal import show
+    from fsl_sweep.orchestrator.run import load_run
+    from fsl_sweep.orchestrator.tensorboard import rebuild
+
+    run = load_run(prepared.ledger.path)
+    report = run.report()
+    if ran:
+        rebuild(run.path / "tensorboard", run.histories, report.selected)
     show(report)
     return 0 if not failed and (report.completeness.complete or only) else 1

@@ -1,11 +1,19 @@
 """``fsl-sweep trial``: one trial in this process, without Ray."""
 
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fsl_sweep.orchestrator.cli.run import Overrides, Sweep
+from fsl_sweep.orchestrator.printed import say
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.events import SweepListener
+    from fsl_sweep.orchestrator.plan import Plan
 
 
 def trial(
@@ -17,8 +25,18 @@ def trial(
     overrides: Overrides = None,
 ) -> int:
     """Run one trial in this process, without Ray."""
-    from fsl_sweep.orchestrator.cli import running
+    from fsl_sweep.orchestrator.execute import execute_one
+    from fsl_sweep.orchestrator.prepare import prepare
+    from fsl_sweep.orchestrator.progress import PlainProgress, trial_label
 
-    prepared = running.prepare(sweep, output, overrides or [], [])
-    end = running.execute_one(prepared, index)
+    @contextmanager
+    def shown(plan: "Plan", pending: Sequence[str]) -> "Iterator[list[SweepListener]]":
+        with PlainProgress(plan, list(pending), sys.stdout) as lines:
+            yield [lines]
+
+    prepared = prepare(sweep, output, overrides or [])
+    end = execute_one(prepared, index, shown)
+    one = prepared.plan.trials[index]
+    label = trial_label(one.method, one.hyperparameters, one.spec.seed, one.fold)
+    say(f"{label}: {end.status}{': ' + end.reason if end.reason else ''}")
     return 0 if end.status in ("done", "budget") else 1

@@ -1,17 +1,63 @@
 """fsl-sweep: choose and compare few-shot learners with numbers that hold up."""
 
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.run import load_run
+    from fsl_sweep.orchestrator.events import SweepListener
+    from fsl_sweep.orchestrator.run import Run, load_run
 
 try:
     __version__ = version("fsl-sweep")
 except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0+unknown"
 
-__all__ = ["__version__", "load_run"]
+__all__ = ["__version__", "load_run", "run_sweep"]
+
+
+def run_sweep(
+    path_or_config: str | PathLike[str] | Mapping[str, Any],
+    output: str | PathLike[str] | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    only: Sequence[str] = (),
+    address: str | None = None,
+    listeners: "Sequence[SweepListener]" = (),
+) -> "Run":
+    """Run what a sweep's run folder does not hold yet, and open the run.
+
+    It does what ``fsl-sweep run`` does, but prints nothing and writes no TensorBoard view. Remarks
+    about the run folder are warnings. A trial that failed is in the run's records.
+
+    Args:
+        path_or_config: a sweep file, the name of a preset, or the content of such a file.
+        output: the run folder; ``runs/NAME`` by default.
+        overrides: ``KEY=VALUE`` texts that change the file, as for ``--set``.
+        only: the methods to run; all by default.
+        address: a Ray cluster to join; by default Ray is started on this machine.
+        listeners: told of each trial and epoch as it happens.
+
+    Raises:
+        UserError: the sweep, its data or the run folder cannot be used.
+        MachineFailure: Ray did not start or went away, or a disk is full.
+    """
+    import warnings
+    from contextlib import nullcontext
+    from pathlib import Path
+
+    from fsl_sweep.orchestrator.execute import execute
+    from fsl_sweep.orchestrator.prepare import prepare
+    from fsl_sweep.orchestrator.run import load_run
+
+    source = path_or_config if isinstance(path_or_config, Mapping) else str(path_or_config)
+    prepared = prepare(source, None if output is None else Path(output), overrides, only)
+    remarks: list[str] = []
+    execute(prepared, address, lambda *_: nullcontext(listeners), remarks.append)
+    for remark in remarks:
+        warnings.warn(remark, stacklevel=2)
+    return load_run(prepared.ledger.path)
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,4 @@
-"""Commands in processes of their own, and which of those processes run."""
+"""A small sweep, commands in processes of their own, and which of their processes are alive."""
 
 import contextlib
 import os
@@ -7,6 +7,27 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+TINY = """
+name: tiny
+benchmark:
+  {name: glyphs, base_alphabets: 2, val_alphabets: 1, novel_alphabets: 1, classes_per_alphabet: 5,
+   examples: 12, image_size: 16}
+episode: {way: 3, shot: 1, query: 2}
+evaluation: {selection_tasks: 50, report_tasks: 40}
+defaults:
+  backbone: {name: conv4, width: 8}
+  optimizer: {name: sgd, lr: 0.1}
+  epochs: 3
+  batches: 4
+  train: {way: 3, shot: 1, query: 2, tasks_per_batch: {grid: [1, 2]}}
+methods:
+  PN: {learner: {name: protonet}}
+  RR: {learner: {name: ridge}}
+seeds: [0, 1]
+resources: {cpu: 1, gpu: 0.0}
+"""
+"""A sweep of eight short trials."""
 
 
 def started(*arguments, place=None, **options):
@@ -38,9 +59,8 @@ def wait_for(condition, seconds=120):
 
 def wait_for_snapshots(folder, count, process):
     """Wait until a run has recorded so much, or has ended."""
-    wait_for(
-        lambda: len([*folder.glob("trials/*/snapshots/*")]) >= count or process.poll() is not None
-    )
+    snapshots = "trials/*/snapshots/[0-9]*"
+    wait_for(lambda: len([*folder.glob(snapshots)]) >= count or process.poll() is not None)
 
 
 def fields(pid):

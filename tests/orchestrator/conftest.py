@@ -1,6 +1,7 @@
-"""A run folder that several test modules copy."""
+"""A run folder that several test modules copy, and a place for the files of Ray."""
 
 import shutil
+import tempfile
 from pathlib import Path
 
 import made
@@ -19,3 +20,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole_run: Path) -> Pat
     monkeypatch.chdir(tmp_path)
     shutil.copytree(whole_run, "run")
     return Path("run")
+
+
+@pytest.fixture
+def place():
+    """A folder for temporary files whose path is short enough for Ray's; nothing is left in it."""
+    with tempfile.TemporaryDirectory(prefix="fs", dir="/tmp") as folder:
+        yield Path(folder)
+        assert not [*Path(folder).iterdir()]

@@ -16,11 +16,8 @@ from ray.cluster_utils import Cluster
 
 sys.path.insert(0, {helpers!r})
 from made import planned
-from test_sweep import GLYPHS, Listener, spec, without_ray, content
+from test_sweep import GLYPHS, Listener, content, spec, sweep, without_ray
 from fsl_sweep.datasets.opening import open_benchmark
-from fsl_sweep.orchestrator.grammar import Resources
-from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.sweep import run_trials
 
 head = {{"num_cpus": 1, "include_dashboard": False}}
 cluster = Cluster(initialize_head=True, head_node_args=head)
@@ -45,9 +42,7 @@ class Watch(Listener):
 data = open_benchmark("glyphs", {{k: v for k, v in GLYPHS.items() if k != "name"}}, None)
 specs = [spec(seed=seed, epochs=30) for seed in range(4)]
 folder, listener = Path(sys.argv[1]), Watch()
-ledger = Ledger(folder / "cluster")
-run_trials(ledger, {{s.id: s for s in specs}}, data.fingerprint, None,
-           Resources(gpu=0.0), 2, [listener], address=cluster.address)
+ledger = sweep(folder / "cluster", specs, data, listener, retries=2, address=cluster.address)
 cluster.shutdown()
 alone = without_ray(folder / "alone", specs, data, 1)
 same = all(content(ledger, s) == content(alone, s) for s in specs)
@@ -57,6 +52,7 @@ print(json.dumps({{"same": same, "killed": len(killed), "retried": retried}}))
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("ray")
 def test_trials_of_a_dead_node_go_on_elsewhere_with_the_same_numbers(tmp_path):
     script = SCRIPT.format(helpers=str(Path(__file__).parent))
     done = subprocess.run(

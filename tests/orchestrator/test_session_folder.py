@@ -5,7 +5,6 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -28,12 +27,9 @@ with session_folder() as folder:
 """
 
 
-@pytest.fixture
-def place(monkeypatch):
-    """A folder for temporary files whose path is short enough."""
-    with tempfile.TemporaryDirectory(prefix="fs", dir="/tmp") as folder:
-        monkeypatch.setenv("TMPDIR", folder)
-        yield Path(folder)
+@pytest.fixture(autouse=True)
+def _there(place, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(place))
 
 
 def test_a_folder_is_private_and_gone_with_its_block(place):
@@ -53,7 +49,7 @@ def test_sockets_fit_into_it(place):
     os.environ["TMPDIR"] = str(longest)
     with session_folder() as folder:
         assert len(os.fsencode(folder / deepest)) == 107
-    assert not [*longest.iterdir()]
+    longest.rmdir()
 
 
 @pytest.mark.parametrize("unusable", ["missing", "a-path-much-too-long-for-a-socket", "full"])
@@ -73,6 +69,8 @@ def test_a_place_that_cannot_serve_is_passed_over(place, unusable, monkeypatch):
     with session_folder() as folder:
         assert folder.parent in (Path("/tmp"), Path("/var/tmp"))
     assert not folder.exists()
+    if chosen.exists():
+        chosen.rmdir()
 
 
 def test_where_no_place_serves_each_is_named_with_its_reason(place, monkeypatch):
@@ -103,6 +101,32 @@ def test_what_a_dead_owner_left_is_swept_and_what_a_living_one_has_is_not(place)
         owner.kill()
         owner.stdout.close()
     assert [*place.iterdir()] == [place / "fsl-ray-notours"]
+    (place / "fsl-ray-notours").rmdir()
+
+
+# Its first thread has ended, and another goes on; it has no environment and no file in the folder.
+NAMELESS = """
+import ctypes, platform, threading, time
+threading.Thread(target=time.sleep, args=(600,)).start()
+print(flush=True)
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)
+"""
+
+
+def test_a_process_is_known_by_its_session_from_its_birth_until_its_last_thread_ends(place):
+    program = [sys.executable, "-c", NAMELESS]
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, env={}, start_new_session=True)
+    try:
+        process.stdout.readline()
+        wait_for(lambda: process.pid not in living())
+        assert process.poll() is None
+        with session_folder() as folder:
+            module.end_session(folder, process.pid)
+            assert not folder.exists()
+        assert process.wait(timeout=60) == -signal.SIGKILL
+    finally:
+        process.kill()
+        process.stdout.close()
 
 
 def test_a_link_in_place_of_a_folder_is_left_alone(place, tmp_path):
@@ -111,3 +135,4 @@ def test_a_link_in_place_of_a_folder_is_left_alone(place, tmp_path):
     with session_folder():
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    (place / "fsl-ray-00000000").unlink()

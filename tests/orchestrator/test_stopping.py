@@ -71,3 +71,41 @@ def test_each_signal_ends_a_command_with_its_code(name, code, capsys):
 def test_what_handles_ctrl_c_handles_the_others():
     with pytest.raises(KeyboardInterrupt), signals_stop():
         raise Stopped(signal.SIGTERM)
+
+
+MAIN = """
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name == {interrupted!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Block())
+from fsl_sweep.orchestrator.cli import main
+main()
+"""
+
+
+def main(*arguments, interrupted="", **options):
+    program = [sys.executable, "-c", MAIN.format(interrupted=interrupted), *map(str, arguments)]
+    return subprocess.Popen(program, stderr=subprocess.PIPE, text=True, **options)
+
+
+@pytest.mark.parametrize("module", ["typer", "fsl_sweep.orchestrator.prepare"])
+def test_ctrl_c_while_modules_are_imported_is_no_traceback(module):
+    process = main("run", "quickstart", interrupted=module)
+    assert "Traceback" not in process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+
+
+def test_a_reader_that_goes_early_hides_no_exit_code(tmp_path):
+    """As ``| head -1`` does, with or without ``2>&1``."""
+    (tmp_path / "file").write_text("")
+    reading, writing = os.pipe()
+    os.close(reading)
+    planned = ("run", "quickstart", "--dry-run", "-o", tmp_path / "file" / "run")
+    try:
+        process = main(*planned, stdout=writing)
+        assert "this plan cannot run" in process.communicate(timeout=60)[1]
+        assert process.returncode == 2
+    finally:
+        os.close(writing)

@@ -13,10 +13,10 @@ from made import planned, trainable
 from fsl_sweep.datasets.opening import open_benchmark
 from fsl_sweep.orchestrator.grammar import Resources
 from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.sweep import run_trials
+from fsl_sweep.orchestrator.sweep_process import Job, RayProcess
 from fsl_sweep.orchestrator.trial import Trial, use_threads
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
 GLYPHS = {
     "name": "glyphs",
@@ -62,18 +62,13 @@ def data():
     return open_benchmark("glyphs", {k: v for k, v in GLYPHS.items() if k != "name"}, None)
 
 
-def sweep(folder, specs, data, listener, cpu=1, retries=0):
-    ledger = Ledger(folder)
-    run_trials(
-        ledger,
-        {s.id: s for s in specs},
-        data.fingerprint,
-        None,
-        Resources(cpu=cpu, gpu=0.0),
-        retries,
-        [listener],
-    )
-    return ledger
+def sweep(folder, specs, data, listener, cpu=1, retries=0, address=None):
+    folder.mkdir()
+    resources = Resources(cpu=cpu, gpu=0.0)
+    job = Job(folder, {s.id: s for s in specs}, data.fingerprint, None, resources, retries)
+    with RayProcess(address, len(specs)) as ray:
+        ray.run(job, [listener])
+    return Ledger(folder)
 
 
 def content(ledger, spec):

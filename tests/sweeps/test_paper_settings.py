@@ -10,8 +10,8 @@ import yaml
 
 from fsl_sweep.datasets.writer_splits import writer_sizes
 from fsl_sweep.orchestrator.axes import axis_kind, merged_settings
-from fsl_sweep.orchestrator.cli import running
 from fsl_sweep.orchestrator.config import Episode
+from fsl_sweep.orchestrator.prepare import prepare
 from fsl_sweep.orchestrator.resolve import plan_sweep
 from fsl_sweep.orchestrator.sweepfile import load_sweep
 
@@ -174,10 +174,10 @@ def test_ways_of_prototypical_networks():
 
 
 def test_a_part_of_a_preset_is_planned_with_only_and_set(capsys):
-    prepared = running.prepare("mini", None, ["seeds=[0]"], ["PN", "FIX-PN"])
+    prepared = prepare("mini", None, ["seeds=[0]"], ["PN", "FIX-PN"])
     kept = [t for t in prepared.plan.trials if t.method in prepared.only]
     assert len(kept) == 6
-    prepared = running.prepare("cifar", None, ["defaults.backbone={name: conv4}"], ["PN"])
+    prepared = prepare("cifar", None, ["defaults.backbone={name: conv4}"], ["PN"])
     names = {t.spec.backbone.name for t in prepared.plan.trials if t.method == "PN"}
     assert names == {"conv4"}
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from fsl_sweep.datasets.catalogue import BENCHMARKS
-from fsl_sweep.orchestrator.cli import running
+from fsl_sweep.orchestrator.cli.running import show_plan
 from fsl_sweep.orchestrator.config import TrialSpec, digest
+from fsl_sweep.orchestrator.prepare import prepare
 from fsl_sweep.orchestrator.resolve import plan_sweep
 from fsl_sweep.orchestrator.sweepfile import load_sweep, presets
 
@@ -19,11 +20,11 @@ WITHOUT_COSTS = {"omniglot", "quickstart", "writers"}
 def test_a_dry_run_plans_and_says_what_is_missing(name, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
-    prepared = running.prepare(name, None, [], [])
+    prepared = prepare(name, None, [], [])
     plan = prepared.plan
     assert len({trial.spec.seed for trial in plan.trials}) > 1  # replicates
     assert plan.name == name
-    code = running.show_plan(prepared)
+    code = show_plan(prepared)
     shown = capsys.readouterr()
     assert f"{len(plan.specs)} trials of {len(plan.methods)} methods" in shown.out
     assert "caution" not in shown.out

@@ -16,7 +16,9 @@ from PIL import Image
 from fsl_sweep.datasets.cifar100_classes import SUPERCLASS_OF
 from fsl_sweep.datasets.imagenet_classes import mini_classes
 from fsl_sweep.datasets.zappos_table import published_sets
-from fsl_sweep.orchestrator.cli import running
+from fsl_sweep.orchestrator.cli.running import show_plan
+from fsl_sweep.orchestrator.execute import execute_one
+from fsl_sweep.orchestrator.prepare import Prepared, prepare
 
 pytestmark = pytest.mark.slow
 
@@ -148,13 +150,13 @@ def empty_home(tmp_path, monkeypatch):
     monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
 
 
-def executed(run: str, preset: str, changes: list[str], methods: list[str]) -> running.Prepared:
+def executed(run: str, preset: str, changes: list[str], methods: list[str]) -> Prepared:
     """The preset, planned in full, with the first trial of each method done."""
-    prepared = running.prepare(preset, Path(run), changes, [])
-    assert running.show_plan(prepared) == 0
+    prepared = prepare(preset, Path(run), changes, [])
+    assert show_plan(prepared) == 0
     planned = [trial.method for trial in prepared.plan.trials]
     for method in methods:
-        end = running.execute_one(prepared, planned.index(method))
+        end = execute_one(prepared, planned.index(method))
         assert end.status == "done", (method, end.reason)
     return prepared
 

@@ -6,49 +6,29 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 from pathlib import Path
 
 import pytest
-from commands import driver_of, in_session, living, started, wait_for, wait_for_snapshots
+from commands import (
+    TINY,
+    driver_of,
+    in_session,
+    living,
+    started,
+    wait_for,
+    wait_for_snapshots,
+)
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.run import load_run
 
-pytestmark = pytest.mark.slow
-
-SWEEP = """
-name: tiny
-benchmark:
-  {name: glyphs, base_alphabets: 2, val_alphabets: 1, novel_alphabets: 1, classes_per_alphabet: 5,
-   examples: 12, image_size: 16}
-episode: {way: 3, shot: 1, query: 2}
-evaluation: {selection_tasks: 50, report_tasks: 40}
-defaults:
-  learner: {name: protonet}
-  backbone: {name: conv4, width: 8}
-  optimizer: {name: sgd, lr: 0.1}
-  epochs: EPOCHS
-  batches: 4
-  train: {way: 3, shot: 1, query: 2, tasks_per_batch: 1}
-methods:
-  PN: {}
-seeds: [0, 1, 2, 3]
-resources: {cpu: 1, gpu: 0.0}
-"""
-
-
-@pytest.fixture
-def place():
-    """A folder for temporary files whose path is short enough; nothing may be left in it."""
-    with tempfile.TemporaryDirectory(prefix="fs", dir="/tmp") as folder:
-        yield Path(folder)
-        assert not [*Path(folder).iterdir()]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
 
 def sweep_file(folder, epochs):
     path = folder / "tiny.yaml"
-    path.write_text(SWEEP.replace("EPOCHS", str(epochs)))
+    text = TINY.replace("  RR: {learner: {name: ridge}}\n", "")
+    path.write_text(text.replace("epochs: 3", f"epochs: {epochs}"))
     return path
 
 

@@ -9,46 +9,25 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import pytest
-from commands import driver_of, in_session, started, wait_for, wait_for_snapshots
+from commands import TINY, driver_of, in_session, started, wait_for, wait_for_snapshots
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.ledger import Ledger
 from fsl_sweep.orchestrator.report.as_json import to_json, to_plain
 from fsl_sweep.orchestrator.run import load_run
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
-SWEEP = """
-name: tiny
-benchmark:
-  {name: glyphs, base_alphabets: 2, val_alphabets: 1, novel_alphabets: 1, classes_per_alphabet: 5,
-   examples: 12, image_size: 16}
-episode: {way: 3, shot: 1, query: 2}
-evaluation: {selection_tasks: 50, report_tasks: 40}
-defaults:
-  backbone: {name: conv4, width: 8}
-  optimizer: {name: sgd, lr: 0.1}
-  epochs: 3
-  batches: 4
-  train: {way: 3, shot: 1, query: 2, tasks_per_batch: {grid: [1, 2]}}
-methods:
-  PN: {learner: {name: protonet}}
-  RR: {learner: {name: ridge}}
-seeds: [0, 1]
-resources: {cpu: 1, gpu: 0.0}
-"""
 TRIALS = 8
 
 
 @pytest.fixture
 def sweep(tmp_path):
     path = tmp_path / "tiny.yaml"
-    path.write_text(SWEEP)
+    path.write_text(TINY)
     return path
 
 
@@ -58,9 +37,18 @@ def command(*arguments, **options):
 
 
 def report(folder):
-    done = command("report", folder, "--format", "json")
-    assert done.returncode in (0, 1), done.stderr
-    return done.stdout
+    return to_json(load_run(folder).report())
+
+
+@pytest.fixture
+def called(capsys):
+    """A command in this process, for what runs no trial: its exit code and its output."""
+
+    def call(*arguments):
+        code = invoke([*map(str, arguments)])
+        return code, capsys.readouterr().out
+
+    return call
 
 
 def ends(folder):
@@ -68,7 +56,7 @@ def ends(folder):
     return {p.parent.name: p.stat().st_mtime_ns for p in folder.glob("trials/*/end.json")}
 
 
-def test_a_sweep_runs_once_and_a_changed_file_runs_the_new_trials_alone(sweep, tmp_path):
+def test_a_sweep_runs_once_and_a_changed_file_runs_only_the_new_trials(sweep, tmp_path, called):
     folder = tmp_path / "run"
     first = command("run", sweep, "-o", folder)
     assert first.returncode == 0, first.stderr
@@ -82,11 +70,10 @@ def test_a_sweep_runs_once_and_a_changed_file_runs_the_new_trials_alone(sweep, t
     assert sum("  3/3  loss " in line for line in first.stderr.splitlines()) == TRIALS
     assert sum(" done  (" in line for line in first.stderr.splitlines()) == TRIALS
 
-    second = command("run", sweep, "-o", folder)
-    assert (second.returncode, second.stdout) == (0, first.stdout)
+    assert called("run", sweep, "-o", folder) == (0, first.stdout)
     assert ends(folder) == written
 
-    sweep.write_text(SWEEP.replace("grid: [1, 2]", "grid: [2, 3]"))
+    sweep.write_text(TINY.replace("grid: [1, 2]", "grid: [2, 3]"))
     third = command("run", sweep, "-o", folder)
     assert third.returncode == 0, third.stderr
     assert "4 trials are no longer planned and left out of the report" in third.stderr
@@ -94,13 +81,13 @@ def test_a_sweep_runs_once_and_a_changed_file_runs_the_new_trials_alone(sweep, t
     assert {t: again[t] for t in written} == written
     assert len(again) == TRIALS + 4
     assert json.loads(report(folder))["run"]["planned"] == TRIALS
-    dry = command("run", sweep, "-o", folder, "--dry-run")
-    assert "done already: 8; to run: 0" in dry.stdout
-    assert dry.stdout.count("no longer planned") == 4
+    _, dry = called("run", sweep, "-o", folder, "--dry-run")
+    assert "done already: 8; to run: 0" in dry
+    assert dry.count("no longer planned") == 4
 
 
-def test_class_folds_are_trials_like_others_and_a_lost_one_is_named(sweep, tmp_path):
-    text = SWEEP.replace("  RR: {learner: {name: ridge}}\n", "").replace("[0, 1]\nres", "[0]\nres")
+def test_class_folds_are_trials_like_others_and_a_lost_one_is_named(sweep, tmp_path, called):
+    text = TINY.replace("  RR: {learner: {name: ridge}}\n", "").replace("[0, 1]\nres", "[0]\nres")
     text = text.replace("epochs: 3", "epochs: 2")
     sweep.write_text(text + "cross_validation: {folds: 2, over: base+val}\n")
     folder = tmp_path / "run"
@@ -126,20 +113,12 @@ def test_class_folds_are_trials_like_others_and_a_lost_one_is_named(sweep, tmp_p
     assert torn["summary"] == [one for one in plain["summary"] if not reads_folds(one)]
     assert len(torn["summary"]) == 5 * 3
 
-    assert command("trial", sweep, "--index", 2, "-o", folder).returncode == 0
+    assert called("trial", sweep, "--index", 2, "-o", folder)[0] == 0
     assert to_json(load_run(folder).report()) == whole
 
 
 def reads_folds(cell):
     return cell["snapshot_selector"] == "cv-epoch" or cell["hyperparameter_selector"] == "cv"
-
-
-@pytest.fixture
-def place():
-    """A folder for temporary files whose path is short enough for Ray's; nothing is left in it."""
-    with tempfile.TemporaryDirectory(prefix="fs", dir="/tmp") as folder:
-        yield Path(folder)
-        assert not [*Path(folder).iterdir()]
 
 
 def test_killed_and_stopped_at_random_moments_the_report_is_the_same_to_the_byte(
@@ -148,13 +127,15 @@ def test_killed_and_stopped_at_random_moments_the_report_is_the_same_to_the_byte
     """Signals that ask, and kills of the command and of all of Ray; each time nothing is left."""
     undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
     assert command("run", sweep, "-o", undisturbed).returncode == 0
-    rng = random.Random(os.environ.get("FSL_SWEEP_KILL_SEED", "0"))
+    rng = random.Random(os.environ.get("FSL_TINY_KILL_SEED", "0"))
     interrupted = 0
     for number, name in enumerate(("SIGTERM", "SIGKILL", "SIGHUP", "ALL", "SIGINT")):
+        before = len([*disturbed.glob("trials/*/snapshots/[0-9]*")])
         process = started("run", sweep, "-o", disturbed, place=place)
         wait_for(lambda command=process: driver_of(command) or command.poll() is not None)
         driver = driver_of(process)
-        wait_for_snapshots(disturbed, 2 + 4 * number, process)
+        # One of its own at least: it holds the folder, and has cleared what the one before left.
+        wait_for_snapshots(disturbed, max(2 + 4 * number, before + 1), process)
         with contextlib.suppress(FileNotFoundError):  # the run may have ended
             assert {stat.S_IMODE(one.stat().st_mode) for one in place.iterdir()} <= {0o700}
         time.sleep(rng.uniform(0, 0.5))
@@ -167,13 +148,15 @@ def test_killed_and_stopped_at_random_moments_the_report_is_the_same_to_the_byte
         _, errors = process.communicate(timeout=120)
         if process.returncode > 3:
             assert process.returncode == 128 + getattr(signal, name), errors
-            assert errors.rstrip().endswith("What was recorded is kept: the same command goes on.")
+            assert "Stopped. What was recorded is kept" in errors.splitlines()[-1]
             assert not in_session(driver)
             assert not [*place.iterdir()]
+            assert not [*disturbed.rglob(".unfinished*")]
         assert "Traceback" not in errors
         wait_for(lambda gone=driver: not in_session(gone))
-        # What nobody was left to clear away, the next run does.
-        assert not [*place.iterdir()] or name in ("SIGKILL", "ALL")
+        # Of a command that was killed its driver clears up, at once. Where all were killed nobody
+        # is left to: the next run does, and that one is seen to end with an empty place.
+        assert not [*place.iterdir()] or name == "ALL"
     assert interrupted >= 4
     last = started("run", sweep, "-o", disturbed, place=place)
     _, errors = last.communicate(timeout=300)
@@ -186,8 +169,8 @@ def test_killed_and_stopped_at_random_moments_the_report_is_the_same_to_the_byte
     assert not list(disturbed.rglob(".unfinished*"))
 
 
-def test_a_diverging_method_is_reported_first_and_named(sweep, tmp_path):
-    sweep.write_text(SWEEP.replace("RR: {", "RR: {optimizer: {lr: 1.0e+30}, "))
+def test_a_diverging_method_is_reported_first_and_named(sweep, tmp_path, called):
+    sweep.write_text(TINY.replace("RR: {", "RR: {optimizer: {lr: 1.0e+30}, "))
     folder = tmp_path / "run"
     done = command("run", sweep, "-o", folder, "--set", "retries=0")
     assert done.returncode == 1
@@ -195,12 +178,10 @@ def test_a_diverging_method_is_reported_first_and_named(sweep, tmp_path):
     plain = json.loads(report(folder))
     assert (plain["run"]["complete"], plain["run"]["failed"]) == (False, 4)
     assert {s["method"] for s in plain["summary"] if s["novel"]} == {"PN"}
-    status = command("status", folder)
-    assert status.returncode == 1
-    assert status.stdout.count("the training loss became nan") == 4
+    code, status = called("status", folder)
+    assert (code, status.count("the training loss became nan")) == (1, 4)
     # Repeating it would end the same way: the second run does not.
-    again = command("run", sweep, "-o", folder, "--set", "retries=0")
-    assert (again.returncode, again.stdout) == (1, done.stdout)
+    assert called("run", sweep, "-o", folder, "--set", "retries=0") == (1, done.stdout)
 
 
 BLOCK = """
@@ -222,7 +203,7 @@ def blocked_command(blocked, *arguments):
 
 def test_trials_run_without_ray_and_reports_without_torch_and_ray(sweep, tmp_path):
     folder = tmp_path / "run"
-    two = SWEEP.replace("{grid: [1, 2]}", "1").replace("seeds: [0, 1]", "seeds: [0]")
+    two = TINY.replace("{grid: [1, 2]}", "1").replace("seeds: [0, 1]", "seeds: [0]")
     sweep.write_text(two)
     for index in range(2):
         one = blocked_command(["ray"], "trial", sweep, "--index", index, "-o", folder)

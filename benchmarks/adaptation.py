@@ -13,7 +13,7 @@ import torch
 from benchmarks.timing import hardware, medians
 from fsl_sweep.learners.batches import EpisodeBatch
 from fsl_sweep.learners.building import build_learner
-from fsl_sweep.learners.gradient_adaptation import GradientAdaptation
+from fsl_sweep.learners.methods.maml import GradientAdaptation
 
 TASKS, WAY, QUERY, SIDE = 4, 5, 15, 28
 CASES: list[tuple[str, dict[str, Any], int]] = [

@@ -3,7 +3,7 @@
 Targets on one thread of a CPU, for conv4 with 64 filters on 28x28 images: embedding runs at 85 % or
 more of the machine's matrix rate; measuring three pools of 12,000 images by 1,000 tasks for each of
 six sets (5-way 5-shot, 15 queries) costs at most 1.10 times embedding them once, 1.3 times with
-PT-MAP. Beside the sizes of `fsl_sweep.orchestrator.images.at_once` stand those that a GPU gets.
+PT-MAP. The sizes of `measuring.images.at_once` are compared with those that a GPU gets.
 
 Times are of the processor, not of the clock on the wall: other work on the machine then counts by
 no more than what it takes of caches and memory.
@@ -21,16 +21,16 @@ import torch
 from benchmarks.timing import hardware, medians
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.tasks import ClassTasks
+from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.learners.base import EmbeddingLearner
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.catalogue import LEARNERS
-from fsl_sweep.orchestrator import images
-from fsl_sweep.orchestrator.common_tasks import CommonTasks
-from fsl_sweep.orchestrator.config import Episode, Evaluation
-from fsl_sweep.orchestrator.evaluation import Evaluator
-from fsl_sweep.orchestrator.images import AtOnce, PoolImages, at_once
-from fsl_sweep.orchestrator.records import MEASURES
+from fsl_sweep.orchestrator.measuring import images
+from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
+from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
+from fsl_sweep.orchestrator.measuring.images import AtOnce, PoolImages, at_once
+from fsl_sweep.orchestrator.records.measures import MEASURES
+from fsl_sweep.orchestrator.records.spec import Episode, Evaluation
 
 CPU = torch.device("cpu")
 SHAPE, WIDTH = (1, 28, 28), 64

@@ -16,10 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.timing import hardware
-from fsl_sweep.orchestrator.config import TrialSpec
-from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.plan import Plan, PlannedTrial, Selectors
-from fsl_sweep.orchestrator.records import (
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.records.measures import (
     MEASURES,
     TASK_SETS,
     EpochRecord,
@@ -28,6 +26,8 @@ from fsl_sweep.orchestrator.records import (
     TaskSet,
     TrialEnd,
 )
+from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial, Selectors
+from fsl_sweep.orchestrator.records.spec import TrialSpec
 
 METHODS, CONFIGURATIONS, EPOCHS, TASKS, QUERIES = 5, 20, 60, 1000, 75
 REPEATS = 3

@@ -8,13 +8,13 @@ import time
 from pathlib import Path
 
 from benchmarks.timing import hardware
-from fsl_sweep.datasets.opening import open_benchmark
-from fsl_sweep.orchestrator.config import TrialSpec
-from fsl_sweep.orchestrator.grammar import Resources
-from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd
-from fsl_sweep.orchestrator.sweep_process import Job, RayProcess
-from fsl_sweep.orchestrator.trial import Trial, use_threads
+from fsl_sweep.datasets.preparing.opening import open_benchmark
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd
+from fsl_sweep.orchestrator.records.spec import TrialSpec
+from fsl_sweep.orchestrator.sweep.process import Job, RayProcess
+from fsl_sweep.orchestrator.sweepfile.grammar import Resources
+from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
 
 GLYPHS = {
     "base_alphabets": 1,

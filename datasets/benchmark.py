@@ -1,20 +1,29 @@
 """A benchmark: four task distributions over image pools."""
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
-from fsl_sweep.datasets.pool import canonical_digest
-from fsl_sweep.datasets.tasks import TaskDistribution
+from fsl_sweep.datasets.files.digests import canonical_digest
+from fsl_sweep.datasets.tasks.classes import check_common
+from fsl_sweep.datasets.tasks.distribution import (
+    TaskDistribution,
+    VaryingTasks,
+)
+from fsl_sweep.datasets.tasks.episodes import Episodes, Shape
 from fsl_sweep.orchestrator.errors import BadData
 
 SplitName = Literal["train", "base", "val", "novel"]
+
 SPLITS: tuple[SplitName, ...] = ("train", "base", "val", "novel")
+
 MEASURED: tuple[SplitName, ...] = ("base", "val", "novel")
 
 _STATISTICS_IMAGES = 2000
+
 _IMAGES_AT_ONCE = 100
 
 
@@ -149,3 +158,56 @@ def _value_counts(images: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         for channel, count in enumerate(counts):
             count += np.bincount(part[:, channel].ravel(), minlength=256)
     return counts
+
+
+TaskSet = Literal["selection", "report"]
+
+
+def common_tasks(
+    benchmark: "Benchmark",
+    split: str,
+    task_set: TaskSet,
+    tasks: int,
+    shape: Shape,
+    seed: int,
+) -> Episodes:
+    """The episodes on which every snapshot is measured.
+
+    They are a function of the benchmark's fingerprint and the other arguments only: the same
+    for every trial, epoch, method and process, so that every comparison can be paired.
+    Snapshots are selected on one task set and reported on the other, drawn independently of it.
+
+    No writer is in a set twice, and the two sets share none where there are enough: both use one
+    random order of the writers, selection from its start and the report from its end.
+
+    Args:
+        benchmark: where tasks come from.
+        split: ``base``, ``val`` or ``novel`` (``train`` for a study of memorisation).
+        task_set: ``selection`` or ``report``.
+        tasks: how many.
+        shape: way, shot and query, or all that a task has.
+        seed: the evaluation's seed.
+
+    Raises:
+        BadData: the split has too few classes, examples or writers.
+        ValueError: an unknown split or task set.
+    """
+    if task_set not in ("selection", "report"):
+        raise ValueError(f"task_set is 'selection' or 'report', not {task_set!r}")
+    distribution = benchmark.distribution(split)
+    asked = (shape.way, shape.shot, shape.query, seed)
+    rng = _generator(benchmark.fingerprint, split, task_set, tasks, *asked)
+    if not isinstance(distribution, VaryingTasks):
+        return distribution.sample(tasks, shape, rng)
+    check_common(distribution, tasks, shape)
+    order = _generator(benchmark.fingerprint, split, "people", *asked).permutation(
+        distribution.count(shape)
+    )
+    which = order[:tasks] if task_set == "selection" else order[::-1][:tasks]
+    return distribution.take(which, shape, rng)
+
+
+def _generator(*words: object) -> np.random.Generator:
+    digest = hashlib.sha256("/".join(map(str, words)).encode()).digest()
+    entropy = np.frombuffer(digest, dtype="<u4").tolist()
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))

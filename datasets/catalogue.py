@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from fsl_sweep.datasets.cifar100 import Cifar100Metadl, CifarFs, Fc100
-from fsl_sweep.datasets.features import Features
-from fsl_sweep.datasets.femnist import Femnist
-from fsl_sweep.datasets.glyphs import Glyphs
-from fsl_sweep.datasets.image_folder import ImageFolder
-from fsl_sweep.datasets.in_distribution import PREFIX, in_distribution_of
-from fsl_sweep.datasets.mini_imagenet import MiniImagenet
-from fsl_sweep.datasets.omniglot import Omniglot
+from fsl_sweep.datasets.benchmarks.cifar.cifar100 import Cifar100Metadl, CifarFs, Fc100
+from fsl_sweep.datasets.benchmarks.features import Features
+from fsl_sweep.datasets.benchmarks.femnist.femnist import Femnist
+from fsl_sweep.datasets.benchmarks.glyphs.glyphs import Glyphs
+from fsl_sweep.datasets.benchmarks.image_folder import ImageFolder
+from fsl_sweep.datasets.benchmarks.imagenet.mini import MiniImagenet
+from fsl_sweep.datasets.benchmarks.imagenet.tiered import TieredImagenet
+from fsl_sweep.datasets.benchmarks.in_distribution import PREFIX, in_distribution_of
+from fsl_sweep.datasets.benchmarks.omniglot.omniglot import Omniglot
+from fsl_sweep.datasets.benchmarks.zappos.zappos import ZapposId, ZapposOod
 from fsl_sweep.datasets.source import AbstractBenchmark
-from fsl_sweep.datasets.tiered_imagenet import TieredImagenet
-from fsl_sweep.datasets.zappos import ZapposId, ZapposOod
 from fsl_sweep.orchestrator.catalogue import Catalogue, Family, Info
 from fsl_sweep.orchestrator.errors import UnknownName
 

@@ -1,16 +1,12 @@
 """Images with their labels, as every task distribution indexes them."""
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from fsl_sweep.datasets.files.digests import array_digest, canonical_digest
 from fsl_sweep.orchestrator.errors import BadData
-
-_DIGEST_BYTES = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,17 +152,6 @@ class PoolNames:
     attributes: tuple[str, ...] | None = None
 
 
-def array_digest(array: np.ndarray) -> str:
-    """SHA-256 of an array's bytes in C order, little-endian, hex."""
-    little = array.dtype.newbyteorder("<")
-    digest = hashlib.sha256()
-    row_bytes = max(1, array.nbytes // max(1, len(array)))
-    rows = max(1, _DIGEST_BYTES // row_bytes)
-    for start in range(0, len(array), rows):  # in parts: the array may be a large memory map
-        digest.update(np.ascontiguousarray(array[start : start + rows], dtype=little).tobytes())
-    return digest.hexdigest()
-
-
 def pool_fingerprint(image_shape: Sequence[int], digests: dict[str, str], names: PoolNames) -> str:
     """Hex digest of a pool's content.
 
@@ -183,9 +168,3 @@ def pool_fingerprint(image_shape: Sequence[int], digests: dict[str, str], names:
         "attributes": names.attributes,
     }
     return canonical_digest(content)
-
-
-def canonical_digest(content: Any) -> str:
-    """SHA-256 of a JSON value, written in one canonical way, hex."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()

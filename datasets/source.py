@@ -9,9 +9,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.download import RemoteFile
+from fsl_sweep.datasets.files.download import RemoteFile
 from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.store_writer import PoolWriter, StoreWriter
+from fsl_sweep.datasets.store.writing import PoolWriter, StoreWriter
 from fsl_sweep.orchestrator.errors import MissingData
 
 OptionsT = TypeVar("OptionsT", bound=BaseModel)

@@ -22,13 +22,13 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from fsl_sweep.datasets.benchmark import MEASURED, SPLITS, Benchmark
-from fsl_sweep.datasets.episodes import Episodes, EpisodeShape
-from fsl_sweep.datasets.opening import find_store, prepare_store
-from fsl_sweep.datasets.pool import array_digest
+from fsl_sweep.datasets.benchmark import MEASURED, SPLITS, Benchmark, common_tasks
+from fsl_sweep.datasets.files.digests import array_digest
+from fsl_sweep.datasets.preparing.opening import find_store, prepare_store
 from fsl_sweep.datasets.source import AbstractBenchmark
-from fsl_sweep.datasets.store import Store, datasets_folder
-from fsl_sweep.datasets.tasks import ClassTasks, TaskDistribution, common_tasks, most_tasks
+from fsl_sweep.datasets.store.reading import Store, datasets_folder
+from fsl_sweep.datasets.tasks.classes import ClassTasks, TaskDistribution, most_tasks
+from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape
 from fsl_sweep.orchestrator.errors import MissingData, UserError
 
 _TASKS = 40

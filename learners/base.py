@@ -6,22 +6,19 @@
     |   |   `-- EpisodicLearner    ... trained on episodes with that head (episodic.py)
     |   |-- AdaptationLearner      changes weights for each task (``predict``)
     |   `-- ClassificationLearner  answers among all base classes (``classify``)
-    `-- ProgramLearner             a program that trains itself (``meta_train``, ``answers``)
+    `-- ProgramLearner             a program that trains itself (metadl/program.py)
 
 A class is either abstract (these) or final (the methods).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-import numpy as np
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.batches import EpisodeBatch, LabelledBatch
-from fsl_sweep.learners.meta_dataset import MetaDataset, ProgramTask
 from fsl_sweep.learners.options import Options
 from fsl_sweep.learners.shapes import (
     Features,
@@ -45,7 +42,6 @@ __all__ = [
     "GradientLearner",
     "LabelledBatch",
     "Learner",
-    "ProgramLearner",
     "TrainsOn",
 ]
 
@@ -139,47 +135,3 @@ class ClassificationLearner(GradientLearner[BatchT]):
     @abstractmethod
     def classify(self, images: Images) -> Float[Tensor, "n classes"]:
         """Logits of normalised images for every base class, in the order of training labels."""
-
-
-class ProgramLearner(Learner[Any]):
-    """A program that trains itself: it is given data, and brings its own network and optimizer.
-
-    Its state dictionary holds what `answers` needs, and only `meta_train` changes it.
-    """
-
-    @classmethod
-    @abstractmethod
-    def goes_on(cls, options: Any) -> bool:
-        """Whether an interrupted training can continue from `training_state`."""
-
-    @abstractmethod
-    def meta_train(self, data: MetaDataset, seed: int) -> None:
-        """One round of training, which continues the round before.
-
-        Args:
-            data: what to train on.
-            seed: of everything that the program draws, 0 .. 2**63 - 1.
-
-        Raises:
-            TrialFailure: the program failed.
-        """
-
-    @abstractmethod
-    def answers(self, tasks: Iterable[ProgramTask]) -> Iterator[np.ndarray]:
-        """For each task in turn the class of each query, int64 ``[m]`` in 0 .. way - 1.
-
-        Raises:
-            TrialFailure: the program failed, or its answers are invalid.
-        """
-
-    @abstractmethod
-    def training_state(self) -> Tensor | None:
-        """What the next round needs, uint8 ``[bytes]``; None if the program cannot save it."""
-
-    @abstractmethod
-    def restore_training(self, state: Tensor) -> None:
-        """The inverse of `training_state`.
-
-        Raises:
-            TrialFailure: the program failed.
-        """

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
-from fsl_sweep.orchestrator.paper_names import measure_name
-from fsl_sweep.orchestrator.records import Measure, TaskSet, TrialHistory
-from fsl_sweep.orchestrator.replay import Source
-from fsl_sweep.orchestrator.replay_merged import open_sources
+from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
+from fsl_sweep.orchestrator.records.paper_names import measure_name
+from fsl_sweep.orchestrator.replay.merged import open_sources
+from fsl_sweep.orchestrator.replay.source import Source
 
 if TYPE_CHECKING:
     import numpy as np
@@ -178,7 +178,7 @@ class Run:
         """
         import pandas as pd
 
-        from fsl_sweep.orchestrator.run_frames import epoch_columns, epochs_of
+        from fsl_sweep.orchestrator.report.frames import epoch_columns, epochs_of
 
         frames = [epochs_of(trial) for trial in self.histories if len(trial.epochs)]
         if not frames:
@@ -195,8 +195,8 @@ class Run:
         """
         import pandas as pd
 
-        from fsl_sweep.orchestrator.run_frames import row_of, selection_columns
-        from fsl_sweep.orchestrator.selection import select
+        from fsl_sweep.orchestrator.report.frames import row_of, selection_columns
+        from fsl_sweep.orchestrator.selection.select import select
 
         info = self.info(snapshot, hyperparameter)
         selected = select(self.histories, info.snapshot, info.hyperparameter)

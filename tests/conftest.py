@@ -8,7 +8,7 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Test modules share helpers (`made`): their folders are importable, without becoming packages.
-for folder in ("orchestrator",):
+for folder in (".", "orchestrator"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 

@@ -5,17 +5,15 @@ import re
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 import yaml
+from places import ROOT
 
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.catalogue import LEARNERS
-from fsl_sweep.orchestrator.sweepfile import load_sweep
-
-ROOT = Path(__file__).resolve().parent.parent
+from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 
 
 def blocks(file, language):

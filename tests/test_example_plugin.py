@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from fsl_sweep.orchestrator.cli import invoke
 
-ROOT = Path(__file__).parents[1]
 LOGS = """method,configuration,seed,epoch,measure,accuracy
 A,,0,1,val,0.1
 A,,0,2,val,0.9

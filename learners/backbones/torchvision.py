@@ -13,9 +13,9 @@ from torch import nn
 
 from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images
 from fsl_sweep.learners.backbones.layout import fastest_layout
+from fsl_sweep.learners.backbones.torchvision_guard import load_torchvision
 from fsl_sweep.learners.options import Options
 from fsl_sweep.learners.shapes import Features, Images
-from fsl_sweep.learners.torchvision_guard import load_torchvision
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 
 # No layer of any model has this width, so it identifies the classifier.

@@ -15,13 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from fsl_sweep.learners.heads.active_set import (
-    Face,
-    Outcome,
-    Problem,
-    optimality,
-    solve_exactly,
-)
+from fsl_sweep.learners.heads.active_set import Face, Outcome, Problem, optimality, solve_exactly
 from fsl_sweep.learners.heads.admm import guess_free
 from fsl_sweep.learners.heads.interior_point import guess_free_surely
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision

@@ -24,8 +24,8 @@ from fsl_sweep.orchestrator.cli import (
     verify,
 )
 from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure, UserError, is_of_machine
-from fsl_sweep.orchestrator.printed import say
-from fsl_sweep.orchestrator.stopping import Stopped, signals_stop
+from fsl_sweep.orchestrator.sweep.stopping import Stopped, signals_stop
+from fsl_sweep.orchestrator.text.printed import say
 
 OK, INCOMPLETE, MISTAKE, MACHINE, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -98,7 +98,10 @@ def _guarded(action: Callable[[], int]) -> int:
         with signals_stop():
             return action()
     except KeyboardInterrupt as stop:
-        say("Stopped. What was recorded is kept: run the same command again to continue.", sys.stderr)
+        say(
+            "Stopped. What was recorded is kept: run the same command again to continue.",
+            sys.stderr,
+        )
         return stop.code if isinstance(stop, Stopped) else INTERRUPTED
     except FslSweepError as failure:
         say(f"fsl-sweep: {failure}", sys.stderr)

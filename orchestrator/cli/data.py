@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fsl_sweep.orchestrator.printed import counted, say
+from fsl_sweep.orchestrator.text.printed import counted, say
 
 Name = Annotated[str, typer.Argument(help="A benchmark's name, as `fsl-sweep data list` shows.")]
 Options = Annotated[
@@ -20,8 +20,8 @@ def list_benchmarks() -> int:
     """Show every benchmark and whether it is prepared."""
     from rich.table import Table
 
-    from fsl_sweep.datasets.inventory import available
-    from fsl_sweep.orchestrator.console import SafeConsole
+    from fsl_sweep.datasets.preparing.inventory import available
+    from fsl_sweep.orchestrator.report.formats.console import SafeConsole
 
     table = Table("benchmark", "on this machine", "description", box=None, pad_edge=False)
     for row in available():
@@ -36,7 +36,7 @@ def check(
     options: Options = None,
 ) -> int:
     """Verify a prepared benchmark, and count its images."""
-    from fsl_sweep.datasets import inventory
+    from fsl_sweep.datasets.preparing import inventory
 
     checked = _with_options(name, options, lambda given: inventory.check(name, given, root))
     say(f"{name}: {checked.path}")
@@ -61,7 +61,7 @@ def prepare(
     options: Options = None,
 ) -> int:
     """Prepare a benchmark from its official files."""
-    from fsl_sweep.datasets import inventory
+    from fsl_sweep.datasets.preparing import inventory
 
     with _progress(f"preparing {name}") as advance:
         done = _with_options(
@@ -83,7 +83,7 @@ def download(
     ] = None,
 ) -> int:
     """Download a benchmark's official files, where its licence allows."""
-    from fsl_sweep.datasets import inventory
+    from fsl_sweep.datasets.preparing import inventory
 
     with _progress(f"downloading {name}") as advance:
         done = inventory.download(name, folder, None, advance)
@@ -101,7 +101,7 @@ def _progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
     """A bar on a terminal, nothing elsewhere."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from fsl_sweep.orchestrator.console import SafeConsole
+    from fsl_sweep.orchestrator.report.formats.console import SafeConsole
 
     console = SafeConsole(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
@@ -121,8 +121,8 @@ def _with_options(name: str, overrides: list[str] | None, action: Any) -> Any:
     from pydantic import ValidationError
 
     from fsl_sweep.datasets.catalogue import BENCHMARKS
-    from fsl_sweep.orchestrator.messages import config_error
-    from fsl_sweep.orchestrator.sweepfile import assignments
+    from fsl_sweep.orchestrator.sweepfile.messages import config_error
+    from fsl_sweep.orchestrator.sweepfile.reading import assignments
 
     try:
         return action(assignments(overrides or []))

@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
+from fsl_sweep.datasets.files.local_path import check_local
 from fsl_sweep.orchestrator.errors import RunFolderError, folder_error
-from fsl_sweep.orchestrator.local_path import check_local
-from fsl_sweep.orchestrator.storage import write_whole
+from fsl_sweep.orchestrator.ledger.storage import write_whole
 
 
 def check_output(path: Path) -> None:

@@ -7,8 +7,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from fsl_sweep.orchestrator.console import SafeConsole
-from fsl_sweep.orchestrator.printed import say
+from fsl_sweep.orchestrator.report.formats.console import SafeConsole
+from fsl_sweep.orchestrator.text.printed import say
 
 OURS = "fsl-sweep"
 
@@ -22,7 +22,7 @@ def plugins(
     from fsl_sweep.datasets.catalogue import BENCHMARKS
     from fsl_sweep.learners.backbones.catalogue import BACKBONES
     from fsl_sweep.learners.catalogue import LEARNERS
-    from fsl_sweep.learners.submissions import SUBMISSIONS
+    from fsl_sweep.learners.metadl.submissions import SUBMISSIONS
     from fsl_sweep.orchestrator.selectors import HYPERPARAMETER_SELECTORS, SNAPSHOT_SELECTORS
 
     programs = (LEARNERS, BACKBONES, SUBMISSIONS)

@@ -73,7 +73,7 @@ def show(
     """
     from fsl_sweep.orchestrator.cli.output import check_output, write_output
     from fsl_sweep.orchestrator.report import FORMATS
-    from fsl_sweep.orchestrator.report.terminal import show as show_on_terminal
+    from fsl_sweep.orchestrator.report.formats.terminal import show as show_on_terminal
     from fsl_sweep.orchestrator.run import load_run
 
     if output is not None:

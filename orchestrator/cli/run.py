@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fsl_sweep.orchestrator.printed import say
+from fsl_sweep.orchestrator.text.printed import say
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from fsl_sweep.orchestrator.events import SweepListener
-    from fsl_sweep.orchestrator.plan import Plan
+    from fsl_sweep.orchestrator.records.plan import Plan
+    from fsl_sweep.orchestrator.sweep.listener import SweepListener
 
 Sweep = Annotated[str, typer.Argument(help="A sweep file, or a preset's name such as quickstart.")]
 Overrides = Annotated[
@@ -41,8 +41,8 @@ def run(
     ] = True,
 ) -> int:
     """Plan a sweep, run what is missing, and report."""
-    from fsl_sweep.orchestrator.execute import execute
-    from fsl_sweep.orchestrator.prepare import prepare
+    from fsl_sweep.orchestrator.planning.prepare import prepare
+    from fsl_sweep.orchestrator.sweep.execute import execute
 
     prepared = prepare(sweep, output, overrides or [], only or [])
     if dry_run:
@@ -59,7 +59,7 @@ def run(
 
     ran, failed = execute(prepared, address, following, lambda remark: say(remark, sys.stderr))
 
-    from fsl_sweep.orchestrator.report.terminal import show
+    from fsl_sweep.orchestrator.report.formats.terminal import show
     from fsl_sweep.orchestrator.run import load_run
     from fsl_sweep.orchestrator.tensorboard import rebuild
 

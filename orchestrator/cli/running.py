@@ -4,19 +4,19 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from fsl_sweep.orchestrator.cli import planned_work
-from fsl_sweep.orchestrator.console import SafeConsole
+from fsl_sweep.orchestrator.cli.progress import LiveProgress, PlainProgress, trial_label
 from fsl_sweep.orchestrator.errors import UserError
-from fsl_sweep.orchestrator.events import SweepListener
-from fsl_sweep.orchestrator.feasibility import check_feasible
-from fsl_sweep.orchestrator.ledger import COME_BACK, Ledger
-from fsl_sweep.orchestrator.lock import check_writable
-from fsl_sweep.orchestrator.plan import Plan
-from fsl_sweep.orchestrator.prepare import Prepared
-from fsl_sweep.orchestrator.printed import counted, say
-from fsl_sweep.orchestrator.progress import LiveProgress, PlainProgress, trial_label
+from fsl_sweep.orchestrator.ledger.ledger import COME_BACK, Ledger
+from fsl_sweep.orchestrator.ledger.lock import check_writable
+from fsl_sweep.orchestrator.planning import work as planned_work
+from fsl_sweep.orchestrator.planning.feasibility import check_feasible
+from fsl_sweep.orchestrator.planning.prepare import Prepared
+from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.formats.console import SafeConsole
+from fsl_sweep.orchestrator.sweep.listener import SweepListener
 from fsl_sweep.orchestrator.tensorboard import LiveView
+from fsl_sweep.orchestrator.text.printed import counted, say
 
 
 @contextmanager

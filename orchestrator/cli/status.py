@@ -6,18 +6,18 @@ from typing import Annotated
 
 import typer
 
-from fsl_sweep.orchestrator.printed import counted, one_line, say
+from fsl_sweep.orchestrator.text.printed import counted, one_line, say
 
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 
 
 def status(run: RunFolder) -> int:
     """Say what is done, running and failed, and why."""
+    from fsl_sweep.orchestrator.cli.progress import trial_label
     from fsl_sweep.orchestrator.errors import RunFolderError
-    from fsl_sweep.orchestrator.ledger import Ledger
-    from fsl_sweep.orchestrator.lock import holder_of
-    from fsl_sweep.orchestrator.progress import trial_label
-    from fsl_sweep.orchestrator.verify import check_outside_trials
+    from fsl_sweep.orchestrator.ledger.ledger import Ledger
+    from fsl_sweep.orchestrator.ledger.lock import holder_of
+    from fsl_sweep.orchestrator.ledger.verify import check_outside_trials
 
     ledger = Ledger(run)
     plan = ledger.read_plan()

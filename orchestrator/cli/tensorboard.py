@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from fsl_sweep.orchestrator.cli.status import RunFolder
-from fsl_sweep.orchestrator.printed import say
+from fsl_sweep.orchestrator.text.printed import say
 
 
 def tensorboard(
@@ -23,7 +23,7 @@ def tensorboard(
 
     The view is written anew from the run's records, with the report's figures under Images.
     """
-    from fsl_sweep.orchestrator.report.figures import figures
+    from fsl_sweep.orchestrator.report.figures.figures import figures
     from fsl_sweep.orchestrator.run import load_run
     from fsl_sweep.orchestrator.tensorboard import rebuild, serving
 
@@ -43,7 +43,7 @@ def _last_recorded(run: Path) -> float:
 
     It is the date of the report's pictures, so that a view which is written again is the same.
     """
-    from fsl_sweep.orchestrator.storage import Folder
+    from fsl_sweep.orchestrator.ledger.storage import Folder
 
     trials = Folder(run) / "trials"
     times = [

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fsl_sweep.orchestrator.cli.run import Overrides, Sweep
-from fsl_sweep.orchestrator.printed import say
+from fsl_sweep.orchestrator.text.printed import say
 
 if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.events import SweepListener
-    from fsl_sweep.orchestrator.plan import Plan
+    from fsl_sweep.orchestrator.records.plan import Plan
+    from fsl_sweep.orchestrator.sweep.listener import SweepListener
 
 
 def trial(
@@ -25,9 +25,9 @@ def trial(
     overrides: Overrides = None,
 ) -> int:
     """Run one trial in this process, without Ray."""
-    from fsl_sweep.orchestrator.execute import execute_one
-    from fsl_sweep.orchestrator.prepare import prepare
-    from fsl_sweep.orchestrator.progress import PlainProgress, trial_label
+    from fsl_sweep.orchestrator.cli.progress import PlainProgress, trial_label
+    from fsl_sweep.orchestrator.planning.prepare import prepare
+    from fsl_sweep.orchestrator.sweep.execute import execute_one
 
     @contextmanager
     def shown(plan: "Plan", pending: Sequence[str]) -> "Iterator[list[SweepListener]]":

@@ -1,7 +1,7 @@
 """``fsl-sweep verify``: every file of a run folder compared with its checksum."""
 
 from fsl_sweep.orchestrator.cli.status import RunFolder
-from fsl_sweep.orchestrator.printed import one_line, say
+from fsl_sweep.orchestrator.text.printed import one_line, say
 
 
 def verify(run: RunFolder) -> int:
@@ -9,7 +9,7 @@ def verify(run: RunFolder) -> int:
 
     Lists files that are damaged, missing, links, or unknown, and what follows; changes nothing.
     """
-    from fsl_sweep.orchestrator.verify import check_run
+    from fsl_sweep.orchestrator.ledger.verify import check_run
 
     harmed = strange = 0
     for found in check_run(run):

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 
-from fsl_sweep.orchestrator.report.as_json import to_json
 from fsl_sweep.orchestrator.report.content import Report, RunInfo, build
-from fsl_sweep.orchestrator.report.html import to_html
-from fsl_sweep.orchestrator.report.latex import to_latex
-from fsl_sweep.orchestrator.report.markdown import to_markdown
-from fsl_sweep.orchestrator.report.terminal import show, to_text
+from fsl_sweep.orchestrator.report.formats.as_json import to_json
+from fsl_sweep.orchestrator.report.formats.html import to_html
+from fsl_sweep.orchestrator.report.formats.latex import to_latex
+from fsl_sweep.orchestrator.report.formats.markdown import to_markdown
+from fsl_sweep.orchestrator.report.formats.terminal import show, to_text
 
 FORMATS: Mapping[str, Callable[[Report], str]] = {
     "terminal": to_text,

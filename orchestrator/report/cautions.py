@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from fsl_sweep.orchestrator.comparison import MethodComparison, Ranking
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.selection import Selected
+from fsl_sweep.orchestrator.selection.comparison import MethodComparison, Ranking
+from fsl_sweep.orchestrator.selection.methods import Summary
+from fsl_sweep.orchestrator.selection.select import Selected
 from fsl_sweep.orchestrator.statistics import Interval
-from fsl_sweep.orchestrator.summary import Summary
 
 
 def cautions_of(

@@ -4,20 +4,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fsl_sweep.orchestrator.budget_curve import BudgetPoint, regret_by_budget
-from fsl_sweep.orchestrator.chosen import Chosen
-from fsl_sweep.orchestrator.comparison import (
+from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.report.cautions import cautions_of
+from fsl_sweep.orchestrator.report.curves import Curve, curves_of
+from fsl_sweep.orchestrator.report.tradeoff import TradeOff, tradeoffs_of
+from fsl_sweep.orchestrator.selection.budget_curve import BudgetPoint, regret_by_budget
+from fsl_sweep.orchestrator.selection.choices import Chosen
+from fsl_sweep.orchestrator.selection.comparison import (
     MethodComparison,
     Ranking,
     compare_methods,
     rank_methods,
 )
-from fsl_sweep.orchestrator.records import TrialHistory
-from fsl_sweep.orchestrator.report.cautions import cautions_of
-from fsl_sweep.orchestrator.report.curves import Curve, curves_of
-from fsl_sweep.orchestrator.report.tradeoff import TradeOff, tradeoffs_of
-from fsl_sweep.orchestrator.resampled import ClassLists, ResampledCell, resample
-from fsl_sweep.orchestrator.selection import LeftOut, Selected, select, why_unusable
+from fsl_sweep.orchestrator.selection.methods import (
+    Summary,
+    TrialRankCorrelation,
+    rank_correlations,
+    summarise,
+)
+from fsl_sweep.orchestrator.selection.resample import ClassLists, ResampledCell, resample
+from fsl_sweep.orchestrator.selection.select import LeftOut, Selected, select, why_unusable
+from fsl_sweep.orchestrator.selection.stability import Stability, stability_of
+from fsl_sweep.orchestrator.selection.strategies import StrategyComparison, compare_strategies
 from fsl_sweep.orchestrator.selectors import (
     HYPERPARAMETER_SELECTORS,
     SNAPSHOT_SELECTORS,
@@ -26,14 +34,6 @@ from fsl_sweep.orchestrator.selectors import (
 from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import allocations_of
 from fsl_sweep.orchestrator.selectors.mixture import base_weight
 from fsl_sweep.orchestrator.selectors.names import parse
-from fsl_sweep.orchestrator.stability import Stability, stability_of
-from fsl_sweep.orchestrator.strategies import StrategyComparison, compare_strategies
-from fsl_sweep.orchestrator.summary import (
-    Summary,
-    TrialRankCorrelation,
-    rank_correlations,
-    summarise,
-)
 
 RESAMPLES = 1000
 QUICKLY_RESAMPLED = 3000

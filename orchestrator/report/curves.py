@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fsl_sweep.orchestrator.chosen import Chosen
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.records import MEASURES, TrialHistory
-from fsl_sweep.orchestrator.selection import why_unusable
+from fsl_sweep.orchestrator.records.measures import MEASURES, TrialHistory
+from fsl_sweep.orchestrator.selection.choices import Chosen
+from fsl_sweep.orchestrator.selection.select import why_unusable
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fsl_sweep.orchestrator.chosen import Chosen
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.records import TrialHistory
-from fsl_sweep.orchestrator.selection import why_unusable
+from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.selection.choices import Chosen
+from fsl_sweep.orchestrator.selection.select import why_unusable
 from fsl_sweep.orchestrator.selectors.base import is_oracle
 from fsl_sweep.orchestrator.selectors.hyperparameter.pareto import front
 from fsl_sweep.orchestrator.statistics.ties import comparable

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fsl_sweep.orchestrator.selection import Selection, Strategy
+from fsl_sweep.orchestrator.selection.methods import Summary
+from fsl_sweep.orchestrator.selection.select import Selection, Strategy
 from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
-from fsl_sweep.orchestrator.summary import Summary
 
 ORACLE = "*"
 """What follows the name of a strategy that reads novel scores."""

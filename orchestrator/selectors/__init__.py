@@ -1,6 +1,5 @@
 """Strategies to choose which snapshot of which configuration represents a method."""
 
-from fsl_sweep.orchestrator.history import History
 from fsl_sweep.orchestrator.selectors.apply import apply
 from fsl_sweep.orchestrator.selectors.base import (
     FrontSelector,
@@ -14,6 +13,7 @@ from fsl_sweep.orchestrator.selectors.catalogue import (
     hyperparameter_selector,
     snapshot_selector,
 )
+from fsl_sweep.orchestrator.selectors.history import History
 
 __all__ = [
     "HYPERPARAMETER_SELECTORS",

@@ -7,9 +7,6 @@ from typing import overload
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.history import History, require
-from fsl_sweep.orchestrator.meter import Account
-from fsl_sweep.orchestrator.sealing import Measurements
 from fsl_sweep.orchestrator.selectors.base import (
     NONE,
     AnySelector,
@@ -19,7 +16,10 @@ from fsl_sweep.orchestrator.selectors.base import (
     is_oracle,
 )
 from fsl_sweep.orchestrator.selectors.candidate import Candidate
-from fsl_sweep.orchestrator.selectors.foreign import broken_promise, faults_named, short
+from fsl_sweep.orchestrator.selectors.history import History, require
+from fsl_sweep.orchestrator.selectors.meter import Account
+from fsl_sweep.orchestrator.selectors.sealing import Measurements
+from fsl_sweep.orchestrator.selectors.third_party import broken_promise, faults_named, short
 
 Choices = History | Sequence[Candidate]
 

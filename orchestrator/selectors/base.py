@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from fsl_sweep.orchestrator.history import History
 from fsl_sweep.orchestrator.selectors.candidate import Candidate
+from fsl_sweep.orchestrator.selectors.history import History
 
 NONE = -1
 """In place of a position, where there is nothing to choose by."""

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.history import History
 from fsl_sweep.orchestrator.selectors.base import NONE, HyperparameterSelector, SnapshotSelector
 from fsl_sweep.orchestrator.selectors.candidate import Candidate
+from fsl_sweep.orchestrator.selectors.history import History
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
 

@@ -8,9 +8,9 @@ from typing import Any, final
 
 import numpy as np
 
-from fsl_sweep.orchestrator.history import History
-from fsl_sweep.orchestrator.meter import Account, Meter
-from fsl_sweep.orchestrator.sealing import Measurements
+from fsl_sweep.orchestrator.selectors.history import History
+from fsl_sweep.orchestrator.selectors.meter import Account, Meter
+from fsl_sweep.orchestrator.selectors.sealing import Measurements
 
 
 @final

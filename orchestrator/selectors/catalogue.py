@@ -5,15 +5,14 @@ from typing import Any, TypeVar
 
 from fsl_sweep.orchestrator.catalogue import Catalogue, Info
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
-from fsl_sweep.orchestrator.history import SCORES
-from fsl_sweep.orchestrator.paper_names import is_test_measure, selector_names
+from fsl_sweep.orchestrator.records.paper_names import is_test_measure, selector_names
 from fsl_sweep.orchestrator.selectors.base import (
     FrontSelector,
     HyperparameterSelector,
     SnapshotSelector,
     is_cross_validated,
 )
-from fsl_sweep.orchestrator.selectors.foreign import GROUPS, broken_promise, faults_named, short
+from fsl_sweep.orchestrator.selectors.history import SCORES
 from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import BudgetedOracle
 from fsl_sweep.orchestrator.selectors.hyperparameter.by_measure import (
     BaseConfiguration,
@@ -33,6 +32,7 @@ from fsl_sweep.orchestrator.selectors.snapshot.by_measure import (
 from fsl_sweep.orchestrator.selectors.snapshot.cv_epoch import CrossValidatedEpoch
 from fsl_sweep.orchestrator.selectors.snapshot.last import Last
 from fsl_sweep.orchestrator.selectors.snapshot.train_loss import TrainLoss
+from fsl_sweep.orchestrator.selectors.third_party import GROUPS, broken_promise, faults_named, short
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
-from fsl_sweep.orchestrator.paper_names import TEST_MEASURE, measure_name
+from fsl_sweep.orchestrator.records.paper_names import TEST_MEASURE, measure_name
 from fsl_sweep.orchestrator.selectors.names import parse
 
 METRICS = ("novel", "mixture")

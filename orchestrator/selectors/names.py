@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.paper_names import selector_name
+from fsl_sweep.orchestrator.records.paper_names import selector_name
 
 _CALL = re.compile(r"(?P<name>[^()]+)(?:\((?P<arguments>[^()]*)\))?")
 

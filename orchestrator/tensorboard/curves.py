@@ -11,7 +11,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.plugins.custom_scalar import layout_pb2, metadata
 from tensorboard.util.tensor_util import make_tensor_proto
 
-from fsl_sweep.orchestrator.records import MEASURES, SHOWN_AS, EpochRecord, TrialHistory
+from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS, EpochRecord, TrialHistory
 from fsl_sweep.orchestrator.statistics.intervals import quantile
 from fsl_sweep.orchestrator.tensorboard.events import scalars
 

@@ -10,10 +10,10 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
 from tensorboard.plugins.hparams import summary_v2 as hp
 
-from fsl_sweep.orchestrator.printed import printable
-from fsl_sweep.orchestrator.records import SHOWN_AS, TrialHistory
-from fsl_sweep.orchestrator.selection import Selected, Strategy
+from fsl_sweep.orchestrator.records.measures import SHOWN_AS, TrialHistory
+from fsl_sweep.orchestrator.selection.select import Selected, Strategy
 from fsl_sweep.orchestrator.tensorboard.names import group_name
+from fsl_sweep.orchestrator.text.printed import printable
 
 Plain = bool | float | str
 

@@ -11,10 +11,10 @@ from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 from tensorboard.compat.proto.types_pb2 import DT_STRING
 from tensorboard.plugins.image.metadata import create_summary_metadata
 
-from fsl_sweep.orchestrator.printed import printable
-from fsl_sweep.orchestrator.report.figures import Figure
-from fsl_sweep.orchestrator.report.painter import painted
+from fsl_sweep.orchestrator.report.figures.figures import Figure
+from fsl_sweep.orchestrator.report.figures.painter import painted
 from fsl_sweep.orchestrator.tensorboard.names import LONGEST, safe
+from fsl_sweep.orchestrator.text.printed import printable
 
 
 def pictures(figures: Sequence[Figure]) -> Iterator[Summary]:

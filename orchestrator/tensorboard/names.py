@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from fsl_sweep.orchestrator.printed import printable
-from fsl_sweep.orchestrator.records import TrialHistory
+from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.report.wording import values
+from fsl_sweep.orchestrator.text.printed import printable
 
 LONGEST = 120
 REPORT = "report"

@@ -19,10 +19,10 @@ import numpy as np
 from tensorboard.compat.proto.event_pb2 import Event
 
 from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError, folder_error
-from fsl_sweep.orchestrator.records import EpochRecord, TrialEnd, TrialHistory
-from fsl_sweep.orchestrator.report.figures import Figure
-from fsl_sweep.orchestrator.selection import Selected
-from fsl_sweep.orchestrator.storage import kind_of
+from fsl_sweep.orchestrator.ledger.storage import kind_of
+from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd, TrialHistory
+from fsl_sweep.orchestrator.report.figures.figures import Figure
+from fsl_sweep.orchestrator.selection.select import Selected
 from fsl_sweep.orchestrator.tensorboard import curves, hparams, images
 from fsl_sweep.orchestrator.tensorboard.events import FILE, append, of_summary, scalars
 from fsl_sweep.orchestrator.tensorboard.names import REPORT, run_names

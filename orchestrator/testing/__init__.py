@@ -6,7 +6,7 @@ collects the tests that it inherits::
     class TestMine(SnapshotSelectorContract):
         selector = MySelector()
 
-Learners have theirs in ``fsl_sweep.learners.testing``, for it imports torch.
+Learners have theirs in ``fsl_sweep.learners.testing.learner``, for it imports torch.
 """
 
 from fsl_sweep.datasets.testing import BenchmarkContract

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.history import SCORES, History
-from fsl_sweep.orchestrator.records import MEASURES
+from fsl_sweep.orchestrator.records.measures import MEASURES
 from fsl_sweep.orchestrator.selectors.candidate import Candidate
+from fsl_sweep.orchestrator.selectors.history import SCORES, History
 
 RECORDED = ("train_loss", *MEASURES)
 TASKS = 12

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from fsl_sweep.orchestrator.history import SCORES
 from fsl_sweep.orchestrator.selectors.apply import apply, apply_counted
 from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector
 from fsl_sweep.orchestrator.selectors.candidate import Candidate
+from fsl_sweep.orchestrator.selectors.history import SCORES
 from fsl_sweep.orchestrator.testing import examples
 from fsl_sweep.orchestrator.testing.examples import NAN
 

@@ -5,9 +5,9 @@ from typing import ClassVar
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.history import SCORES, History
 from fsl_sweep.orchestrator.selectors.apply import apply
 from fsl_sweep.orchestrator.selectors.base import SnapshotSelector
+from fsl_sweep.orchestrator.selectors.history import SCORES, History
 from fsl_sweep.orchestrator.testing import examples
 
 

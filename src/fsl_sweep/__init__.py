@@ -6,8 +6,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.events import SweepListener
     from fsl_sweep.orchestrator.run import Run, load_run
+    from fsl_sweep.orchestrator.sweep.listener import SweepListener
 
 try:
     __version__ = version("fsl-sweep")
@@ -47,9 +47,9 @@ def run_sweep(
     from contextlib import nullcontext
     from pathlib import Path
 
-    from fsl_sweep.orchestrator.execute import execute
-    from fsl_sweep.orchestrator.prepare import prepare
+    from fsl_sweep.orchestrator.planning.prepare import prepare
     from fsl_sweep.orchestrator.run import load_run
+    from fsl_sweep.orchestrator.sweep.execute import execute
 
     source = path_or_config if isinstance(path_or_config, Mapping) else str(path_or_config)
     prepared = prepare(source, None if output is None else Path(output), overrides, only)

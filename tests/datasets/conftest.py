@@ -5,10 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from places import REAL_DATA
 
 from fsl_sweep.datasets.pool import ImagePool
-
-REAL_DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
 
 @pytest.fixture

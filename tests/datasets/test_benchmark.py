@@ -3,8 +3,8 @@ import pytest
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.splits import class_benchmark
-from fsl_sweep.datasets.tasks import ClassTasks
+from fsl_sweep.datasets.splits.drawn import class_benchmark
+from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.orchestrator.errors import BadData
 
 

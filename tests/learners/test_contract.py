@@ -4,12 +4,13 @@ import pytest
 import torch
 
 from fsl_sweep.learners.backbones.base import Backbone
-from fsl_sweep.learners.base import ClassificationLearner, ProgramLearner
+from fsl_sweep.learners.base import ClassificationLearner
 from fsl_sweep.learners.catalogue import LEARNERS
-from fsl_sweep.learners.classification_contract import ClassificationContract
 from fsl_sweep.learners.episodic import EpisodicLearner
-from fsl_sweep.learners.protonet import ProtonetOptions
-from fsl_sweep.learners.testing import LearnerContract
+from fsl_sweep.learners.metadl.program import ProgramLearner
+from fsl_sweep.learners.methods.protonet import ProtonetOptions
+from fsl_sweep.learners.testing.classification import ClassificationContract
+from fsl_sweep.learners.testing.learner import LearnerContract
 
 # Transductive heads see the queries together; initial weights that were drawn tell classes apart.
 # A classifier whose outputs were meta-learned knows one class from another; batch norm by the

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 from trials import trial
 
-from fsl_sweep.orchestrator.records import TrialEnd, TrialHistory
+from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.report import Report, RunInfo, build
 
 SPECIAL = "".join(map(chr, range(33, 127)))

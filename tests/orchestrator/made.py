@@ -8,9 +8,19 @@ import numpy as np
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.tasks import ClassTasks
-from fsl_sweep.datasets.writer_tasks import WriterTasks
-from fsl_sweep.orchestrator.config import (
+from fsl_sweep.datasets.tasks.classes import ClassTasks
+from fsl_sweep.datasets.tasks.writers import WriterTasks
+from fsl_sweep.orchestrator.ledger.envelope import sealed_json
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.records.measures import (
+    MEASURES,
+    TASK_SETS,
+    EpochRecord,
+    TaskScores,
+    TrialEnd,
+)
+from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
+from fsl_sweep.orchestrator.records.spec import (
     Episode,
     EpisodicTraining,
     Evaluation,
@@ -19,10 +29,6 @@ from fsl_sweep.orchestrator.config import (
     Selectors,
     TrialSpec,
 )
-from fsl_sweep.orchestrator.envelope import sealed_json
-from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.plan import Plan, PlannedTrial
-from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, EpochRecord, TaskScores, TrialEnd
 
 TASKS = 20
 DONE = TrialEnd("done")

@@ -8,10 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from fsl_sweep.orchestrator.config import TrialSpec
-from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.plan import Plan, PlannedTrial, Selectors
-from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS, EpochRecord, TaskScores, TrialEnd
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.records.measures import (
+    MEASURES,
+    TASK_SETS,
+    EpochRecord,
+    TaskScores,
+    TrialEnd,
+)
+from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial, Selectors
+from fsl_sweep.orchestrator.records.spec import TrialSpec
 
 TASKS = 6
 

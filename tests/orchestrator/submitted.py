@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from fsl_sweep.learners.submissions import Submission
+from fsl_sweep.learners.metadl.submissions import Submission
 from fsl_sweep.orchestrator.catalogue import Info
 
 

@@ -6,16 +6,16 @@ import torch
 import yaml
 from sklearn.neighbors import KNeighborsClassifier
 
-from fsl_sweep.datasets.opening import open_benchmark
+from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.cli import invoke
-from fsl_sweep.orchestrator.common_tasks import CommonTasks
-from fsl_sweep.orchestrator.config import Episode, Evaluation
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.evaluation import Evaluator
-from fsl_sweep.orchestrator.images import PoolImages
-from fsl_sweep.orchestrator.resolve import plan_sweep
-from fsl_sweep.orchestrator.sweepfile import load_sweep
+from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
+from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
+from fsl_sweep.orchestrator.measuring.images import PoolImages
+from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
+from fsl_sweep.orchestrator.records.spec import Episode, Evaluation
+from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 
 CPU = torch.device("cpu")
 SWEEP = {

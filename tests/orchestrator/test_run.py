@@ -11,8 +11,8 @@ from recorded import run_folder
 
 import fsl_sweep
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
-from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.records import MEASURES, TASK_SETS
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS
 from fsl_sweep.orchestrator.report import FORMATS
 
 

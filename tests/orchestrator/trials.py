@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fsl_sweep.orchestrator.records import (
+from fsl_sweep.orchestrator.records.measures import (
     CURVES,
     MEASURES,
     TASK_SETS,

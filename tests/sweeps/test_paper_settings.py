@@ -2,20 +2,19 @@
 
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from places import ROOT
 
-from fsl_sweep.datasets.writer_splits import writer_sizes
-from fsl_sweep.orchestrator.axes import axis_kind, merged_settings
-from fsl_sweep.orchestrator.config import Episode
-from fsl_sweep.orchestrator.prepare import prepare
-from fsl_sweep.orchestrator.resolve import plan_sweep
-from fsl_sweep.orchestrator.sweepfile import load_sweep
+from fsl_sweep.datasets.splits.writers import writer_sizes
+from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
+from fsl_sweep.orchestrator.planning.prepare import prepare
+from fsl_sweep.orchestrator.records.spec import Episode
+from fsl_sweep.orchestrator.sweepfile.axes import axis_kind, merged_settings
+from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 
-ROOT = Path(__file__).parents[2]
 IMAGES = ("mini", "tiered", "cifar", "fc100")
 PAPERS = (*IMAGES, "zappos", "femnist", "metadl")
 

@@ -1,18 +1,17 @@
 """Every preset plans anywhere, says what it costs, and says which data it lacks."""
 
 import re
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.orchestrator.cli.running import show_plan
-from fsl_sweep.orchestrator.config import TrialSpec, digest
-from fsl_sweep.orchestrator.prepare import prepare
-from fsl_sweep.orchestrator.resolve import plan_sweep
-from fsl_sweep.orchestrator.sweepfile import load_sweep, presets
+from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
+from fsl_sweep.orchestrator.planning.prepare import prepare
+from fsl_sweep.orchestrator.records.spec import TrialSpec, digest
+from fsl_sweep.orchestrator.sweepfile.reading import load_sweep, presets
 
-ROOT = Path(__file__).parents[2]
 WITHOUT_COSTS = {"omniglot", "quickstart", "writers"}
 
 

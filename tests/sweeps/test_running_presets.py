@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fsl_sweep.datasets.cifar100_classes import SUPERCLASS_OF
-from fsl_sweep.datasets.imagenet_classes import mini_classes
-from fsl_sweep.datasets.zappos_table import published_sets
+from fsl_sweep.datasets.benchmarks.cifar.classes import SUPERCLASS_OF
+from fsl_sweep.datasets.benchmarks.imagenet.classes import mini_classes
+from fsl_sweep.datasets.benchmarks.zappos.table import published_sets
 from fsl_sweep.orchestrator.cli.running import show_plan
-from fsl_sweep.orchestrator.execute import execute_one
-from fsl_sweep.orchestrator.prepare import Prepared, prepare
+from fsl_sweep.orchestrator.planning.prepare import Prepared, prepare
+from fsl_sweep.orchestrator.sweep.execute import execute_one
 
 pytestmark = pytest.mark.slow
 

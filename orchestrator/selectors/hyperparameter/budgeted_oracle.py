@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.meter import Meter, share
 from fsl_sweep.orchestrator.selectors.base import HyperparameterSelector
 from fsl_sweep.orchestrator.selectors.best import best_of_each, first_best
 from fsl_sweep.orchestrator.selectors.candidate import Candidate
+from fsl_sweep.orchestrator.selectors.meter import Meter, share
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
 Allocation = Callable[[Sequence[Meter], np.ndarray, int], int]

@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from fsl_sweep.orchestrator.history import History
 from fsl_sweep.orchestrator.selectors.base import SnapshotSelector
+from fsl_sweep.orchestrator.selectors.history import History
 
 
 class Last(SnapshotSelector):

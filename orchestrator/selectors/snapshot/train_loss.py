@@ -2,9 +2,9 @@
 
 from typing import ClassVar
 
-from fsl_sweep.orchestrator.history import History
 from fsl_sweep.orchestrator.selectors.base import SnapshotSelector
 from fsl_sweep.orchestrator.selectors.best import first_best
+from fsl_sweep.orchestrator.selectors.history import History
 
 
 class TrainLoss(SnapshotSelector):

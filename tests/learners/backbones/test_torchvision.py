@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from fsl_sweep.learners.backbones.catalogue import BACKBONES
+from fsl_sweep.learners.backbones.torchvision_guard import load_torchvision
 from fsl_sweep.learners.building import build_learner
-from fsl_sweep.learners.torchvision_guard import load_torchvision
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 
 

@@ -3,11 +3,7 @@ import pytest
 import torch
 from sklearn.metrics.pairwise import cosine_similarity
 
-from fsl_sweep.learners.heads.prototype import (
-    cosine_similarities,
-    prototypes,
-    squared_distances,
-)
+from fsl_sweep.learners.heads.prototype import cosine_similarities, prototypes, squared_distances
 
 
 def draws(*shape, seed=0, dtype=torch.float64):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fsl_sweep.datasets import image_folder
+from fsl_sweep.datasets.benchmarks import image_folder
 from fsl_sweep.orchestrator.cli import invoke
 
 SMALL = ("--set", "image_size=8")

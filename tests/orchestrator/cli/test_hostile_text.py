@@ -15,11 +15,11 @@ from tensorboard.backend.event_processing.event_multiplexer import EventMultiple
 from trials import trial
 
 from fsl_sweep.orchestrator.cli import invoke
-from fsl_sweep.orchestrator.console import SafeConsole
-from fsl_sweep.orchestrator.progress import LiveProgress, PlainProgress
-from fsl_sweep.orchestrator.records import TrialEnd
+from fsl_sweep.orchestrator.cli.progress import LiveProgress, PlainProgress
+from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.report import FORMATS, Report, RunInfo, build, show
-from fsl_sweep.orchestrator.report.figures import figures
+from fsl_sweep.orchestrator.report.figures.figures import figures
+from fsl_sweep.orchestrator.report.formats.console import SafeConsole
 from fsl_sweep.orchestrator.tensorboard import rebuild
 
 HOSTILE = "x\x1b]0;owned\x07\x1b[2J\x9b31m\x00\x7f\b\r\u202ey\u2028[/z][bold]:smile:"

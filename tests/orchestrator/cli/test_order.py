@@ -5,13 +5,14 @@ import yaml
 from commands import TINY
 
 import fsl_sweep
-from fsl_sweep.orchestrator import execute, report
+from fsl_sweep.orchestrator import report
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.prepare import Prepared
-from fsl_sweep.orchestrator.report.as_json import to_json
-from fsl_sweep.orchestrator.trial import Trial
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.planning.prepare import Prepared
+from fsl_sweep.orchestrator.report.formats.as_json import to_json
+from fsl_sweep.orchestrator.sweep import execute
+from fsl_sweep.orchestrator.trial.trial import Trial
 
 ONE = TINY.replace("{grid: [1, 2]}", "1").replace("seeds: [0, 1]", "seeds: [0]")
 ONE = ONE.replace("  RR: {learner: {name: ridge}}\n", "")

@@ -4,8 +4,9 @@ import made
 import numpy as np
 import pytest
 
-from fsl_sweep.orchestrator.cli import planned_work
-from fsl_sweep.orchestrator.config import (
+from fsl_sweep.orchestrator.planning import work as planned_work
+from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
+from fsl_sweep.orchestrator.records.spec import (
     BatchTraining,
     EpisodicTraining,
     Fold,
@@ -13,7 +14,6 @@ from fsl_sweep.orchestrator.config import (
     StagedTraining,
     TrialSpec,
 )
-from fsl_sweep.orchestrator.records import TrialEnd, TrialHistory
 
 
 def training(train, **changes) -> TrialSpec:

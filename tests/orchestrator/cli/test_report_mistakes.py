@@ -18,9 +18,9 @@ import pandas as pd
 import pytest
 
 from fsl_sweep.orchestrator.cli import invoke
-from fsl_sweep.orchestrator.envelope import sealed_json
-from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.records import TrialEnd
+from fsl_sweep.orchestrator.ledger.envelope import sealed_json
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.records.measures import TrialEnd
 
 Shown = tuple[int, str, str]
 

@@ -15,8 +15,8 @@ import pytest
 from commands import TINY, driver_of, in_session, started, wait_for, wait_for_snapshots
 
 from fsl_sweep.orchestrator.cli import invoke
-from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.report.as_json import to_json, to_plain
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.report.formats.as_json import to_json, to_plain
 from fsl_sweep.orchestrator.run import load_run
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]

@@ -14,8 +14,8 @@ from tensorboard.backend.event_processing.event_multiplexer import EventMultiple
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import FslSweepError
-from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.records import TrialEnd
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.tensorboard.serving import serve
 
 

@@ -10,11 +10,11 @@ from made import plan, planned, record, spec
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import SelectorFault
-from fsl_sweep.orchestrator.history import History
-from fsl_sweep.orchestrator.ledger import Ledger
-from fsl_sweep.orchestrator.records import TrialEnd
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.selectors import SnapshotSelector, apply
-from fsl_sweep.orchestrator.selectors.foreign import broken_promise, faults_named
+from fsl_sweep.orchestrator.selectors.history import History
+from fsl_sweep.orchestrator.selectors.third_party import broken_promise, faults_named
 
 PLUGIN = """
     from fsl_sweep.orchestrator.catalogue import Info

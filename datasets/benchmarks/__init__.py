@@ -1,0 +1,1 @@
+"""The benchmarks, each a module or a folder."""

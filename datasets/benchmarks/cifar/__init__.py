@@ -1,0 +1,1 @@
+"""Benchmarks made of CIFAR-100."""

@@ -1,0 +1,1 @@
+"""FEMNIST, where a task is a writer."""

@@ -1,0 +1,1 @@
+"""Procedural handwriting, which needs no download."""

@@ -1,0 +1,70 @@
+"""Which ImageNet classes miniImageNet and tieredImageNet are made of, and how a pool says so."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fsl_sweep.datasets.benchmark import MEASURED as CLASS_SPLITS
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.splits.drawn import read_facts
+from fsl_sweep.datasets.store.writing import PoolWriter
+from fsl_sweep.orchestrator.errors import BadData
+
+
+@dataclass(frozen=True)
+class ListedClass:
+    """A class of a published list.
+
+    Attributes:
+        name: its WordNet id, or what the data call it.
+        split: ``base``, ``val`` or ``novel``.
+        superclass: likewise, where known.
+    """
+
+    name: str
+    split: str
+    superclass: str | None = None
+
+
+def mini_classes() -> tuple[ListedClass, ...]:
+    """The 64, 16 and 20 classes of miniImageNet (Ravi and Larochelle, 2017), sorted by name."""
+    lists = read_facts("mini_imagenet_classes.json")["classes"]
+    return _sorted(ListedClass(name, split) for split in CLASS_SPLITS for name in lists[split])
+
+
+def tiered_classes() -> tuple[ListedClass, ...]:
+    """The 351, 97 and 160 classes of tieredImageNet (Ren et al., 2018), sorted by name."""
+    lists = read_facts("tiered_imagenet_classes.json")["superclasses"]
+    return _sorted(
+        ListedClass(name, split, superclass)
+        for split in CLASS_SPLITS
+        for superclass, names in lists[split].items()
+        for name in names
+    )
+
+
+def describe(pool: PoolWriter, classes: Sequence[ListedClass]) -> None:
+    """Name a pool's classes, in the order of their labels; attributes hold their splits."""
+    superclasses = [c.superclass for c in classes if c.superclass is not None]
+    pool.describe(
+        [c.name for c in classes],
+        superclasses=superclasses or None,
+        attributes=np.array([[c.split == split for split in CLASS_SPLITS] for c in classes]),
+        attribute_names=CLASS_SPLITS,
+    )
+
+
+def partition(pool: ImagePool) -> dict[str, np.ndarray]:
+    """The class labels of each split, as `describe` wrote them.
+
+    Raises:
+        BadData: the pool was written by something else.
+    """
+    if pool.attributes is None or pool.attribute_names != CLASS_SPLITS:
+        raise BadData("The prepared images do not say which split their classes are of.")
+    return {s: np.flatnonzero(pool.attributes[:, c]) for c, s in enumerate(CLASS_SPLITS)}
+
+
+def _sorted(classes: Iterable[ListedClass]) -> tuple[ListedClass, ...]:
+    return tuple(sorted(classes, key=lambda listed: listed.name))

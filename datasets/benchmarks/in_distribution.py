@@ -1,0 +1,109 @@
+"""Any benchmark of classes, in distribution: trained, validated and tested on the same classes."""
+
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, Field, create_model
+
+from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.randomness import named_generator
+from fsl_sweep.datasets.source import AbstractBenchmark
+from fsl_sweep.datasets.tasks.classes import ClassTasks
+from fsl_sweep.orchestrator.errors import BadData
+
+PREFIX = "in-distribution"
+SHARE = 0.1
+
+_NOTE = "An in-distribution benchmark measures on 10 % of each base class: ask for fewer queries."
+
+
+def in_distribution(benchmark: Benchmark, seed: int) -> Benchmark:
+    """Only the base classes of a benchmark, their examples split 80 / 10 / 10.
+
+    "Two Sides of Meta-Learning Evaluation", appendix D.2, table 4 (IC): all images of the base
+    classes are collected, those of ``train`` and of ``base``, and split at random; we do so within
+    each class. ``train`` has 80 %; ``base`` and ``val`` share the 10 % for validation, from which
+    their tasks are drawn independently; ``novel`` has the 10 % for testing. Of the n examples of a
+    class ``max(1, round(0.1 n))`` are in each of the small shares. Which ones depends only on the
+    seed, the class's name and its examples; classes of a family are split alike.
+
+    Raises:
+        BadData: its training tasks are not of classes, ``train`` and ``base`` differ in pool or
+            classes, or a class has fewer than 3 examples.
+    """
+    train, base = benchmark.train, benchmark.base
+    if not (isinstance(train, ClassTasks) and isinstance(base, ClassTasks)):
+        raise BadData(f"'{benchmark.name}' has no tasks of classes that could be split by example.")
+    if train.pool.fingerprint != base.pool.fingerprint:
+        raise BadData(
+            f"'{benchmark.name}' keeps training and held-out examples in two pools; an "
+            "in-distribution split needs them in one."
+        )
+    if not np.array_equal(train.classes, base.classes):
+        raise BadData(f"The train and base splits of '{benchmark.name}' differ in their classes.")
+    pool, classes = train.pool, train.classes
+    examples = np.union1d(train.examples, base.examples)
+    learned, validation, test = _shares(pool, classes, examples, seed)
+    validating = ClassTasks(pool, classes, validation, _NOTE)
+    return Benchmark.of(
+        f"{PREFIX}:{benchmark.name}",
+        train=ClassTasks(pool, classes, learned),
+        base=validating,
+        val=validating,
+        novel=ClassTasks(pool, classes, test, _NOTE),
+    )
+
+
+def in_distribution_of(source: type[AbstractBenchmark[Any]]) -> type[AbstractBenchmark[Any]]:
+    """The in-distribution form of a benchmark: the same files, prepared once for both."""
+    inner, options_of = source(), source.Options
+    extended = create_model(
+        options_of.__name__,
+        __base__=options_of,
+        share_seed=(int, Field(0, ge=0, description="of the 80 / 10 / 10 split of examples")),
+    )
+
+    def plain(options: BaseModel) -> BaseModel:
+        return options_of.model_validate(options.model_dump(exclude={"share_seed"}))
+
+    def pool_options(self: Any, options: Any) -> dict[str, Any]:  # noqa: ARG001 (a method)
+        return inner.pool_options(plain(options))
+
+    def assemble(self: Any, options: Any, pools: Any) -> Benchmark:  # noqa: ARG001 (a method)
+        return in_distribution(inner.assemble(plain(options), pools), options.share_seed)
+
+    def expected(self: Any, options: Any) -> dict[str, int]:  # noqa: ARG001 (a method)
+        base = inner.expected(plain(options)).get("base")
+        return {} if base is None else dict.fromkeys(MEASURED, base)
+
+    members = {
+        "Options": extended,
+        "in_distribution": True,
+        "pool_options": pool_options,
+        "assemble": assemble,
+        "expected": expected,
+    }
+    return type("InDistribution", (source,), members)
+
+
+def _shares(
+    pool: ImagePool, classes: np.ndarray, examples: np.ndarray, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pool indices to train on, to validate on and to test on, int64."""
+    parts: tuple[list[np.ndarray], ...] = ([], [], [])
+    labels = pool.labels[examples]
+    for label in classes:
+        own, name = examples[labels == label], pool.class_names[label]
+        if len(own) < 3:
+            raise BadData(
+                f"Class '{name}' has {len(own)} example(s); 3 are needed to train, validate and "
+                "test on different ones."
+            )
+        shuffled = named_generator(seed, PREFIX, pool.origins[label]).permutation(own)
+        size = max(1, round(SHARE * len(own)))
+        pieces = np.split(shuffled, [len(own) - 2 * size, len(own) - size])
+        for part, piece in zip(parts, pieces, strict=True):
+            part.append(piece)
+    train, validation, test = (np.concatenate(part) for part in parts)
+    return train, validation, test

@@ -1,0 +1,193 @@
+"""Omniglot: 1,623 handwritten characters of 50 alphabets, each drawn by 20 people.
+
+"Human-level concept learning through probabilistic program induction" (Lake et al., 2015).
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from pydantic import Field
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.benchmarks.omniglot.splits import (
+    DRAWERS,
+    PARTS,
+    SplitRule,
+    partition,
+    rotated_name,
+    upright_name,
+)
+from fsl_sweep.datasets.files.archives import FileTree, Member, open_tree
+from fsl_sweep.datasets.files.decoding import decode, squared
+from fsl_sweep.datasets.files.digests import canonical_digest
+from fsl_sweep.datasets.files.download import RemoteFile
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress
+from fsl_sweep.datasets.splits.drawn import class_benchmark
+from fsl_sweep.datasets.store.writing import StoreWriter
+from fsl_sweep.orchestrator.errors import BadData, MissingData
+
+_OFFICIAL = "https://raw.githubusercontent.com/brendenlake/omniglot/master/python"
+_FILE = re.compile(r"(?P<character>[^/]+/character\d\d)/\d{4}_(?P<drawer>\d\d)\.png")
+
+
+class OmniglotOptions(Options):
+    """Options of ``omniglot``."""
+
+    split: SplitRule = Field("alphabets", description="how classes become base, val and novel")
+    image_size: int = Field(28, ge=8, le=105, description="side of the images in pixels")
+    rotations: bool = Field(
+        False, description="characters turned by 90, 180 and 270 degrees are classes of their own"
+    )
+    held_out: float = Field(0.2, gt=0, lt=1, description="share of base examples for BaseGen")
+    seed: int = Field(0, ge=0, description="of the class split and of the held-out examples")
+
+
+@dataclass(frozen=True)
+class _Character:
+    """The images of a character, in the order of the people who drew them."""
+
+    part: str
+    tree: FileTree
+    drawings: Sequence[Member]
+
+
+@final
+class Omniglot(AbstractBenchmark[OmniglotOptions]):
+    """The official zips, or the folders that they extract to."""
+
+    name = "omniglot"
+    Options = OmniglotOptions
+    version = 1
+    download = (
+        "images_background.zip and images_evaluation.zip from "
+        "https://github.com/brendenlake/omniglot (folder python/)"
+    )
+    files = (
+        RemoteFile(f"{_OFFICIAL}/images_background.zip", "md5:68d2efa1b9178cc56df9314c21c6e718"),
+        RemoteFile(f"{_OFFICIAL}/images_evaluation.zip", "md5:6b91aef0f799c5bb55b94e3f2daec811"),
+    )
+
+    def pool_options(self, options: OmniglotOptions) -> dict[str, Any]:
+        """The images' size, and whether there are rotations."""
+        return {"image_size": options.image_size, "rotations": options.rotations}
+
+    def signature(self, options: OmniglotOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
+        """Of both parts."""
+        with ExitStack() as stack:
+            trees = _open_parts(self.given(root), stack)
+            return canonical_digest({part: tree.signature() for part, tree in trees.items()})
+
+    def prepare(
+        self, options: OmniglotOptions, root: Path | None, writer: StoreWriter, progress: Progress
+    ) -> None:
+        """Strokes bright on black, scaled with antialiasing, character by character."""
+        with ExitStack() as stack:
+            characters = _characters(_open_parts(self.given(root), stack))
+            pool = writer.pool((1, options.image_size, options.image_size))
+            turns = 4 if options.rotations else 1
+            drawers = np.tile(np.arange(1, DRAWERS + 1), turns)
+            for number, character in enumerate(characters.values()):
+                labels = np.repeat(turns * number + np.arange(turns), DRAWERS)
+                images = _turned(character, turns, options.image_size)
+                pool.append(images, labels, drawers)
+                progress((number + 1) * len(labels), len(characters) * len(labels))
+            names = [rotated_name(name, turn) for name in characters for turn in range(turns)]
+            parts = [[c.part == part for part in PARTS] for c in characters.values()]
+            pool.describe(
+                names,
+                superclasses=[name.partition("/")[0] for name in names],
+                attributes=np.repeat(parts, turns, axis=0),
+                attribute_names=tuple(PARTS),
+            )
+
+    def assemble(self, options: OmniglotOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
+        """Classes by the chosen split; base examples by the held-out share, with their turns."""
+        pool = pools["main"]
+        if pool.attributes is None:
+            raise BadData("The prepared Omniglot does not say which part its classes are from.")
+        parts = [tuple(PARTS)[int(row.argmax())] for row in pool.attributes]
+        split = partition(options.split, pool.class_names, parts, options.seed)
+        pool = replace(pool, families=tuple(map(upright_name, pool.class_names)))
+        return class_benchmark(self.name, pool, split, options.held_out, options.seed)
+
+    def expected(self, options: OmniglotOptions) -> Mapping[str, int]:
+        """The published counts; a split by alphabet has counts that depend on its seed."""
+        times = 4 if options.rotations else 1
+        if options.split == "vinyals":
+            return {"base": 1028 * times, "val": 172 * times, "novel": 423 * times}
+        if options.split == "metadl":
+            return {"novel": PARTS["images_evaluation"] * times}
+        return {}
+
+
+def _open_parts(root: Path, stack: ExitStack) -> dict[str, FileTree]:
+    """Both official parts, wherever people put them; zips before folders, for their CRCs."""
+    start = root if root.is_dir() else root.parent
+    places = [start, start / "omniglot", start / "omniglot-py", start / "python"]
+    for place in places:
+        found = {
+            part: path
+            for part in PARTS
+            for path in (place / part, place / f"{part}.zip")
+            if path.exists()
+        }
+        if len(found) == len(PARTS):
+            return {part: stack.enter_context(open_tree(path)) for part, path in found.items()}
+        if found:
+            lacking = next(part for part in PARTS if part not in found)
+            raise MissingData(
+                f"{place} has {found.popitem()[1].name} but neither {lacking}.zip nor a folder "
+                f"{lacking}. Get {Omniglot.download}."
+            )
+    looked = ", ".join(map(str, places))
+    raise MissingData(
+        f"Omniglot's images_background and images_evaluation (zips or folders) are in none of "
+        f"{looked}. Get {Omniglot.download}."
+    )
+
+
+def _characters(trees: Mapping[str, FileTree]) -> dict[str, _Character]:
+    """Every character by its full name; checked to be complete."""
+    characters: dict[str, _Character] = {}
+    for part, tree in trees.items():
+        found: dict[str, list[tuple[int, Member]]] = {}
+        for member in tree.members:
+            # A zip repeats the part's name around everything.
+            match = _FILE.fullmatch(member.path.removeprefix(f"{part}/"))
+            if match is None:
+                raise BadData(
+                    f"{tree.where} has a file {member.path}, which is not Alphabet/characterNN/"
+                    "IIII_DD.png. Take the official images, without other files."
+                )
+            found.setdefault(match["character"], []).append((int(match["drawer"]), member))
+        if len(found) != PARTS[part]:
+            raise BadData(
+                f"{tree.where} has {len(found)} characters; the official part has {PARTS[part]}. "
+                "Download or extract it again."
+            )
+        for name, drawn in found.items():
+            drawn.sort(key=lambda drawing: drawing[0])
+            if [drawer for drawer, _ in drawn] != list(range(1, DRAWERS + 1)):
+                raise BadData(
+                    f"{tree.where} has {len(drawn)} drawings of {name}; one by each of {DRAWERS} "
+                    "people is expected. Download or extract it again."
+                )
+            characters[name] = _Character(part, tree, [member for _, member in drawn])
+    return dict(sorted(characters.items()))
+
+
+def _turned(character: _Character, turns: int, image_size: int) -> np.ndarray:
+    """The drawings of a character, upright, then turned by 90 degrees and so on."""
+    tree = character.tree
+    inks = [
+        squared(decode(tree.read(member), f"{tree.where}/{member.path}", "grey"), image_size)
+        for member in character.drawings
+    ]
+    upright = 255 - np.stack(inks)  # the files have black ink on white
+    return np.concatenate([np.rot90(upright, turn, axes=(2, 3)) for turn in range(turns)])

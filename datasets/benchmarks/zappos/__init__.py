@@ -1,0 +1,1 @@
+"""UT Zappos50K, where a task is a pair of attributes."""

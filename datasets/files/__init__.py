@@ -1,0 +1,1 @@
+"""Readers of data files, with bounds on size and memory."""

@@ -1,0 +1,163 @@
+"""Reading files out of a folder, a zip or a tar, without extracting the archive.
+
+An archive comes from a stranger: members that are absolute, climb out with ``..``, are links or
+devices, are encrypted, appear twice or would expand past a bound are refused before anything is
+read, and no member is read past the size that it declared.
+"""
+
+import os
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import final
+
+from fsl_sweep.datasets.files.digests import canonical_digest
+from fsl_sweep.datasets.files.file_tree import ArchiveTree, Bounds, Entry, FileTree, Member, strewn
+from fsl_sweep.datasets.files.tar import gzip_trailer, is_tar, tar_tree
+from fsl_sweep.orchestrator.errors import BadData, MissingData
+
+_DEEPEST = 8
+UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    EOFError,
+    RuntimeError,
+    NotImplementedError,
+    ValueError,
+)
+"""What ``zipfile`` raises on damaged or unusual archives."""
+
+
+@contextmanager
+def open_tree(path: Path, bounds: Bounds | None = None) -> Iterator[FileTree]:
+    """The files under a folder, or in a zip, a tar or a tar that gzip compressed.
+
+    Raises:
+        MissingData: nothing is there.
+        BadData: it is none of these, or is damaged or hostile.
+        MachineFailure: there is no room to decompress it.
+    """
+    if path.is_dir():
+        yield _Folder(path)
+        return
+    if not path.exists():
+        raise MissingData(f"There is nothing at {path}.")
+    if is_tar(path):
+        with tar_tree(path, bounds or Bounds()) as tree:
+            yield tree
+        return
+    try:
+        archive = zipfile.ZipFile(path)
+    except UNREADABLE as failure:
+        raise BadData(
+            f"{path} is neither a folder nor a readable zip, tar or tar.gz ({failure}); "
+            "download it again."
+        ) from failure
+    with archive:
+        yield _Zip(path, archive, bounds or Bounds())
+
+
+def tree_signature(path: Path) -> str:
+    """Hex digest of what is at a path: relative names, sizes and recorded CRCs, never dates.
+
+    For a tar.gz, its size and gzip's own checksum replace them: its names would take decompressing
+    it all, and every opening of a benchmark computes a signature.
+
+    Raises:
+        MissingData: nothing is there.
+        BadData: it is no folder, zip, tar or tar.gz, or is damaged or hostile.
+    """
+    trailer = gzip_trailer(path) if path.is_file() else None
+    if trailer is not None:
+        return canonical_digest(["gzip", path.stat().st_size, trailer])
+    with open_tree(path) as tree:
+        return tree.signature()
+
+
+@final
+class _Folder(FileTree):
+    def __init__(self, where: Path) -> None:
+        self.where = where
+        members: list[Member] = []
+        folders: list[str] = []
+        try:
+            self._walk(where, "", members, folders)
+        except OSError as failure:
+            raise BadData(f"{failure.filename or where} cannot be read: {failure.strerror}.") from (
+                failure
+            )
+        self.members = tuple(sorted(members, key=lambda member: member.path))
+        self.folders = tuple(sorted(folders))
+
+    def read(self, member: Member) -> bytes:
+        path = self.where / member.path
+        try:
+            content = path.read_bytes()
+        except OSError as failure:
+            raise BadData(f"{path} cannot be read: {failure.strerror}.") from failure
+        if len(content) != member.size:
+            raise BadData(f"{path} changed while it was being read; prepare the data again.")
+        return content
+
+    def _walk(
+        self,
+        folder: Path,
+        relative: str,
+        members: list[Member],
+        folders: list[str],
+    ) -> None:
+        # Links are followed, for people link data sets together; a loop of links ends here.
+        if relative.count("/") > _DEEPEST:
+            raise BadData(
+                f"{folder} is more than {_DEEPEST} folders deep; is {self.where} the right folder?"
+            )
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                path = f"{relative}{entry.name}"
+                if strewn(path):
+                    continue
+                if entry.is_dir():
+                    folders.append(path)
+                    self._walk(folder / entry.name, f"{path}/", members, folders)
+                elif entry.is_file():
+                    members.append(Member(path, entry.stat().st_size))
+                else:
+                    raise BadData(
+                        f"{folder / entry.name} is a broken link or not a file; remove it, or is "
+                        f"{self.where} the wrong folder?"
+                    )
+
+
+@final
+class _Zip(ArchiveTree):
+    def __init__(self, where: Path, archive: zipfile.ZipFile, bounds: Bounds) -> None:
+        self._archive = archive
+        super().__init__(where, bounds, map(_entry, archive.infolist()))
+
+    def read(self, member: Member) -> bytes:
+        try:
+            with self._archive.open(self.handles[member.path]) as file:
+                content = file.read(member.size + 1)
+        except UNREADABLE as failure:
+            raise BadData(
+                f"{member.path} in {self.where} cannot be read ({failure}); download it again."
+            ) from failure
+        if len(content) != member.size:
+            raise BadData(
+                f"{member.path} in {self.where} is not as long as the archive says; "
+                "download it again."
+            )
+        return content
+
+
+def _entry(info: zipfile.ZipInfo) -> Entry:
+    problem = None
+    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+        problem = "is a link or a device"
+    elif info.flag_bits & 0x1:
+        problem = "is encrypted"
+    return Entry(info.filename, info.file_size, info.is_dir(), info, problem, info.CRC)

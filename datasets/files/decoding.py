@@ -1,0 +1,72 @@
+"""From an image file's bytes to pixels of the size that a pool holds."""
+
+import io
+from typing import Literal
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from fsl_sweep.datasets.files.file_tree import FileTree, Member
+from fsl_sweep.orchestrator.errors import BadData
+
+Colour = Literal["rgb", "grey"]
+
+_MOST_PIXELS = 64_000_000
+
+
+def read_image(tree: FileTree, member: Member, colour: Colour) -> Image.Image:
+    """The image in a file of a tree, as `decode` gives it.
+
+    Raises:
+        BadData: the file cannot be read or decoded; names it.
+    """
+    return decode(tree.read(member), f"{tree.where}/{member.path}", colour)
+
+
+def decode(content: bytes, where: str, colour: Colour) -> Image.Image:
+    """The image in a file's bytes, upright, in the wanted colours.
+
+    Args:
+        content: a PNG, JPEG or other file that Pillow reads.
+        where: the file's name, for messages.
+        colour: ``rgb`` or ``grey``.
+
+    Raises:
+        BadData: it cannot be decoded, or has more than 64 million pixels.
+    """
+    try:
+        image = Image.open(io.BytesIO(content))
+        if image.width * image.height > _MOST_PIXELS:
+            raise BadData(
+                f"{where} has {image.width} x {image.height} pixels; at most 64 million are read."
+            )
+        # Only cameras write rotation tags; searching every PNG for them is slow.
+        upright = ImageOps.exif_transpose(image) if image.format in ("JPEG", "MPO") else image
+        if upright.mode in ("I;16", "I;16B", "I"):
+            # Pillow clips wide greys instead of scaling them.
+            wide = np.asarray(upright, dtype=np.float64)
+            upright = Image.fromarray((wide / 257).clip(0, 255).astype(np.uint8))
+        return upright.convert("RGB" if colour == "rgb" else "L")
+    except BadData:
+        raise
+    except UnidentifiedImageError as failure:  # its text names the buffer, not the file
+        problem = "its format is unknown" if content else "it is empty"
+        raise _undecoded(where, problem) from failure
+    except Exception as failure:  # Pillow's decoders raise anything at all on damaged files
+        raise _undecoded(where, f"{type(failure).__name__}: {failure}") from failure
+
+
+def _undecoded(where: str, problem: str) -> BadData:
+    return BadData(
+        f"{where} cannot be decoded as an image ({problem}). Download or copy it again, or remove "
+        "it from a data set of your own."
+    )
+
+
+def squared(image: Image.Image, side: int) -> np.ndarray:
+    """The image's centre square, scaled with antialiasing, uint8 ``[C, side, side]``."""
+    edge = min(image.size)
+    left, top = (image.width - edge) // 2, (image.height - edge) // 2
+    square = image.crop((left, top, left + edge, top + edge))
+    pixels = np.asarray(square.resize((side, side), Image.Resampling.LANCZOS))
+    return np.ascontiguousarray(np.atleast_3d(pixels).transpose(2, 0, 1))

@@ -1,0 +1,162 @@
+"""Files by relative path, in a folder or an archive, and which archives are refused."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fsl_sweep.datasets.files.digests import canonical_digest
+from fsl_sweep.orchestrator.errors import BadData
+
+_STREWN = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
+_DEEPEST = 32
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much an archive may expand to.
+
+    Attributes:
+        members: files.
+        member_bytes: in one file.
+        total_bytes: in all files together.
+    """
+
+    members: int = 5_000_000
+    member_bytes: int = 64 * 2**20
+    total_bytes: int = 256 * 2**30
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file of a tree: its relative path with slashes, size in bytes, CRC-32 where recorded."""
+
+    path: str
+    size: int
+    crc: int | None = None
+
+
+class FileTree(ABC):
+    """Files by relative path, in a folder or in an archive.
+
+    Attributes:
+        where: the folder or archive, for messages.
+        members: every file, sorted by path, without those that operating systems leave behind.
+        folders: every folder, empty ones too, sorted.
+    """
+
+    where: Path
+    members: tuple[Member, ...]
+    folders: tuple[str, ...]
+
+    @abstractmethod
+    def read(self, member: Member) -> bytes:
+        """The content of a file.
+
+        Raises:
+            BadData: it cannot be read, or is not what the directory says; names the file.
+        """
+
+    def signature(self) -> str:
+        """Hex digest of relative names, sizes and recorded CRCs; not of dates or places."""
+        return canonical_digest([[m.path, m.size, m.crc] for m in self.members])
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What an archive says of one of its members.
+
+    Attributes:
+        name: as the archive has it.
+        size: in bytes, once expanded.
+        is_folder: whether it is a folder.
+        handle: what the archive's reader finds the content by.
+        problem: why the member is not to be trusted, or None.
+        crc: CRC-32 where recorded.
+    """
+
+    name: str
+    size: int
+    is_folder: bool
+    handle: Any
+    problem: str | None
+    crc: int | None = None
+
+
+class ArchiveTree(FileTree):
+    """Files in an archive, which comes from a stranger and is never extracted.
+
+    Args:
+        where: the archive.
+        bounds: how much it may expand to.
+        entries: everything in it.
+
+    Attributes:
+        handles: the handle of each member, by path.
+
+    Raises:
+        BadData: a member is absolute, climbs out, is a link or device, appears twice or is too
+            large; or they are too many or too large together.
+    """
+
+    def __init__(self, where: Path, bounds: Bounds, entries: Iterable[Entry]) -> None:
+        self.where = where
+        self.handles: dict[str, Any] = {}
+        members: list[Member] = []
+        folders: set[str] = set()
+        total = 0
+        for entry in entries:
+            path = _checked_path(where, entry.name)
+            if entry.problem is not None:
+                raise _refused(where, entry.name, entry.problem)
+            if entry.size > bounds.member_bytes:
+                raise _refused(where, entry.name, f"would expand to {entry.size} bytes")
+            if strewn(path):
+                continue
+            if entry.is_folder:
+                folders.add(path)
+                continue
+            if path in self.handles:
+                raise _refused(where, entry.name, "appears twice")
+            self.handles[path] = entry.handle
+            members.append(Member(path, entry.size, entry.crc))
+            total += entry.size
+            if len(members) > bounds.members:
+                raise BadData(f"{where} holds more than {bounds.members} files.")
+            if total > bounds.total_bytes:
+                raise BadData(f"{where} would expand to {total} bytes and is refused.")
+            if path.rpartition("/")[0] not in folders:
+                folders.update(_folders_above(path))
+        self.members = tuple(sorted(members, key=lambda member: member.path))
+        self.folders = tuple(sorted(folders))
+
+
+def strewn(path: str) -> bool:
+    """Whether a file is one that operating systems leave beside people's own."""
+    parts = path.split("/")
+    return not _STREWN.isdisjoint(parts) or parts[-1].startswith("._")
+
+
+def _checked_path(where: Path, name: str) -> str:
+    """The relative path that a member names, without a slash at its end."""
+    if name.startswith("/") or name[1:2] == ":" or "\\" in name:
+        raise _refused(where, name, "is an absolute path or holds a backslash")
+    parts = name.rstrip("/").split("/")
+    if ".." in parts:
+        raise _refused(where, name, "climbs out of the archive with '..'")
+    if "" in parts or "." in parts:
+        raise _refused(where, name, "is not a plain relative path")
+    if len(parts) > _DEEPEST:
+        raise _refused(where, f"{name[:40]}...", f"lies more than {_DEEPEST} folders deep")
+    return "/".join(parts)
+
+
+def _refused(where: Path, name: str, problem: str) -> BadData:
+    return BadData(f"{where} is refused: its member {name!r} {problem}.")
+
+
+def _folders_above(path: str) -> list[str]:
+    """``a/b`` and ``a`` for ``a/b/c``."""
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[:depth]) for depth in range(len(parts), 0, -1)]

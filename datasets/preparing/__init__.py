@@ -1,0 +1,1 @@
+"""Finding, preparing and opening a benchmark on this machine."""

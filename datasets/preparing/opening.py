@@ -1,0 +1,205 @@
+"""From a benchmark's name and options to task distributions; pools are prepared where needed."""
+
+import fcntl
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.catalogue import BENCHMARKS
+from fsl_sweep.datasets.files.local_path import check_local
+from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.store.reading import SHEET, Store, datasets_folder, open_store, store_path
+from fsl_sweep.datasets.store.writing import writing_store
+from fsl_sweep.orchestrator.errors import BadData, ConfigError, MissingData, folder_error
+
+
+def open_benchmark(
+    name: str, options: Mapping[str, Any], root: Path | None, home: Path | None = None
+) -> Benchmark:
+    """The benchmark called ``name``.
+
+    Args:
+        name: as in the catalogue.
+        options: as in the sweep file's ``benchmark`` section, without ``name`` and ``root``.
+        root: the official files; they are prepared where that is still to do. None uses what has
+            been prepared already.
+        home: where prepared data is kept; by default ``$FSL_SWEEP_HOME``, else
+            ``~/.cache/fsl-sweep``.
+
+    Raises:
+        pydantic.ValidationError: an option is unknown or its value is not allowed.
+        UnknownName: no benchmark has that name.
+        MissingData: its files are not on this machine; says how to get them.
+        BadData: its files or its prepared store are damaged, hostile or too few.
+        RunFolderError: the prepared store cannot be written.
+        ConfigError: several prepared stores fit.
+    """
+    source, chosen = resolve(name, options)
+    store = find_store(source, chosen, root, home)
+    if store is None:
+        store = prepare_store(source, chosen, root, home, silent)
+    return source.assemble(chosen, store.pools())
+
+
+def resolve(name: str, options: Mapping[str, Any]) -> tuple[AbstractBenchmark[Any], BaseModel]:
+    """A benchmark's source and its validated options.
+
+    Raises:
+        UnknownName: no benchmark has that name.
+        pydantic.ValidationError: an option is unknown or its value is not allowed.
+    """
+    source = BENCHMARKS.find(name).cls()
+    return source, source.Options.model_validate(dict(options))
+
+
+def find_store(
+    source: AbstractBenchmark[Any], options: BaseModel, root: Path | None, home: Path | None
+) -> Store | None:
+    """The prepared store for these options and source, or None where it is still to be prepared.
+
+    Raises:
+        MissingData: no source is given and nothing is prepared.
+        ConfigError: no source is given and stores of different sources fit.
+        BadData: the store or the source is damaged.
+    """
+    if root is not None or source.download is None:
+        path = _place(source, options, root, home)
+        return open_store(path) if (path / SHEET).exists() else None
+    fitting = _fitting_stores(source, options, home)
+    if len(fitting) > 1:
+        listed = "; ".join(f"{store.path} from {store.origin}" for store in fitting.values())
+        raise ConfigError(
+            "",
+            "benchmark.root",
+            f"'{source.name}' has been prepared from several sources with different content "
+            f"({listed}); set benchmark.root to the one that is meant",
+        )
+    if not fitting:
+        raise _missing(source, options, home)
+    return next(iter(fitting.values()))
+
+
+def prepare_store(
+    source: AbstractBenchmark[Any],
+    options: BaseModel,
+    root: Path | None,
+    home: Path | None,
+    progress: Progress,
+) -> Store:
+    """Prepare the store for these options and source, unless another process just has.
+
+    Concurrent callers wait for the first one. A damaged store is replaced.
+
+    Raises:
+        MissingData: the source is not under ``root``.
+        BadData: the source is damaged or hostile.
+        RunFolderError: the store cannot be written.
+    """
+    path = _place(source, options, root, home)
+    with _locked(path):
+        try:
+            return open_store(path)
+        except (MissingData, BadData):
+            shutil.rmtree(path, ignore_errors=True)  # a damaged store
+        head = {
+            "benchmark": source.name,
+            "version": source.version,
+            "options": source.pool_options(options),
+            "source": {
+                "path": "" if root is None else str(root.expanduser().absolute()),
+                "signature": source.signature(options, root),
+            },
+        }
+        with writing_store(path, head) as writer:
+            source.prepare(options, root, writer, progress)
+        return open_store(path)
+
+
+def prepared_stores(name: str, home: Path | None) -> list[Path]:
+    """The folders that hold prepared stores of a benchmark, whole or damaged, sorted."""
+    found = datasets_folder(home).glob(f"{name}-*")
+    return sorted(p for p in found if p.name.rpartition("-")[0] == name and p.is_dir())
+
+
+def _fitting_stores(
+    source: AbstractBenchmark[Any], options: BaseModel, home: Path | None
+) -> dict[str, Store]:
+    """By fingerprint: a zip and the folder that it extracts to are the same thing twice."""
+    wanted = source.pool_options(options)
+    fitting: dict[str, Store] = {}
+    damage: BadData | None = None
+    for path in prepared_stores(source.name, home):
+        try:
+            store = open_store(path)
+        except MissingData:
+            continue
+        except BadData as failure:
+            damage = failure
+            continue
+        if store.options == wanted and store.version == source.version:
+            fitting[store.fingerprint] = store
+    if damage is not None and not fitting:
+        raise damage
+    return fitting
+
+
+def _place(
+    source: AbstractBenchmark[Any], options: BaseModel, root: Path | None, home: Path | None
+) -> Path:
+    if root is not None:
+        check_local(root)
+        root = root.expanduser().absolute()
+    if root is not None and not root.exists():
+        raise MissingData(f"There is nothing at {root}. {_advice(source)}")
+    signature = source.signature(options, root)
+    return store_path(home, source.name, source.version, source.pool_options(options), signature)
+
+
+def _missing(source: AbstractBenchmark[Any], options: BaseModel, home: Path | None) -> MissingData:
+    others = prepared_stores(source.name, home)
+    elsewhere = (
+        f" (it has been prepared with other options, in {', '.join(map(str, others))})"
+        if others
+        else ""
+    )
+    wanted = [f"{key}={value}" for key, value in source.pool_options(options).items()]
+    prepared = f"prepared with {', '.join(wanted)}" if wanted else "prepared of it"
+    return MissingData(
+        f"The files of benchmark '{source.name}' are not on this machine: benchmark.root is not "
+        f"set, and {datasets_folder(home)} holds nothing {prepared}{elsewhere}. "
+        f"{_advice(source)}"
+    )
+
+
+def _advice(source: AbstractBenchmark[Any]) -> str:
+    fetched = f" (`fsl-sweep data download {source.name}` fetches them)" if source.files else ""
+    return (
+        f"Get {source.download}{fetched}, then run `fsl-sweep data prepare {source.name} --from "
+        "PATH` or set benchmark.root to PATH."
+    )
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    lock = path.with_name(f".{path.name}.lock")
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        file = lock.open("a")
+    except OSError as failure:
+        raise folder_error(
+            failure,
+            f"Cannot write the prepared data set {path}: {failure.strerror}. "
+            "Choose another folder with the environment variable FSL_SWEEP_HOME.",
+        ) from failure
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # released when the file closes, or its process dies
+        yield
+
+
+def silent(done: int, total: int | None) -> None:
+    """Progress that nobody is shown."""

@@ -1,0 +1,1 @@
+"""How classes, examples, writers and attributes are split."""

@@ -1,0 +1,126 @@
+"""A benchmark of attribute pairs over one pool: in distribution, or with other attributes."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from fsl_sweep.datasets.benchmark import SPLITS, Benchmark
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.randomness import named_generator
+from fsl_sweep.datasets.source import Options
+from fsl_sweep.datasets.tasks.attributes import AttributeTasks, feasible_pairs
+from fsl_sweep.datasets.tasks.fixed import FixedTasks
+from fsl_sweep.orchestrator.errors import BadData
+
+_SHARED = (
+    "All tasks draw from all images, as in the paper: images that are trained on come back in the "
+    "tasks of BaseGen, ValGen and NovelGen, which are then of unseen tasks, not of unseen images"
+)
+
+
+class AttributeOptions(Options):
+    """Options that every benchmark of attribute pairs has."""
+
+    training_tasks: int = Field(
+        1000, ge=1, description="training tasks, each with one support and query draw"
+    )
+    min_images: int = Field(
+        20, ge=2, description="images that a pair needs in each split that draws it"
+    )
+    images: Literal["split", "shared"] = Field(
+        "split", description="whether no image is in two splits, or all tasks draw from all images"
+    )
+    held_out: float = Field(
+        0.6, gt=0, lt=1, description="share of the images that is not trained on, if they are split"
+    )
+    seed: int = Field(0, ge=0, description="of the images' split and of the training tasks")
+
+
+def attribute_benchmark(
+    name: str,
+    pool: ImagePool,
+    attributes: np.ndarray,
+    novel_attributes: np.ndarray,
+    options: AttributeOptions,
+) -> Benchmark:
+    """Training on fixed attribute tasks; base, val and novel on images that are held out.
+
+    "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution", section 4 and appendix
+    D.1: training and validation tasks are uniform over the feasible pairs of A; novel ones too (in
+    distribution), or over the pairs of a set A' that is disjoint from A. With ``images:
+    shared``, as in the paper, all of them draw from all images. With ``split`` no image is in two
+    splits: the share ``held_out`` is dealt out evenly to base, val and novel, and a pair is
+    feasible where every split that draws it has enough images. BaseGen is measured on the pairs of
+    the training tasks.
+
+    Args:
+        name: as in the catalogue.
+        pool: images whose classes carry attributes.
+        attributes: A, columns of ``pool.attributes``.
+        novel_attributes: A again, or A'.
+        options: how many tasks and images.
+
+    Raises:
+        BadData: no pair of a set is feasible.
+    """
+    shared = options.images == "shared"
+    parts = (
+        dict.fromkeys(SPLITS, np.arange(len(pool)))
+        if shared
+        else _parts(len(pool), options.held_out, options.seed)
+    )
+    same = np.array_equal(np.unique(attributes), np.unique(novel_attributes))
+    sharing = [parts[split] for split in SPLITS if same or split != "novel"]
+    pairs = feasible_pairs(pool, attributes, sharing, options.min_images)
+    novel_pairs = pairs
+    if not same:
+        novel_pairs = feasible_pairs(pool, novel_attributes, [parts["novel"]], options.min_images)
+    for kind, found in (("training", pairs), ("novel", novel_pairs)):
+        if len(found) == 0:
+            raise BadData(
+                f"No pair of the {kind} attributes of '{name}' has {options.min_images} images in "
+                "each split. Set min_images lower, or give more images."
+            )
+    train = FixedTasks(
+        AttributeTasks(pool, pairs, parts["train"]), options.training_tasks, options.seed
+    )
+    return Benchmark.of(
+        name,
+        train=train,
+        base=AttributeTasks(pool, train.pairs, parts["base"]),
+        val=AttributeTasks(pool, pairs, parts["val"]),
+        novel=AttributeTasks(pool, novel_pairs, parts["novel"]),
+        fresh_base=not shared,
+        cautions=(_SHARED,) if shared else (),
+    )
+
+
+def pair_remarks(benchmark: Benchmark) -> tuple[str, ...]:
+    """How many pairs each split draws from, and how many of them are in no training task.
+
+    In distribution the second number falls as training tasks are added ("Two Sides", appendix E.2:
+    16, 153 and 269 pairs at 1000, 250 and 50 tasks). Empty where tasks are not attribute pairs.
+    """
+    train, measured = benchmark.train, (benchmark.val, benchmark.novel)
+    if not isinstance(train, FixedTasks):
+        return ()
+    seen = {tuple(pair) for pair in train.pairs.tolist()}
+    return tuple(
+        f"{split}: {len(drawn.pairs)} attribute pairs, "
+        f"{sum(tuple(pair) not in seen for pair in drawn.pairs.tolist())} of them in no training "
+        "task"
+        for split, drawn in zip(("val", "novel"), measured, strict=True)
+        if isinstance(drawn, AttributeTasks)
+    )
+
+
+def _parts(images: int, held_out: float, seed: int) -> Mapping[str, np.ndarray]:
+    """Every image in one of the splits."""
+    order = named_generator(seed, "attribute splits").permutation(images)
+    measured = round(images * held_out / 3)
+    bounds = np.cumsum([images - 3 * measured, measured, measured])
+    return {
+        split: np.sort(part) for split, part in zip(SPLITS, np.split(order, bounds), strict=True)
+    }

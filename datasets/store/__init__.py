@@ -1,0 +1,1 @@
+"""Prepared pools on disk."""

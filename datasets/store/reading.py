@@ -1,0 +1,205 @@
+"""Prepared pools on disk: memory-mapped arrays, a JSON sheet and checksums.
+
+A store is a folder ``HOME/datasets/NAME-KEY`` with a ``sheet.json`` and one ``.npy`` file for
+each array of each pool. It appears whole or not at all; ``store_writer`` makes it.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fsl_sweep.datasets.files.digests import array_digest, canonical_digest
+from fsl_sweep.datasets.files.local_path import check_local
+from fsl_sweep.datasets.pool import ImagePool, PoolNames, pool_fingerprint
+from fsl_sweep.orchestrator.errors import BadData, MissingData
+
+FORMAT = 1
+SHEET = "sheet.json"
+_SHEET_BYTES = 256 * 2**20
+
+
+@dataclass(frozen=True)
+class Store:
+    """A prepared store whose sheet has been read and checked.
+
+    Attributes:
+        path: its folder.
+        sheet: the content of ``sheet.json``.
+    """
+
+    path: Path
+    sheet: Mapping[str, Any]
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The pool options that it was prepared with."""
+        return self.sheet["options"]
+
+    @property
+    def version(self) -> int:
+        """The version of the preparation that wrote it."""
+        return int(self.sheet["version"])
+
+    @property
+    def origin(self) -> str:
+        """Where its source was, for a person; empty for an embedded benchmark."""
+        return str(self.sheet["source"]["path"])
+
+    @property
+    def fingerprint(self) -> str:
+        """Hex digest of the content of all its pools."""
+        pools = self.sheet["pools"]
+        return canonical_digest({key: pools[key]["fingerprint"] for key in pools})
+
+    @property
+    def images(self) -> int:
+        """How many images its pools hold."""
+        return sum(pool["arrays"]["images"]["shape"][0] for pool in self.sheet["pools"].values())
+
+    @property
+    def classes(self) -> int:
+        """How many classes its pools hold images of; they may name more.
+
+        Raises:
+            BadData: labels cannot be read.
+        """
+        labels = [self._map(pool["arrays"]["labels"]) for pool in self.sheet["pools"].values()]
+        return sum(len(np.unique(of_pool)) for of_pool in labels)
+
+    @property
+    def bytes(self) -> int:
+        """The size of its arrays on disk."""
+        pools = self.sheet["pools"].values()
+        return sum(array["bytes"] for pool in pools for array in pool["arrays"].values())
+
+    def pools(self) -> dict[str, ImagePool]:
+        """Its pools, over read-only memory maps.
+
+        Raises:
+            BadData: a file cannot be mapped or is not what the sheet says.
+        """
+        return {name: self._pool(entry) for name, entry in self.sheet["pools"].items()}
+
+    def verify(self) -> None:
+        """Read every byte and compare checksums.
+
+        Raises:
+            BadData: a file's content has changed since it was prepared; names the file.
+        """
+        for pool in self.sheet["pools"].values():
+            arrays = pool["arrays"]
+            for entry in arrays.values():
+                if array_digest(self._map(entry)) != entry["sha256"]:
+                    raise damaged(self.path, f"the content of {entry['file']} has changed")
+            digests = {key: entry["sha256"] for key, entry in arrays.items()}
+            names = _names(pool)
+            if pool_fingerprint(arrays["images"]["shape"], digests, names) != pool["fingerprint"]:
+                raise damaged(self.path, f"{SHEET} does not agree with its fingerprint")
+
+    def _pool(self, entry: Mapping[str, Any]) -> ImagePool:
+        arrays = {key: self._map(array) for key, array in entry["arrays"].items()}
+        names = _names(entry)
+        return ImagePool(
+            images=arrays["images"],
+            labels=np.array(arrays["labels"]),  # small: a copy spares a map
+            class_names=names.classes,
+            fingerprint=entry["fingerprint"],
+            superclasses=names.superclasses,
+            writers=np.array(arrays["writers"]) if "writers" in arrays else None,
+            attributes=np.array(arrays["attributes"]) if "attributes" in arrays else None,
+            attribute_names=names.attributes,
+        )
+
+    def _map(self, entry: Mapping[str, Any]) -> np.ndarray:
+        try:
+            array = np.load(self.path / entry["file"], mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as failure:
+            raise damaged(self.path, f"{entry['file']} cannot be read ({failure})") from failure
+        if list(array.shape) != entry["shape"] or array.dtype.str != entry["dtype"]:
+            raise damaged(self.path, f"{entry['file']} is not the array that {SHEET} describes")
+        return array
+
+
+def open_store(path: Path) -> Store:
+    """The store in a folder, checked for completeness by sizes and the sheet's own digest.
+
+    Raises:
+        MissingData: there is no store in the folder.
+        BadData: it is damaged; the message says how, and what to do.
+    """
+    try:
+        with (path / SHEET).open("rb") as file:
+            text = file.read(_SHEET_BYTES)
+        sheet = json.loads(text)
+    except (FileNotFoundError, NotADirectoryError) as failure:
+        raise MissingData(f"There is no prepared data set in {path}.") from failure
+    except (OSError, ValueError) as failure:
+        raise damaged(path, f"{SHEET} cannot be read ({failure})") from failure
+    _check_sheet(path, sheet)
+    for pool in sheet["pools"].values():
+        for entry in pool["arrays"].values():
+            _check_size(path, entry)
+    return Store(path, sheet)
+
+
+def datasets_folder(home: Path | None) -> Path:
+    """Where stores are: under ``home``, else ``$FSL_SWEEP_HOME``, else ``~/.cache/fsl-sweep``."""
+    chosen = home or os.environ.get("FSL_SWEEP_HOME") or Path.home() / ".cache" / "fsl-sweep"
+    check_local(chosen)
+    return Path(chosen).expanduser() / "datasets"
+
+
+def store_path(
+    home: Path | None, name: str, version: int, options: Mapping[str, Any], signature: str
+) -> Path:
+    """The folder of the store for one benchmark, preparation, pool options and source."""
+    key = canonical_digest([FORMAT, name, version, dict(options), signature])[:16]
+    return datasets_folder(home) / f"{name}-{key}"
+
+
+def damaged(path: Path, problem: str) -> BadData:
+    """The error for a store that cannot be trusted."""
+    return BadData(
+        f"The prepared data set in {path} is damaged: {problem}. "
+        "Delete that folder, so that it is prepared again from its source."
+    )
+
+
+def sheet_digest(sheet: Mapping[str, Any]) -> str:
+    """Hex digest of everything in a sheet but the digest itself."""
+    return canonical_digest({key: value for key, value in sheet.items() if key != "digest"})
+
+
+def _names(entry: Mapping[str, Any]) -> PoolNames:
+    superclasses, attributes = entry["superclasses"], entry["attribute_names"]
+    return PoolNames(
+        tuple(entry["class_names"]),
+        None if superclasses is None else tuple(superclasses),
+        None if attributes is None else tuple(attributes),
+    )
+
+
+def _check_sheet(path: Path, sheet: Any) -> None:
+    if not isinstance(sheet, dict) or "digest" not in sheet:
+        raise damaged(path, f"{SHEET} is not a sheet")
+    if sheet["digest"] != sheet_digest(sheet):
+        raise damaged(path, f"{SHEET} has been changed")
+    if sheet.get("format") != FORMAT:
+        raise BadData(
+            f"The prepared data set in {path} has format {sheet.get('format')}; this version of "
+            f"fsl-sweep reads format {FORMAT}. Delete that folder and prepare it again."
+        )
+
+
+def _check_size(path: Path, entry: Mapping[str, Any]) -> None:
+    try:
+        size = (path / entry["file"]).stat().st_size
+    except OSError as failure:
+        raise damaged(path, f"{entry['file']} is missing ({failure.strerror})") from failure
+    if size != entry["bytes"]:
+        raise damaged(path, f"{entry['file']} has {size} bytes instead of {entry['bytes']}")

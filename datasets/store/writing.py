@@ -1,0 +1,256 @@
+"""Writing a store: streamed, in bounded memory, and visible only when it is whole.
+
+A preparation that fails, is interrupted or is killed counts for nothing; the next one of the same
+store starts again from the beginning.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Literal, final
+
+import numpy as np
+
+from fsl_sweep.datasets.pool import PoolNames, pool_fingerprint
+from fsl_sweep.datasets.store.reading import FORMAT, SHEET, sheet_digest
+from fsl_sweep.orchestrator.errors import BadData, folder_error
+
+TEMPORARY = ".preparing-"
+Values = Literal["uint8", "float32"]
+
+
+class PoolWriter:
+    """Appends one pool's images to a store under preparation.
+
+    Args:
+        folder: of the store.
+        name: of the pool.
+        image_shape: channels, height and width.
+        values: ``uint8`` for images, ``float32`` for features.
+    """
+
+    def __init__(
+        self, folder: Path, name: str, image_shape: tuple[int, int, int], values: Values = "uint8"
+    ) -> None:
+        self._folder, self._name = folder, name
+        self._image_shape, self._values = image_shape, np.dtype(values)
+        little = self._values.newbyteorder("<").str
+        self._images = _GrowingArray(folder / f"{name}.images.npy", image_shape, little)
+        self._labels: list[np.ndarray] = []
+        self._writers: list[np.ndarray] = []
+        self._names: PoolNames | None = None
+        self._attributes: np.ndarray | None = None
+
+    def append(
+        self, images: np.ndarray, labels: np.ndarray | int, writers: np.ndarray | None = None
+    ) -> None:
+        """Add images ``[M, C, H, W]`` with their labels, and writers where known.
+
+        Raises:
+            BadData: the images do not have the pool's shape or type.
+            RunFolderError: the store cannot be written.
+            MachineFailure: the disk is full or fails.
+        """
+        count = len(images)
+        if images.dtype != self._values or images.shape != (count, *self._image_shape):
+            raise BadData(
+                f"Images of pool '{self._name}' must be {self._values} "
+                f"{[count, *self._image_shape]}; these are {images.dtype} {list(images.shape)}."
+            )
+        self._images.append(images)
+        self._labels.append(np.broadcast_to(np.asarray(labels, dtype=np.int64), (count,)))
+        if writers is not None:
+            self._writers.append(np.asarray(writers, dtype=np.int64))
+
+    def describe(
+        self,
+        class_names: Sequence[str],
+        superclasses: Sequence[str] | None = None,
+        attributes: np.ndarray | None = None,
+        attribute_names: Sequence[str] | None = None,
+    ) -> None:
+        """Name the classes; once, before or after the images."""
+        self._names = PoolNames(
+            tuple(class_names),
+            None if superclasses is None else tuple(superclasses),
+            None if attribute_names is None else tuple(attribute_names),
+        )
+        self._attributes = None if attributes is None else np.asarray(attributes, dtype=bool)
+
+    def close(self) -> dict[str, Any]:
+        """Finish the files; the pool's entry in the sheet."""
+        if self._names is None:
+            raise BadData(f"Pool '{self._name}' was written without naming its classes.")
+        arrays = {"images": self._images.close()}
+        small = {
+            "labels": np.concatenate([np.empty(0, np.int64), *self._labels]),
+            "writers": np.concatenate(self._writers) if self._writers else None,
+            "attributes": self._attributes,
+        }
+        for key, array in small.items():
+            if array is not None:
+                path = self._folder / f"{self._name}.{key}.npy"
+                writer = _GrowingArray(path, array.shape[1:], array.dtype.str)
+                writer.append(array)
+                arrays[key] = writer.close()
+        digests = {key: entry["sha256"] for key, entry in arrays.items()}
+        return {
+            "class_names": self._names.classes,
+            "superclasses": self._names.superclasses,
+            "attribute_names": self._names.attributes,
+            "fingerprint": pool_fingerprint(arrays["images"]["shape"], digests, self._names),
+            "arrays": arrays,
+        }
+
+    def discard(self) -> None:
+        """Let go of the open file."""
+        self._images.discard()
+
+
+class StoreWriter:
+    """A store under preparation, in a temporary folder beside its final place."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._pools: dict[str, PoolWriter] = {}
+
+    def pool(
+        self, image_shape: tuple[int, int, int], name: str = "main", values: Values = "uint8"
+    ) -> PoolWriter:
+        """A new pool of images of that shape (C, H, W); of features where values are floats."""
+        self._pools[name] = PoolWriter(self._folder, name, image_shape, values)
+        return self._pools[name]
+
+    def close(self, head: Mapping[str, Any]) -> None:
+        """Finish every pool and write the sheet."""
+        pools = {name: pool.close() for name, pool in self._pools.items()}
+        sheet: dict[str, Any] = {"format": FORMAT, **head, "pools": pools}
+        sheet["digest"] = sheet_digest(sheet)
+        with _reporting(self._folder), (self._folder / SHEET).open("w", encoding="utf-8") as file:
+            json.dump(sheet, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def discard(self) -> None:
+        """Let go of open files."""
+        for pool in self._pools.values():
+            pool.discard()
+
+
+@contextmanager
+def writing_store(path: Path, head: Mapping[str, Any]) -> Iterator[StoreWriter]:
+    """A writer whose store takes its place at ``path`` when the block ends without an error.
+
+    The caller holds the store's lock: temporary folders of this store that are still there belong
+    to preparations that were killed, and are removed.
+
+    Args:
+        path: the store's folder.
+        head: what the sheet says beside the pools: benchmark, version, options, source.
+
+    Raises:
+        RunFolderError: the folder cannot be written, with its path; nothing is left behind.
+        MachineFailure: the same, where the disk is full or fails.
+    """
+    with _reporting(path.parent):
+        prefix = f"{TEMPORARY}{path.name}-"
+        for left in path.parent.glob(f"{prefix}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=path.parent))
+    writer = StoreWriter(folder)
+    try:
+        yield writer
+        writer.close(head)
+        with _reporting(path):
+            folder.chmod(0o755)  # mkdtemp makes folders that a lab's other users cannot read
+            _sync(folder)
+            _take_place(folder, path)
+            _sync(path.parent)
+    finally:
+        writer.discard()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _take_place(folder: Path, path: Path) -> None:
+    try:
+        folder.rename(path)
+    except OSError:
+        # Where locks do not work across nodes, another node may have been faster; its store has
+        # the same key and therefore the same content.
+        if not (path / SHEET).exists():
+            raise
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@final
+class _GrowingArray:
+    """A ``.npy`` file that grows along its first axis, with a checksum computed on the way."""
+
+    def __init__(self, path: Path, item: Sequence[int], dtype: str) -> None:
+        self._path, self._item, self._dtype = path, tuple(item), np.dtype(dtype)
+        self._count, self._digest = 0, hashlib.sha256()
+        with _reporting(path):
+            self._file = path.open("wb")
+            self._write_header()
+
+    def append(self, array: np.ndarray) -> None:
+        """Add rows ``[M, *item]``."""
+        content = np.ascontiguousarray(array, dtype=self._dtype).tobytes()
+        self._digest.update(content)
+        with _reporting(self._path):
+            self._file.write(content)
+        self._count += len(array)
+
+    def close(self) -> dict[str, Any]:
+        """Finish the file; its entry in the sheet."""
+        with _reporting(self._path):
+            size = self._file.tell()
+            self._file.seek(0)
+            self._write_header()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+        return {
+            "file": self._path.name,
+            "shape": [self._count, *self._item],
+            "dtype": self._dtype.str,
+            "bytes": size,
+            "sha256": self._digest.hexdigest(),
+        }
+
+    def discard(self) -> None:
+        """Let go of the file."""
+        # A full disk may refuse the last buffer of a file that is thrown away anyway.
+        with suppress(OSError):
+            self._file.close()
+
+    def _write_header(self) -> None:
+        # NumPy pads headers so that the first axis can grow without moving the data.
+        shape = (self._count, *self._item)
+        header = {"descr": self._dtype.str, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+
+@contextmanager
+def _reporting(path: Path) -> Iterator[None]:
+    """Turn failures to write into our error, with the path and what to do about it."""
+    try:
+        yield
+    except OSError as failure:
+        raise folder_error(
+            failure,
+            f"Cannot write the prepared data set {path}: {failure.strerror or failure}. Make room "
+            "or choose another folder with the environment variable FSL_SWEEP_HOME.",
+        ) from failure

@@ -1,0 +1,1 @@
+"""Task distributions, and the episodes drawn from them."""

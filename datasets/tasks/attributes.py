@@ -1,0 +1,213 @@
+"""Tasks of attribute pairs: images that carry both attributes against images that do not."""
+
+from typing import ClassVar, final
+
+import numpy as np
+
+from fsl_sweep.datasets.files.digests import array_digest, canonical_digest
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.randomness import distinct
+from fsl_sweep.datasets.tasks.distribution import (
+    INDICES_AT_ONCE,
+    TaskDistribution,
+    checked_examples,
+)
+from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape
+from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.text.printed import counted
+
+
+@final
+class AttributeTasks(TaskDistribution):
+    """Two-way tasks, each of a pair of attributes that is uniform among the given ones.
+
+    "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution", section 4, example 2: the
+    positive examples carry both attributes, the negative ones are any that do not (they may carry
+    one of the two). Class 0 of a task is the negative one, class 1 the positive one;
+    ``Episodes.classes`` holds the two attributes, lower number first, in the place of class labels.
+
+    Args:
+        pool: images whose classes carry attributes.
+        pairs: int64 ``[P, 2]``, different attributes, columns of ``pool.attributes``.
+        examples: pool indices that may be drawn; by default all.
+
+    Raises:
+        BadData: the pool has no attributes, there is no pair, a pair is not of two attributes, an
+            example is repeated, or a pair has no positive or no negative example.
+    """
+
+    unit: ClassVar[str] = "attributes"
+    by_label: ClassVar[bool] = False
+
+    def __init__(
+        self, pool: ImagePool, pairs: np.ndarray, examples: np.ndarray | None = None
+    ) -> None:
+        self.pool = pool
+        known = _attributes(pool)
+        self.pairs = _checked_pairs(pairs, known.shape[1])
+        if examples is None:
+            examples = np.arange(len(pool))
+        self.examples = checked_examples(pool, examples)
+        carried = known[pool.labels[self.examples]]  # (N, A)
+        places = [np.flatnonzero(carried[:, a] & carried[:, b]) for a, b in self.pairs]
+        self._counts = np.array([len(place) for place in places])
+        self._starts = np.cumsum(self._counts) - self._counts
+        self._positive = np.concatenate(places)
+        self._gaps = self._positive_gaps()
+        for group, count in (("both", self._counts), ("not both", self._negatives)):
+            if count.min() < 1:
+                raise BadData(f"No image has {group} of {self._names(int(count.argmin()))}.")
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The pool's class labels of all its examples, int64, sorted."""
+        return np.unique(self.pool.labels[self.examples])
+
+    @property
+    def attributes(self) -> np.ndarray:
+        """The attributes that its pairs are made of, int64, sorted."""
+        return np.unique(self.pairs)
+
+    @property
+    def size(self) -> int:
+        """How many attributes its pairs are made of."""
+        return len(self.attributes)
+
+    def _check(self, shape: EpisodeShape) -> None:
+        if shape.way != 2:
+            raise BadData(
+                f"Tasks of attribute pairs have 2 classes, with both attributes and without, not "
+                f"{shape.way}; write `way: 2`."
+            )
+        for group, count in (("with", self._counts), ("without", self._negatives)):
+            fewest = int(count.argmin())
+            if count[fewest] < shape.per_class:
+                queries = counted(shape.query, "query", "queries")
+                raise BadData(
+                    f"{shape.shot}-shot tasks with {queries} need {shape.per_class} "
+                    f"examples a class, but there are {count[fewest]} images {group} "
+                    f"{self._names(fewest)}. Ask for fewer, or for pairs with more images "
+                    "(min_images)."
+                )
+
+    def _sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
+        return self.sample_of(self.draw_pairs(tasks, rng), shape, rng)
+
+    def draw_pairs(self, tasks: int, rng: np.random.Generator) -> np.ndarray:
+        """Positions in ``pairs``, uniform and independent, int64 ``[tasks]``."""
+        return rng.integers(0, len(self.pairs), tasks)
+
+    def sample_of(
+        self, which: np.ndarray, shape: EpisodeShape, rng: np.random.Generator
+    ) -> Episodes:
+        """An episode of each of the pairs at the positions ``which`` ``[T]``.
+
+        Raises:
+            BadData: as ``check``.
+        """
+        self.check(shape)
+        chunk = max(1, INDICES_AT_ONCE // (2 * shape.per_class))
+        parts = [
+            self._sample_chunk(which[first : first + chunk], shape, rng)
+            for first in range(0, len(which), chunk)
+        ]
+        return Episodes.concatenate(parts)
+
+    def digest(self) -> str:
+        """Hex digest of the pool's content, the pairs and the examples."""
+        return canonical_digest(
+            {
+                "kind": "attribute-tasks",
+                "pool": self.pool.fingerprint,
+                "pairs": array_digest(self.pairs),
+                "examples": array_digest(self.examples),
+            }
+        )
+
+    @property
+    def _negatives(self) -> np.ndarray:
+        return len(self.examples) - self._counts
+
+    def _sample_chunk(
+        self, which: np.ndarray, shape: EpisodeShape, rng: np.random.Generator
+    ) -> Episodes:
+        ranks = distinct(rng, self._counts[which], shape.per_class)  # (T, k + q)
+        positive = self._positive[self._starts[which, None] + ranks]
+        ranks = distinct(rng, self._negatives[which], shape.per_class)
+        negative = self._without(which, ranks)
+        drawn = self.examples[np.stack([negative, positive], axis=1)]  # (T, 2, k + q)
+        return Episodes.of(drawn, shape.shot, self.pairs[which])
+
+    def _without(self, which: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+        """The places of the negatives with these ranks.
+
+        The negatives of a pair are nearly all examples, so they are not listed: the r-th of them
+        is at r plus the number of positives before it.
+        """
+        keys = which[:, None] * (len(self.examples) + 1) + ranks
+        before = np.searchsorted(self._gaps, keys, side="right") - self._starts[which, None]
+        return ranks + before
+
+    def _positive_gaps(self) -> np.ndarray:
+        """For each positive, how many negatives stand before it, made ascending over all pairs."""
+        order = np.arange(len(self._positive)) - np.repeat(self._starts, self._counts)
+        pair = np.repeat(np.arange(len(self.pairs)), self._counts)
+        return pair * (len(self.examples) + 1) + self._positive - order
+
+    def _names(self, position: int) -> str:
+        names = self.pool.attribute_names or ()
+        return " and ".join(f"'{names[attribute]}'" for attribute in self.pairs[position])
+
+
+def feasible_pairs(
+    pool: ImagePool, attributes: np.ndarray, parts: list[np.ndarray], least: int
+) -> np.ndarray:
+    """Pairs of different properties with enough images with both, and without, in every part.
+
+    The property of an attribute ``Closure.Buckle`` is the part before its first dot; without one,
+    the attribute is a property of its own. Two closures are not a pair.
+
+    Args:
+        pool: images whose classes carry attributes.
+        attributes: columns of ``pool.attributes`` to pair.
+        parts: pool indices; each part must have enough images.
+        least: images that a pair needs (20 in "Two Sides", appendix D.1).
+
+    Returns:
+        int64 ``[P, 2]``, sorted, the lower attribute first; there may be none.
+    """
+    chosen = np.sort(np.asarray(attributes, dtype=np.int64))
+    enough = np.ones((len(chosen), len(chosen)), dtype=bool)
+    for part in parts:
+        together = co_occurrence(pool, part)[np.ix_(chosen, chosen)]
+        enough &= (together >= least) & (len(part) - together >= least)
+    property_of = np.array([name.partition(".")[0] for name in pool.attribute_names or ()])[chosen]
+    enough &= property_of[:, None] != property_of
+    first, second = np.nonzero(np.triu(enough, k=1))
+    return np.stack([chosen[first], chosen[second]], axis=1)
+
+
+def co_occurrence(pool: ImagePool, examples: np.ndarray) -> np.ndarray:
+    """How many of the examples carry both attributes of each pair, int64 ``[A, A]``.
+
+    The diagonal counts the examples that carry an attribute.
+    """
+    known = _attributes(pool)
+    images = np.bincount(pool.labels[examples], minlength=len(known))
+    weighted = known.astype(np.int64) * images[:, None]
+    return known.T.astype(np.int64) @ weighted
+
+
+def _attributes(pool: ImagePool) -> np.ndarray:
+    if pool.attributes is None:
+        raise BadData("Tasks of attribute pairs need images with attributes; these have none.")
+    return np.asarray(pool.attributes, dtype=bool)
+
+
+def _checked_pairs(pairs: np.ndarray, known: int) -> np.ndarray:
+    ordered = np.unique(np.sort(np.asarray(pairs, dtype=np.int64).reshape(-1, 2), axis=1), axis=0)
+    if len(ordered) == 0:
+        raise BadData("A distribution of attribute pairs needs at least one pair.")
+    if ordered.min() < 0 or ordered.max() >= known or np.any(ordered[:, 0] == ordered[:, 1]):
+        raise BadData(f"A pair is two different attributes from 0 to {known - 1}.")
+    return ordered

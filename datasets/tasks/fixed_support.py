@@ -1,0 +1,78 @@
+"""FIX-ML: every training episode takes a class's support from the same few examples."""
+
+from typing import final
+
+import numpy as np
+
+from fsl_sweep.datasets.files.digests import array_digest, canonical_digest
+from fsl_sweep.datasets.randomness import distinct
+from fsl_sweep.datasets.tasks.classes import ClassTasks
+from fsl_sweep.datasets.tasks.distribution import TaskDistribution
+from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape
+from fsl_sweep.orchestrator.errors import BadData
+
+
+@final
+class FixedSupportTasks(TaskDistribution):
+    """Class tasks whose support is ``shot`` examples a class, drawn once and kept.
+
+    "Lessons from Chasing Few-Shot Learning Benchmarks", section 4, objective (3): the support pool
+    of each base class shrinks to the k examples that a task needs. Queries come from the class's
+    other examples.
+
+    Args:
+        tasks: the class tasks to take examples from.
+        shot: support examples a class, at least 1.
+        rng: draws the fixed support.
+
+    Raises:
+        BadData: a class has no example left for queries.
+    """
+
+    def __init__(self, tasks: ClassTasks, shot: int, rng: np.random.Generator) -> None:
+        self.pool, self.examples = tasks.pool, tasks.examples
+        fewest = int(np.argmin(tasks.counts))
+        if tasks.counts[fewest] <= shot:
+            name = self.pool.class_names[tasks.classes[fewest]]
+            raise BadData(
+                f"Class '{name}' has {tasks.counts[fewest]} examples: with {shot} fixed as its "
+                "support, none is left for queries."
+            )
+        labels = self.pool.labels[self.examples]
+        in_classes = self.examples[np.argsort(labels, kind="stable")]
+        starts = np.cumsum(tasks.counts) - tasks.counts
+        self.support = in_classes[starts[:, None] + distinct(rng, tasks.counts, shot)]  # [C, k]
+        rest = np.setdiff1d(self.examples, self.support)
+        self._queries = ClassTasks(self.pool, tasks.classes, rest)
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The class labels it draws from, int64, sorted."""
+        return self._queries.classes
+
+    def digest(self) -> str:
+        """Hex digest of the fixed support and of what queries are drawn from."""
+        return canonical_digest(
+            {
+                "kind": "fixed-support",
+                "support": array_digest(self.support),
+                "queries": self._queries.digest(),
+            }
+        )
+
+    def _check(self, shape: EpisodeShape) -> None:
+        if shape.shot != self.support.shape[1]:
+            fixed = self.support.shape[1]
+            raise BadData(f"{fixed} support examples a class are fixed, not {shape.shot}.")
+        self._queries.check_ways(shape.way)
+        fewest = int(np.argmin(self._queries.counts))
+        if self._queries.counts[fewest] < shape.query:
+            name = self.pool.class_names[self.classes[fewest]]
+            raise BadData(
+                f"{shape.query} queries a class are asked for, but class '{name}' has "
+                f"{self._queries.counts[fewest]} examples besides its fixed support."
+            )
+
+    def _sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
+        which, query = self._queries.draw(tasks, shape.way, shape.query, rng)
+        return Episodes(self.support[which], query, self.classes[which])

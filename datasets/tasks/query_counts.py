@@ -1,0 +1,55 @@
+"""Episodes whose queries fall on their classes at random, in numbers that differ."""
+
+from typing import final
+
+import numpy as np
+
+from fsl_sweep.datasets.files.digests import canonical_digest
+from fsl_sweep.datasets.tasks.classes import ClassTasks
+from fsl_sweep.datasets.tasks.distribution import TaskDistribution
+from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape
+from fsl_sweep.datasets.tasks.fixed_support import FixedSupportTasks
+
+
+@final
+class MultinomialQueries(TaskDistribution):
+    """Class tasks of ``way * query`` queries, of which each class has 1 and a share of the rest.
+
+    The other ``way * (query - 1)`` queries fall on the classes of the task independently, each on
+    any with the same probability: a multinomial draw. The released code of "Two Sides of
+    Meta-Learning Evaluation" trains Prototypical Networks so; the paper's text does not say so.
+    Queries are padded with -1.
+
+    Args:
+        tasks: where classes, support and queries come from.
+    """
+
+    def __init__(self, tasks: ClassTasks | FixedSupportTasks) -> None:
+        self.pool, self.examples, self._tasks = tasks.pool, tasks.examples, tasks
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The class labels it draws from, int64, sorted."""
+        return self._tasks.classes
+
+    def digest(self) -> str:
+        """Hex digest of what the classes and examples are drawn from."""
+        return canonical_digest({"kind": "multinomial-queries", "tasks": self._tasks.digest()})
+
+    def _check(self, shape: EpisodeShape) -> None:
+        self._tasks.check(most_queries(shape))  # every class could have all that may fall on it
+
+    def _sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
+        counts = 1 + rng.multinomial(
+            shape.way * (shape.query - 1), np.full(shape.way, 1 / shape.way), size=tasks
+        )
+        # The first few of exchangeable draws are as good as drawing that few.
+        most = int(counts.max())
+        drawn = self._tasks.sample(tasks, EpisodeShape(shape.way, shape.shot, most), rng)
+        query = np.where(np.arange(most) < counts[:, :, None], drawn.query, -1)
+        return Episodes(drawn.support, query, drawn.classes)
+
+
+def most_queries(shape: EpisodeShape) -> EpisodeShape:
+    """The shape in which every class has as many queries as may fall on one of them."""
+    return EpisodeShape(shape.way, shape.shot, 1 + shape.way * (shape.query - 1))

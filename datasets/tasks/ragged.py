@@ -1,0 +1,62 @@
+"""Episodes that differ in shape, as groups of equal shape without any padding."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fsl_sweep.datasets.tasks.episodes import Episodes
+from fsl_sweep.orchestrator.errors import BadData
+
+
+@dataclass(frozen=True, eq=False)
+class TaskGroup:
+    """Tasks with equally many classes and equally many queries in all.
+
+    Attributes:
+        tasks: int64 ``[G]``, their places among the episodes.
+        support: int64 ``[G, n, k]``, pool indices.
+        query: int64 ``[G, m]``, pool indices, class by class.
+        target: int64 ``[G, m]``, the class of each query, from 0 to n - 1.
+    """
+
+    tasks: np.ndarray
+    support: np.ndarray
+    query: np.ndarray
+    target: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def __getitem__(self, chosen: slice) -> "TaskGroup":
+        parts = (self.tasks, self.support, self.query, self.target)
+        return TaskGroup(*(part[chosen] for part in parts))
+
+
+def grouped(episodes: Episodes) -> Iterator[TaskGroup]:
+    """Every task in exactly one group; all in one where nothing is padded.
+
+    A learner sees of a group what it would see of each task on its own: no absent class can win,
+    no absent query counts, and a transductive learner sees no query that is not there.
+
+    Raises:
+        BadData: a class has only a part of its support, or a task has no queries.
+    """
+    there, asked = episodes.classes >= 0, episodes.query >= 0
+    if not np.array_equal(
+        episodes.support >= 0, np.broadcast_to(there[:, :, None], episodes.support.shape)
+    ):
+        raise BadData("Every class of an episode needs all of its support, and no other class any.")
+    ways, queries = there.sum(axis=1), asked.sum(axis=(1, 2))
+    if np.any(asked & ~there[:, :, None]) or np.any(queries == 0):
+        raise BadData("Every episode needs queries, and they must be of its own classes.")
+    number = np.broadcast_to((there.cumsum(axis=1) - 1)[:, :, None], asked.shape)
+    for way, count in np.unique(np.stack([ways, queries], axis=1), axis=0):
+        tasks = np.flatnonzero((ways == way) & (queries == count))
+        size = len(tasks)
+        yield TaskGroup(
+            tasks=tasks,
+            support=episodes.support[tasks][there[tasks]].reshape(size, way, -1),
+            query=episodes.query[tasks][asked[tasks]].reshape(size, count),
+            target=number[tasks][asked[tasks]].reshape(size, count),
+        )

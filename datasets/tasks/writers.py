@@ -1,0 +1,208 @@
+"""Writer tasks: a person's own handwriting is a task, with the characters that they wrote."""
+
+from typing import ClassVar, final
+
+import numpy as np
+
+from fsl_sweep.datasets.files.digests import array_digest, canonical_digest
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.randomness import named_generator
+from fsl_sweep.datasets.tasks.distribution import INDICES_AT_ONCE, VaryingTasks, checked_examples
+from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape, Shape
+from fsl_sweep.orchestrator.errors import BadData
+
+_LEAST_WAY = 2
+
+
+@final
+class WriterTasks(VaryingTasks):
+    """Writers uniformly, and of each one's examples a support and a query set.
+
+    "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution", section 4, example 1: a
+    task is a writer, who recognises the characters that they have written; ``*w1s`` is one support
+    example of each character, and queries in numbers that differ from character to character.
+
+    A writer's classes are those of which they have k + q examples (k + 1 where queries are what the
+    support leaves). Writers with fewer than ``way`` of them, or than 2 where all are taken, are
+    never drawn. Where ``way`` is a number, that many of the writer's classes are drawn uniformly.
+    Classes and examples of a task stand in random order.
+
+    With ``kept_support`` a writer's support is the same each time, where all other examples are
+    queries: one (S, Q) a writer in all of training. Shapes with a number of queries draw anew.
+
+    Args:
+        pool: the images, with their writers.
+        writers: the writers to draw, in any order.
+        examples: pool indices that may be drawn, all of those writers; by default every example
+            of them.
+        kept_support: the seed of the support that is drawn once; None draws one for each task.
+
+    Raises:
+        BadData: the pool does not say who wrote what, a writer has no example, or an example is
+            repeated or is by another writer.
+    """
+
+    unit: ClassVar[str] = "writers"
+
+    def __init__(
+        self,
+        pool: ImagePool,
+        writers: np.ndarray,
+        examples: np.ndarray | None = None,
+        kept_support: int | None = None,
+    ) -> None:
+        if pool.writers is None:
+            raise BadData("Tasks of writers need a pool that says who wrote each image.")
+        self.pool, self._kept_support = pool, kept_support
+        self.writers = np.unique(np.asarray(writers, dtype=np.int64))
+        if examples is None:
+            examples = np.flatnonzero(np.isin(pool.writers, self.writers))
+        self.examples = checked_examples(pool, examples)
+        self._check_members(pool.writers)
+        # A cell is what one writer has of one class; cells lie writer by writer.
+        place = np.searchsorted(self.writers, pool.writers[self.examples])
+        labels = pool.labels[self.examples]
+        order = np.lexsort((self._kept_order(), labels, place))
+        self._by_cell = self.examples[order]
+        cells, self._starts, self._counts = np.unique(
+            np.stack([place[order], labels[order]]), axis=1, return_index=True, return_counts=True
+        )
+        self._cell_writer, self._cell_class = cells
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The class labels that its writers wrote, int64, sorted."""
+        return np.unique(self._cell_class)
+
+    @property
+    def size(self) -> int:
+        """How many writers there are."""
+        return len(self.writers)
+
+    def _check(self, shape: Shape) -> None:
+        ways = self.ways(shape)
+        least = shape.way or _LEAST_WAY
+        if ways.max(initial=0) < least:
+            raise BadData(
+                f"Tasks of writers with {shape.shot} support examples and {shape.query or 'some'} "
+                f"queries a class need {least} classes of {_per_class(shape)} examples by one "
+                f"person, but the best of {len(self.writers)} writers has {ways.max(initial=0)}."
+            )
+
+    def count(self, shape: Shape) -> int:
+        """How many writers have what ``shape`` asks for."""
+        return len(self.able(shape))
+
+    def take(self, which: np.ndarray, shape: Shape, rng: np.random.Generator) -> Episodes:
+        """An episode of each of ``which``, positions in ``able``; each once: no shared example."""
+        self.check(shape)
+        return self._episodes(self.able(shape)[which], shape, rng)
+
+    def able(self, shape: Shape) -> np.ndarray:
+        """Positions in ``writers`` of those who have what ``shape`` asks for, int64."""
+        return np.flatnonzero(self.ways(shape) >= (shape.way or _LEAST_WAY))
+
+    def ways(self, shape: Shape) -> np.ndarray:
+        """How many classes each writer has with enough examples, int64 ``[len(writers)]``."""
+        enough = self._counts >= _per_class(shape)
+        return np.bincount(self._cell_writer[enough], minlength=len(self.writers))
+
+    def digest(self) -> str:
+        """Hex digest of the pool's content, the writers, the examples and the kept support."""
+        return canonical_digest(
+            {
+                "kind": "writer-tasks",
+                "pool": self.pool.fingerprint,
+                "writers": array_digest(self.writers),
+                "examples": array_digest(self.examples),
+                "kept support": self._kept_support,
+            }
+        )
+
+    def _episodes(self, people: np.ndarray, shape: Shape, rng: np.random.Generator) -> Episodes:
+        """An episode of each of ``people``, positions in ``writers``."""
+        cells = np.flatnonzero(self._counts >= _per_class(shape))
+        cells = cells[np.isin(self._cell_writer[cells], people)]
+        way = shape.way or int(np.bincount(self._cell_writer[cells]).max())
+        query = shape.query or int(self._counts[cells].max()) - shape.shot
+        padded = EpisodeShape(way, shape.shot, query)
+        step = max(1, INDICES_AT_ONCE // (way * padded.per_class))
+        kept = self._kept_support is not None and shape.query is None
+        parts = [
+            self._some_episodes(people[start : start + step], cells, padded, rng, kept)
+            for start in range(0, len(people), step)
+        ]
+        return Episodes.concatenate(parts)
+
+    def _some_episodes(
+        self,
+        people: np.ndarray,
+        cells: np.ndarray,
+        padded: EpisodeShape,
+        rng: np.random.Generator,
+        kept: bool,
+    ) -> Episodes:
+        """Episodes with at most ``padded.way`` of ``cells`` and ``padded.per_class`` examples.
+
+        ``kept`` takes the examples of a cell as they lie.
+        """
+        examples = np.full((len(people), padded.way, padded.per_class), -1, dtype=np.int64)
+        classes = np.full((len(people), padded.way), -1, dtype=np.int64)
+        owners = self._cell_writer[cells]
+        first, last = np.searchsorted(owners, people), np.searchsorted(owners, people, "right")
+        task, chosen = _shuffled(first, last - first, padded.way, rng)
+        slot = _ranks(task)
+        chosen = cells[chosen]
+        classes[task, slot] = self._cell_class[chosen]
+        order = None if kept else rng
+        row, drawn = _shuffled(self._starts[chosen], self._counts[chosen], padded.per_class, order)
+        examples[task[row], slot[row], _ranks(row)] = self._by_cell[drawn]
+        return Episodes.of(examples, padded.shot, classes)
+
+    def _kept_order(self) -> np.ndarray:
+        """Where each example comes among those of its cell, ``[len(examples)]``.
+
+        It depends on the seed and the example, not on who else is there.
+        """
+        if self._kept_support is None:
+            return self.examples
+        order = named_generator(self._kept_support, "kept support").permutation(len(self.pool))
+        return order[self.examples]
+
+    def _check_members(self, pool_writers: np.ndarray) -> None:
+        writers, examples = self.writers, self.examples
+        if len(writers) == 0:
+            raise BadData("Tasks of writers need at least one writer.")
+        if not np.isin(pool_writers[examples], writers).all():
+            raise BadData("Some examples are by a writer that the task distribution does not have.")
+        empty = np.setdiff1d(writers, pool_writers[examples])
+        if len(empty):
+            raise BadData(f"Writer {empty[0]} has no examples.")
+
+
+def _per_class(shape: Shape) -> int:
+    """Examples that a class needs."""
+    return shape.shot + (shape.query or 1)
+
+
+def _shuffled(
+    starts: np.ndarray, counts: np.ndarray, most: int, rng: np.random.Generator | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """At most ``most`` of each range ``starts[r] .. starts[r] + counts[r] - 1``, in random order.
+
+    Without a generator they are the first, in order.
+
+    Returns:
+        The range of each drawn number, ascending, and the number; int64.
+    """
+    row = np.repeat(np.arange(len(starts)), counts)
+    number = np.arange(len(row)) + np.repeat(starts - np.cumsum(counts) + counts, counts)
+    if rng is not None:
+        number = number[np.lexsort((rng.random(len(row)), row))]
+    kept = _ranks(row) < most
+    return row[kept], number[kept]
+
+
+def _ranks(rows: np.ndarray) -> np.ndarray:
+    """0, 1, 2, ... within each run of equal, ascending ``rows``."""
+    return np.arange(len(rows)) - np.searchsorted(rows, rows)

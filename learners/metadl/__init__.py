@@ -1,0 +1,1 @@
+"""Programs with the interface of the MetaDL 2021 challenge."""

@@ -1,0 +1,154 @@
+"""Running a submission: meta-training it, saving what it learned, and asking it for answers."""
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fsl_sweep.learners.metadl.folder_state import packed, unpack
+from fsl_sweep.learners.metadl.global_seeds import seeded_globals
+from fsl_sweep.learners.metadl.meta_dataset import MetaDataset, ProgramTask
+from fsl_sweep.learners.metadl.submissions import Learner, MetaLearner, Submission
+from fsl_sweep.orchestrator.errors import TrialFailure
+
+
+class SubmissionRun(nn.Module):
+    """One meta-learner of a submission, and the learner that it last returned.
+
+    As in the challenge's released scoring code, the learner is saved after ``meta_fit``, and loaded
+    anew for every task, so that what ``fit`` changes in it does not matter. The saved learner is
+    the module's state.
+
+    Attributes:
+        saved: the folder that the learner saved, uint8 ``[bytes]``; empty before `meta_train`.
+
+    Args:
+        name: of the submission, for messages.
+        submission: its classes.
+        arguments: of its meta-learner.
+        seed: of what the meta-learner draws when it is made, 0 .. 2**63 - 1.
+    """
+
+    def __init__(
+        self, name: str, submission: type[Submission], arguments: Mapping[str, Any], seed: int
+    ) -> None:
+        nn.Module.__init__(self)
+        self._name, self._submission, self._arguments = name, submission, dict(arguments)
+        self._seed = seed
+        self.saved = torch.empty(0, dtype=torch.uint8)
+
+    def meta_train(self, data: MetaDataset, seed: int) -> None:
+        """Call ``meta_fit``, and keep what the learner that it returns saves."""
+        meta_learner = self._meta_learner
+        with seeded_globals(seed):
+            with self._blamed("meta_fit"):
+                learner = meta_learner.meta_fit(data)
+            with self._blamed("Learner.save"):
+                self.saved = packed(learner.save)
+
+    def answers(self, tasks: Iterable[ProgramTask]) -> Iterator[np.ndarray]:
+        """For each task the class of each query; the learner is loaded anew for each."""
+        if not len(self.saved):
+            raise TrialFailure(f"submission '{self._name}' was not trained before it was measured")
+        with tempfile.TemporaryDirectory(prefix="fsl-sweep-") as folder:
+            unpack(self.saved, Path(folder))
+            with seeded_globals(self._seed), self._blamed("Learner()"):
+                learner = self._submission.learner()
+            for task in tasks:
+                answer = self._answer(learner, folder, task)
+                try:
+                    yield chosen_classes(answer, len(task.queries.images), task.way)
+                except ValueError as failure:
+                    raise TrialFailure(f"submission '{self._name}': {failure}") from failure
+
+    def training_state(self) -> Tensor | None:
+        """What the meta-learner saves of itself, if it can."""
+        meta_learner: Any = self._meta_learner
+        if not saves_itself(meta_learner):
+            return None
+        with seeded_globals(self._seed), self._blamed("MetaLearner.save"):
+            return packed(meta_learner.save)
+
+    def restore_training(self, state: Tensor) -> None:
+        """Let the meta-learner load what it had saved."""
+        meta_learner: Any = self._meta_learner
+        with tempfile.TemporaryDirectory(prefix="fsl-sweep-") as folder:
+            unpack(state, Path(folder))
+            with seeded_globals(self._seed), self._blamed("MetaLearner.load"):
+                meta_learner.load(folder)
+
+    def get_extra_state(self) -> Tensor:
+        """The saved learner, which torch puts into the state dictionary."""
+        return self.saved
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """The inverse of `get_extra_state`."""
+        self.saved = state.cpu()
+
+    @cached_property  # which bypasses torch's register of submodules: it may be a module
+    def _meta_learner(self) -> MetaLearner:
+        with seeded_globals(self._seed), self._blamed("MetaLearner()"):
+            return self._submission.meta_learner(**self._arguments)
+
+    def _answer(self, learner: Learner, folder: str, task: ProgramTask) -> Any:
+        with seeded_globals(task.seed):
+            with self._blamed("Learner.load"):
+                learner.load(folder)
+            with self._blamed("Learner.fit"):
+                predictor = learner.fit(task.support)
+            with self._blamed("Predictor.predict"):
+                return predictor.predict(task.queries)
+
+    @contextmanager
+    def _blamed(self, step: str) -> Iterator[None]:
+        """Whatever the program raises ends the trial, with a message that names the program."""
+        try:
+            yield
+        except (TrialFailure, MemoryError, torch.OutOfMemoryError):
+            raise
+        except Exception as failure:  # a third party's program may raise anything
+            raise TrialFailure(
+                f"submission '{self._name}' failed in {step}: {type(failure).__name__}: {failure}"
+            ) from failure
+
+
+def saves_itself(meta_learner: object) -> bool:
+    """Whether a meta-learner, or its class, has ``save`` and ``load`` of its own."""
+    return all(callable(getattr(meta_learner, name, None)) for name in ("save", "load"))
+
+
+def chosen_classes(answer: Any, queries: int, way: int) -> np.ndarray:
+    """What a predictor answered, as the class of each query, int64 ``[m]``.
+
+    Args:
+        answer: probabilities or logits ``[m, way]``, or integer labels ``[m]`` or ``[m, 1]``; a
+            tensor, or anything that NumPy makes an array of.
+        queries: m.
+        way: how many classes there are.
+
+    Raises:
+        ValueError: it is none of these, or has entries that are not finite or labels out of range.
+    """
+    array = np.asarray(answer.detach().cpu() if isinstance(answer, Tensor) else answer)
+    if array.shape == (queries, way) and array.dtype.kind in "fiu":
+        if not np.isfinite(array).all():
+            raise ValueError("its answers to a task are not numbers")
+        return array.argmax(axis=1)
+    if array.shape not in ((queries,), (queries, 1)) or array.dtype.kind not in "iu":
+        raise ValueError(
+            f"predict returned {array.dtype} {list(array.shape)}; for {queries} queries of {way} "
+            f"classes it must return probabilities [{queries}, {way}] or integer labels [{queries}]"
+        )
+    labels = array.reshape(queries).astype(np.int64)
+    if labels.min() < 0 or labels.max() >= way:
+        raise ValueError(
+            f"predict returned labels from {labels.min()} to {labels.max()}; "
+            f"those of {way} classes are 0 to {way - 1}"
+        )
+    return labels

@@ -1,0 +1,1 @@
+"""The learners, one method a module."""

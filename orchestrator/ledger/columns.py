@@ -1,0 +1,208 @@
+"""Epoch records as columns: one Arrow row an epoch, one Parquet file a trial that has ended.
+
+An epoch's row is kept in an envelope with its checksum. A finished trial's Parquet file is plain,
+so that any tool can open it; its checksum is in ``end.json``.
+"""
+
+import io
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fsl_sweep.orchestrator.records.measures import (
+    CURVES,
+    MEASURES,
+    TASK_SETS,
+    EpochRecord,
+    Measure,
+    ScoreTable,
+    TaskScores,
+    TaskSet,
+)
+
+PAIRS: tuple[tuple[Measure, TaskSet], ...] = tuple((m, s) for m in MEASURES for s in TASK_SETS)
+COUNTS = pa.list_(pa.uint16())
+_NEAR = 1e-9
+"""Means are rounded once; two ways of computing them differ by no more."""
+SCHEMA = pa.schema(
+    [
+        ("epoch", pa.int32()),
+        *((curve, pa.float64()) for curve in CURVES),
+        *(
+            (f"{m}_{s}_{column}", kind)
+            for m, s in PAIRS
+            for column, kind in (("mean", pa.float64()), ("correct", COUNTS), ("queries", COUNTS))
+        ),
+        ("snapshot", pa.string()),
+    ]
+)
+SUMMARY_COLUMNS = ["epoch", *CURVES, *(f"{m}_{s}_mean" for m, s in PAIRS)]
+
+
+def epoch_row(record: EpochRecord, snapshot: str) -> pa.Table:
+    """One row of ``SCHEMA``; ``snapshot`` is the SHA-256 of the epoch's weights."""
+    columns: dict[str, Any] = {"epoch": [record.epoch], "snapshot": [snapshot]}
+    for curve in CURVES:
+        columns[curve] = [getattr(record, curve)]
+    for measure, task_set in PAIRS:
+        scores, name = record.scores[measure, task_set], f"{measure}_{task_set}"
+        columns[f"{name}_mean"] = [scores.mean]
+        columns[f"{name}_correct"] = [_counts(scores.correct)]
+        columns[f"{name}_queries"] = [_counts(scores.queries)]
+    return pa.table([pa.array(columns[field.name], field.type) for field in SCHEMA], schema=SCHEMA)
+
+
+def _counts(values: np.ndarray) -> np.ndarray:
+    if values.min() < 0 or values.max() > np.iinfo(np.uint16).max:
+        raise ValueError(f"a task's count is outside 0..65535: {values.min()}..{values.max()}")
+    return values.astype(np.uint16)
+
+
+def stream(table: pa.Table) -> bytes:
+    """A table as an Arrow stream."""
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def streamed(data: bytes) -> pa.Table:
+    """The inverse of ``stream``. Raises ValueError on anything else."""
+    options = pa.ipc.IpcReadOptions(use_threads=False)
+    try:
+        return pa.ipc.open_stream(data, options=options).read_all()
+    except (pa.ArrowException, OSError) as failure:
+        raise ValueError("it is not an Arrow stream") from failure
+
+
+def checked(table: pa.Table, schema: pa.Schema, summary: pa.Table | None = None) -> pa.Table:
+    """The table, if it has exactly these columns and values. Raises as ``check_values``."""
+    if not table.schema.equals(schema):
+        raise ValueError("it has other columns")
+    if any(column.null_count for column in table.columns):
+        raise ValueError("it lacks values")
+    check_values(table, summary)
+    return table
+
+
+def check_values(table: pa.Table, summary: pa.Table | None = None) -> None:
+    """Check what a table holds of epochs, means and counts; each row is an epoch.
+
+    Args:
+        table: some columns of a trial's records.
+        summary: where their means are, row for row, if not in ``table``.
+
+    Raises:
+        ValueError: an epoch does not follow the one before; a mean is outside [0, 1], or not that
+            of its tasks; a task has more correct answers than queries, or no query.
+    """
+    there = set(table.column_names)
+    if "epoch" in there and (np.diff(values(table["epoch"]), prepend=0) <= 0).any():
+        raise ValueError("its epochs do not ascend from 1")
+    for name in (f"{measure}_{task_set}" for measure, task_set in PAIRS):
+        mean, correct, queries = (f"{name}_{kind}" for kind in ("mean", "correct", "queries"))
+        source = table if summary is None else summary
+        means = values(source[mean]) if mean in source.column_names else None
+        if means is not None and not ((means >= 0) & (means <= 1)).all():
+            raise ValueError(f"{mean} is outside 0 to 1")
+        if {correct, queries} <= there:
+            _check_counts(name, matrix(table[correct]), matrix(table[queries]), means)
+
+
+def _check_counts(
+    name: str, correct: np.ndarray, queries: np.ndarray, means: np.ndarray | None
+) -> None:
+    """Of counts ``[E, T]`` and means ``[E]``."""
+    if correct.shape != queries.shape:
+        raise ValueError(f"{name} has counts of different tasks")
+    if (queries < 1).any() or (correct < 0).any() or (correct > queries).any():
+        raise ValueError(f"{name} has a task with more correct answers than queries")
+    if means is not None and (abs((correct / queries).mean(axis=1) - means) > _NEAR).any():
+        raise ValueError(f"{name}_mean is not the mean of its tasks")
+
+
+def record_of(row: pa.Table) -> EpochRecord:
+    """The record that a one-row table holds."""
+    (plain,) = row.to_pylist()
+    scores: dict[tuple[Measure, TaskSet], TaskScores] = {
+        (m, s): TaskScores(
+            np.array(plain[f"{m}_{s}_correct"], np.int64),
+            np.array(plain[f"{m}_{s}_queries"], np.int64),
+        )
+        for m, s in PAIRS
+    }
+    return EpochRecord(epoch=plain["epoch"], scores=scores, **{c: plain[c] for c in CURVES})
+
+
+def compacted(rows: Sequence[pa.Table]) -> bytes:
+    """Rows as one Parquet file, ascending by epoch."""
+    sink = io.BytesIO()
+    pq.write_table(pa.concat_tables(rows), sink, compression="zstd")
+    return sink.getvalue()
+
+
+def summary(table: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Epochs int64 ``[E]`` and the curves float64 ``[E]``."""
+    epochs = values(table["epoch"]).astype(np.int64)
+    return epochs, {curve: values(table[curve]).astype(np.float64) for curve in CURVES}
+
+
+def task_columns(name: str) -> list[str]:
+    """The columns that hold the tasks of a measure and task set, such as ``novel_report``."""
+    return [f"{name}_correct", f"{name}_queries"]
+
+
+def score_tables(
+    means: pa.Table, load: Callable[[list[str]], pa.Table]
+) -> dict[tuple[Measure, TaskSet], ScoreTable]:
+    """Score tables whose tasks are read when they are asked for.
+
+    Args:
+        means: a table that holds the ``_mean`` columns.
+        load: reads other columns, row for row those of ``means``.
+    """
+
+    def made(name: str) -> ScoreTable:
+        tasks = task_columns(name)
+        return ScoreTable(values(means[f"{name}_mean"]), lambda: _accuracies(load(tasks)))
+
+    return {(m, s): made(f"{m}_{s}") for m, s in PAIRS}
+
+
+def _accuracies(table: pa.Table) -> np.ndarray:
+    """Accuracies ``[rows, T]`` of a table of correct counts and of queries."""
+    correct, queries = table.columns
+    return matrix(correct).astype(np.float64) / matrix(queries)
+
+
+def matrix(column: pa.ChunkedArray) -> np.ndarray:
+    """A column of lists as ``[rows, T]``. Raises ValueError where they differ in length."""
+    lists = column.combine_chunks()
+    sizes = np.diff(np.from_dlpack(lists.offsets))
+    if len(set(sizes.tolist())) > 1 or 0 in sizes:
+        raise ValueError("its epochs have counts of different tasks")
+    return values(lists.flatten()).reshape(len(lists), -1)
+
+
+def values(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
+    """The numbers of a column. Raises ValueError where a cell holds none."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if array.null_count or not (
+        pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
+    ):
+        raise ValueError("it has cells that hold no number")
+    # Not `to_numpy`, which loads pandas: that takes longer than reading a hundred trials.
+    return np.from_dlpack(array)
+
+
+def read_columns(file: pq.ParquetFile, names: Sequence[str] = SCHEMA.names) -> pa.Table:
+    """Some columns of a compacted file. Raises ValueError where it cannot be read."""
+    # Without threads: a small file gains nothing from them, and a native thread that outlives
+    # the interpreter aborts the process at its exit.
+    try:
+        return file.read(list(names), use_threads=False)
+    except (pa.ArrowException, OSError) as failure:
+        raise ValueError("it is not a Parquet file of records") from failure

@@ -1,0 +1,64 @@
+"""Content that shows when it was altered, or put in another file's place.
+
+Bytes of any kind go into an envelope: a line with a SHA-256, then the bytes. JSON stays readable:
+its checksum is an additional key, over the canonical text of the rest. Both cover the file's place
+in the run folder as well (``trials/ID/end.json``), so that an undamaged file in another file's
+place, or another trial's, counts as damaged too.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fsl_sweep.orchestrator.errors import Damaged
+from fsl_sweep.orchestrator.records.spec import canonical_json
+
+_MAGIC = b"fsl-sweep sealed 2 "
+_KEY = "checksum"
+
+
+def sealed(payload: bytes, place: str) -> bytes:
+    """Bytes in an envelope for one place, a path in the run folder with ``/``."""
+    return _MAGIC + _checksum(payload, place).encode() + b"\n" + payload
+
+
+def unsealed(data: bytes, place: str) -> bytes:
+    """The inverse of ``sealed``. Raises Damaged on anything but its exact output for the place."""
+    head, newline, payload = data.partition(b"\n")
+    if not newline or head != _MAGIC + _checksum(payload, place).encode():
+        raise Damaged(place, "its checksum does not match")
+    return payload
+
+
+def sealed_json(content: Mapping[str, Any], place: str) -> bytes:
+    """Content as JSON for a person to read, with its checksum as the last key."""
+    checksum = _checksum(canonical_json(content).encode(), place)
+    return (json.dumps({**content, _KEY: checksum}, indent=1, allow_nan=False) + "\n").encode()
+
+
+def parsed_json(data: bytes, place: str) -> dict[str, Any]:
+    """A JSON object whose checksum is not compared yet. Raises Damaged."""
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError):
+        raise Damaged(place, "it is not valid JSON") from None
+    if not isinstance(content, dict):
+        raise Damaged(place, "it is JSON, but not an object")
+    return content
+
+
+def checked_json(content: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """An object without its checksum, however its text is laid out. Raises Damaged."""
+    rest = {key: value for key, value in content.items() if key != _KEY}
+    try:
+        checksum = _checksum(canonical_json(rest).encode(), place)
+    except (ValueError, RecursionError):  # NaN, a lone surrogate
+        checksum = None
+    if checksum is None or content.get(_KEY) != checksum:
+        raise Damaged(place, "its checksum does not match")
+    return rest
+
+
+def _checksum(payload: bytes, place: str) -> str:
+    return hashlib.sha256(place.encode() + b"\n" + payload).hexdigest()

@@ -1,0 +1,195 @@
+"""The run folder: what was planned, what was measured, and how each trial ended.
+
+    RUN/
+      sweep.yaml  plan.json  environment.json  lock
+      tasks/SPLIT-SET.json            class tuples of the common tasks
+      trials/ID/
+        spec.json                     the resolved specification
+        epochs/0001.record            one measured epoch; removed when the trial is compacted
+        records.parquet               all measured epochs, once the trial has ended
+        snapshots/0001.safetensors    weights after an epoch
+        resume.state                  state to resume from; removed when the trial has ended
+        end.json                      done, failed or budget, and why
+
+Every file appears whole or not at all, and has a checksum: records and states in an envelope, JSON
+in a key, ``records.parquet`` in ``end.json``, a snapshot in its epoch's record, ``sweep.yaml`` in
+the plan. A file that does not match is damaged: it is named and not used. Only files that a run
+names are ever removed.
+
+A trial that has ``end.json`` has ended. Its records are compacted before that file is written, so
+that a crash at any point loses nothing.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from fsl_sweep.datasets.files.local_path import check_local
+from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
+from fsl_sweep.orchestrator.ledger import envelope
+from fsl_sweep.orchestrator.ledger.storage import Folder
+from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
+from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.records.plan import TRIAL_ID, Plan, check_format
+from fsl_sweep.orchestrator.records.spec import TrialSpec
+from fsl_sweep.orchestrator.text.printed import counted
+
+COME_BACK = (
+    "they stay on disk, and come back when the sweep is run with the file and the --set that "
+    "planned them"
+)
+
+
+class Ledger:
+    """Reads and writes one run folder.
+
+    Args:
+        path: the run folder.
+        standing: the folder exists: if it vanishes, writing fails and does not make it again.
+
+    Raises:
+        RunFolderError: the path is an address, such as ``s3://bucket/run``.
+    """
+
+    def __init__(self, path: Path, standing: bool = False) -> None:
+        check_local(path)
+        self.folder = Folder(path, standing=standing)
+
+    @property
+    def path(self) -> Path:
+        """The run folder."""
+        return self.folder.path
+
+    def trial(self, trial: str) -> TrialLedger:
+        """The records of one trial, by its id."""
+        return TrialLedger(self.folder / "trials" / trial)
+
+    def read_plan(self) -> Plan | None:
+        """The plan, or None where nothing was planned.
+
+        Raises:
+            RunFolderError: ``plan.json`` is damaged or of another version.
+        """
+        try:
+            return self.checked_plan()
+        except Damaged as damage:
+            raise RunFolderError(
+                f"{self.path / 'plan.json'} is not a readable plan ({damage.reason}). Run the "
+                "sweep into another folder, or restore this file."
+            ) from damage
+
+    def checked_plan(self) -> Plan | None:
+        """As ``read_plan``. Raises Damaged with the reason only."""
+        data = self.folder.read("plan.json")
+        if data is None:
+            return None
+        plain = envelope.parsed_json(data, "plan.json")
+        try:
+            check_format(plain)
+            return Plan.from_plain(envelope.checked_json(plain, "plan.json"))
+        except (ValueError, KeyError, TypeError, ValidationError, RecursionError) as failure:
+            raise Damaged("plan.json", str(failure).splitlines()[0]) from failure
+
+    def write_plan(self, plan: Plan, sweep_text: str) -> None:
+        """Record a plan and the file it came from.
+
+        Raises:
+            RunFolderError: the folder holds another sweep, or the benchmark's data changed.
+        """
+        self.check_plan(plan)
+        text = sweep_text.encode()
+        self.folder.write("sweep.yaml", text)
+        content = {**plan.to_plain(), "sweep_file": hashlib.sha256(text).hexdigest()}
+        self.folder.write_json("plan.json", content)
+
+    def sweep_file_changed(self) -> bool:
+        """Whether ``sweep.yaml`` is not the file that was planned last. Raises Damaged."""
+        plan, text = self.folder.read_json("plan.json"), self.folder.read("sweep.yaml")
+        digest = None if text is None else hashlib.sha256(text).hexdigest()
+        return plan is not None and plan.get("sweep_file") != digest
+
+    def check_plan(self, plan: Plan) -> None:
+        """Whether the folder is new, or holds this sweep on the same data.
+
+        A fingerprint that is not known yet (None) is not compared.
+
+        Raises:
+            RunFolderError: it holds something else.
+        """
+        before = self.read_plan()
+        if before is None and self.folder.names() not in ([], ["lock"]):
+            raise RunFolderError(
+                f"{self.path} holds files but no plan.json: it is not a run folder. "
+                "Choose another with -o."
+            )
+        if before is not None:
+            _check_same_sweep(before, plan, self.path)
+
+    def write_note(self, name: str, content: Mapping[str, Any]) -> None:
+        """Put a JSON file beside the plan (``environment.json``, ``tasks/...``)."""
+        self.folder.write_json(name, content)
+
+    def read_note(self, name: str) -> dict[str, Any] | None:
+        """What ``write_note`` was given; None where it is missing or damaged."""
+        with suppress(Damaged):
+            return self.folder.read_json(name)
+        return None
+
+    def unplanned(self, plan: Plan) -> list[str]:
+        """Ids of trials that the folder holds and the plan no longer names."""
+        return [t for t in self.trial_ids() if t not in plan.specs]
+
+    def unplanned_notice(self, plan: Plan) -> str | None:
+        """How many recorded trials the plan leaves out, and what becomes of them."""
+        if not (count := len(self.unplanned(plan))):
+            return None
+        trials = f"{counted(count, 'trial')} {'is' if count == 1 else 'are'}"
+        return (
+            f"{self.path}: {trials} no longer planned and left out of the report (`fsl-sweep "
+            f"status` lists them); {COME_BACK}."
+        )
+
+    def sweep_file_notice(self) -> str | None:
+        """That ``sweep.yaml`` is not the file that was planned last. Raises Damaged."""
+        if not self.sweep_file_changed():
+            return None
+        return (
+            f"{self.path / 'sweep.yaml'} is not the file that was planned last: it was edited or "
+            "damaged. It is replaced by the sweep that runs now."
+        )
+
+    def trial_ids(self) -> list[str]:
+        """Ids of trials that the folder holds, planned or not."""
+        with suppress(Damaged):  # each planned trial will say so
+            return [*filter(TRIAL_ID.fullmatch, (self.folder / "trials").names())]
+        return []
+
+    def histories(self, plan: Plan) -> list[TrialHistory]:
+        """One history for each planned trial, in plan order; empty where nothing is recorded."""
+        return [self.trial(planned.id).history(planned) for planned in plan.trials]
+
+    def pending(self, plan: Plan) -> dict[str, TrialSpec]:
+        """Planned trials that have not ended, or whose failure is worth another try."""
+        return {
+            planned.id: planned.spec
+            for planned in plan.trials
+            if self.trial(planned.id).unfinished(planned)
+        }
+
+
+def _check_same_sweep(before: Plan, plan: Plan, path: Path) -> None:
+    if before.name != plan.name:
+        raise RunFolderError(
+            f"{path} holds the sweep '{before.name}', not '{plan.name}'. "
+            "Choose another folder with -o."
+        )
+    if plan.fingerprint is not None and before.fingerprint != plan.fingerprint:
+        raise RunFolderError(
+            f"{path} was measured on other data: benchmark fingerprint {before.fingerprint}, now "
+            f"{plan.fingerprint}. Its numbers and new ones cannot be compared; "
+            "restore the data and the benchmark's settings, or choose another folder with -o."
+        )

@@ -1,0 +1,204 @@
+"""Files that appear whole or not at all, in a folder of a local or shared file system.
+
+The folder may come from a stranger. Below its root no link is followed and nothing but plain files
+is opened, so that nothing outside is read, written or removed, and no pipe makes a reader wait.
+"""
+
+import os
+import re
+import stat
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from fsl_sweep.orchestrator.errors import Damaged, MachineFailure, folder_error
+from fsl_sweep.orchestrator.ledger import envelope
+
+_UNFINISHED = ".unfinished-"
+TEMPORARY = re.compile(rf"{re.escape(_UNFINISHED)}[0-9a-f]{{32}}")
+_WRITTEN = re.compile(r"tasks|trials|epochs|snapshots|[0-9a-f]{16}")
+"""Folders that files are written into: those of a run, of a trial by its id, and within one."""
+_ABSENT = (FileNotFoundError, NotADirectoryError)
+
+
+@final
+@dataclass(frozen=True)
+class Folder:
+    """A folder of small files, each written whole.
+
+    Names are relative, with ``/`` between parts. Every failure of the file system is raised with
+    the path and what to do: as MachineFailure where the disk is full or fails, else as
+    RunFolderError. A link, or anything but a plain file or folder, is raised as Damaged.
+
+    Attributes:
+        root: the folder that a user named; it may be a link, or be reached through links.
+        inside: where below it this folder is, with ``/``; empty for the root itself.
+        standing: the root exists: if it vanishes, it is not made again.
+    """
+
+    root: Path
+    inside: str = ""
+    standing: bool = False
+
+    def __truediv__(self, name: str) -> "Folder":
+        return Folder(self.root, self.place(name), self.standing)
+
+    @property
+    def path(self) -> Path:
+        """The folder's path."""
+        return self.root / self.inside
+
+    def place(self, name: str) -> str:
+        """Where a file is below the root; its checksum covers this besides its content."""
+        return f"{self.inside}/{name}" if self.inside else name
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put ``data`` under ``name``, replacing what was there, whole or not at all."""
+        with _reported(self.path / name, "written"):
+            try:
+                if not self.standing:
+                    self.root.mkdir(parents=True, exist_ok=True)
+                path = self._found(name, make=True)
+                write_whole(path, data)
+                # The rename is durable once the folder itself has reached the disk too.
+                folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                try:
+                    os.fsync(folder)
+                finally:
+                    os.close(folder)
+            except FileNotFoundError as failure:
+                if not self.standing:
+                    raise
+                raise MachineFailure(
+                    f"The run folder {self.root} is gone: it was deleted or moved. Nothing more "
+                    "is written there; put it back, or run the same command to start again."
+                ) from failure
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes under ``name``, or None if there is no such file."""
+        with _reported(self.path / name, "read"):
+            try:
+                path = self._found(name)
+                self._check(self.place(name), stat.S_IFREG)
+                return path.read_bytes()
+            except _ABSENT:
+                return None
+
+    def write_sealed(self, name: str, payload: bytes) -> None:
+        """As ``write``, in an envelope for that place."""
+        self.write(name, envelope.sealed(payload, self.place(name)))
+
+    def read_sealed(self, name: str) -> bytes | None:
+        """What ``write_sealed`` was given. Raises Damaged."""
+        data = self.read(name)
+        return None if data is None else envelope.unsealed(data, self.place(name))
+
+    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+        """As ``write``, an object with its checksum."""
+        self.write(name, envelope.sealed_json(content, self.place(name)))
+
+    def read_json(self, name: str) -> dict[str, Any] | None:
+        """What ``write_json`` was given. Raises Damaged."""
+        data, place = self.read(name), self.place(name)
+        if data is None:
+            return None
+        return envelope.checked_json(envelope.parsed_json(data, place), place)
+
+    def modified(self, name: str) -> int | None:
+        """When a file was last written, in nanoseconds since 1970; None if it is missing."""
+        with _reported(self.path / name, "read"):
+            try:
+                return self._found(name).lstat().st_mtime_ns
+            except _ABSENT:
+                return None
+
+    def names(self) -> list[str]:
+        """Names of the visible files and folders in this folder, sorted; none if it is missing."""
+        return [name for name in self.every_name() if not name.startswith(".")]
+
+    def every_name(self) -> list[str]:
+        """Names of everything in this folder, sorted, with temporary and hidden files."""
+        with _reported(self.path, "listed"):
+            try:
+                return sorted(os.listdir(self._found("x").parent))
+            except _ABSENT:
+                return []
+
+    def remove(self, name: str) -> None:
+        """Delete one file if it is there."""
+        with _reported(self.path / name, "removed"), suppress(FileNotFoundError):
+            self._found(name).unlink()
+
+    def sweep_unfinished(self) -> None:
+        """Delete temporary files that a killed process left where a run writes files."""
+        with _reported(self.root, "cleaned"):
+            for place, folders, files in os.walk(self.root):
+                folders[:] = filter(_WRITTEN.fullmatch, folders)
+                for name in filter(TEMPORARY.fullmatch, files):
+                    Path(place, name).unlink(missing_ok=True)
+
+    def _found(self, name: str, make: bool = False) -> Path:
+        """The path of a file. Raises Damaged where a folder on the way is a link, or no folder."""
+        *folders, last = self.place(name).split("/")
+        for depth in range(1, len(folders) + 1):
+            place = "/".join(folders[:depth])
+            if make:
+                with suppress(FileExistsError):
+                    (self.root / place).mkdir()
+            self._check(place, stat.S_IFDIR)
+        return self.root.joinpath(*folders, last)
+
+    def _check(self, place: str, wanted: int) -> None:
+        mode = (self.root / place).lstat().st_mode
+        if stat.S_IFMT(mode) != wanted:
+            raise Damaged(place, f"it is a {kind_of(mode)}, not a {kind_of(wanted)}")
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Put ``data`` under a path; what was there stays until all of it is on the disk.
+
+    What is there is replaced and not written into: a link's target stays as it is.
+
+    Raises:
+        OSError: it cannot be written; nothing is left of the attempt.
+    """
+    temporary = path.with_name(f"{_UNFINISHED}{uuid.uuid4().hex}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+_KINDS = {
+    stat.S_IFLNK: "symbolic link",
+    stat.S_IFDIR: "folder",
+    stat.S_IFREG: "file",
+    stat.S_IFIFO: "named pipe",
+    stat.S_IFSOCK: "socket",
+}
+
+
+def kind_of(mode: int) -> str:
+    """What a file's mode says that it is, in words."""
+    return _KINDS.get(stat.S_IFMT(mode), "device")
+
+
+@contextmanager
+def _reported(path: Path, action: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as failure:
+        reason = failure.strerror or str(failure)
+        raise folder_error(
+            failure,
+            f"{path} could not be {action}: {reason}. What was recorded before is intact; "
+            "free disk space or correct the permissions, then run the same command again.",
+        ) from failure

@@ -1,0 +1,1 @@
+"""Measuring snapshots on the tasks of a protocol."""

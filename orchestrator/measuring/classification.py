@@ -1,0 +1,57 @@
+"""Measuring a classifier: each image once, among all base classes; the support is ignored."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
+
+from fsl_sweep.learners.base import ClassificationLearner
+from fsl_sweep.orchestrator.errors import BadData, TrialFailure
+from fsl_sweep.orchestrator.measuring.images import PoolImages
+from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, ScoreSets
+from fsl_sweep.orchestrator.records.measures import TaskScores
+
+
+def measure_by_classification(
+    learner: ClassificationLearner[Any],
+    images: PoolImages,
+    sets: EpisodeSets,
+    classes: Int[np.ndarray, " classes"],
+) -> ScoreSets:
+    """Per-task results on episodes of one pool, of a learner in evaluation mode.
+
+    Args:
+        learner: answers among ``classes``.
+        images: of the pool that the episodes index.
+        sets: the episodes.
+        classes: the pool's labels of the classes that were trained on, sorted.
+
+    Raises:
+        BadData: a task has a class that was not trained on.
+        TrialFailure: some logits are not numbers.
+    """
+    pool = images.pool
+    asked = np.unique(np.concatenate([episodes.query.ravel() for episodes in sets.values()]))
+    asked = asked[asked >= 0]  # padded places are -1
+    unknown = np.setdiff1d(pool.labels[asked], classes)
+    if len(unknown):
+        raise BadData(
+            f"Class '{pool.class_names[unknown[0]]}' was not trained on, and a classifier "
+            "answers among the classes that were: measure it on an in-distribution benchmark."
+        )
+    with torch.inference_mode():
+        logits = images.through(learner.classify, asked)
+    broken = int((~torch.isfinite(logits)).any(dim=1).sum())
+    if broken:
+        raise TrialFailure(
+            f"the learner's answers to {broken} of {len(asked)} images are not numbers"
+        )
+    right = np.zeros(len(pool), bool)
+    right[asked] = classes[logits.argmax(dim=1).cpu().numpy()] == pool.labels[asked]
+    scores: ScoreSets = {}
+    for key, episodes in sets.items():
+        real = episodes.query >= 0
+        correct = (right[episodes.query] & real).sum(axis=(1, 2), dtype=np.int64)
+        scores[key] = TaskScores(correct, real.sum(axis=(1, 2), dtype=np.int64))
+    return scores

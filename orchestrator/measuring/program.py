@@ -1,0 +1,59 @@
+"""Measuring a program: its own answers to each task, from images as it was trained on."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fsl_sweep.datasets.tasks.episodes import Episodes
+from fsl_sweep.learners.metadl.meta_dataset import (
+    ProgramTask,
+    QuerySet,
+    SupportSet,
+    challenge_images,
+)
+from fsl_sweep.learners.metadl.program import ProgramLearner
+from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.measuring.images import PoolImages
+from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, ScoreSets, check_scorable
+from fsl_sweep.orchestrator.records.measures import TaskScores
+
+
+def measure_by_program(learner: ProgramLearner, images: PoolImages, sets: EpisodeSets) -> ScoreSets:
+    """Per-task results on episodes of one pool.
+
+    Raises:
+        TrialFailure: the program failed, or its answers are invalid.
+        BadData: as `check_scorable`, or the tasks differ in their numbers of classes or examples.
+    """
+    return {key: _score(learner, images, episodes) for key, episodes in sets.items()}
+
+
+def _score(learner: ProgramLearner, images: PoolImages, episodes: Episodes) -> TaskScores:
+    check_scorable(episodes)
+    if min(episodes.support.min(), episodes.query.min()) < 0:
+        raise BadData(
+            f"A {type(learner).__name__} is measured on tasks of one shape; these tasks have "
+            "different numbers of classes or examples."
+        )
+    tasks, way, each = episodes.query.shape
+    labels = np.arange(way).repeat(each)
+    answers = learner.answers(_tasks(images, episodes))
+    correct = [
+        np.sum(answer == labels[_order(task, way * each)]) for task, answer in enumerate(answers)
+    ]
+    return TaskScores(np.array(correct, np.int64), np.full(tasks, way * each, np.int64))
+
+
+def _tasks(images: PoolImages, episodes: Episodes) -> Iterator[ProgramTask]:
+    _, way, shot = episodes.support.shape
+    for task, (support, query) in enumerate(zip(episodes.support, episodes.query, strict=True)):
+        shuffled = query.ravel()[_order(task, query.size)]
+        given, asked = (challenge_images(images.unit(part)) for part in (support.ravel(), shuffled))
+        yield ProgramTask(
+            SupportSet(given, np.arange(way).repeat(shot)), QuerySet(asked), way, seed=task
+        )
+
+
+def _order(task: int, queries: int) -> np.ndarray:
+    """The order of a task's queries: sorted by class, it would reveal the answers."""
+    return np.random.default_rng(task).permutation(queries)

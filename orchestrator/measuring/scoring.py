@@ -1,0 +1,83 @@
+"""What can be scored, and from logits to counts of correct answers."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from fsl_sweep.datasets.tasks.episodes import Episodes
+from fsl_sweep.datasets.tasks.ragged import TaskGroup, grouped
+from fsl_sweep.orchestrator.errors import BadData, TrialFailure
+from fsl_sweep.orchestrator.records.measures import Measure, TaskScores, TaskSet
+
+EpisodeSets = Mapping[tuple[Measure, TaskSet], Episodes]
+ScoreSets = dict[tuple[Measure, TaskSet], TaskScores]
+
+
+def check_scorable(episodes: Episodes) -> None:
+    """Checks that answers to the episodes mean anything.
+
+    Raises:
+        BadData: there are tasks of only one class, which any answer would hit, of classes without
+            a support example, or without a query.
+    """
+    support, query = episodes.support, episodes.query
+    if support.shape[1] < 2 or 0 in (*support.shape, *query.shape):
+        raise BadData(
+            "A task needs at least 2 classes with a support example and a query each; these have "
+            f"support {list(support.shape)} and query {list(query.shape)} (tasks, classes, each)."
+        )
+    real = np.all(support >= 0, axis=2)  # absent classes are padded with -1
+    halved = np.any(np.any(support >= 0, axis=2) & ~real, axis=1)
+    broken = halved | (np.sum(real, axis=1) < 2) | ~np.any(query >= 0, axis=(1, 2))
+    if broken.any():
+        raise BadData(
+            f"Task {int(np.argmax(broken))} lacks a second class, a support example or a query "
+            f"({int(broken.sum())} of {len(broken)} tasks do)."
+        )
+
+
+def score(
+    episodes: Episodes, images: int, answer: Callable[[TaskGroup], Float[Tensor, "task m way"]]
+) -> TaskScores:
+    """Correct answers of each task.
+
+    Args:
+        episodes: as `check_scorable` accepts them.
+        images: support and query images of the tasks that are answered together, at most; a task
+            that has more is answered by itself.
+        answer: from tasks of equal shape to the logits of their queries.
+
+    Raises:
+        TrialFailure: as `correct_counts`.
+    """
+    correct = np.zeros(len(episodes), np.int64)
+    queries = np.zeros(len(episodes), np.int64)
+    for group in grouped(episodes):
+        step = max(1, images // (group.support[0].size + group.query.shape[1]))
+        for start in range(0, len(group), step):
+            some = group[start : start + step]
+            logits = answer(some)
+            target = torch.from_numpy(some.target).to(logits.device)
+            correct[some.tasks] = correct_counts(logits, target)
+        queries[group.tasks] = group.query.shape[1]
+    return TaskScores(correct, queries)
+
+
+def correct_counts(
+    logits: Float[Tensor, "task m way"], target: Int[Tensor, "task m"]
+) -> Int[np.ndarray, " task"]:
+    """Correctly answered queries of each task.
+
+    Raises:
+        TrialFailure: some logits are not numbers. Their argmax would still be a class, and a
+            learner that has broken down would look like one that guesses.
+    """
+    broken = int((~torch.isfinite(logits)).flatten(1).any(dim=1).sum())
+    if broken:
+        raise TrialFailure(
+            f"the learner's answers to {broken} of {len(logits)} tasks are not numbers"
+        )
+    return (logits.argmax(dim=-1) == target).sum(dim=1).cpu().numpy()

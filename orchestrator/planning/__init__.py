@@ -1,0 +1,1 @@
+"""From a sweep file to its trials, and whether they can be run."""

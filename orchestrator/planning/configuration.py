@@ -1,0 +1,260 @@
+"""One configuration of a method: its names looked up, its options checked."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, final
+
+from fsl_sweep.learners.augmentation.catalogue import AUGMENTATIONS
+from fsl_sweep.learners.backbones.catalogue import BACKBONES
+from fsl_sweep.learners.catalogue import LEARNERS
+from fsl_sweep.orchestrator.catalogue import Catalogue
+from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
+from fsl_sweep.orchestrator.planning.schedule import Rates, resolved_schedule
+from fsl_sweep.orchestrator.planning.suitability import (
+    USED_UNTRAINED,
+    begins_again,
+    check_features,
+    check_in_distribution,
+    check_measured,
+    check_trained,
+    is_program,
+    trains_nothing,
+)
+from fsl_sweep.orchestrator.records.spec import (
+    OF_SGD,
+    BatchTraining,
+    EpisodicTraining,
+    Named,
+    Optimizer,
+    StagedTraining,
+    TrialSpec,
+)
+from fsl_sweep.orchestrator.sweepfile.grammar import (
+    MethodConfig,
+    ProgramConfig,
+    SweepConfig,
+    UntrainedConfig,
+)
+from fsl_sweep.orchestrator.sweepfile.messages import validated
+from fsl_sweep.orchestrator.text.printed import counted
+
+_TRAINING = {
+    "episodes": EpisodicTraining,
+    "batches": BatchTraining,
+    "batches, then episodes": StagedTraining,
+}
+# One epoch without a step, measured once.
+_UNTRAINED = {
+    "optimizer": None,
+    "schedule": [],
+    "epochs": 1,
+    "batches": 0,
+    "augment": "none",
+    "precision": "fp32",
+    "train": None,
+}
+
+
+@final
+@dataclass(frozen=True)
+class ConfigurationResolver:
+    """Resolves the configurations of one method, one at a time.
+
+    Attributes:
+        config: the sweep file's content.
+        where: the file, for messages.
+        method: the method's name.
+        tree: its settings as they stand in the file.
+        benchmark: the sweep's benchmark, resolved.
+    """
+
+    config: SweepConfig
+    where: str
+    method: str
+    tree: Mapping[str, Any]
+    benchmark: Named
+
+    def spec(
+        self, tree: Mapping[str, Any], axes: Mapping[str, Any], cautions: list[str]
+    ) -> TrialSpec:
+        """One configuration, with the sweep's first seed and no fold; adds to ``cautions``.
+
+        Args:
+            tree: its settings, without axes.
+            axes: the values that axes have in it, by dotted path.
+            cautions: what a person should know about it.
+
+        Raises:
+            ConfigError: as ``plan_sweep``.
+        """
+        with self.placed():
+            if is_program(tree.get("learner")):
+                settings = self._program(tree, cautions)
+            elif trains_nothing(tree.get("learner"), tree.get("backbone")):
+                settings = self._untrained(tree, cautions)
+            else:
+                settings = self._network(tree, axes, cautions)
+        return TrialSpec(
+            benchmark=self.benchmark,
+            episode=self.config.episode,
+            evaluation=self.config.evaluation,
+            budget=self.config.budget,
+            seed=self.config.seeds[0],
+            **settings,
+        )
+
+    @contextmanager
+    def placed(self) -> Iterator[None]:
+        """Put errors into their place: below the method, or the defaults if written there."""
+        try:
+            yield
+        except ConfigError as error:
+            if error.where:
+                raise
+            section = "defaults" if self._inherited(error.path) else f"methods.{self.method}"
+            path = f"{section}.{error.path}".rstrip(".")
+            raise ConfigError(self.where, path, error.problem) from None
+
+    def _inherited(self, path: str) -> bool:
+        return not _has(self.tree, path) and _has(self.config.defaults, path)
+
+    def _network(
+        self, tree: Mapping[str, Any], axes: Mapping[str, Any], cautions: list[str]
+    ) -> dict[str, Any]:
+        settings = validated(MethodConfig, tree, "", axes=True)
+        learner = self._learner(settings)
+        backbone = resolved(BACKBONES, settings.backbone, "backbone")
+        check_features(learner, backbone, settings.augment, self.benchmark)
+        cautions += self._of_sgd(settings.optimizer, axes)
+        return {
+            "learner": learner,
+            "backbone": backbone,
+            "optimizer": settings.optimizer,
+            "schedule": self._schedule(settings, cautions),
+            "precision": settings.precision,
+            **self._training(settings, learner),
+        }
+
+    def _program(self, tree: Mapping[str, Any], cautions: list[str]) -> dict[str, Any]:
+        settings = validated(ProgramConfig, tree, "", axes=True)
+        learner = self._learner(settings)
+        if caution := begins_again(learner, settings.epochs):
+            cautions.append(f"{self.method}: {caution}")
+        check_features(learner, None, settings.augment, self.benchmark)
+        return {
+            "learner": learner,
+            "backbone": Named(name="identity"),
+            "optimizer": None,
+            "schedule": [],
+            "precision": "fp32",
+            **self._training(settings, learner),
+        }
+
+    def _untrained(self, tree: Mapping[str, Any], cautions: list[str]) -> dict[str, Any]:
+        settings = validated(UntrainedConfig, tree, "", axes=True)
+        learner = self._learner(settings)
+        backbone = resolved(BACKBONES, settings.backbone, "backbone")
+        check_features(learner, backbone, "none", self.benchmark)
+        if unused := [key for key in self.tree if key not in USED_UNTRAINED]:
+            are = "is" if len(unused) == 1 else "are"
+            cautions.append(
+                f"{self.method}: it has nothing to train, so its {', '.join(unused)} {are} not used"
+            )
+        return {"learner": learner, "backbone": backbone, **_UNTRAINED}
+
+    def _learner(self, settings: ProgramConfig | UntrainedConfig) -> Named:
+        learner = resolved(LEARNERS, settings.learner, "learner")
+        check_in_distribution(learner, self.benchmark)
+        try:
+            check_measured(learner, self.config.episode)
+        except ConfigError as error:
+            problem = f"{self.method}: {error.problem}"
+            raise ConfigError(self.where, error.path, problem) from None
+        return learner
+
+    def _training(self, settings: ProgramConfig, learner: Named) -> dict[str, Any]:
+        """What programs and networks have in common."""
+        if settings.augment not in AUGMENTATIONS:
+            problem = UnknownName("augmentation", settings.augment, AUGMENTATIONS)
+            raise ConfigError("", "augment", str(problem))
+        return {
+            "epochs": settings.epochs,
+            "batches": settings.batches,
+            "augment": settings.augment,
+            "train": self._train(settings, learner),
+        }
+
+    def _train(
+        self, settings: ProgramConfig, learner: Named
+    ) -> EpisodicTraining | BatchTraining | StagedTraining:
+        """What the learner trains on, checked against what it can train on."""
+        cls = LEARNERS.find(learner.name).cls
+        trains_on = cls.trained_on(cls.Options.model_validate(learner.options))
+        try:
+            train = validated(_TRAINING[trains_on], settings.train, "", "train", axes=True)
+        except ConfigError as error:
+            hint = f"{error.problem} ({self.method}: {learner.name} trains on {trains_on}"
+            if self._inherited(error.path):
+                hint += "; methods that differ in this need a 'train' of their own each"
+            raise ConfigError("", error.path, f"{hint})") from None
+        if isinstance(train, StagedTraining) and train.meta.epochs >= settings.epochs:
+            raise ConfigError(
+                "",
+                "train.meta.epochs",
+                f"{train.meta.epochs} of {settings.epochs} epochs leave none for the stage before; "
+                "set fewer, or more 'epochs'",
+            )
+        check_trained(learner, train)
+        return train
+
+    def _schedule(self, settings: MethodConfig, cautions: list[str]) -> Rates:
+        rates = resolved_schedule(settings.schedule, settings.optimizer.lr, settings.epochs)
+        cautions.extend(
+            f"{self.method}: the schedule's step at epoch {epoch} is never reached, "
+            f"because training ends after {counted(settings.epochs, 'epoch')}"
+            for epoch, _ in rates
+            if epoch >= settings.epochs
+        )
+        return rates
+
+    def _of_sgd(self, optimizer: Optimizer, axes: Mapping[str, Any]) -> list[str]:
+        """A caution if the optimizer has settings that only ``sgd`` uses."""
+        given = [] if optimizer.name == "sgd" else sorted(OF_SGD & optimizer.model_fields_set)
+        for key in given:
+            if (path := f"optimizer.{key}") in axes:
+                problem = f"{optimizer.name} has no {key}: all values of this axis train alike"
+                raise ConfigError("", path, f"{problem}; make a method of each optimizer")
+        named = " and ".join(given)
+        verb = "is" if len(given) == 1 else "are"
+        return [f"{self.method}: {named} {verb} sgd's, not used by {optimizer.name}"] * bool(given)
+
+
+def resolved(catalogue: Catalogue[Any], named: Named, path: str, axes: bool = True) -> Named:
+    """A catalogue entry with every option checked and filled in.
+
+    Args:
+        catalogue: where its name stands.
+        named: name and options as written.
+        path: its key path.
+        axes: as in `config_error`.
+
+    Raises:
+        ConfigError: an unknown name or a bad option.
+    """
+    try:
+        model = catalogue.find(named.name).cls.Options
+    except UnknownName as failure:
+        raise ConfigError("", f"{path}.name", str(failure)) from None
+    options = validated(model, named.options, "", path, axes)
+    return Named.model_validate({"name": named.name, **options.model_dump(mode="json")})
+
+
+def _has(tree: Any, path: str) -> bool:
+    """Whether a dotted path leads somewhere in a tree of mappings."""
+    for part in path.split("."):
+        keys = {str(key): key for key in tree} if isinstance(tree, Mapping) else {}
+        if part not in keys:
+            return False
+        tree = tree[keys[part]]
+    return True

@@ -1,0 +1,117 @@
+"""From a sweep file to a plan: the trials of every method, and what the report needs to know."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fsl_sweep.datasets.catalogue import BENCHMARKS
+from fsl_sweep.learners.backbones.catalogue import BACKBONES
+from fsl_sweep.learners.catalogue import LEARNERS
+from fsl_sweep.learners.metadl.submissions import SUBMISSIONS
+from fsl_sweep.orchestrator.catalogue import Catalogue
+from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.planning.configuration import ConfigurationResolver, resolved
+from fsl_sweep.orchestrator.planning.method import MethodResolver
+from fsl_sweep.orchestrator.planning.suitability import in_distribution_cautions
+from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
+from fsl_sweep.orchestrator.records.spec import Named, Selectors, digest
+from fsl_sweep.orchestrator.sweepfile.grammar import SweepConfig
+from fsl_sweep.orchestrator.sweepfile.reading import SweepFile
+
+MOST_TRIALS = 1_000_000
+
+
+def plan_sweep(sweep: SweepFile) -> Plan:
+    """Every trial of a sweep: methods x configurations x seeds, in the order of the file.
+
+    With cross-validation, each full trial is followed by those of its folds.
+
+    Raises:
+        ConfigError: an unknown name, a bad option, two equal configurations in a method, or more
+            than ``MOST_TRIALS`` trials; the message names file, key path and value.
+    """
+    config, where = sweep.config, sweep.where
+    benchmark = _benchmark(config, where)
+    methods = [
+        MethodResolver(ConfigurationResolver(config, where, method, tree, benchmark))
+        for method, tree in config.methods.items()
+    ]
+    _check_size(methods, where)
+    cautions: list[str] = []
+    trials = [trial for method in methods for trial in method.trials(cautions)]
+    return Plan(
+        name=config.name,
+        sweep=_sweep_digest(config),
+        fingerprint=None,
+        trials=tuple(trials),
+        selectors=_selectors(config),
+        parts=_parts(trials),
+        cautions=(*in_distribution_cautions(benchmark, trials), *dict.fromkeys(cautions)),
+    )
+
+
+def _benchmark(config: SweepConfig, where: str) -> Named:
+    """The benchmark with its options; its ``root`` is not part of a trial's identity."""
+    given = {k: v for k, v in config.benchmark.model_dump().items() if k != "root"}
+    try:
+        benchmark = resolved(BENCHMARKS, Named(**given), "benchmark", axes=False)
+    except ConfigError as error:
+        raise ConfigError(where, error.path, error.problem) from None
+    cls = BENCHMARKS.find(benchmark.name).cls
+    if "root" in config.benchmark.options and cls.download is None:
+        problem = f"'{benchmark.name}' is made here and reads no files; leave it out"
+        raise ConfigError(where, "benchmark.root", problem)
+    if config.cross_validation and cls.in_distribution:
+        problem = f"'{benchmark.name}' tests on the classes that it trains on: there are no others"
+        raise ConfigError(where, "cross_validation", f"{problem} to hold out; leave it out")
+    return benchmark
+
+
+def _check_size(methods: Sequence[MethodResolver], where: str) -> None:
+    """Refuse more trials than anybody can mean, before any of them is made."""
+    counts = [method.size for method in methods]
+    if sum(counts) <= MOST_TRIALS:
+        return
+    largest = methods[counts.index(max(counts))]
+    others = f", and {sum(counts):,} with the other methods'" if len(methods) > 1 else ""
+    problem = (
+        f"{largest.product} makes {max(counts):,} trials{others}; a sweep has at most "
+        f"{MOST_TRIALS:,}. Leave out values, or draw some of the combinations: write 'choice' in "
+        "place of 'grid', and how many to draw as 'samples'"
+    )
+    raise ConfigError(where, f"methods.{largest.method}", problem)
+
+
+def _selectors(config: SweepConfig) -> Selectors:
+    """Those of the file; with class folds, the cross-validated ones join the defaults."""
+    chosen = config.selectors
+    if config.cross_validation is None:
+        return chosen
+    more = {
+        kind: [*(one for one in getattr(chosen, kind) if one != "oracle"), name, "oracle"]
+        for kind, name in (("snapshot", "cv-epoch"), ("hyperparameter", "cv"))
+        if kind not in chosen.model_fields_set
+    }
+    return chosen.model_copy(update=more)
+
+
+def _sweep_digest(config: SweepConfig) -> str:
+    """Digest of what a sweep measures: not where its data lies or how many cores it gets."""
+    without = {"resources", "retries"}
+    if config.cross_validation is None:
+        without.add("cross_validation")
+    plain = config.model_dump(mode="json", exclude=without)
+    plain["benchmark"].pop("root", None)
+    return digest(plain)
+
+
+def _parts(trials: Sequence[PlannedTrial]) -> dict[str, Any]:
+    """Name, source and version of everything that a catalogue supplied."""
+    specs = [trial.spec for trial in trials]
+    programs = {s.learner.options["submission"] for s in specs if s.learner.name == "metadl"}
+    used: list[tuple[str, Catalogue[Any], set[str]]] = [
+        ("benchmark", BENCHMARKS, {s.benchmark.name for s in specs}),
+        ("learner", LEARNERS, {s.learner.name for s in specs}),
+        ("backbone", BACKBONES, {s.backbone.name for s in specs}),
+        ("submission", SUBMISSIONS, programs),
+    ]
+    return {kind: [c.provenance(n) for n in sorted(names)] for kind, c, names in used if names}

@@ -1,0 +1,107 @@
+"""A sweep that has been read, planned and checked, ready to be run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.preparing.opening import open_benchmark
+from fsl_sweep.orchestrator.errors import ConfigError, UnknownName, did_you_mean
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
+from fsl_sweep.orchestrator.selectors.base import is_cross_validated
+from fsl_sweep.orchestrator.selectors.mixture import base_weight
+from fsl_sweep.orchestrator.sweepfile.messages import blaming
+from fsl_sweep.orchestrator.sweepfile.reading import SweepFile, load_sweep
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A sweep that has been read, and the folder that it goes to."""
+
+    sweep: SweepFile
+    ledger: Ledger
+    overrides: tuple[str, ...]
+    only: tuple[str, ...]
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Its trials. Planned on first use: that imports torch, and Ray can start meanwhile.
+
+        Raises:
+            ConfigError: a value of the file cannot be used; the message names it.
+        """
+        from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
+
+        with blaming(self.sweep.where, self.overrides):
+            return plan_sweep(self.sweep)
+
+    @property
+    def root(self) -> Path | None:
+        """Where the benchmark's files are, if the file says so."""
+        root = self.sweep.config.benchmark.options.get("root")
+        return Path(root) if root else None
+
+    def benchmark(self) -> Benchmark:
+        """Open the benchmark's data, which may take a while.
+
+        Raises:
+            MissingData: its files are not on this machine.
+            BadData: they cannot be used.
+        """
+        named = self.plan.trials[0].spec.benchmark
+        return open_benchmark(named.name, named.options, self.root)
+
+
+def prepare(
+    source: str | Mapping[str, Any],
+    output: Path | None = None,
+    overrides: Sequence[str] = (),
+    only: Sequence[str] = (),
+) -> Prepared:
+    """Read and check a sweep; nothing is written and no data is read.
+
+    Args:
+        source: a sweep file, the name of a preset, or what such a file holds.
+        output: the run folder; ``runs/NAME`` by default.
+        overrides: ``KEY=VALUE`` texts, which change the file.
+        only: methods to run; all by default.
+
+    Raises:
+        ConfigError: the file, an option or a name in it is wrong.
+    """
+    sweep = load_sweep(source, overrides)
+    config = sweep.config
+    with blaming(sweep.where, overrides):
+        for method in only:
+            if method not in config.methods:
+                problem = f"unknown method '{method}'; {did_you_mean(method, config.methods)}"
+                raise ConfigError(sweep.where, "--only", problem)
+        _check_selectors(sweep)
+    ledger = Ledger(output or Path("runs") / config.name)
+    return Prepared(sweep, ledger, tuple(overrides), tuple(only))
+
+
+def _check_selectors(sweep: SweepFile) -> None:
+    """Raise ConfigError where a selector is unknown, or cannot be computed for this sweep."""
+    config = sweep.config
+    for kind, build, names in (
+        ("snapshot", snapshot_selector, config.selectors.snapshot),
+        ("hyperparameter", hyperparameter_selector, config.selectors.hyperparameter),
+    ):
+        for number, name in enumerate(names):
+            path = f"selectors.{kind}.{number}"
+            try:
+                selector = build(name)
+            except (UnknownName, ConfigError) as failure:
+                raise ConfigError(sweep.where, path, str(failure)) from None
+            if is_cross_validated(selector) and config.cross_validation is None:
+                problem = f"'{name}' needs class folds; add `cross_validation: {{folds: 4}}`"
+                raise ConfigError(sweep.where, path, problem)
+    try:
+        base_weight(config.selectors.metric)
+    except (UnknownName, ConfigError) as failure:
+        raise ConfigError(sweep.where, "selectors.metric", str(failure)) from None

@@ -1,0 +1,201 @@
+"""Which learner suits which tasks: what a plan asks of both, and what it says about them.
+
+A ConfigError raised here has a key path below the method, unless said otherwise.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.catalogue import BENCHMARKS
+from fsl_sweep.datasets.tasks.classes import ClassTasks
+from fsl_sweep.datasets.tasks.episodes import EpisodeShape
+from fsl_sweep.learners.backbones.catalogue import BACKBONES
+from fsl_sweep.learners.base import ClassificationLearner
+from fsl_sweep.learners.catalogue import LEARNERS
+from fsl_sweep.learners.metadl.program import ProgramLearner
+from fsl_sweep.learners.options import resolve
+from fsl_sweep.orchestrator.errors import BadData, ConfigError, UnknownName, UserError
+from fsl_sweep.orchestrator.records.plan import PlannedTrial
+from fsl_sweep.orchestrator.records.spec import (
+    BatchTraining,
+    Episode,
+    EpisodicTraining,
+    Named,
+    StagedTraining,
+    episode_shape,
+    of_classes_only,
+    of_one_shape,
+)
+from fsl_sweep.orchestrator.sweepfile.grammar import ProgramConfig
+
+USED_UNTRAINED = ("learner", "backbone")
+"""The sections of a method's settings that matter if it has nothing to train."""
+
+
+def is_program(learner: Any) -> bool:
+    """Whether a method's ``learner`` section names a program; False if its name is wrong."""
+    name = learner.get("name") if isinstance(learner, Mapping) else None
+    try:
+        return isinstance(name, str) and issubclass(LEARNERS.find(name).cls, ProgramLearner)
+    except UnknownName:
+        return False
+
+
+def for_programs(defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The defaults that a program uses: not those of the network and the optimizer."""
+    return {key: value for key, value in defaults.items() if key in ProgramConfig.model_fields}
+
+
+def trains_nothing(learner: Any, backbone: Any) -> bool:
+    """Whether neither of these sections names a part with weights that answers depend on.
+
+    False if a name or an option is wrong.
+    """
+    if not isinstance(learner, Mapping) or not isinstance(backbone, Mapping):
+        return False
+    try:
+        if resolve(BACKBONES, backbone)[0].has_weights:
+            return False
+        cls, options = resolve(LEARNERS, learner)
+        return not cls.has_weights(options)
+    except (UserError, ValidationError):
+        return False
+
+
+def begins_again(learner: Named, epochs: int) -> str | None:
+    """A caution if an interrupted trial of a program cannot be resumed, else None."""
+    cls, options = _learner(learner)
+    if epochs == 1 or cls.goes_on(options):
+        return None
+    return (
+        "its program cannot save what it needs to go on (a meta-learner's own save and load): a "
+        "trial that is interrupted begins again from its first epoch"
+    )
+
+
+def check_in_distribution(learner: Named, benchmark: Named) -> None:
+    """Raise ConfigError if a learner that answers with base classes is not measured on those."""
+    in_distribution = BENCHMARKS.find(benchmark.name).cls.in_distribution
+    if issubclass(_learner(learner)[0], ClassificationLearner) and not in_distribution:
+        raise ConfigError(
+            "",
+            "learner.name",
+            f"{learner.name} answers with one of the base classes, so it can only be measured in "
+            f"distribution: set benchmark.name to in-distribution:{benchmark.name}",
+        )
+
+
+def check_measured(learner: Named, episode: Episode) -> None:
+    """Raise ConfigError, at the sweep's ``episode``, if the learner cannot be measured on it."""
+    _check_way(learner, episode, "episode.way")
+    program = issubclass(_learner(learner)[0], ProgramLearner)
+    if program and not isinstance(episode_shape(episode), EpisodeShape):
+        raise ConfigError(
+            "",
+            "episode",
+            f"{learner.name} is measured on tasks of one shape, but the shapes of tasks differ "
+            "with 'way: all' and 'query: rest'; give numbers",
+        )
+
+
+def check_features(learner: Named, backbone: Named | None, augment: str, benchmark: Named) -> None:
+    """Raise ConfigError if the benchmark holds features and the method takes images.
+
+    A program, which has no ``backbone``, takes images.
+    """
+    if not BENCHMARKS.find(benchmark.name).cls.holds_features:
+        return
+    holds = f"benchmark '{benchmark.name}' holds features of a frozen extractor"
+    if backbone is None:
+        raise ConfigError("", "learner.name", f"'{learner.name}' takes images, but {holds}")
+    if not BACKBONES.find(backbone.name).cls.takes_features:
+        problem = f"'{backbone.name}' takes images, but {holds}; use 'identity'"
+        raise ConfigError("", "backbone.name", problem)
+    if augment != "none":
+        problem = f"'{augment}' changes images, but {holds}; write 'augment: none'"
+        raise ConfigError("", "augment", problem)
+
+
+def check_trained(learner: Named, train: EpisodicTraining | BatchTraining | StagedTraining) -> None:
+    """Raise ConfigError if the learner cannot be trained on such episodes."""
+    episodes = train.meta if isinstance(train, StagedTraining) else train
+    if isinstance(episodes, BatchTraining):
+        return
+    _check_way(learner, episodes, "train.way")
+    if of_one_shape(episodes) or _learner(learner)[0].takes_ragged:
+        return
+    if episodes.query_counts == "multinomial":
+        differ, advice = "'query_counts: multinomial'", "leave it out"
+    else:
+        differ, advice = "'way: all' and 'query: rest'", "give numbers"
+    problem = f"{learner.name} trains on episodes of one shape, but shapes differ with {differ}"
+    raise ConfigError("", "train", f"{problem}; {advice}")
+
+
+def check_training_tasks(trial: PlannedTrial, benchmark: Benchmark) -> None:
+    """Raise BadData if the trial needs tasks of classes, and those of the benchmark are others.
+
+    Batches need the labels of classes; so do fixed support sets and varying query counts.
+    """
+    spec, tasks = trial.spec, benchmark.train
+    if not tasks.by_label and isinstance(spec.train, BatchTraining | StagedTraining):
+        raise BadData(
+            f"{trial.method}: {spec.learner.name} trains on batches of labelled images, but the "
+            f"tasks of '{benchmark.name}' are made of {tasks.unit}: an image belongs to many of "
+            "them and has no label. Leave the method out, or choose a learner that trains on "
+            "episodes."
+        )
+    asked = None if spec.episodic is None else of_classes_only(spec.episodic)
+    if asked is not None and not isinstance(tasks, ClassTasks):
+        raise BadData(
+            f"{trial.method}, train tasks: '{asked}' is for tasks of base classes, but the tasks "
+            f"of this benchmark are made of {tasks.unit}. Leave it out of train."
+        )
+
+
+def in_distribution_cautions(benchmark: Named, trials: Iterable[PlannedTrial]) -> list[str]:
+    """What to know before reading the columns of a sweep in distribution; else empty."""
+    if not BENCHMARKS.find(benchmark.name).cls.in_distribution:
+        return []
+    cautions = [
+        f"{benchmark.name} has val and novel examples of the base classes: what stands under "
+        "ValGen and NovelGen is accuracy on new examples of the classes that were trained on, not "
+        "on new classes"
+    ]
+    learners = {trial.method: _learner(trial.spec.learner)[0] for trial in trials}
+    among_all = [m for m, cls in learners.items() if issubclass(cls, ClassificationLearner)]
+    if 0 < len(among_all) < len(learners):
+        cautions.append(
+            f"{', '.join(among_all)}: queries are answered among all base classes, by the other "
+            "methods among the classes of a task, which is easier: their accuracies cannot be "
+            "compared"
+        )
+    return cautions
+
+
+def _check_way(learner: Named, tasks: Episode | EpisodicTraining, path: str) -> None:
+    cls, options = _learner(learner)
+    only = cls.fixed_way(options)
+    if only is None or tasks.way == only:
+        return
+    built = f"{learner.name} is built for {only}-way tasks"
+    if tasks.way == "all":
+        problem = (
+            f"{built}, and the tasks of 'way: all' differ in their number of classes; make the "
+            "learner's way, train.way and episode.way one number, leave the method out, or choose "
+            "a learner that takes any number of ways"
+        )
+    else:
+        problem = (
+            f"{built}, not for {tasks.way}-way tasks; make the learner's way, train.way and "
+            "episode.way equal"
+        )
+    raise ConfigError("", path, problem)
+
+
+def _learner(learner: Named) -> tuple[Any, Any]:
+    """Class and options of a learner."""
+    return resolve(LEARNERS, learner.model_dump())

@@ -1,0 +1,95 @@
+"""How much work a plan has left: gradient steps, images, and the expected time."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from fsl_sweep.datasets.tasks.episodes import VaryingShape
+from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.records.spec import (
+    BatchTraining,
+    EpisodicTraining,
+    StagedTraining,
+    TrialSpec,
+    episode_shape,
+)
+from fsl_sweep.orchestrator.text.printed import counted
+
+
+def steps(specs: Iterable[TrialSpec]) -> int:
+    """Gradient steps of all the trials together."""
+    return sum(spec.epochs * spec.batches for spec in specs)
+
+
+def images(specs: Iterable[TrialSpec]) -> int | None:
+    """Training images of all trials together; None where their number differs between tasks."""
+    total = 0
+    for spec in specs:
+        for stage, epochs in _stages(spec):
+            each = _images_a_step(stage)
+            if each is None:
+                return None
+            total += epochs * spec.batches * each
+    return total
+
+
+def summary(pending: Mapping[str, TrialSpec]) -> str:
+    """``1,200 gradient steps over 90,000 images``, the share in folds, and untrained trials."""
+    untrained = sum(spec.train is None for spec in pending.values())
+    if untrained == len(pending) > 0:
+        return "nothing: there are no weights to train, and each trial is measured once, as it is"
+    count, seen = steps(pending.values()), images(pending.values())
+    over = "" if seen is None else f" over {counted(seen, 'image')}"
+    in_folds = steps(spec for spec in pending.values() if spec.fold is not None)
+    share = f", {in_folds / count:.0%} of them in class folds" if in_folds else ""
+    apart = f"; trials that have nothing to train: {untrained:,}" if untrained else ""
+    return f"{counted(count, 'gradient step')}{over}{share}{apart}"
+
+
+def expected_seconds(
+    plan: Plan, histories: Sequence[TrialHistory], pending: Mapping[str, TrialSpec]
+) -> float | None:
+    """Trial-seconds left at the pace of the trials that are done; None where that is not known.
+
+    The pace is per image, or per step where the images of some steps cannot be counted.
+
+    Args:
+        plan: what was planned.
+        histories: one for each of its trials, in plan order.
+        pending: the trials that are left.
+    """
+    finished = {
+        trial.id: history
+        for trial, history in zip(plan.trials, histories, strict=True)
+        if history.complete
+    }
+    done = [plan.specs[trial] for trial in finished]
+    left = list(pending.values())
+    taken, to_do = images(done), images(left)
+    if taken is None or to_do is None:
+        taken, to_do = steps(done), steps(left)
+    if not taken or not to_do:
+        return None
+    seconds = sum(
+        float(one.curves["train_seconds"].sum() + one.curves["evaluation_seconds"].sum())
+        for one in finished.values()
+    )
+    return to_do * seconds / taken
+
+
+def _stages(spec: TrialSpec) -> list[tuple[EpisodicTraining | BatchTraining, int]]:
+    """What the trial trains on, and for how many epochs each."""
+    if spec.train is None:
+        return []
+    if not isinstance(spec.train, StagedTraining):
+        return [(spec.train, spec.epochs)]
+    last = spec.train.meta.epochs
+    return [(spec.stage(1), spec.epochs - last), (spec.stage(spec.epochs), last)]
+
+
+def _images_a_step(train: EpisodicTraining | BatchTraining) -> int | None:
+    if isinstance(train, BatchTraining):
+        return train.batch_size
+    shape = episode_shape(train)
+    if isinstance(shape, VaryingShape):
+        return None
+    return train.tasks_per_batch * shape.way * shape.per_class

@@ -1,0 +1,1 @@
+"""The data that every room uses: specifications, the plan, measurements."""

@@ -1,0 +1,296 @@
+"""The resolved specification: what one trial is. Its id is the hash of ``TrialSpec``."""
+
+import hashlib
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+
+from fsl_sweep.datasets.tasks.episodes import EpisodeShape, VaryingShape
+from fsl_sweep.orchestrator.records.paper_names import measure_name, selector_names
+
+Count = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Ways = Annotated[int, Field(ge=2)] | Literal["all"]
+Queries = Count | Literal["rest"]
+SelectorNames = Annotated[list[str], Field(min_length=1), AfterValidator(selector_names)]
+
+
+class Model(BaseModel):
+    """Base of every part: read-only, no unknown keys, no silent conversions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Named(Model):
+    """A catalogue entry and the options that it was given."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+    name: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All keys except ``name``."""
+        return dict(self.model_extra or {})
+
+
+class Episode(Model):
+    """How snapshots are measured: ``way`` classes, ``shot`` support and ``query`` queries each.
+
+    For tasks with classes and examples of their own, such as writers, ``way: all`` takes all
+    classes of each task, and ``query: rest`` all examples that are not in the support set.
+    """
+
+    way: Ways = 5
+    shot: Count = 1
+    query: Queries = 15
+
+
+class Evaluation(Model):
+    """The common tasks: how many in each set, their seed, and the epochs that are measured."""
+
+    selection_tasks: Annotated[int, Field(ge=2, le=1_000_000)] = 1000
+    report_tasks: Annotated[int, Field(ge=2, le=1_000_000)] = 1000
+    seed: Seed = 0
+    every: Count = 1
+
+
+OF_SGD = frozenset({"momentum", "nesterov"})
+"""Keys of `Optimizer` that only ``sgd`` uses."""
+
+
+class Optimizer(Model):
+    """Stochastic gradient descent, Adam, or Adam with decoupled weight decay (arXiv 1711.05101).
+
+    Only ``sgd`` uses ``momentum`` and ``nesterov``. ``clip_norm`` is the largest norm of the
+    gradient of all parameters together.
+    """
+
+    name: Literal["sgd", "adam", "adamw"] = "sgd"
+    lr: Positive
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    nesterov: bool = True
+    weight_decay: NotNegative = 5e-4
+    # A key that came later stays out of ids while it is off: older trials keep their ids.
+    clip_norm: Positive | None = Field(default=None, exclude_if=lambda norm: norm is None)
+
+    @model_validator(mode="after")
+    def _nesterov_needs_momentum(self) -> "Optimizer":
+        if self.name == "sgd" and self.nesterov and self.momentum == 0:
+            raise ValueError("nesterov needs a momentum above 0; set nesterov: false")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_momentum(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Ids of adam hold its keys, ids of adamw never did.
+        left_out = OF_SGD if self.name == "adamw" else ()
+        return {key: value for key, value in plain(self).items() if key not in left_out}
+
+
+class EpisodicTraining(Model):
+    """The training episode, which may differ from the episode that snapshots are measured with.
+
+    Attributes:
+        augment_support: whether support images are augmented too, or only queries.
+        query_counts: ``equal``: every class has ``query`` queries. ``multinomial``: every class has
+            one, and the task's other ``way * (query - 1)`` fall on its classes at random.
+    """
+
+    way: Ways = 5
+    shot: Count = 5
+    query: Queries = 15
+    tasks_per_batch: Count = 4
+    fixed_support: bool = False
+    # As with ``clip_norm``, the defaults of these stay out of ids.
+    augment_support: bool = Field(default=True, exclude_if=lambda augmented: augmented)
+    query_counts: Literal["equal", "multinomial"] = Field(
+        default="equal", exclude_if=lambda counts: counts == "equal"
+    )
+
+    @model_validator(mode="after")
+    def _counts_need_numbers(self) -> "EpisodicTraining":
+        if self.query_counts == "multinomial" and (self.way == "all" or self.query == "rest"):
+            raise ValueError("query_counts: multinomial needs numbers for way and query")
+        return self
+
+
+class BatchTraining(Model):
+    """Supervised batches of base-class images."""
+
+    batch_size: Annotated[int, Field(ge=2)] = 128
+
+
+class MetaStage(EpisodicTraining):
+    """Episodes in the last ``epochs`` epochs of a trial."""
+
+    epochs: Count = 30
+
+
+class StagedTraining(Model):
+    """Batches of base-class images first, then episodes."""
+
+    batch_size: Annotated[int, Field(ge=2)] = 128
+    meta: MetaStage = MetaStage()
+
+
+class Budget(Model):
+    """Wall-clock limit of one trial, training and measuring together."""
+
+    seconds: Positive
+
+
+class CrossValidation(Model):
+    """Class folds. Each has a trial that does not train on its classes and is measured on them.
+
+    ``over`` says which classes are dealt into folds, ``by`` whether one by one or by superclass.
+    """
+
+    folds: Annotated[int, Field(ge=2, le=100)]
+    over: Literal["base", "base+val"] = "base"
+    by: Literal["class", "superclass"] = "class"
+    seed: Seed = 0
+
+
+class Fold(CrossValidation):
+    """One fold of a cross-validation, counted from 0, as it stands in a trial's specification."""
+
+    index: Annotated[int, Field(ge=0)]
+
+    @model_validator(mode="after")
+    def _one_of_the_folds(self) -> "Fold":
+        if self.index >= self.folds:
+            raise ValueError(f"fold {self.index} of {self.folds}: folds are counted from 0")
+        return self
+
+
+class Selectors(Model):
+    """The strategies to compare: every snapshot selector with every hyperparameter selector.
+
+    ``metric`` is what methods are compared by: ``novel``, or ``mixture(w)`` of BaseGen, with the
+    weight w, and NovelGen.
+    """
+
+    snapshot: SelectorNames = ["last", "train_loss", "base", "val", "oracle"]
+    hyperparameter: SelectorNames = ["base", "val", "oracle"]
+    # A plan without it has the digest that it had before there was a choice.
+    metric: Annotated[str, AfterValidator(measure_name)] = Field(
+        default="novel", exclude_if=lambda metric: metric == "novel"
+    )
+
+
+class TrialSpec(Model):
+    """One trial, fully resolved: equal specifications give equal results.
+
+    Attributes:
+        optimizer: None for a program (whose backbone is ``identity`` and whose schedule is empty)
+            and where nothing is trained.
+        schedule: (first epoch, learning rate) pairs, ascending, beginning at epoch 0.
+        batches: gradient steps per epoch; 0 where nothing is trained.
+        train: what it trains on; None where there is nothing to train: the learner is measured as
+            it is built, in one epoch.
+        fold: class fold that is left out of training, or None for the full trial, which trains on
+            all base classes.
+    """
+
+    benchmark: Named
+    episode: Episode
+    evaluation: Evaluation
+    learner: Named
+    backbone: Named
+    optimizer: Optimizer | None
+    schedule: list[tuple[int, float]]
+    epochs: Count
+    batches: Annotated[int, Field(ge=0)]
+    augment: str
+    precision: Literal["fp32", "bf16"]
+    train: EpisodicTraining | BatchTraining | StagedTraining | None
+    budget: Budget | None
+    seed: Seed
+    fold: Fold | None = None
+
+    def canonical(self) -> dict[str, Any]:
+        """Plain data with every default filled in."""
+        return self.model_dump(mode="json")
+
+    @property
+    def id(self) -> str:
+        """The trial id, 16 hexadecimal digits."""
+        return digest(self.canonical())
+
+    @property
+    def configuration(self) -> str:
+        """Id of the hyperparameter configuration: the trial without its seed and fold."""
+        return configuration_of(self.canonical())
+
+    @property
+    def recorded_epochs(self) -> list[int]:
+        """Epochs whose snapshots are measured, counted from 1: each ``every``-th and the last."""
+        every = self.evaluation.every
+        return [e for e in range(1, self.epochs + 1) if e % every == 0 or e == self.epochs]
+
+    @property
+    def episodic(self) -> EpisodicTraining | None:
+        """The training episode; None if no epoch trains on episodes."""
+        train = self.train.meta if isinstance(self.train, StagedTraining) else self.train
+        return train if isinstance(train, EpisodicTraining) else None
+
+    def stage(self, epoch: int) -> EpisodicTraining | BatchTraining:
+        """What an epoch, counted from 1, trains on. Raises ValueError where nothing is trained."""
+        if self.train is None:
+            raise ValueError(f"trial {self.id} trains nothing")
+        if not isinstance(self.train, StagedTraining):
+            return self.train
+        if epoch > self.epochs - self.train.meta.epochs:
+            return self.train.meta
+        return BatchTraining(batch_size=self.train.batch_size)
+
+    @classmethod
+    def from_canonical(cls, plain: dict[str, Any]) -> "TrialSpec":
+        """The inverse of ``canonical``. Raises pydantic.ValidationError."""
+        return cls.model_validate(plain, strict=False)
+
+
+def episode_shape(episode: Episode | EpisodicTraining) -> EpisodeShape | VaryingShape:
+    """The shape of an episode; ``all`` and ``rest`` vary with the task."""
+    way = None if episode.way == "all" else episode.way
+    query = None if episode.query == "rest" else episode.query
+    if way is None or query is None:
+        return VaryingShape(way, episode.shot, query)
+    return EpisodeShape(way, episode.shot, query)
+
+
+def of_one_shape(train: EpisodicTraining) -> bool:
+    """Whether all classes of all training tasks have equally many examples."""
+    return train.query_counts == "equal" and isinstance(episode_shape(train), EpisodeShape)
+
+
+def of_classes_only(train: EpisodicTraining) -> str | None:
+    """The setting of a training episode that only suits tasks of class tuples, or None."""
+    if train.fixed_support:
+        return "fixed_support"
+    return None if train.query_counts == "equal" else f"query_counts: {train.query_counts}"
+
+
+def configuration_of(canonical: dict[str, Any]) -> str:
+    """Id of the hyperparameter configuration of a trial's plain data."""
+    return digest({k: v for k, v in canonical.items() if k not in ("seed", "fold")})
+
+
+def canonical_json(value: Any) -> str:
+    """The one JSON text of a plain value: sorted keys, no spaces, no NaN."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest(value: Any, length: int = 16) -> str:
+    """The first hexadecimal digits of the SHA-256 of a plain value."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]

@@ -1,0 +1,1 @@
+"""Records of run folders and of tables, read in the same way."""

@@ -1,0 +1,116 @@
+"""A run folder as the source of a report."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.ledger.storage import Folder
+from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
+from fsl_sweep.orchestrator.records.measures import (
+    MEASURES,
+    TASK_SETS,
+    Measure,
+    TaskSet,
+    TrialHistory,
+)
+from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.replay.source import Facts, Source
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@final
+class FolderSource(Source):
+    """What a sweep recorded.
+
+    Raises:
+        RunFolderError: there is no run in that folder, or its plan is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._ledger = Ledger(path)
+        if not path.is_dir():
+            missing = not os.path.lexists(path)
+            problem = f"There is nothing at {path}" if missing else f"{path} is not a folder"
+            raise RunFolderError(
+                f"{problem}; give the folder of a run, or a .csv or .parquet file."
+            )
+        plan = self._ledger.read_plan()
+        if plan is None:
+            raise RunFolderError(
+                f"{path} holds no plan.json, so it is not a run folder. "
+                "`fsl-sweep run SWEEP -o FOLDER` makes one."
+            )
+        self._plan, self.places = plan, (path,)
+        versions, problems = _versions(self._ledger.folder)
+        self.facts = Facts(
+            name=plan.name,
+            sweep=plan.sweep,
+            fingerprint=plan.fingerprint,
+            measured=_measured(plan),
+            selectors=plan.selectors,
+            parts=plan.parts,
+            versions=versions,
+            cautions=(*plan.cautions, *problems),
+        )
+
+    def histories(self) -> list[TrialHistory]:
+        """One history for each planned trial, in plan order; damaged records are skipped."""
+        return self._ledger.histories(self._plan)
+
+    def class_tuples(self) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
+        """The class tuples in ``tasks/``. Raises as ``Source.class_tuples``."""
+        return {(m, s): self._tuples(f"tasks/{m}-{s}.json") for m in MEASURES for s in TASK_SETS}
+
+    def trials(self) -> Mapping[str, TrialLedger]:
+        """What is recorded of each planned trial, whether it has begun or not."""
+        return {trial: self._ledger.trial(trial) for trial in self._plan.specs}
+
+    def _tuples(self, name: str) -> "np.ndarray":
+        import numpy as np
+
+        try:
+            plain = self._ledger.folder.read_json(name)
+            problem = "is missing, so that the classes of tasks are not known"
+            if plain is not None:
+                return np.array(plain["classes"], dtype=np.int64)
+        except Damaged as damage:
+            problem = (
+                f"is damaged ({damage.reason}), so that the classes of tasks are not known; "
+                "`fsl-sweep run` writes it again"
+            )
+        except (ValueError, KeyError, TypeError):
+            problem = "holds no class tuples of equal ways, so classes cannot be resampled"
+        raise RunFolderError(
+            f"{self._ledger.path / name} {problem}; leave out --classes to resample tasks."
+        )
+
+
+def _measured(plan: Plan) -> dict[str, Any] | None:
+    if not plan.trials:
+        return None
+    canonical = plan.trials[0].spec.canonical()
+    return {key: canonical[key] for key in ("episode", "evaluation")}
+
+
+def _versions(folder: Folder) -> tuple[dict[str, str | None], tuple[str, ...]]:
+    """Versions of the packages that the run was made with, all where they changed; and cautions."""
+    versions: dict[str, list[str]] = {}
+    try:
+        note = folder.read_json("environment.json")
+        if note is None:
+            recorded = (folder / "trials").names()
+            caution = "environment.json is missing: which versions made the records is not known."
+            return {}, (caution,) if recorded else ()
+        for machine in note.get("machines", []):
+            for package, version in machine["packages"].items():
+                if version and version not in versions.setdefault(package, []):
+                    versions[package].append(version)
+    except (Damaged, AttributeError, KeyError, TypeError):
+        caution = "environment.json is damaged: which versions made the records is not known."
+        return {}, (caution,)
+    return {package: ", ".join(found) for package, found in versions.items()}, ()

@@ -1,0 +1,237 @@
+"""From paths to the source of a report, or to several sources as one.
+
+Trials that belong together join; contradictions are refused.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
+from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
+from fsl_sweep.orchestrator.records.spec import Selectors
+from fsl_sweep.orchestrator.replay.folder import FolderSource
+from fsl_sweep.orchestrator.replay.source import Facts, Source
+from fsl_sweep.orchestrator.replay.table_trials import filled
+
+
+def open_sources(paths: Sequence[Path]) -> Source:
+    """One source of the records under ``paths``: run folders, ``.csv`` and ``.parquet`` tables.
+
+    Raises:
+        RunFolderError: a path is given twice or is neither, a run's plan is damaged, or several
+            were not measured alike.
+        BadData: a table cannot be used.
+    """
+    seen: set[str] = set()
+    for path in paths:
+        if (place := os.path.realpath(path)) in seen:
+            raise RunFolderError(f"{path} is given twice; name each run or table once.")
+        seen.add(place)
+    sources = [_open(path) for path in paths]
+    return sources[0] if len(sources) == 1 else MergedSource(sources)
+
+
+def _open(path: Path) -> Source:
+    if not path.is_file():
+        return FolderSource(path)
+    # Here, because it needs pandas and a run folder does not.
+    from fsl_sweep.orchestrator.replay.table import TableSource
+
+    return TableSource(path)
+
+
+@final
+class MergedSource(Source):
+    """Sources whose records were measured alike.
+
+    Trials of one method and configuration join. A trial that two sources hold is taken once,
+    where its records agree.
+
+    Raises:
+        RunFolderError: benchmarks, episode shapes or evaluation settings differ, or the tasks
+            behind a table cannot be known to be those of the others.
+    """
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        _check_alike(sources)
+        self._sources = tuple(sources)
+        self.places = tuple(place for source in sources for place in source.places)
+        self.facts = _merged_facts([source.facts for source in sources])
+
+    def histories(self) -> list[TrialHistory]:
+        """Those of all sources, and an empty one for each hole in a method's grid.
+
+        Raises:
+            RunFolderError: two sources hold different records of one trial.
+        """
+        found: dict[tuple[str, str], tuple[TrialHistory, Path]] = {}
+        for source in self._sources:
+            for trial in source.histories():
+                key, place = (trial.method, trial.trial), source.places[0]
+                before = found.get(key)
+                found[key] = (trial, place) if before is None else _joined(before, (trial, place))
+        return filled(_distinguished([trial for trial, _ in found.values()]))
+
+    def class_tuples(self) -> dict[tuple[Measure, TaskSet], np.ndarray]:
+        """Those of the first source: common tasks follow from what the sources agree in."""
+        folders = [s for s in self._sources if s.facts.measured is not None]
+        return (folders or self._sources)[0].class_tuples()
+
+    def trials(self) -> Mapping[str, TrialLedger]:
+        """Those of all sources; of one in several, the first that has snapshots."""
+        found: dict[str, TrialLedger] = {}
+        for source in self._sources:
+            for trial, ledger in source.trials().items():
+                if trial not in found or not found[trial].snapshot_epochs():
+                    found[trial] = ledger
+        return found
+
+
+def _check_alike(sources: Sequence[Source]) -> None:
+    for what, value_of in (
+        ("benchmark fingerprint", lambda facts: facts.fingerprint),
+        ("episode and evaluation settings", lambda facts: facts.measured),
+        ("the names of their tasks", lambda facts: facts.tasks),
+    ):
+        known = [(s.places[0], v) for s in sources if (v := value_of(s.facts)) is not None]
+        for place, value in known[1:]:
+            if value != known[0][1]:
+                raise RunFolderError(
+                    f"{known[0][0]} and {place} cannot be reported together: they differ in "
+                    f"{what} ({_difference(known[0][1], value)}), so that their numbers are "
+                    "about different tasks. Report each by itself."
+                )
+    unknown = [s for s in sources if s.facts.measured is None and s.facts.per_task]
+    if unknown and len({s.facts.measured is None for s in sources}) > 1:
+        raise RunFolderError(
+            f"{unknown[0].places[0]} has tasks of its own, which cannot be matched with those of "
+            "a run folder. Report each by itself, or leave the per-task rows out of the table."
+        )
+
+
+def _difference(first: Any, second: Any) -> str:
+    if not isinstance(first, Mapping) or not isinstance(second, Mapping):
+        return f"{first} and {second}"
+    key = next(key for key in [*first, *second] if first.get(key) != second.get(key))
+    a, b = first.get(key), second.get(key)
+    nested = isinstance(a, Mapping) and isinstance(b, Mapping)
+    return f"{key}.{_difference(a, b)}" if nested else f"{key}: {a} and {b}"
+
+
+def _merged_facts(facts: Sequence[Facts]) -> Facts:
+    known = [one.fingerprint for one in facts if one.fingerprint is not None]
+    measured = [one.measured for one in facts if one.measured is not None]
+    cautions = [caution for one in facts for caution in one.cautions]
+    if measured and len(measured) < len(facts):
+        cautions.append(
+            "Whether the records of a table were measured on the same tasks as the others is not "
+            "known: differences between them may come from the tasks."
+        )
+    return Facts(
+        name=" + ".join(one.name for one in facts),
+        sweep=" + ".join(one.sweep for one in facts),
+        fingerprint=known[0] if known else None,
+        measured=measured[0] if measured else None,
+        selectors=Selectors(
+            snapshot=_union(one.selectors.snapshot for one in facts),
+            hyperparameter=_union(one.selectors.hyperparameter for one in facts),
+            metric=facts[0].selectors.metric,
+        ),
+        parts=_merged([one.parts for one in facts]),
+        versions={
+            package: ", ".join(
+                _union(v.split(", ") for one in facts if (v := one.versions.get(package)))
+            )
+            for package in _union(one.versions for one in facts)
+        },
+        cautions=tuple(dict.fromkeys(cautions)),
+        per_task=all(one.per_task for one in facts),
+        tasks=next((one.tasks for one in facts if one.tasks is not None), None),
+    )
+
+
+def _union(lists: Iterable[Iterable[str]]) -> list[str]:
+    return list(dict.fromkeys(chain.from_iterable(lists)))
+
+
+def _merged(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Mappings of mappings as one; where two disagree in a value, both are kept in a list."""
+    merged: dict[str, Any] = {}
+    for key in _union(parts):
+        values = [one[key] for one in parts if key in one]
+        if all(isinstance(value, Mapping) for value in values):
+            merged[key] = _merged(values)
+        else:
+            distinct = [v for i, v in enumerate(values) if v not in values[:i]]
+            merged[key] = distinct[0] if len(distinct) == 1 else distinct
+    return merged
+
+
+def _joined(
+    first: tuple[TrialHistory, Path], second: tuple[TrialHistory, Path]
+) -> tuple[TrialHistory, Path]:
+    """The fuller one of two records of a trial that agree where both have an epoch."""
+    (a, place), (b, other) = first, second
+    common = np.intersect1d(a.epochs, b.epochs)
+    if a.complete and b.complete and not np.array_equal(a.epochs, b.epochs):
+        raise _conflict(a, place, other, f"{len(a.epochs)} and {len(b.epochs)} epochs")
+    if (epoch := _first_difference(a, b, common)) is not None:
+        raise _conflict(a, place, other, f"epoch {epoch}")
+    fuller = [(one.complete and not one.damaged, len(one.epochs)) for one in (a, b)]
+    kept, where = first if fuller[0] >= fuller[1] else second
+    axes = max(a.hyperparameters, b.hyperparameters, key=len)
+    return replace(kept, hyperparameters=axes), where
+
+
+def _first_difference(a: TrialHistory, b: TrialHistory, common: np.ndarray) -> int | None:
+    """The first epoch of ``common [n]`` whose loss or accuracy of any task differs."""
+    rows = [np.flatnonzero(np.isin(one.epochs, common)) for one in (a, b)]
+    differs = np.zeros(len(common), bool)
+    if "train_loss" in a.curves and "train_loss" in b.curves:
+        losses = [t.curves["train_loss"][at] for t, at in zip((a, b), rows, strict=True)]
+        differs |= _differ(*losses)
+    for pair in a.scores if len(common) else ():
+        if pair in b.scores:
+            tables = [t.scores[pair].load()[at] for t, at in zip((a, b), rows, strict=True)]
+            same_tasks = tables[0].shape == tables[1].shape
+            differs |= _differ(*tables).any(axis=1) if same_tasks else np.True_
+    return int(common[differs][0]) if differs.any() else None
+
+
+def _differ(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    return (first != second) & ~(np.isnan(first) & np.isnan(second))
+
+
+def _conflict(trial: TrialHistory, place: Path, other: Path, what: str) -> RunFolderError:
+    fold = "" if trial.fold is None else f", fold {trial.fold}"
+    return RunFolderError(
+        f"{place} and {other} hold different records of the same trial ({trial.method}, "
+        f"configuration {trial.configuration}, seed {trial.seed}{fold}): {what}. Report each by "
+        "itself, or remove the trial from one of them."
+    )
+
+
+def _distinguished(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
+    """The trials, with hyperparameters that differ between a method's configurations.
+
+    A run names only the axes that vary within it: with one configuration, none at all.
+    """
+    axes: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for one in trials:
+        key = (one.method, one.configuration)
+        axes[key] = max(axes.get(key, {}), one.hyperparameters, key=len)
+    shown: dict[tuple[str, str], set[str]] = {}
+    for (method, configuration), values in axes.items():
+        shown.setdefault((method, repr(sorted(values.items()))), set()).add(configuration)
+    for (method, _), alike in shown.items():
+        for configuration in alike if len(alike) > 1 else ():
+            key = (method, configuration)
+            axes[key] = {**axes[key], "configuration": configuration}
+    return [replace(one, hyperparameters=axes[one.method, one.configuration]) for one in trials]

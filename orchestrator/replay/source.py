@@ -1,0 +1,77 @@
+"""Where a report's records come from: run folders, tables from elsewhere, several of either."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
+from fsl_sweep.orchestrator.records.spec import Selectors
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a report needs to know of its source beside the records.
+
+    Attributes:
+        name: the sweep's name.
+        sweep: digest of the sweep's content, or of the table's.
+        fingerprint: of the benchmark's content; None where it is not known.
+        measured: episode shape and evaluation settings; None where they are not known.
+        selectors: the strategies to compare unless others are asked for.
+        parts: name, source and version of every learner, backbone and benchmark in use.
+        versions: versions of packages that the records were made with.
+        cautions: what to know before trusting the records.
+        per_task: whether the accuracy of each task is known, and not only its mean.
+        tasks: digest of the names of a table's tasks; None for a run folder, whose tasks follow
+            from ``fingerprint`` and ``measured``, and where tasks are not known.
+    """
+
+    name: str
+    sweep: str
+    fingerprint: str | None
+    measured: Mapping[str, Any] | None
+    selectors: Selectors
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str | None] = field(default_factory=dict)
+    cautions: tuple[str, ...] = ()
+    per_task: bool = True
+    tasks: str | None = None
+
+
+class Source(ABC):
+    """Records, read when they are asked for, and what is known about them.
+
+    Attributes:
+        places: the folders and files behind it.
+        facts: what a report says about it.
+    """
+
+    places: tuple[Path, ...]
+    facts: Facts
+
+    @abstractmethod
+    def histories(self) -> list[TrialHistory]:
+        """One history for each planned trial, in plan order, recorded or not.
+
+        Raises:
+            RunFolderError: records contradict each other.
+        """
+
+    @abstractmethod
+    def class_tuples(self) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
+        """Classes of the common tasks by measure and task set, int64 ``[tasks, ways]``.
+
+        Raises:
+            RunFolderError: they were not recorded, or tasks differ in their ways.
+        """
+
+    @abstractmethod
+    def trials(self) -> "Mapping[str, TrialLedger]":
+        """What is recorded of each trial that has a folder, by trial id; snapshots too."""

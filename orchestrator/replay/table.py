@@ -1,0 +1,170 @@
+"""A table of records from elsewhere as the source of a report: one number a row.
+
+    method,configuration,seed,fold,epoch,measure,accuracy
+    PN,lr=0.1,0,,1,train_loss,1.20
+    PN,lr=0.1,0,,1,val,0.55
+
+``docs/replay.md`` describes its columns. Anything that does not fit is refused with its row.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from fsl_sweep.orchestrator.errors import BadData, RunFolderError
+from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, TaskSet, TrialHistory
+from fsl_sweep.orchestrator.records.spec import Selectors
+from fsl_sweep.orchestrator.replay.source import Facts, Source
+from fsl_sweep.orchestrator.replay.table_checks import checked_table
+from fsl_sweep.orchestrator.replay.table_trials import trials_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
+
+
+@final
+class TableSource(Source):
+    """A ``.csv`` or ``.parquet`` file with one number a row.
+
+    Raises:
+        BadData: it cannot be read, or a row does not fit.
+        RunFolderError: it is neither of the two.
+    """
+
+    def __init__(self, path: Path) -> None:
+        table = checked_table(path, _read(path))
+        self._trials, self.places = trials_of(path, table), (path,)
+        self.facts = Facts(
+            name=path.stem,
+            sweep=hashlib.sha256(path.read_bytes()).hexdigest()[:16],
+            fingerprint=None,
+            measured=None,
+            selectors=_selectors(self._trials),
+            cautions=_cautions(path.name, table, self._trials),
+            per_task="task" in table,
+            tasks=_tasks(table),
+        )
+
+    def histories(self) -> list[TrialHistory]:
+        """The trials of the table, with an empty one for each hole in a method's grid."""
+        return list(self._trials)
+
+    def class_tuples(self) -> dict[tuple[Measure, TaskSet], np.ndarray]:
+        """There are none in a table: raises RunFolderError."""
+        raise RunFolderError(
+            f"{self.places[0]} is a table, which holds no class tuples, so classes cannot be "
+            "resampled; leave out --classes."
+        )
+
+    def trials(self) -> "Mapping[str, TrialLedger]":
+        """None: a table comes without snapshots."""
+        return {}
+
+
+def _read(path: Path) -> "pd.DataFrame":
+    """The table as text, missing cells empty; but accuracies that are numbers stay numbers."""
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if path.suffix.lower() == ".csv":
+            read = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+            return read.fillna("")  # the cells that a short row lacks
+        if path.suffix.lower() in (".parquet", ".pq"):
+            table = pq.ParquetFile(path).read(use_threads=False)
+            # pandas writes the index of a frame beside its columns.
+            names = [n for n in table.column_names if not n.startswith("__index_level_")]
+            if repeated := [name for name in names if names.count(name) > 1]:
+                raise BadData(f"{path}: column '{repeated[0]}' is there twice.")
+            return pd.DataFrame({name: _cells(name, table[name]) for name in names})
+    except (ValueError, OSError, pa.ArrowException) as failure:
+        reason = str(failure).splitlines()[0].rstrip(".")
+        if isinstance(failure, UnicodeDecodeError):
+            advice = "if it is compressed, unpack it first, else save it as UTF-8"
+            reason = f"it is not UTF-8 text; {advice}"
+        raise BadData(f"{path} cannot be read as a table: {reason}.") from None
+    packed = path.suffix.lower() in (".gz", ".bz2", ".xz", ".zst", ".zip")
+    advice = "; unpack it first" if packed else ""
+    raise RunFolderError(f"{path} is neither a run folder nor a .csv or .parquet file{advice}.")
+
+
+def _cells(name: str, column: "pa.ChunkedArray") -> np.ndarray:
+    """A column of a Parquet file as pandas writes it into a CSV: text, nothing for null or NaN.
+
+    Accuracies that are numbers stay numbers, exact and quick to read.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type):
+        numbers = column.to_numpy()
+        if name == "accuracy":
+            return numbers.astype(np.float64)
+        return np.array(["" if np.isnan(x) else str(x) for x in numbers], object)
+    text = column.cast(pa.string()).fill_null("").to_numpy().astype(object)
+    if pa.types.is_boolean(column.type):
+        return np.array([x.capitalize() for x in text], object)
+    return text
+
+
+def _selectors(trials: list[TrialHistory]) -> Selectors:
+    """The usual strategies, those that the table has the measures for."""
+    usual = Selectors()
+    recorded = [one for one in trials if len(one.epochs)]
+    folds = [one for one in recorded if one.fold is not None]
+    with_loss = all("train_loss" in one.curves for one in recorded if one.fold is None)
+    # Selecting a snapshot in each fold takes every measure there; at the full trial's, only val.
+    own = all(_measured(one) and (not with_loss or "train_loss" in one.curves) for one in folds)
+    cross_validated = ["cv" if own else "cv(aligned)"] if folds else []
+    return Selectors(
+        snapshot=[name for name in usual.snapshot if with_loss or name != "train_loss"],
+        hyperparameter=[*usual.hyperparameter, *cross_validated],
+    )
+
+
+def _measured(trial: TrialHistory) -> bool:
+    """Whether every measure of the trial has a number to select by."""
+    return all(np.isfinite(trial.scores[m, "selection"].means).all() for m in MEASURES)
+
+
+def _tasks(table: "pd.DataFrame") -> str | None:
+    """What two tables must have in common for their tasks to be the same."""
+    if "task" not in table:
+        return None
+    columns = [column for column in ("measure", "set", "task") if column in table]
+    names = table.loc[table["fold"] < 0, columns].drop_duplicates()
+    text = "\n".join(sorted(map(repr, names.itertuples(index=False, name=None))))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _cautions(name: str, table: "pd.DataFrame", trials: list[TrialHistory]) -> tuple[str, ...]:
+    found = [
+        f"{name} is a table: whether its trials ran to their end, and whether there were others, "
+        "is not known."
+    ]
+    if "set" not in table:
+        found.append(
+            f"{name} does not tell selection from report tasks: selection and reporting share "
+            "tasks, and a maximum over snapshots reads too high on the tasks it was maximised on."
+        )
+    if "task" not in table:
+        found.append(
+            f"{name} has no per-task rows: there are no intervals over tasks, no paired "
+            "comparisons and no resampling."
+        )
+    for method in dict.fromkeys(one.method for one in trials):
+        ran = {tuple(t.epochs.tolist()) for t in trials if t.method == method and len(t.epochs)}
+        if len(ran) > 1:
+            found.append(
+                f"{name}: configurations of {method} have different epochs; check that none of "
+                "them was cut short."
+            )
+    return tuple(found)

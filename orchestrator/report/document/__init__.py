@@ -1,0 +1,1 @@
+"""The report as a document of sections, tables and notes."""

@@ -1,0 +1,150 @@
+"""The report as plain blocks: every format shows this document, in this order.
+
+A new table is a function that gives blocks, and a line in ``document``.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS
+from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.content import Problem, Report
+from fsl_sweep.orchestrator.report.document import by_strategy, comparing, uncertainty
+from fsl_sweep.orchestrator.report.document.blocks import (
+    Block,
+    Bullets,
+    Document,
+    Group,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    Trend,
+    numbers,
+    words,
+)
+from fsl_sweep.orchestrator.text.printed import counted
+
+TAUS = ("val mean", "least", "most", "base mean", "least", "most", "trials")
+
+
+def document(report: Report, bold: bool = True) -> Document:
+    """The report without its figures.
+
+    Args:
+        report: the content.
+        bold: whether the format has bold letters, so that the text may mention them.
+    """
+    by = wording.by_metric(report.base_weight)
+    sections = (
+        ("strategies", "Methods and strategies", by_strategy.methods_and_strategies(report, bold)),
+        ("trust", "Strategies over all methods", by_strategy.over_methods(report, bold)),
+        ("curves", "Learning curves", _curves(report)),
+        ("rank", "Rank correlation with NovelGen (Kendall's tau-b)", _rank_correlation(report)),
+        ("comparisons", f"Comparisons of these snapshots{by}", comparing.comparisons(report)),
+        ("stability", f"Stability of conclusions{by}", uncertainty.stability(report)),
+        ("budget", "Regret against novel evaluations", uncertainty.budgets(report)),
+        ("fronts", "Fronts of BaseGen and NovelGen", uncertainty.fronts(report)),
+        ("cautions", "Cautions", [Bullets(report.cautions)] if report.cautions else []),
+        ("cost", "Cost", _cost(report)),
+        ("provenance", "Provenance", [Bullets(tuple(_provenance(report)))]),
+    )
+    built = [Section(key, title, tuple(blocks)) for key, title, blocks in sections]
+    complete = report.completeness.complete
+    return Document(
+        headline=f"{report.info.name}: {'complete' if complete else 'INCOMPLETE'}",
+        complete=complete,
+        banner=tuple(_banner(report)),
+        sections=tuple(section for section in built if section.blocks),
+    )
+
+
+def _banner(report: Report) -> Iterable[Block]:
+    """How much of the plan is done, and what is missing."""
+    found = report.completeness
+    text = f"{counted(found.planned, 'trial')} planned, {found.done} done, {found.failed} failed"
+    if found.complete:
+        stopped = f" ({found.budget} stopped by their budget)" if found.budget else ""
+        yield Paragraph(f"{text}{stopped}.", "good")
+        return
+    yield Paragraph(f"{text}, {found.missing} missing. What depends on them is left out:", "alarm")
+    yield Bullets(tuple(map(_problem, found.problems)))
+
+
+def _problem(one: Problem) -> str:
+    place = f"seed {one.seed}" + ("" if one.fold is None else f", fold {one.fold}")
+    values = wording.values(one.hyperparameters)
+    name = " ".join(part for part in (one.method, values, f"({place}, {one.trial})") if part)
+    return f"{name}: {one.reason}"
+
+
+def _curves(report: Report) -> Iterable[Block]:
+    if not report.curves:
+        return
+    selectors = report.info.snapshot
+    lines = []
+    for curve in report.curves:
+        trends = [Trend.of(curve.scores[measure]) for measure in MEASURES]
+        picks = [str(curve.picks.get(name, "-")) for name in selectors]
+        values = wording.values(curve.hyperparameters)
+        lines.append(Row((curve.method, values, str(curve.seed), *trends, *picks)))
+    measures = [SHOWN_AS[measure] for measure in MEASURES]
+    columns = words("method", "configuration") + numbers(["seed", *measures, *selectors])
+    yield Table(columns, (Group("", tuple(lines)),))
+    text = (
+        "On the selection tasks, percent at the first and the last epoch, and the epoch that each "
+        "snapshot selector picks."
+    )
+    if report.curves_total > len(report.curves):
+        text += (
+            f" {len(report.curves)} of {report.curves_total} trials are shown; "
+            "`fsl-sweep tensorboard RUN` shows all."
+        )
+    yield Paragraph(text, "note")
+
+
+def _rank_correlation(report: Report) -> Iterable[Block]:
+    """Kendall's tau by method and window: mean over trials, and the lowest and highest."""
+    found = report.rank_correlations
+    lines: list[Row] = []
+    for method, last in dict.fromkeys((one.method, one.result.last) for one in found):
+        cells = [method, "all" if last is None else f"last {last}"]
+        trials = 0
+        for measure in ("val", "base"):
+            of = (method, measure, last)
+            own = [r.result.tau for r in found if (r.method, r.measure, r.result.last) == of]
+            taus = np.array(own)[np.isfinite(own)]
+            trials = max(trials, len(own))
+            shown = (taus.mean(), taus.min(), taus.max()) if len(taus) else ()
+            cells += [f"{x:+.2f}" for x in shown] or ["-"] * 3
+        lines.append(Row((*cells, str(trials))))
+    if lines:
+        yield Table(words("method", "epochs") + numbers(TAUS), (Group("", tuple(lines)),))
+
+
+def _cost(report: Report) -> Iterable[Block]:
+    if (cost := report.cost) is not None:
+        over = "all trials" if cost.everywhere else "those trials whose times were recorded"
+        yield Paragraph(
+            f"{wording.duration(cost.train_seconds)} of training and "
+            f"{wording.duration(cost.evaluation_seconds)} of measuring, over {over}."
+        )
+
+
+def _provenance(report: Report) -> Iterable[str]:
+    """The sweep, the data, third parties' selectors, and versions of packages."""
+    info = report.info
+    # Records without a fingerprint are those of a table, which does not name its data.
+    unknown = "not known" if report.completeness.done else "not measured yet"
+    yield f"sweep {info.sweep_hash}, data {info.fingerprint[:16] if info.fingerprint else unknown}"
+    foreign = [
+        f"{one['name']} from {one['source']} {one['version']}".rstrip()
+        for kind in report.selectors.values()
+        for one in kind
+        if one["source"] != "fsl-sweep"
+    ]
+    if foreign:
+        yield f"selectors of third parties: {', '.join(dict.fromkeys(foreign))}"
+    if info.versions:
+        yield ", ".join(f"{name} {version}" for name, version in info.versions.items() if version)

@@ -1,0 +1,159 @@
+"""The report as JSON: for machines, and byte-identical for identical records.
+
+Wall-clock times, hosts and dates are left out on purpose. Records are walked field by field;
+``_LEFT_OUT`` and ``_RENAMED`` say where the documented format differs from them.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.selection.methods import Summary
+from fsl_sweep.orchestrator.selection.resample import ResampledCell
+from fsl_sweep.orchestrator.selection.results import Selection, Strategy
+from fsl_sweep.orchestrator.selection.stability import Stability
+from fsl_sweep.orchestrator.selection.strategies import StrategyResult
+from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
+
+_LEFT_OUT: Mapping[type, set[str]] = {
+    Interval: {"confidence", "kind", "caution"},
+    Selection: {"novel_tasks", "base_tasks", "base_weight"},
+    SelectionBootstrap: {"confidence"},
+    Strategy: {"oracle", "cross_validated"},
+    StrategyResult: {"regrets", "choices"},
+    Summary: {"choices"},
+}
+_RENAMED = {
+    "snapshot": "snapshot_selector",
+    "hyperparameter": "hyperparameter_selector",
+    "selector": "hyperparameter_selector",
+    "survives": "order_survives",
+    "kept": "on_front",
+    "evaluations": "novel_evaluations",
+}
+_INLINE = {"strategy", "result", "report"}
+"""Fields whose own fields stand in their place."""
+
+
+def to_json(report: Report) -> str:
+    """The report as indented JSON text with sorted keys, ending in a newline.
+
+    An interval is ``{"mean", "low", "high", "n"}``; accuracies are in [0, 1]; what cannot be
+    computed is null, as are ``low``, ``high`` and ``n`` where records hold only a mean.
+    """
+    return json.dumps(to_plain(report), indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def to_plain(report: Report) -> dict[str, Any]:
+    """The same as plain data."""
+    # What comparisons, rankings and stability are by; NovelGen, the rule, goes without saying.
+    metric = {} if report.base_weight is None else {"metric": report.info.metric}
+    resampled = {(cell.method, cell.strategy): cell for cell in report.resampled}
+    over = report.over_methods
+    snapshots = {"about": "these snapshots", "over": "tasks"}
+    return {
+        "run": _run(report, metric),
+        "selections": _plain(report.selected.selections),
+        "summary": [
+            _plain(one)
+            | {
+                "oracle": one.strategy.oracle,
+                "caution": one.novel.caution,
+                "novel_selection": _plain(cell and cell.result),
+            }
+            for one in report.summaries
+            for cell in [resampled.get((one.method, one.strategy))]
+        ],
+        "strategies": {
+            "methods": _plain(over.methods),
+            "without_regret": _plain(over.without_regret),
+            "lacking": [_plain(one) | {"methods": list(methods)} for one, methods in over.lacking],
+            "table": [_strategy(one) for one in over.results],
+        },
+        "rank_correlation": _plain(report.rank_correlations),
+        "comparisons": [_plain(one) | snapshots | metric for one in report.comparisons],
+        "cautions": list(report.cautions),
+        "stability": [_stability(one, metric) for one in report.stability],
+        "fronts": _plain(report.selected.fronts),
+        "budget_curve": _plain(report.budget_curve),
+        "mixture": _mixture(report, resampled),
+    }
+
+
+def _mixture(
+    report: Report, resampled: Mapping[tuple[str, Strategy], ResampledCell]
+) -> dict[str, Any] | None:
+    """The table by a mixture; null where that was not asked for."""
+    if report.base_weight is None:
+        return None
+    summary = [
+        {"method": one.method, "seeds": _plain(one.reported), "tasks": _plain(one.reported_tasks)}
+        | _plain(one.strategy)
+        | {"selection": _plain(cell and cell.mixed)}
+        for one in report.summaries
+        for cell in [resampled.get((one.method, one.strategy))]
+    ]
+    rankings = _plain(report.rankings)
+    return {"base_weight": report.base_weight, "summary": summary, "rankings": rankings}
+
+
+def _run(report: Report, metric: Mapping[str, str]) -> dict[str, Any]:
+    info, found = report.info, report.completeness
+    return {
+        "name": info.name,
+        "complete": found.complete,
+        "planned": found.planned,
+        "done": found.done,
+        "failed": found.failed,
+        "missing": found.missing,
+        "stopped_by_budget": found.budget,
+        "problems": _plain(found.problems),
+        "left_out": _plain(report.left_out),
+        "sweep": info.sweep_hash,
+        "fingerprint": info.fingerprint,
+        "methods": _plain(report.selected.methods),
+        "selectors": _plain(report.selectors),
+        "parts": _plain(info.parts),
+        "rankings": [_plain(one) | metric for one in report.rankings],
+        "ranking_survives": report.ranking_survives,
+        **metric,
+    }
+
+
+def _strategy(one: StrategyResult) -> dict[str, Any]:
+    verdict = _plain(one.against_least)
+    if verdict is not None:
+        verdict = {key: verdict[key] for key in ("verdict", "effect", "p_value", "p_adjusted")}
+    found = {"oracle": one.strategy.oracle, "caution": one.caution, "against_least": verdict}
+    return _plain(one) | found
+
+
+def _stability(one: Stability, metric: Mapping[str, str]) -> dict[str, Any]:
+    plain = _plain(one) | metric
+    for method in plain["methods"]:
+        method["mixture" if metric else "novel"] = method.pop("mean")
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    """A record as plain data, by its fields; null for what JSON has no number for."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(one) for one in value]
+    if not is_dataclass(value):
+        return value
+    plain: dict[str, Any] = {}
+    for name in (field.name for field in fields(value)):
+        if name in _LEFT_OUT.get(type(value), ()):
+            continue
+        one = _plain(getattr(value, name))
+        plain |= one if name in _INLINE else {_RENAMED.get(name, name): one}
+    if isinstance(value, Interval):
+        plain["n"] = value.n or None
+    return plain

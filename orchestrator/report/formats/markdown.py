@@ -1,0 +1,74 @@
+"""The report as Markdown, in the dialect of GitHub, whose tables it needs."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.document.blocks import (
+    Block,
+    Bullets,
+    Group,
+    Paragraph,
+    Row,
+    Table,
+)
+from fsl_sweep.orchestrator.report.document.document import document
+from fsl_sweep.orchestrator.text.printed import printable
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]|~#!$])")
+_OPENING = re.compile(r"^([-+]|\d+[.)])(?=\s|$)")
+
+
+def to_markdown(report: Report) -> str:
+    """The report as Markdown text, ending in a newline.
+
+    The first line says whether the run is complete. Names are escaped: none of them can open a
+    tag, a link or a table cell.
+    """
+    content = document(report)
+    parts = [f"# {escaped(content.headline)}", *map(_block, content.banner)]
+    for section in content.sections:
+        parts += [f"## {escaped(section.title)}", *map(_block, section.blocks)]
+    return "\n\n".join(parts) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    one_line = " ".join(printable(text).split())
+    safe = one_line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    safe = _SPECIAL.sub(r"\\\1", safe)
+    # Bare addresses would become links.
+    safe = re.sub(r"(?i)\b(https?|ftp):", r"\1&#58;", safe)
+    safe = re.sub(r"(?i)\bwww\.", lambda found: found[0][:-1] + "&#46;", safe)
+    return _OPENING.sub(lambda found: found[1][:-1] + "\\" + found[1][-1], safe)
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Paragraph(text, tone):
+            return f"**{escaped(text)}**" if tone == "alarm" else escaped(text)
+        case Bullets(items):
+            return "\n".join(f"- {escaped(item)}" for item in items)
+        case Table(_, groups):
+            return "\n\n".join("\n\n".join(_group(block, group)) for group in groups)
+
+
+def _group(table: Table, group: Group) -> Iterable[str]:
+    if group.title:
+        yield f"### {escaped(group.title)}"
+    head = [escaped(column.name) for column in table.columns]
+    rule = ["---:" if column.numeric else ":---" for column in table.columns]
+    yield "\n".join(map(_line, [head, rule, *map(_cells, group.rows)]))
+
+
+def _cells(row: Row) -> list[str]:
+    bold = "**" if row.weight == "best" else ""
+    cells: list[str] = []
+    for cell in row.cells:
+        lines = [escaped(line) for line in cell.split("\n")]
+        cells.append("<br>".join(f"{bold}{line}{bold}" if line else "" for line in lines))
+    return cells
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,76 @@
+"""Rows of the frames that a notebook gets of a run."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from fsl_sweep.orchestrator.records.measures import CURVES, MEASURES, TASK_SETS, TrialHistory
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fsl_sweep.orchestrator.selection.select import Selection
+
+
+def epochs_of(trial: TrialHistory) -> "pd.DataFrame":
+    """One row for each recorded epoch of a trial."""
+    import pandas as pd
+
+    columns: dict[str, Any] = {
+        "method": trial.method,
+        "trial": trial.trial,
+        "configuration": trial.configuration,
+        "seed": trial.seed,
+        "fold": trial.fold,
+        "status": trial.end.status if trial.end else "unfinished",
+    }
+    # Lists and mappings would be taken for columns of their own.
+    plain = {k: v if isinstance(v, (str, int, float)) else str(v) for k, v in _axes(trial)}
+    means = {f"{m}_{s}": table.means for (m, s), table in trial.scores.items()}
+    curves = {curve: trial.curves[curve] for curve in CURVES if curve in trial.curves}
+    return pd.DataFrame(columns | plain | {"epoch": trial.epochs} | curves | means)
+
+
+def epoch_columns(trials: Sequence[TrialHistory]) -> list[str]:
+    """The columns of ``epochs_of`` where no epoch of the planned trials is recorded."""
+    means = [f"{measure}_{task_set}" for measure in MEASURES for task_set in TASK_SETS]
+    first = ["method", "trial", "configuration", "seed", "fold", "status"]
+    return [*first, *_keys(trials), "epoch", *CURVES, *means]
+
+
+def selection_columns(trials: Sequence[TrialHistory]) -> list[str]:
+    """The columns of ``row_of`` where nothing was selected among the planned trials."""
+    strategy = ["snapshot_selector", "hyperparameter_selector", "oracle"]
+    scores = [f"{measure}{end}" for measure in MEASURES for end in ("", "_low", "_high")]
+    chosen = ["trial", "configuration", *_keys(trials), "epoch"]
+    return ["method", "seed", *strategy, *chosen, *scores, "regret", "novel_evaluations"]
+
+
+def _keys(trials: Sequence[TrialHistory]) -> list[str]:
+    return list(dict.fromkeys(key for trial in trials for key in trial.hyperparameters))
+
+
+def _axes(trial: TrialHistory) -> list[tuple[str, Any]]:
+    return list(trial.hyperparameters.items())
+
+
+def row_of(one: "Selection") -> dict[str, Any]:
+    """What was chosen, and its report scores."""
+    row: dict[str, Any] = {
+        "method": one.method,
+        "seed": one.seed,
+        "snapshot_selector": one.strategy.snapshot,
+        "hyperparameter_selector": one.strategy.hyperparameter,
+        "oracle": one.strategy.oracle,
+        "trial": one.trial,
+        "configuration": one.configuration,
+        **one.hyperparameters,
+        "epoch": one.epoch,
+    }
+    for measure in MEASURES:
+        interval = getattr(one, measure)
+        row |= {
+            measure: interval.mean,
+            f"{measure}_low": interval.low,
+            f"{measure}_high": interval.high,
+        }
+    return row | {"regret": one.regret, "novel_evaluations": one.novel_evaluations}

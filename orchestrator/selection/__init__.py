@@ -1,0 +1,1 @@
+"""Strategies applied to recorded trials: selections, resampling, comparisons."""

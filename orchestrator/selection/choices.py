@@ -1,0 +1,131 @@
+"""What is chosen among: replicates, their class folds, and what snapshot selectors leave."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import final
+
+from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.selection.results import LeftOut, why_unusable
+from fsl_sweep.orchestrator.selectors import Candidate, SnapshotSelector, apply, snapshot_selector
+from fsl_sweep.orchestrator.selectors.base import is_cross_validated
+from fsl_sweep.orchestrator.selectors.history import History
+
+
+def replicates_of(
+    histories: Iterable[TrialHistory],
+) -> dict[tuple[str, int], list[TrialHistory]]:
+    """Full trials by (method, seed): methods in plan order, seeds ascending."""
+    groups: dict[tuple[str, int], list[TrialHistory]] = defaultdict(list)
+    for trial in histories:
+        if trial.fold is None:
+            groups[trial.method, trial.seed].append(trial)
+    order = list(dict.fromkeys(method for method, _ in groups))
+    return dict(sorted(groups.items(), key=lambda item: (order.index(item[0][0]), item[0][1])))
+
+
+@final
+class FoldTrials:
+    """The trials of class folds among recorded trials.
+
+    An average over folds is over all that any configuration and seed of the method was planned
+    with, or is not made: what is missing is named, and what depends on it is left out.
+
+    Args:
+        histories: one for each planned trial, recorded or not.
+    """
+
+    def __init__(self, histories: Iterable[TrialHistory]) -> None:
+        self._trials: dict[tuple[str, str, int], dict[int, TrialHistory]] = defaultdict(dict)
+        self._folds: dict[str, set[int]] = defaultdict(set)
+        for trial in histories:
+            if trial.fold is not None:
+                self._trials[_key(trial)][trial.fold] = trial
+                self._folds[trial.method].add(trial.fold)
+
+    def of(self, trial: TrialHistory) -> tuple[TrialHistory, ...]:
+        """The fold trials of a full trial, in order; none at all unless every one is whole."""
+        if self.gaps(trial):
+            return ()
+        return tuple(one for _, one in sorted(self._trials.get(_key(trial), {}).items()))
+
+    def gaps(self, trial: TrialHistory) -> list[LeftOut]:
+        """The folds of a full trial that take no part in any average, and why."""
+        found = self._trials.get(_key(trial), {})
+        gaps: list[LeftOut] = []
+        for fold in sorted(self._folds.get(trial.method, ())):
+            one = found.get(fold)
+            reason = "not planned" if one is None else why_unusable(one)
+            if reason is not None:
+                name = None if one is None else one.trial
+                reason = f"fold {fold}: {reason}"
+                gap = LeftOut(trial.method, trial.seed, reason, name, trial.hyperparameters)
+                gaps.append(replace(gap, fold=fold))
+        return gaps
+
+
+@final
+class Chosen:
+    """The choices of snapshot selectors, by name, in the trials of one report; made once.
+
+    Args:
+        histories: one for each planned trial, recorded or not.
+
+    Attributes:
+        planned: the same.
+        folds: the trials of class folds among them.
+    """
+
+    def __init__(self, histories: Iterable[TrialHistory]) -> None:
+        self.planned = list(histories)
+        self.folds = FoldTrials(self.planned)
+        self._histories: dict[int, History] = {}
+        self._selectors: dict[str, SnapshotSelector] = {}
+        self._epochs: dict[tuple[int, str], int] = {}
+
+    def selector(self, name: str) -> SnapshotSelector:
+        """The snapshot selector of that name. Raises as ``snapshot_selector``."""
+        if name not in self._selectors:
+            self._selectors[name] = snapshot_selector(name)
+        return self._selectors[name]
+
+    def history(self, trial: TrialHistory) -> History:
+        """A planned trial with its class folds, if every one of them is whole."""
+        if id(trial) not in self._histories:
+            self._histories[id(trial)] = History.from_trial(trial, self.folds.of(trial))
+        return self._histories[id(trial)]
+
+    def epoch(self, trial: TrialHistory, name: str) -> int:
+        """The epoch that the selector of that name chooses.
+
+        Raises:
+            SelectionError: it cannot choose.
+        """
+        key = (id(trial), name)
+        if key not in self._epochs:
+            self._epochs[key] = apply(self.selector(name), self.history(trial))
+        return self._epochs[key]
+
+    def candidates(self, trials: Sequence[TrialHistory], name: str) -> list[Candidate]:
+        """The snapshot that the selector leaves of each trial. Raises as ``epoch``."""
+        return [
+            Candidate(t.trial, t.hyperparameters, self.epoch(t, name), self.history(t))
+            for t in trials
+        ]
+
+    def with_folds(self, candidates: Sequence[Candidate], name: str) -> list[Candidate]:
+        """The candidates with the epoch that the selector chooses in each class fold.
+
+        A selector that reads the folds itself has chosen one epoch for all of them.
+        """
+        selector = self.selector(name)
+        if is_cross_validated(selector):
+            return list(candidates)
+        return [
+            replace(one, fold_epochs=tuple(apply(selector, fold) for fold in one.history.folds))
+            for one in candidates
+        ]
+
+
+def _key(trial: TrialHistory) -> tuple[str, str, int]:
+    return trial.method, trial.configuration, trial.seed

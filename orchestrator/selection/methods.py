@@ -1,0 +1,161 @@
+"""What the selections say about each method: means over seeds, and how well measures rank."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
+from fsl_sweep.orchestrator.selection.results import (
+    Selected,
+    Selection,
+    Strategy,
+    over_seeds,
+    why_unusable,
+)
+from fsl_sweep.orchestrator.statistics import (
+    Interval,
+    RankCorrelation,
+    kendall_tau,
+    mean_interval,
+    mixture_interval,
+)
+from fsl_sweep.orchestrator.statistics.ties import comparable
+
+PREDICTORS: tuple[Measure, ...] = ("val", "base")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One cell of the table: a method under a strategy.
+
+    Attributes:
+        method, strategy: which cell.
+        base, val, novel: mean over seeds of the report accuracies, with intervals over seeds.
+        novel_tasks: NovelGen with its interval over the common report tasks, each task's
+            accuracy averaged over the seeds; None where the seeds had no common tasks.
+        regret: mean over seeds, with its interval over seeds; None where there is no oracle.
+        novel_evaluations: snapshots whose novel scores the strategy read, over all seeds.
+        choices: the selections behind the cell, one a seed.
+    """
+
+    method: str
+    strategy: Strategy
+    base: Interval
+    val: Interval
+    novel: Interval
+    novel_tasks: Interval | None
+    regret: Interval | None
+    novel_evaluations: int
+    choices: tuple[Selection, ...]
+
+    @property
+    def base_weight(self) -> float | None:
+        """Of BaseGen in the mixture that methods are compared by; None for NovelGen."""
+        return self.choices[0].base_weight
+
+    @cached_property
+    def common_tasks(self) -> dict[Literal["base", "novel"], np.ndarray | None]:
+        """By measure, as ``task_means``."""
+        return {"base": task_means(self.choices, "base"), "novel": task_means(self.choices)}
+
+    @cached_property
+    def reported(self) -> Interval:
+        """What methods are compared by, over seeds: NovelGen, or the mixture.
+
+        Source: "Two Sides of Meta-Learning Evaluation", appendix F.4 (i).
+        """
+        if self.base_weight is None:
+            return self.novel
+        return over_seeds([one.reported.mean for one in self.choices], self.choices)
+
+    @property
+    def reported_tasks(self) -> Interval | None:
+        """The same over the common report tasks; None where the seeds had no common tasks."""
+        if self.base_weight is None:
+            return self.novel_tasks
+        base, novel = self.common_tasks["base"], self.common_tasks["novel"]
+        if base is None or novel is None:
+            return None
+        return mixture_interval(base, novel, self.base_weight)
+
+
+@dataclass(frozen=True)
+class TrialRankCorrelation:
+    """How well a measure ranks the snapshots of one trial by NovelGen, on the selection tasks."""
+
+    method: str
+    trial: str
+    seed: int
+    measure: Measure
+    result: RankCorrelation
+
+
+def summarise(selected: Selected) -> tuple[Summary, ...]:
+    """The cells that nothing planned is missing from, by method and strategy."""
+    return tuple(
+        _summary(method, strategy, cell)
+        for method in selected.methods
+        for strategy in selected.strategies
+        if (cell := selected.cell(method, strategy))
+    )
+
+
+def rank_correlations(
+    histories: Iterable[TrialHistory], last: int | None = None
+) -> tuple[TrialRankCorrelation, ...]:
+    """Kendall's tau of val and of base against novel, for each whole trial on all base classes.
+
+    Over all epochs, and with ``last`` over the last so many too.
+
+    Source: "Two Sides of Meta-Learning Evaluation", section 5.1.1 and figure 2(b).
+    """
+    return tuple(
+        TrialRankCorrelation(trial.method, trial.trial, trial.seed, measure, correlation)
+        for trial in histories
+        if trial.fold is None and why_unusable(trial) is None
+        for measure in PREDICTORS
+        for window in ([None] if last is None else [None, last])
+        if (correlation := _correlation(trial, measure, window)) is not None
+    )
+
+
+def task_means(
+    choices: Sequence[Selection], measure: Literal["base", "novel"] = "novel"
+) -> np.ndarray | None:
+    """Accuracy of each report task, averaged over seeds, ``[T]``.
+
+    None where the seeds have no common tasks, or fewer than two, which have no interval.
+    """
+    tables = [one.novel_tasks if measure == "novel" else one.base_tasks for one in choices]
+    counts = {len(table) for table in tables}
+    if len(counts) != 1 or min(counts) < 2:
+        return None
+    # Rounded, so that a task on which two methods do equally well has a difference of zero.
+    return np.round(np.mean(tables, axis=0), 12)
+
+
+def _summary(method: str, strategy: Strategy, cell: tuple[Selection, ...]) -> Summary:
+    tasks = task_means(cell)
+    regrets = [one.regret for one in cell]
+    return Summary(
+        method=method,
+        strategy=strategy,
+        base=over_seeds([one.base.mean for one in cell], cell),
+        val=over_seeds([one.val.mean for one in cell], cell),
+        novel=over_seeds([one.novel.mean for one in cell], cell),
+        novel_tasks=None if tasks is None else mean_interval(tasks),
+        regret=over_seeds(regrets, cell) if np.isfinite(regrets).all() else None,
+        novel_evaluations=sum(one.novel_evaluations for one in cell),
+        choices=cell,
+    )
+
+
+def _correlation(trial: TrialHistory, measure: Measure, last: int | None) -> RankCorrelation | None:
+    ours, novel = (trial.scores[m, "selection"].means for m in (measure, "novel"))
+    whole = np.isfinite(ours) & np.isfinite(novel)
+    if not whole.any():
+        return None
+    return kendall_tau(comparable(ours[whole]), comparable(novel[whole]), last)

@@ -1,0 +1,221 @@
+"""One replicate on resampled tasks: what each selector chooses in each resample.
+
+A selector that cannot choose in all resamples at once is run on a history of each resample, in
+which each task is repeated as often as it was drawn. Where classes are drawn as well, all tasks of
+a snapshot are shifted by what the draw adds to its mean, so that their noise does not change.
+Single accuracies may then lie outside [0, 1].
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fsl_sweep.orchestrator.errors import SelectionError
+from fsl_sweep.orchestrator.records.measures import (
+    MEASURES,
+    Measure,
+    ScoreTable,
+    TaskSet,
+    TrialHistory,
+)
+from fsl_sweep.orchestrator.selectors import Candidate, HyperparameterSelector, SnapshotSelector
+from fsl_sweep.orchestrator.selectors.apply import apply_all, one_by_one
+from fsl_sweep.orchestrator.selectors.base import NONE, is_cross_validated
+from fsl_sweep.orchestrator.selectors.history import History
+from fsl_sweep.orchestrator.statistics.class_draws import ClassTuples
+from fsl_sweep.orchestrator.statistics.resampling import Resampling
+from fsl_sweep.orchestrator.statistics.ties import comparable
+from fsl_sweep.orchestrator.statistics.weighted import weighted_means
+
+Classes = Mapping[tuple[Measure, TaskSet], ClassTuples]
+
+_FREE_OF_TASKS = frozenset({"train_loss"})
+
+
+class ResampledTrial:
+    """A trial's mean accuracies in each resample of its tasks.
+
+    Args:
+        trial: a whole trial.
+        draws: the resamples that all trials share.
+        classes: class tuples by measure and task set, to resample classes as well; else empty.
+        folds: the trials of its class folds.
+    """
+
+    def __init__(
+        self,
+        trial: TrialHistory,
+        draws: Resampling,
+        classes: Classes,
+        folds: Sequence[TrialHistory] = (),
+    ) -> None:
+        self.trial, self._draws = trial, draws
+        self.folds = tuple(ResampledTrial(fold, draws, classes) for fold in folds)
+        self._classes = {} if trial.fold is not None else classes
+        self._means: dict[tuple[str, TaskSet], np.ndarray] = {}
+        self._shifts: dict[Measure, np.ndarray] = {}
+        self._tables: dict[Measure, np.ndarray] = {}
+        self._histories: dict[int, History] = {}
+
+    def means(self, measure: str, task_set: TaskSet = "selection") -> np.ndarray:
+        """The scores of one measure (``train_loss`` and ``cv`` too) in each resample ``[R, E]``."""
+        key = (measure, task_set)
+        if key not in self._means:
+            if measure == "train_loss":
+                loss = np.asarray(self.trial.curves["train_loss"], np.float64)
+                found = np.broadcast_to(loss, (1 + self._draws.resamples, len(loss)))
+            elif measure == "cv":
+                found = np.mean([self._aligned(fold) for fold in self.folds], axis=0)
+            else:
+                found = self._resampled(measure, task_set)  # type: ignore[arg-type]
+            found.setflags(write=False)
+            self._means[key] = found
+        return self._means[key]
+
+    def history(self, resample: int) -> History:
+        """The history of one resample, with the class folds' histories of the same one.
+
+        The first is the trial's own, and what selectors choose from it is what they chose.
+        """
+        if resample not in self._histories:
+            folds = [fold._drawn(resample) for fold in self.folds]
+            self._histories[resample] = History.from_trial(self._drawn(resample), folds)
+        return self._histories[resample]
+
+    def _resampled(self, measure: Measure, task_set: TaskSet) -> np.ndarray:
+        table = self.trial.scores[measure, task_set].load()
+        means = weighted_means(table, self._weights(measure, task_set, table.shape[1]))
+        if (measure, task_set) not in self._classes:
+            return means
+        shifts = self._draws.shifts(table, self._classes[measure, task_set])
+        if task_set == "selection":
+            self._shifts[measure] = shifts
+        return means + shifts
+
+    def _weights(self, measure: Measure, task_set: TaskSet, tasks: int) -> np.ndarray:
+        fold = () if self.trial.fold is None else (f"fold {self.trial.fold}",)
+        return self._draws.weights((measure, task_set, *fold), tasks)
+
+    def _aligned(self, fold: "ResampledTrial") -> np.ndarray:
+        """``val`` of a fold at this trial's epochs ``[R, E]``; NaN where it has no record."""
+        at = np.searchsorted(fold.trial.epochs, self.trial.epochs)
+        at = np.minimum(at, len(fold.trial.epochs) - 1)
+        there = fold.trial.epochs[at] == self.trial.epochs
+        return np.where(there, fold.means("val")[:, at], np.nan)
+
+    def _drawn(self, resample: int) -> TrialHistory:
+        if resample == 0:
+            return self.trial
+        tables = {
+            # Means that tie as means do, for selectors that compare them directly.
+            (m, "selection"): ScoreTable(
+                comparable(self.means(m)[resample]), self._loader(m, resample)
+            )
+            for m in MEASURES
+        }
+        return replace(self.trial, scores=tables)
+
+    def _loader(self, measure: Measure, resample: int) -> Callable[[], np.ndarray]:
+        def load() -> np.ndarray:
+            if measure not in self._tables:
+                self._tables[measure] = self.trial.scores[measure, "selection"].load()
+            table = self._tables[measure]
+            times = self._weights(measure, "selection", table.shape[1])[resample].astype(np.int64)
+            drawn = np.repeat(table, times, axis=1)
+            shifts = self._shifts.get(measure)
+            return drawn if shifts is None else drawn + shifts[resample][:, None]
+
+        return load
+
+
+class ResampledReplicate:
+    """The trials of one method and seed on resampled tasks.
+
+    Args:
+        trials: one for each configuration.
+        resamples: how many there are.
+        one_by_one: how many of them to run a selector on that cannot choose in all at once.
+    """
+
+    def __init__(self, trials: Sequence[ResampledTrial], resamples: int, one_by_one: int) -> None:
+        self.trials, self._all, self._few = trials, 1 + resamples, 1 + min(one_by_one, resamples)
+        self._picked: dict[tuple[int, int], np.ndarray] = {}
+
+    def select(
+        self, first: SnapshotSelector, second: HyperparameterSelector
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of the chosen trial and of the snapshot in it, int64 ``[R]`` each.
+
+        NONE where a selector had nothing to choose by. R is 1 + the number of resamples, or
+        1 + ``one_by_one``.
+        """
+        picks = np.stack([self.snapshots(first, trial) for trial in self.trials])  # [n, R]
+        own_folds = (
+            is_cross_validated(second) and second.asks_folds and not is_cross_validated(first)
+        )
+        chosen = apply_all(
+            second,
+            {m: self._at(m, first if own_folds else None, picks) for m in second.needs},
+            lambda resample: self._candidates(first if own_folds else None, picks, resample),
+            min(self._few, picks.shape[1]),
+        )
+        picks = picks[:, : len(chosen)]
+        chosen = np.where((picks != NONE).all(axis=0), chosen, NONE)
+        at = np.take_along_axis(picks, np.maximum(chosen, 0)[None], axis=0)[0]
+        return chosen, np.where(chosen == NONE, NONE, at)
+
+    def snapshots(self, selector: SnapshotSelector, trial: ResampledTrial) -> np.ndarray:
+        """Position of the snapshot that the selector leaves of a trial in each resample."""
+        key = (id(selector), id(trial))
+        if key not in self._picked:
+            self._picked[key] = self._snapshots(selector, trial)
+        return self._picked[key]
+
+    def _snapshots(self, selector: SnapshotSelector, trial: ResampledTrial) -> np.ndarray:
+        if selector.needs <= _FREE_OF_TASKS:
+            return np.repeat(one_by_one(selector, trial.history, 1), self._all)
+        scores = {m: trial.means(m) for m in selector.needs}
+        return apply_all(selector, scores, trial.history, self._few)
+
+    def _at(self, measure: str, first: SnapshotSelector | None, picks: np.ndarray) -> np.ndarray:
+        """Scores of the picked snapshots ``[n, R]``, ``[R, n]``.
+
+        Args:
+            measure: which scores.
+            first: for ``cv``, what chooses the snapshot of each fold; None for the trial's epoch.
+            picks: positions of the snapshots; NONE is read as the first, and not chosen.
+        """
+        if measure == "cv" and first is not None:
+            return np.stack([self._held_out(first, t, picks.shape[1]) for t in self.trials], axis=1)
+        rows = np.arange(picks.shape[1])
+        pairs = zip(self.trials, np.maximum(picks, 0), strict=True)
+        return np.stack([trial.means(measure)[rows, at] for trial, at in pairs], axis=1)
+
+    def _held_out(self, first: SnapshotSelector, trial: ResampledTrial, count: int) -> np.ndarray:
+        """Mean over folds of the accuracy of each fold's own snapshot ``[count]``."""
+        rows, found = np.arange(count), []
+        for fold in trial.folds:
+            at = self.snapshots(first, fold)[rows]
+            values = fold.means("val")[rows, np.maximum(at, 0)]
+            found.append(np.where(at == NONE, np.nan, values))
+        return np.mean(found, axis=0)
+
+    def _candidates(
+        self, first: SnapshotSelector | None, picks: np.ndarray, resample: int
+    ) -> list[Candidate]:
+        """The candidates of one resample; ``first`` as in ``_at``. Raises SelectionError."""
+        found: list[Candidate] = []
+        for one, at in zip(self.trials, picks[:, resample], strict=True):
+            if at == NONE:
+                raise SelectionError("A trial has no snapshot to choose.")
+            trial, epochs = one.trial, None
+            if first is not None:
+                in_folds = [self.snapshots(first, fold)[resample] for fold in one.folds]
+                if NONE in in_folds:
+                    raise SelectionError("A class fold has no snapshot to choose.")
+                pairs = zip(one.folds, in_folds, strict=True)
+                epochs = tuple(int(fold.trial.epochs[i]) for fold, i in pairs)
+            epoch, history = int(trial.epochs[at]), one.history(resample)
+            found.append(Candidate(trial.trial, trial.hyperparameters, epoch, history, epochs))
+        return found

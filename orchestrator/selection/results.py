@@ -1,0 +1,225 @@
+"""What selecting gives: selections by method, seed and strategy, and what was left out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
+from fsl_sweep.orchestrator.selectors.mixture import mixed
+from fsl_sweep.orchestrator.statistics import (
+    Interval,
+    mean_alone,
+    mean_interval,
+    mean_of_identical,
+    mixture_interval,
+)
+from fsl_sweep.orchestrator.text.printed import counted
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A snapshot selector with a hyperparameter selector, as a sweep file names them.
+
+    Attributes:
+        snapshot, hyperparameter: names of the selectors.
+        oracle: whether either reads novel scores.
+        cross_validated: whether either reads what class folds measured.
+    """
+
+    snapshot: str
+    hyperparameter: str
+    oracle: bool
+    cross_validated: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.snapshot} / {self.hyperparameter}"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What one strategy chose for one method and seed.
+
+    Attributes:
+        method, seed, strategy: which cell.
+        trial, configuration, hyperparameters, epoch: the chosen snapshot.
+        base, val, novel: its accuracies on the report tasks, with intervals over tasks; without
+            one where only means were recorded.
+        regret: NovelGen on the report tasks of the choice of oracle / oracle, for the same method
+            and seed, minus this one's. The oracle chooses on the selection tasks and is reported
+            on the others like every strategy, so that the regret may be slightly negative. NaN
+            where the oracle has nothing to choose by.
+        novel_evaluations: snapshots whose novel scores the strategy read: all snapshots of all
+            configurations for an oracle snapshot selector (and of their class folds before
+            ``cv``, unless aligned), one a configuration for an oracle hyperparameter selector
+            after another snapshot selector, what its meter counted for one with a budget, else
+            none.
+        novel_tasks: accuracy of each report task of the novel classes, float64 ``[T]``; empty
+            where only means were recorded.
+        base_tasks: the same of the base classes.
+        base_weight: of BaseGen in the mixture that methods are compared by; None for NovelGen.
+    """
+
+    method: str
+    seed: int
+    strategy: Strategy
+    trial: str
+    configuration: str
+    hyperparameters: Mapping[str, Any]
+    epoch: int
+    base: Interval
+    val: Interval
+    novel: Interval
+    regret: float
+    novel_evaluations: int
+    novel_tasks: np.ndarray = field(repr=False, compare=False)
+    base_tasks: np.ndarray = field(repr=False, compare=False)
+    base_weight: float | None = None
+
+    @property
+    def reported(self) -> Interval:
+        """What methods are compared by: NovelGen, or the mixture; its interval is over tasks."""
+        if self.base_weight is None:
+            return self.novel
+        if len(self.novel_tasks):
+            return mixture_interval(self.base_tasks, self.novel_tasks, self.base_weight)
+        return mean_alone(mixed(self.base_weight, self.base.mean, self.novel.mean))
+
+
+@dataclass(frozen=True)
+class FrontPoint:
+    """One configuration's selected snapshot, on the front or not.
+
+    Attributes:
+        trial, configuration, hyperparameters, epoch: which snapshot.
+        kept: whether it is on the front, as chosen on the selection tasks.
+        report: mean accuracy on the report tasks by measure, in [0, 1].
+    """
+
+    trial: str
+    configuration: str
+    hyperparameters: Mapping[str, Any]
+    epoch: int
+    kept: bool
+    report: Mapping[Measure, float]
+
+
+@dataclass(frozen=True)
+class Front:
+    """What a front selector kept of one method and seed, after a snapshot selector.
+
+    Attributes:
+        method, seed: which replicate.
+        snapshot, selector: names of the snapshot selector and of the front selector.
+        oracle: whether either reads novel scores.
+        points: all candidates, in plan order.
+    """
+
+    method: str
+    seed: int
+    snapshot: str
+    selector: str
+    oracle: bool
+    points: tuple[FrontPoint, ...]
+
+    @property
+    def kept(self) -> tuple[FrontPoint, ...]:
+        """The front itself."""
+        return tuple(point for point in self.points if point.kept)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Something that takes no part, and why.
+
+    Attributes:
+        method, seed: the replicate that it concerns.
+        reason: for a person.
+        trial, hyperparameters: the unusable trial; None where a selector is at fault.
+        snapshot_selector, hyperparameter_selector: the strategies that it concerns; None for all.
+        fold: class fold of the unusable trial. It concerns only cross-validated strategies.
+    """
+
+    method: str
+    seed: int
+    reason: str
+    trial: str | None = None
+    hyperparameters: Mapping[str, Any] | None = None
+    snapshot_selector: str | None = None
+    hyperparameter_selector: str | None = None
+    fold: int | None = None
+
+    def concerns(self, method: str, strategy: Strategy) -> bool:
+        """Whether a cell of (method, strategy) lacks this."""
+        return (
+            self.method == method
+            and self.snapshot_selector in (None, strategy.snapshot)
+            and self.hyperparameter_selector in (None, strategy.hyperparameter)
+            and (self.fold is None or strategy.cross_validated)
+        )
+
+
+@dataclass(frozen=True)
+class Selected:
+    """All selections, and all that was left out.
+
+    Attributes:
+        methods: in plan order, those with nothing to show included.
+        strategies: in the order that was asked for.
+        selections: by method, seed and strategy, in that order.
+        left_out: what takes no part.
+        fronts: what front selectors kept, by method, seed and pair of selectors.
+        base_weight: of BaseGen in the mixture that methods are compared by; None for NovelGen.
+    """
+
+    methods: tuple[str, ...]
+    strategies: tuple[Strategy, ...]
+    selections: tuple[Selection, ...]
+    left_out: tuple[LeftOut, ...]
+    fronts: tuple[Front, ...] = ()
+    base_weight: float | None = None
+
+    def cell(self, method: str, strategy: Strategy) -> tuple[Selection, ...]:
+        """The replicates of a cell; none at all where any planned part of it is left out."""
+        if any(one.concerns(method, strategy) for one in self.left_out):
+            return ()
+        return tuple(
+            one for one in self.selections if (one.method, one.strategy) == (method, strategy)
+        )
+
+
+def identical(choices: Sequence[Selection]) -> bool:
+    """Whether several replicates have the same report scores throughout: no sample of seeds."""
+    first, *others = choices
+    return bool(others) and all(
+        (one.base.mean, one.val.mean, one.novel.mean)
+        == (first.base.mean, first.val.mean, first.novel.mean)
+        and np.array_equal(one.novel_tasks, first.novel_tasks)
+        and np.array_equal(one.base_tasks, first.base_tasks)
+        for one in others
+    )
+
+
+def over_seeds(values: Sequence[float], choices: Sequence[Selection]) -> Interval:
+    """The mean of ``values``, one for each of ``choices``, with its interval over seeds."""
+    if identical(choices):
+        return mean_of_identical(float(np.mean(values)), len(values))
+    return mean_interval(values, kind="seeds")
+
+
+def why_unusable(trial: TrialHistory) -> str | None:
+    """Why a trial takes no part in any selection, or None if it does."""
+    if trial.damaged:
+        # Only names: the place of a run folder must not change its report.
+        names = ", ".join(PurePath(name).name for name in trial.damaged)
+        return f"damaged records: {names}"
+    if trial.end is None:
+        count = len(trial.epochs)
+        return f"unfinished: {counted(count, 'snapshot')} recorded" if count else "not run"
+    if trial.end.status == "failed":
+        return f"failed: {trial.end.reason or 'no reason recorded'}"
+    if len(trial.epochs) == 0:
+        return "ended before its first snapshot was measured"
+    return None if trial.complete else f"ended as '{trial.end.status}'"

@@ -1,0 +1,182 @@
+"""Strategies compared over all methods: the regret and the cost of each.
+
+A replicate is a method with one seed. The replicates of a method are alike, so they are not
+independent evidence about other methods: each method counts once, by its mean over seeds.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.selection.methods import Summary
+from fsl_sweep.orchestrator.selection.results import Selected, Selection, Strategy, over_seeds
+from fsl_sweep.orchestrator.statistics import Comparison, Interval, paired_interval
+from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS, mean_interval
+from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS, pairwise_p_values
+from fsl_sweep.orchestrator.statistics.ties import comparable
+
+
+@dataclass(frozen=True)
+class StrategyResult:
+    """One strategy over all methods and seeds.
+
+    Attributes:
+        strategy: which one.
+        regrets: of each method, mean over its seeds, ``[methods]``; of each seed where there is one
+            method.
+        regret: their mean, with its interval over them.
+        worst: the most regret of any replicate.
+        novel_evaluations: snapshots whose novel scores it read, in all replicates.
+        training: epochs trained of all trials that it reads, over those of the full trials:
+            1 except for a cross-validated one, which reads class folds too.
+        least: whether it has the least mean regret of the strategies that are not oracles; the
+            earliest of equals.
+        against_least: its NovelGen against that of the least, paired over the methods: ``worse``,
+            or ``undecided``. The p value is that of sign flips, adjusted for all pairs of
+            strategies, because the least was found by these same numbers. None for an oracle, for
+            the least itself, and where there are too few methods for any verdict. As the
+            reference is the same, the effect is the difference of regrets.
+        choices: the selections behind it, by method and seed.
+    """
+
+    strategy: Strategy
+    regrets: np.ndarray = field(repr=False, compare=False)
+    regret: Interval
+    worst: float
+    novel_evaluations: int
+    training: float
+    least: bool
+    against_least: Comparison | None
+    choices: tuple[Selection, ...]
+
+    @property
+    def caution(self) -> str | None:
+        """Why not to trust its interval and its verdict, or None."""
+        methods = len({choice.method for choice in self.choices})
+        count, noun = (methods, "method") if methods > 1 else (len(self.choices), "seed")
+        if count == 1:
+            return f"one {noun} alone has no interval"
+        return f"only {count} {noun}s" if count < FEW_SEEDS else None
+
+
+@dataclass(frozen=True)
+class StrategyComparison:
+    """Strategies over all methods.
+
+    Attributes:
+        methods: those that have any strategy, in plan order.
+        results: of the strategies that all of these methods have, in the order asked for; none
+            where some regret is not known.
+        lacking: the other strategies, each with the methods that lack it.
+        without_regret: methods whose novel scores leave the oracle nothing to choose by.
+    """
+
+    methods: tuple[str, ...]
+    results: tuple[StrategyResult, ...]
+    lacking: tuple[tuple[Strategy, tuple[str, ...]], ...]
+    without_regret: tuple[str, ...]
+
+
+def compare_strategies(
+    histories: Iterable[TrialHistory], selected: Selected, summaries: Sequence[Summary]
+) -> StrategyComparison:
+    """Every strategy that all methods have, against the one of least mean regret.
+
+    A method that has no strategy at all takes no part, as in the table of methods; a strategy that
+    some other method lacks is not averaged over the rest.
+
+    Args:
+        histories: one for each planned trial.
+        selected: what was selected among them.
+        summaries: the cells of the table of methods and strategies.
+    """
+    cells = {(one.strategy, one.method): one for one in summaries}
+    there = {one.method for one in summaries}
+    methods = tuple(method for method in selected.methods if method in there)
+    lacks = {s: tuple(m for m in methods if (s, m) not in cells) for s in selected.strategies}
+    unknown = {one.method for one in summaries if one.regret is None}
+    own = {s: [cells[s, m] for m in methods] for s in lacks if methods and not lacks[s]}
+    return StrategyComparison(
+        methods=methods,
+        results=() if unknown else _results(own, _training(histories, methods), len(methods)),
+        lacking=tuple((strategy, without) for strategy, without in lacks.items() if without),
+        without_regret=tuple(method for method in methods if method in unknown),
+    )
+
+
+def _results(
+    cells: dict[Strategy, list[Summary]], training: float, methods: int
+) -> tuple[StrategyResult, ...]:
+    choices = {
+        s: tuple(choice for one in own for choice in one.choices) for s, own in cells.items()
+    }
+    regrets = {s: _regrets(own) for s, own in choices.items()}
+    least = _least(regrets)
+    verdicts = {} if least is None else _verdicts(regrets, least, methods)
+    return tuple(
+        StrategyResult(
+            strategy=strategy,
+            regrets=regrets[strategy],
+            regret=(
+                over_seeds(regrets[strategy].tolist(), choices[strategy])
+                if methods == 1
+                else mean_interval(regrets[strategy], kind="seeds")
+            ),
+            worst=max(choice.regret for choice in choices[strategy]),
+            novel_evaluations=sum(one.novel_evaluations for one in own),
+            training=training if strategy.cross_validated else 1.0,
+            least=strategy == least,
+            against_least=verdicts.get(strategy),
+            choices=choices[strategy],
+        )
+        for strategy, own in cells.items()
+    )
+
+
+def _regrets(choices: Sequence[Selection]) -> np.ndarray:
+    """Of each method ``[n]``, mean over its seeds; of each seed where there is one method."""
+    own: dict[str, list[float]] = {}
+    for one in choices:
+        own.setdefault(one.method, []).append(one.regret)
+    several = [float(np.mean(regrets)) for regrets in own.values()]
+    # Rounded, so that a method on which two strategies do equally well has no difference.
+    return np.round(several if len(own) > 1 else [one.regret for one in choices], 12)
+
+
+def _least(regrets: dict[Strategy, np.ndarray]) -> Strategy | None:
+    """None where all strategies are oracles."""
+    usual = [strategy for strategy in regrets if not strategy.oracle]
+    means = comparable([float(regrets[strategy].mean()) for strategy in usual])
+    return usual[int(np.argmin(means))] if usual else None
+
+
+def _verdicts(
+    regrets: dict[Strategy, np.ndarray], least: Strategy, methods: int
+) -> dict[Strategy, Comparison]:
+    """Of every strategy that is not an oracle against the least; none with too few methods."""
+    if methods < LEAST_ROWS:
+        return {}
+    usual = [strategy for strategy in regrets if not strategy.oracle]
+    single, adjusted = pairwise_p_values(np.stack([regrets[one] for one in usual], axis=1))
+    reference = usual.index(least)
+    found: dict[Strategy, Comparison] = {}
+    for one, p, together in zip(usual, single[reference], adjusted[reference], strict=True):
+        if one != least:
+            # Less regret is better: the sign turns it into what NovelGen lacks of the oracle's.
+            effect = paired_interval(-regrets[one], -regrets[least])
+            verdict = "worse" if together < 1 - effect.confidence else "undecided"
+            found[one] = Comparison(verdict, effect, float(p), float(together), 0.0, effect.caution)
+    return found
+
+
+def _training(histories: Iterable[TrialHistory], methods: Sequence[str]) -> float:
+    """Epochs of full trials and class folds over those of full trials.
+
+    A trial took as many as its last recorded epoch, whether or not all of them were measured.
+    """
+    own = {trial.trial: trial for trial in histories if trial.method in methods}.values()
+    epochs = [(trial.fold is None, int(trial.epochs[-1])) for trial in own if len(trial.epochs)]
+    full = sum(count for whole, count in epochs if whole)
+    return sum(count for _, count in epochs) / full if full else 1.0

@@ -1,0 +1,1 @@
+"""Trials on Ray. No other room imports Ray."""

@@ -1,0 +1,21 @@
+"""The events of a running sweep, for a progress display or the TensorBoard view."""
+
+from typing import Protocol
+
+from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd
+
+
+class SweepListener(Protocol):
+    """Is told of each trial as it runs. Calls come from one thread, in order."""
+
+    def started(self, trial: str) -> None:
+        """A trial began, or began again after a failure."""
+
+    def measured(self, trial: str, record: EpochRecord) -> None:
+        """An epoch of a trial was measured and recorded."""
+
+    def failed_once(self, trial: str, reason: str) -> None:
+        """A trial failed and will be tried again from its last recorded epoch."""
+
+    def ended(self, trial: str, end: TrialEnd) -> None:
+        """A trial ended for good."""

@@ -1,0 +1,259 @@
+"""Ray and the driver of a sweep's trials, in a process of their own, seen from the command.
+
+Ray's library ends its process when the cluster is lost, takes over signals, and writes to the
+terminal. The command that a person started must do none of that. So it holds the run folder and the
+session's folder, and talks over a pipe to a process that holds Ray (``sweep_driver``). Each cleans
+up after the other: when the command dies, the pipe closes and the driver ends Ray; when the driver
+dies, the command does.
+"""
+
+import json
+import multiprocessing
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from fsl_sweep.orchestrator.errors import MachineFailure
+from fsl_sweep.orchestrator.records.spec import TrialSpec
+from fsl_sweep.orchestrator.sweep.cluster_address import Place, Watch, check_reachable
+from fsl_sweep.orchestrator.sweep.listener import SweepListener
+from fsl_sweep.orchestrator.sweep.session_folder import end_session, session_folder
+from fsl_sweep.orchestrator.sweep.stopping import ended_at_once
+from fsl_sweep.orchestrator.sweepfile.grammar import Resources
+
+_PROGRAM = """\
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from fsl_sweep.orchestrator.sweep_driver import main
+main(int(sys.argv[2]), sys.argv[3], sys.argv[4] or None)
+"""
+_LOG = "driver.log"
+_OF_A_TRIAL = ("fsl_sweep.orchestrator.sweep.worker", "fsl_sweep.orchestrator.trial.trial")
+# No result files, restoration state or advice of Tune's: the ledger is the record.
+_QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AIR_NEW_OUTPUT": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
+    "TUNE_DISABLE_AUTO_CALLBACK_SYNCER": "1",
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",
+    "TUNE_DISABLE_STRICT_METRIC_CHECKING": "1",
+    "TUNE_GLOBAL_CHECKPOINT_S": "100000",
+    "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
+}
+# Makes Ray bind every port to 127.0.0.1; it is Ray's default on other systems than Linux.
+_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+# Seconds of silence after which Ray counts as gone. A cluster's head may be restarting.
+_PATIENCE_HERE, _PATIENCE_CLUSTER = 3.0, 30.0
+_TO_START = 120.0
+RESUMES = "What was recorded is kept: run the same command again to continue."
+
+
+class Job(NamedTuple):
+    """The trials to run, and how.
+
+    Attributes:
+        run: the run folder, on a path that all nodes share.
+        specs: the trials that have not ended, by id.
+        fingerprint: of the benchmark that the command opened.
+        root: where the benchmark's files are.
+        resources: what each trial reserves.
+        retries: attempts after the first.
+    """
+
+    run: Path
+    specs: Mapping[str, TrialSpec]
+    fingerprint: str
+    root: Path | None
+    resources: Resources
+    retries: int
+
+
+class RayProcess:
+    """Ray for the length of a block, starting when it is entered: a cluster, or one of our own.
+
+    Args:
+        address: a cluster to join; None starts Ray on this machine, for loopback only.
+        trials: how many are to run, as far as is known.
+
+    Raises:
+        ConfigError: the address is not one.
+        MachineFailure: there is no place for Ray's files, or no cluster at the address.
+    """
+
+    def __init__(self, address: str | None = None, trials: int = 0) -> None:
+        self._address = address
+        self._trials = trials
+        self._stack = ExitStack()
+        self._folder: Path | None = None
+        self._session = 0
+
+    def __enter__(self) -> "RayProcess":
+        if self._address:
+            check_reachable(self._address)
+        with self._stack:
+            self._stack.enter_context(ended_at_once(self._end_at_once))
+            self._folder = self._stack.enter_context(session_folder())
+            self._pipe, theirs = multiprocessing.Pipe()
+            self._stack.callback(self._pipe.close)
+            with theirs:
+                self._process = self._spawned(theirs.fileno(), self._folder)
+            self._session = self._process.pid
+            self._stack.callback(self._kill)
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End Ray, or leave the cluster; none of its processes and files is left."""
+        self._stack.close()
+
+    def run(self, job: Job, listeners: Sequence[SweepListener]) -> None:
+        """Run trials to their end, each retried from its last recorded epoch where it fails.
+
+        Raises:
+            ConfigError: a trial asks for more than the cluster has.
+            MachineFailure: Ray did not start or went away, a disk is full, or the run folder has
+                vanished.
+        """
+        watch, before = None, _identity(job.run)
+        begun = checked = time.monotonic()
+        with suppress(BrokenPipeError):  # its last message is read below
+            self._pipe.send(job)
+        while True:
+            spoke = self._pipe.poll(1.0)
+            if time.monotonic() - checked > 1.0:
+                if watch is None:
+                    self._check_starting(begun)
+                else:
+                    watch.check()
+                _check_there(job.run, before)
+                checked = time.monotonic()
+            if not spoke:
+                continue
+            kind, content = self._receive()
+            if kind == "ready":
+                watch = self._watch(content)
+            elif kind == "failed":
+                raise content
+            elif kind == "finished":
+                return
+            else:
+                self._pass_on(kind, content, listeners)
+
+    def _pass_on(
+        self, kind: str, content: tuple[Any, ...], listeners: Sequence[SweepListener]
+    ) -> None:
+        for listener in listeners:
+            getattr(listener, kind)(*content)
+        with suppress(BrokenPipeError):
+            self._pipe.send(None)
+
+    def _spawned(self, pipe: int, folder: Path) -> subprocess.Popen[bytes]:
+        arguments = [json.dumps(sys.path), str(pipe), str(folder), self._address or ""]
+        with (folder / _LOG).open("wb") as log:
+            return subprocess.Popen(  # noqa: S603
+                [sys.executable, "-c", _PROGRAM, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[pipe],
+                env=self._environment(folder),
+                start_new_session=True,  # so that a terminal's signals reach the command only
+            )
+
+    def _environment(self, folder: Path) -> dict[str, str]:
+        environment = {**_QUIET, **os.environ, "TMPDIR": str(folder)}
+        if self._address is None:
+            # With a token of its own no other user of this machine can join, and Ray writes none
+            # to the home folder.
+            own = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+            environment = {**environment, **_LOOPBACK, **own}
+            # Ray starts a worker for each core long before the first trial. Where most of them will
+            # run one, they import what it needs meanwhile.
+            if 2 * self._trials >= (os.cpu_count() or 1):
+                environment["RAY_preload_python_modules"] = ",".join(_OF_A_TRIAL)
+        return environment
+
+    def _receive(self) -> tuple[str, Any]:
+        try:
+            return self._pipe.recv()
+        except (EOFError, OSError):
+            time.sleep(0.5)  # a signal sent to all processes arrives here too, and says more
+            code = self._process.poll()
+            how = "" if code is None else f" (exit code {code})" if code >= 0 else _killed_by(-code)
+            raise MachineFailure(
+                f"The process that held Ray ended unexpectedly{how}{self._last_words()}. {RESUMES}"
+            ) from None
+
+    def _last_words(self) -> str:
+        """The last error in the driver's log, as ``: TEXT``; empty if there is none."""
+        with suppress(OSError):
+            lines = Path(self._folder or "", _LOG).read_text(errors="replace").splitlines()
+            told = [line.partition("] ")[2] for line in lines if " E " in line or " C " in line]
+            if told:
+                return f": {''.join(filter(str.isprintable, told[-1]))[:300].rstrip('.')}"
+        return ""
+
+    def _watch(self, places: Sequence[Place]) -> Watch:
+        if self._address:
+            return Watch(f"The Ray cluster at {self._address}", places, _PATIENCE_CLUSTER)
+        return Watch("The Ray of this run", places, _PATIENCE_HERE)
+
+    def _check_starting(self, begun: float) -> None:
+        if time.monotonic() - begun > _TO_START:
+            where = f"at {self._address}" if self._address else "on this machine"
+            raise MachineFailure(
+                f"Ray {where} did not start within {_TO_START:.0f} seconds{self._last_words()}. "
+                "Nothing was run; run the same command to try again."
+            )
+
+    def _kill(self) -> None:
+        if self._address:  # its workers on other nodes end when it leaves
+            with suppress(subprocess.TimeoutExpired):
+                self._pipe.close()
+                self._process.wait(timeout=10)
+        self._end_at_once()
+        with suppress(ProcessLookupError):  # without /proc, nothing else is known to be Ray's
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _end_at_once(self) -> None:
+        if self._folder is not None:
+            end_session(self._folder, self._session)
+
+
+def _killed_by(number: int) -> str:
+    likely = "; perhaps the machine ran out of memory" if number == signal.SIGKILL else ""
+    return f" (killed by signal {number}{likely})"
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _check_there(folder: Path, before: tuple[int, int] | None) -> None:
+    if before is not None and _identity(folder) != before:
+        raise MachineFailure(
+            f"The run folder {folder} is gone: it was deleted or moved while the sweep ran. "
+            "Nothing more is written there. Put it back, or run the same command to start over."
+        )

@@ -1,0 +1,111 @@
+"""The grammar of a sweep file: what may be written in it, before names and axes are resolved.
+
+Names of learners, backbones, benchmarks and selectors are checked against their catalogues when
+the sweep is planned. This module only knows shapes and ranges.
+"""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from fsl_sweep.orchestrator.records.spec import (
+    Budget,
+    Count,
+    CrossValidation,
+    Episode,
+    Evaluation,
+    Model,
+    Named,
+    NotNegative,
+    Optimizer,
+    Seed,
+    Selectors,
+)
+
+
+class Resources(Model):
+    """What one trial reserves. ``gpu: auto`` is one GPU if the cluster has any, else none."""
+
+    cpu: Count = 1
+    gpu: Literal["auto"] | NotNegative = "auto"
+
+
+class SweepConfig(Model):
+    """A sweep file. ``defaults`` and ``methods`` may hold axes, so they are plain mappings here."""
+
+    name: str
+    benchmark: Named
+    episode: Episode = Episode()
+    evaluation: Evaluation = Evaluation()
+    defaults: dict[str, Any] = Field(default={})
+    methods: dict[str, dict[str, Any]] = Field(min_length=1)
+    seeds: list[Seed] = Field(default=[0], min_length=1)
+    samples: Count | None = None
+    seed: Seed = 0
+    cross_validation: CrossValidation | None = None
+    selectors: Selectors = Selectors()
+    resources: Resources = Resources()
+    retries: Annotated[int, Field(ge=0)] = 2
+    budget: Budget | None = None
+
+    @field_validator("name")
+    @classmethod
+    def _names_a_folder(cls, name: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+            raise ValueError(f"may hold only letters, digits, '.', '_' and '-', not {name!r}")
+        return name
+
+    @model_validator(mode="after")
+    def _no_repeats(self) -> "SweepConfig":
+        if len(set(self.seeds)) != len(self.seeds):
+            raise ValueError(f"seeds repeats a value: {self.seeds}")
+        return self
+
+
+class ProgramConfig(Model):
+    """One hyperparameter configuration of a program, which has its own network and optimizer."""
+
+    learner: Named
+    epochs: Count = 60
+    batches: Count = 1000
+    augment: str = "none"
+    train: dict[str, Any] = Field(default={})
+
+
+class MethodConfig(ProgramConfig):
+    """One hyperparameter configuration of a method.
+
+    ``schedule`` has one of the forms of `fsl_sweep.orchestrator.planning.schedule`.
+    """
+
+    backbone: Named
+    optimizer: Optimizer
+    schedule: dict[Any, Any] = Field(default={})
+    precision: Literal["fp32", "bf16"] = "fp32"
+
+    @field_validator("schedule", mode="before")
+    @classmethod
+    def _cosine_has_a_form(cls, value: Any) -> Any:
+        if value == "cosine":
+            raise ValueError(
+                "write {cosine: {}}, or {cosine: {warmup: 5}} for a rise over 5 epochs first"
+            )
+        return value
+
+
+class UntrainedConfig(Model):
+    """One hyperparameter configuration of a method that has nothing to train.
+
+    Settings that only training uses may come from the defaults; they are ignored.
+    """
+
+    learner: Named
+    backbone: Named
+    optimizer: Any = None
+    schedule: Any = None
+    epochs: Any = None
+    batches: Any = None
+    augment: Any = None
+    precision: Any = None
+    train: Any = None

@@ -1,0 +1,185 @@
+"""Mistakes in a sweep file as messages: where the value stands, what is wrong, what to write."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from fsl_sweep.orchestrator.errors import ConfigError, did_you_mean
+from fsl_sweep.orchestrator.records.spec import Named
+from fsl_sweep.orchestrator.sweepfile.grammar import MethodConfig, SweepConfig
+
+M = TypeVar("M", bound=BaseModel)
+
+# What pydantic puts into a location for the member of a union: ``literal['all']``, ``float``.
+_UNION_MEMBER = re.compile(r".*\[.*|(constrained-)?(int|float|str)")
+_MAPPINGS = ("dict_type", "model_type", "model_attributes_type")
+
+
+def validated(model: type[M], value: Any, where: str, path: str = "", axes: bool = False) -> M:
+    """``value`` as ``model``. Arguments as of `config_error`.
+
+    Raises:
+        ConfigError: naming ``where``, the key path below ``path``, and the offending value.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as failure:
+        raise config_error(failure, model, where, path, axes) from None
+
+
+def config_error(
+    failure: ValidationError,
+    model: type[BaseModel],
+    where: str,
+    path: str = "",
+    axes: bool = False,
+) -> ConfigError:
+    """The first of pydantic's errors as a message of ours.
+
+    Args:
+        failure: pydantic's errors.
+        model: what should have been written.
+        where: the file.
+        path: the key path of ``model`` in it.
+        axes: whether a grid may replace a value there.
+    """
+    errors = failure.errors(include_url=False)
+    first = errors[0]
+    location = _keys(first)
+    place = ".".join([path, *location] if path else location)
+    if first["type"] == "extra_forbidden":
+        key = location[-1]
+        advice = _elsewhere(model, key) or did_you_mean(key, _fields(model, first["loc"][:-1]))
+        return ConfigError(where, place, f"unknown key '{key}'; {advice}")
+    members = [error for error in errors if _keys(error) == location]
+    return ConfigError(where, place, _slip(first, model, axes) or _problem(members, model))
+
+
+@contextmanager
+def blaming(where: str, overrides: Sequence[str]) -> Iterator[None]:
+    """Name the source of the value in every ConfigError that is raised in the block.
+
+    A value at or below an overridden key comes from ``--set``. One above it comes from both.
+
+    Args:
+        where: the sweep file.
+        overrides: the ``KEY=VALUE`` texts of ``--set``.
+
+    Raises:
+        ConfigError: as in the block; its ``where`` names the source.
+    """
+    try:
+        yield
+    except ConfigError as error:
+        if error.where not in ("", where):
+            raise
+        path = error.path.split(".") if error.path else []
+        keys = [text.partition("=")[0].strip().split(".") for text in overrides]
+        if any(path[: len(key)] == key for key in keys):
+            where = "--set"
+        elif any(key[: len(path)] == path for key in keys):
+            where = f"{where} with --set"
+        raise ConfigError(where, error.path, error.problem) from None
+
+
+def _keys(error: Any) -> list[str]:
+    """The location of an error without pydantic's names of union members."""
+    return [str(part) for part in error["loc"] if not _UNION_MEMBER.fullmatch(str(part))]
+
+
+def _problem(errors: Sequence[Any], model: type[BaseModel]) -> str:
+    """What is wrong with one value, from the errors of all members of a union."""
+    first, given = errors[0], errors[0]["input"]
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "value_error":
+        return message
+    if first["type"] == "missing":
+        return "this key is missing"
+    if first["type"] == "too_short":
+        message = "at least one entry is needed"
+    elif first["type"] in _MAPPINGS[1:]:
+        key = next(iter(_fields(model, first["loc"])), "name")
+        value = given if key == "name" and isinstance(given, str) else "..."
+        message = f"must be a mapping such as {{{key}: {value}}}"
+    else:
+        others = [error["msg"].removeprefix("Input should be ") for error in errors[1:]]
+        message = " or ".join([f"{message[0].lower()}{message[1:]}", *others])
+    return f"{message}, not {'null' if given is None else repr(given)}"
+
+
+def _slip(first: Any, model: type[BaseModel], axes: bool) -> str | None:
+    """What to write for a list in place of one value, or the reverse; None for other mistakes."""
+    given = first["input"]
+    if first["type"] == "list_type" and isinstance(given, str | int | float):
+        return _as_list(first["loc"][-1], given)
+    if not isinstance(given, list) or any(map(_holds_list, _annotations(model, first["loc"]))):
+        return None
+    if first["type"] in _MAPPINGS and not all(isinstance(one, Mapping) for one in given):
+        return None
+    if axes and given:
+        return f"is one value; to train with each of these, write {{grid: {_written(given)}}}"
+    return f"is one value, not the list {_written(given)}"
+
+
+def _as_list(key: object, given: Any) -> str:
+    one = _written([given])
+    if key != "seeds" or isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        return f"is a list: write {one}"
+    several = _written(list(range(given))) if given < 5 else f"[0, 1, ..., {given - 1}]"
+    seeds = "1 seed" if given == 1 else f"{given} seeds"
+    return f"is a list: for {seeds} write {several}, for the seed {given} only {one}"
+
+
+def _written(value: Any) -> str:
+    """A value as one line of YAML."""
+    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10**6)
+    return text.strip()
+
+
+def _elsewhere(model: type[BaseModel], key: str) -> str:
+    """``did you mean 'selectors.metric'?`` if the key exists in other places; else nothing."""
+    paths = [".".join(path) for path in _paths(model) if path[-1] == key]
+    shown = " or ".join(f"'{path}'" for path in sorted(paths, key=lambda one: one.count(".")))
+    return f"did you mean {shown}?" if paths else ""
+
+
+def _paths(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
+    """The key paths below a model, and those of the settings that a sweep's methods share."""
+    for name, field in model.model_fields.items():
+        yield (name,)
+        for nested in _nested(field.annotation):
+            if nested is not Named:  # its options are written beside its name
+                yield from ((name, *rest) for rest in _paths(nested))
+    if model is SweepConfig:
+        yield from (("defaults", *rest) for rest in _paths(MethodConfig))
+
+
+def _fields(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
+    """Field names of the model that sits at ``location`` below ``model``."""
+    for annotation in _annotations(model, location):
+        model = next(iter(_nested(annotation)), model)
+    return list(model.model_fields)
+
+
+def _annotations(model: type[BaseModel], location: Sequence[int | str]) -> Iterator[Any]:
+    """The annotations of the fields on the way to ``location`` below ``model``."""
+    current: type[BaseModel] | None = model
+    for part in location:
+        field = current.model_fields.get(str(part)) if current else None
+        if field is not None:
+            yield field.annotation
+            current = next(iter(_nested(field.annotation)), None)
+
+
+def _nested(annotation: Any) -> list[type[BaseModel]]:
+    """The models that a field may hold."""
+    candidates = (annotation, *get_args(annotation))
+    return [a for a in candidates if isinstance(a, type) and issubclass(a, BaseModel)]
+
+
+def _holds_list(annotation: Any) -> bool:
+    return get_origin(annotation) is list or any(map(_holds_list, get_args(annotation)))

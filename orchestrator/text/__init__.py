@@ -1,0 +1,1 @@
+"""Text as it reaches a person."""

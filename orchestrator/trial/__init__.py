@@ -1,0 +1,1 @@
+"""One training run, epoch by epoch. It does not know Ray."""

@@ -1,0 +1,67 @@
+"""What a trial trains on, as pool indices: episodes or labelled examples, step by step."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.tasks.classes import ClassTasks
+from fsl_sweep.datasets.tasks.distribution import TaskDistribution
+from fsl_sweep.datasets.tasks.episodes import Episodes
+from fsl_sweep.datasets.tasks.fixed_support import FixedSupportTasks
+from fsl_sweep.datasets.tasks.query_counts import MultinomialQueries
+from fsl_sweep.datasets.tasks.training_steps import training_steps
+from fsl_sweep.orchestrator.records.spec import (
+    BatchTraining,
+    TrialSpec,
+    episode_shape,
+    of_classes_only,
+)
+from fsl_sweep.orchestrator.trial.randomness import generator
+
+
+class Labelled(NamedTuple):
+    """Examples of base classes: pool indices, and labels that count the base classes from 0."""
+
+    examples: Int[np.ndarray, " n"]
+    labels: Int[np.ndarray, " n"]
+
+
+class TrainingDraws:
+    """Draws each epoch's steps; they depend only on trial id and epoch."""
+
+    def __init__(self, spec: TrialSpec, benchmark: Benchmark) -> None:
+        self.spec = spec
+        self._tasks = _training_tasks(spec, benchmark)
+
+    def epoch(self, epoch: int) -> Iterator[Episodes] | Iterator[Labelled]:
+        """The tasks or examples of each of the epoch's ``batches`` steps, epochs counted from 1."""
+        rng = generator(self.spec.id, "batches", epoch)
+        stage = self.spec.stage(epoch)
+        if isinstance(stage, BatchTraining):
+            return self._labelled(stage, rng)
+        shape = episode_shape(stage)
+        return training_steps(self._tasks, self.spec.batches, stage.tasks_per_batch, shape, rng)
+
+    def _labelled(self, train: BatchTraining, rng: np.random.Generator) -> Iterator[Labelled]:
+        examples = self._tasks.examples
+        labels = np.unique(self._tasks.pool.labels[examples], return_inverse=True)[1]
+        needed = self.spec.batches * train.batch_size
+        rounds = -(-needed // len(examples))
+        # Whole passes over the examples, one after the other, cut where the epoch ends.
+        order = np.concatenate([rng.permutation(len(examples)) for _ in range(rounds)])[:needed]
+        for rows in order.reshape(self.spec.batches, train.batch_size):
+            yield Labelled(examples[rows], labels[rows])
+
+
+def _training_tasks(spec: TrialSpec, benchmark: Benchmark) -> TaskDistribution:
+    tasks, train = benchmark.train, spec.episodic
+    if train is None or not (asked := of_classes_only(train)):
+        return tasks
+    if not isinstance(tasks, ClassTasks):
+        raise TypeError(f"{asked} needs tasks of classes, not {type(tasks)}")
+    if train.fixed_support:
+        tasks = FixedSupportTasks(tasks, train.shot, generator(spec.id, "fixed support"))
+    return tasks if train.query_counts == "equal" else MultinomialQueries(tasks)

@@ -1,0 +1,204 @@
+"""One epoch of meta-training: episodes or labelled batches, gradient steps, learning rates."""
+
+import math
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import clip_grad_norm_
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.tasks.episodes import Episodes
+from fsl_sweep.datasets.tasks.ragged import grouped
+from fsl_sweep.learners.augmentation.catalogue import augmentation
+from fsl_sweep.learners.backbones.dropblock import one_training_step
+from fsl_sweep.learners.base import EpisodeBatch, GradientLearner, LabelledBatch
+from fsl_sweep.learners.batches import EpisodeGroup, RaggedEpisodes
+from fsl_sweep.orchestrator.measuring.images import PoolImages
+from fsl_sweep.orchestrator.records.spec import Optimizer, TrialSpec, of_one_shape
+from fsl_sweep.orchestrator.trial.draws import TrainingDraws
+from fsl_sweep.orchestrator.trial.randomness import torch_seed
+from fsl_sweep.orchestrator.trial.resume_state import fits_module, fits_optimizer
+
+
+class Training:
+    """Runs a learner's epochs; all that it draws depends only on trial id and epoch.
+
+    Args:
+        spec: the trial.
+        benchmark: where training tasks come from.
+        learner: on ``device`` already.
+        device: where to compute.
+    """
+
+    def __init__(
+        self,
+        spec: TrialSpec,
+        benchmark: Benchmark,
+        learner: GradientLearner[Any],
+        device: torch.device,
+    ) -> None:
+        if spec.optimizer is None:
+            raise TypeError(f"a {type(learner).__name__} is trained with an optimizer")
+        self.spec, self.learner, self.device = spec, learner, device
+        self.optimizer = make_optimizer(learner, spec.optimizer)
+        self._clip_norm = spec.optimizer.clip_norm
+        self._augment = augmentation(spec.augment)
+        self._images = PoolImages(benchmark.train.pool, benchmark, device)
+        self._draws = TrainingDraws(spec, benchmark)
+        self._one_shape = spec.episodic is not None and of_one_shape(spec.episodic)
+
+    def epoch(self, epoch: int) -> Iterator[Tensor]:
+        """Take the epoch's gradient steps, yielding each step's loss (a detached scalar).
+
+        Args:
+            epoch: from 1.
+        """
+        rate = learning_rate(self.spec.schedule, epoch)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        # For layers that draw from torch's global generator, such as nn.Dropout.
+        torch.manual_seed(torch_seed(self.spec.id, "layers", epoch))
+        draws = torch.Generator(device=self.device)
+        draws.manual_seed(torch_seed(self.spec.id, "augmentation", epoch))
+        self.learner.train()
+        for batch in self._batches(epoch, draws):
+            self.optimizer.zero_grad(set_to_none=True)
+            with one_training_step(self.learner), self._precision():
+                loss = self.learner.training_loss(batch)
+            # Frozen features under a head without parameters have a loss but nothing to train.
+            if loss.requires_grad:
+                loss.backward()
+                if self._clip_norm is not None:
+                    clip_grad_norm_(self.learner.parameters(), self._clip_norm)
+                self.optimizer.step()
+            yield loss.detach()
+
+    def state(self) -> dict[str, Any]:
+        """Weights and optimizer state: with the epoch, all that a trial needs to continue."""
+        return {"learner": self.learner.state_dict(), "optimizer": self.optimizer.state_dict()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """The inverse of ``state``. Raises ValueError, and loads nothing, if it does not fit."""
+        fits = fits_module(state.get("learner"), self.learner)
+        if not fits or not fits_optimizer(state.get("optimizer"), self._stepped()):
+            raise ValueError("the state is not that of this training")
+        self.learner.load_state_dict(state["learner"])
+        self.optimizer.load_state_dict(state["optimizer"])
+
+    def _stepped(self) -> torch.optim.Optimizer:
+        """An optimizer like this one after a step on zeros: it shows what a state may hold."""
+        zeros = nn.ParameterList(torch.zeros_like(p) for p in self.learner.parameters())
+        for parameter in zeros:
+            parameter.grad = torch.zeros_like(parameter)
+        assert self.spec.optimizer is not None  # checked when this was made
+        stepped = make_optimizer(zeros, self.spec.optimizer)
+        stepped.step()
+        return stepped
+
+    def _precision(self) -> AbstractContextManager[Any]:
+        if self.spec.precision == "bf16":
+            return torch.autocast(self.device.type, dtype=torch.bfloat16)
+        return nullcontext()
+
+    def _batches(
+        self, epoch: int, draws: torch.Generator
+    ) -> Iterator[EpisodeBatch | RaggedEpisodes | LabelledBatch]:
+        for drawn in self._draws.epoch(epoch):
+            if not isinstance(drawn, Episodes):
+                images = self._images.augmented(drawn.examples, self._augment, draws)
+                yield LabelledBatch(self._images.normalised(images), self._on_device(drawn.labels))
+            elif self._one_shape:
+                yield self._rectangular(drawn, draws)
+            else:
+                yield self._ragged(drawn, draws)
+
+    def _rectangular(self, episodes: Episodes, draws: torch.Generator) -> EpisodeBatch:
+        support, query = self._ready(episodes.support.ravel(), episodes.query.ravel(), draws)
+        return EpisodeBatch(
+            support.view(*episodes.support.shape, *support.shape[1:]),
+            query.view(*episodes.query.shape, *query.shape[1:]),
+        )
+
+    def _ragged(self, episodes: Episodes, draws: torch.Generator) -> RaggedEpisodes:
+        supports: list[np.ndarray] = []
+        queries: list[np.ndarray] = []
+        groups = tuple(
+            EpisodeGroup(
+                self._rows(group.support, supports),
+                self._rows(group.query, queries),
+                self._on_device(group.target),
+            )
+            for group in grouped(episodes)
+        )
+        return RaggedEpisodes(
+            *self._ready(np.concatenate(supports), np.concatenate(queries), draws), groups
+        )
+
+    def _rows(self, part: np.ndarray, indices: list[np.ndarray]) -> Tensor:
+        """Appends the part to ``indices``; gives the rows that its images will have there."""
+        done = sum(map(len, indices))
+        indices.append(part.reshape(-1))
+        return self._on_device(np.arange(done, done + part.size).reshape(part.shape))
+
+    def _on_device(self, numbers: np.ndarray) -> Tensor:
+        return torch.from_numpy(numbers).to(self.device)
+
+    def _ready(
+        self, support: np.ndarray, query: np.ndarray, draws: torch.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """Normalised support and query images, augmented as the training episode says."""
+        train = self.spec.episodic
+        kept = len(support) if train is not None and not train.augment_support else 0
+        both = np.concatenate([support, query])
+        images = self._images.normalised(self._images.augmented(both, self._augment, draws, kept))
+        return images[: len(support)], images[len(support) :]
+
+
+class Untrained:
+    """The `Training` of a learner that has nothing to train: it stays as it was built.
+
+    Args:
+        learner: on its device already.
+    """
+
+    def __init__(self, learner: GradientLearner[Any]) -> None:
+        self.learner = learner
+
+    def state(self) -> None:
+        """None: what was not measured is measured again."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Never called, because there is no state."""
+
+
+def make_optimizer(learner: nn.Module, options: Optimizer) -> torch.optim.Optimizer:
+    """The optimizer of a trial, over all of the learner's parameters (there may be none)."""
+    parameters = [{"params": list(learner.parameters())}]
+    if options.name != "sgd":
+        cls = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[options.name]
+        return cls(parameters, lr=options.lr, weight_decay=options.weight_decay)
+    return torch.optim.SGD(
+        parameters,
+        lr=options.lr,
+        momentum=options.momentum,
+        nesterov=options.nesterov,
+        weight_decay=options.weight_decay,
+    )
+
+
+def learning_rate(schedule: list[tuple[int, float]], epoch: int) -> float:
+    """The rate of an epoch counted from 1; schedules count from 0, as the papers' tables do.
+
+    NaN without a schedule, as for a program or where nothing is trained.
+    """
+    reached = [rate for first, rate in schedule if first <= epoch - 1]
+    return reached[-1] if reached else math.nan
+
+
+def n_base_classes(benchmark: Benchmark) -> int:
+    """Classes that occur among the training examples."""
+    return len(np.unique(benchmark.train.pool.labels[benchmark.train.examples]))

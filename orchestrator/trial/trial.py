@@ -1,0 +1,216 @@
+"""One trial: train, measure, record, epoch by epoch, without Ray."""
+
+import io
+import math
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import safetensors.torch
+import torch
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.splits.class_folds import fold_benchmark
+from fsl_sweep.learners.base import GradientLearner
+from fsl_sweep.learners.building import build_learner
+from fsl_sweep.learners.metadl.program import ProgramLearner
+from fsl_sweep.orchestrator.errors import TrialFailure
+from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
+from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
+from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
+from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd
+from fsl_sweep.orchestrator.records.spec import TrialSpec
+from fsl_sweep.orchestrator.trial.program import ProgramTraining
+from fsl_sweep.orchestrator.trial.randomness import torch_seed
+from fsl_sweep.orchestrator.trial.resume_state import is_progress
+from fsl_sweep.orchestrator.trial.training import Training, Untrained, learning_rate, n_base_classes
+
+AnyTraining = Training | ProgramTraining | Untrained
+
+
+class Trial:
+    """One training run of one configuration with one seed.
+
+    Args:
+        spec: what to train and how to measure it.
+        storage: where records, snapshots and the state to resume from go.
+        benchmark: the opened benchmark that ``spec`` names; a fold trial takes its part of it.
+        device: where to compute; by default a GPU if there is one.
+
+    Raises:
+        BadData: the benchmark cannot be divided into the class folds of ``spec``.
+    """
+
+    def __init__(
+        self,
+        spec: TrialSpec,
+        storage: TrialLedger,
+        benchmark: Benchmark,
+        device: torch.device | None = None,
+    ) -> None:
+        self.spec, self.storage = spec, storage
+        if spec.fold is not None:
+            benchmark = fold_benchmark(benchmark, **spec.fold.model_dump())
+        self.benchmark = benchmark
+        self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    def run(self) -> Iterator[EpochRecord]:
+        """Train to the end, yielding each measured epoch once it is recorded.
+
+        Continues after the last recorded epoch. A loss that is not finite, memory that runs out
+        and a spent budget end the trial with a reason; what was measured before stays.
+        """
+        self.storage.begin(self.spec)
+        end = TrialEnd("done")
+        try:
+            yield from self._epochs()
+        except _BudgetSpent as spent:
+            end = TrialEnd("budget", str(spent))
+        except TrialFailure as failure:
+            end = TrialEnd("failed", str(failure))
+        except (torch.OutOfMemoryError, MemoryError) as failure:
+            reason = str(failure).splitlines()[0] if str(failure) else "no memory left"
+            end = TrialEnd("failed", f"out of memory: {reason}", retriable=True)
+        self.storage.end(end)
+
+    def _epochs(self) -> Iterator[EpochRecord]:
+        training, done, spent = self._resumed()
+        evaluator = Evaluator(
+            self.benchmark,
+            CommonTasks.draw(self.benchmark, self.spec.episode, self.spec.evaluation),
+            self.device,
+        )
+        measured = set(self.spec.recorded_epochs)
+        for epoch in range(done + 1, self.spec.epochs + 1):
+            started = time.perf_counter()
+            loss = self._train(training, epoch, spent)
+            trained = time.perf_counter() - started
+            spent += trained
+            record = None
+            if epoch in measured:
+                record = self._measure(training, evaluator, epoch, loss, trained)
+                spent += record.evaluation_seconds
+            self._keep(training, epoch, spent, record)
+            if record is not None:
+                yield record
+
+    def _training(self) -> AnyTraining:
+        spec = self.spec
+        learner = build_learner(
+            {"name": spec.learner.name, **spec.learner.options},
+            {"name": spec.backbone.name, **spec.backbone.options},
+            self.benchmark.image_shape,
+            n_base_classes(self.benchmark),
+            torch_seed(spec.id, "weights"),
+        )
+        if isinstance(learner, ProgramLearner):
+            return ProgramTraining(spec, self.benchmark, learner, self.device)
+        if not isinstance(learner, GradientLearner):
+            raise TypeError(f"A {type(learner).__name__} has no training loss.")
+        if spec.train is None:
+            return Untrained(learner.to(self.device))
+        return Training(spec, self.benchmark, learner.to(self.device), self.device)
+
+    def _train(self, training: AnyTraining, epoch: int, spent: float) -> float:
+        """Mean loss of the epoch's steps; NaN if there is no step, or for a program."""
+        if isinstance(training, Untrained):
+            return math.nan
+        limit = self.spec.budget.seconds if self.spec.budget else float("inf")
+        started, total, steps = time.perf_counter(), torch.zeros((), device=self.device), 0
+
+        def check(step: int) -> None:
+            if spent + time.perf_counter() - started > limit:
+                reason = f"the budget of {limit:g} s was spent in epoch {epoch}, step {step}"
+                raise _BudgetSpent(reason)
+
+        if isinstance(training, ProgramTraining):
+            training.epoch(epoch, check)
+            return math.nan
+        for loss in training.epoch(epoch):
+            total += loss
+            steps += 1
+            check(steps)
+        mean = float(total) / steps
+        if not math.isfinite(mean):
+            raise TrialFailure(f"the training loss became {mean} in epoch {epoch}")
+        return mean
+
+    def _measure(
+        self, training: AnyTraining, evaluator: Evaluator, epoch: int, loss: float, trained: float
+    ) -> EpochRecord:
+        started = time.perf_counter()
+        try:
+            scores = evaluator.measure(training.learner)
+        except TrialFailure as failure:
+            raise TrialFailure(f"epoch {epoch} could not be measured: {failure}") from failure
+        return EpochRecord(
+            epoch=epoch,
+            train_loss=loss,
+            learning_rate=learning_rate(self.spec.schedule, epoch),
+            scores=scores,
+            train_seconds=trained,
+            evaluation_seconds=time.perf_counter() - started,
+        )
+
+    def _keep(
+        self, training: AnyTraining, epoch: int, spent: float, record: EpochRecord | None
+    ) -> None:
+        # The record comes before the state: a crash between the two repeats an epoch, whereas
+        # the other order could lose one.
+        if record is not None:
+            self.storage.write_epoch(record, snapshot_bytes(training.learner))
+        state = training.state()
+        if state is None:  # an interrupted training begins again, and so does its budget
+            return
+        buffer = io.BytesIO()
+        torch.save({"epoch": epoch, "spent": spent, **state}, buffer)
+        self.storage.write_resume(buffer.getvalue())
+
+    def _resumed(self) -> tuple[AnyTraining, int, float]:
+        """The training to continue, epochs already done and seconds spent.
+
+        The training is a new one unless there is a whole state that fits it and follows epochs that
+        are all recorded whole. To train again gives the same numbers.
+        """
+        training, state = self._training(), self._state()
+        if state is None:
+            return training, 0, 0.0
+        try:
+            training.restore(state)
+        except (torch.OutOfMemoryError, MemoryError):
+            raise
+        except Exception:  # a program may have failed half way, with any error
+            return self._training(), 0, 0.0
+        return training, state["epoch"], state["spent"]
+
+    def _state(self) -> dict[str, Any] | None:
+        """The recorded state, if it is whole and every epoch up to it is recorded whole."""
+        data = self.storage.read_resume()
+        if data is None:
+            return None
+        try:
+            state = torch.load(io.BytesIO(data), map_location=self.device, weights_only=True)
+        except Exception:  # torch raises many kinds on what it did not save; the trial starts anew
+            return None
+        if not is_progress(state, self.spec.epochs):
+            return None
+        needed = {e for e in self.spec.recorded_epochs if e <= state["epoch"]}
+        return state if needed <= self.storage.recorded() else None
+
+
+def use_threads(threads: int) -> None:
+    """Give torch this many threads and its reproducible kernels, for the whole process."""
+    torch.set_num_threads(threads)
+    # As use_deterministic_algorithms(True, warn_only=True), which loads torch's compiler: 1.4 s.
+    torch.set_deterministic_debug_mode("warn")
+    torch.backends.cudnn.benchmark = False
+
+
+class _BudgetSpent(Exception):
+    """Ends the epoch loop; never seen outside."""
+
+
+def snapshot_bytes(learner: torch.nn.Module) -> bytes:
+    """The weights, in safetensors form."""
+    state = {k: v.detach().cpu().contiguous() for k, v in learner.state_dict().items()}
+    return safetensors.torch.save(state)

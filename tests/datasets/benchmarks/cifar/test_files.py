@@ -1,0 +1,299 @@
+"""CIFAR-100's forms, on made files in each of them."""
+
+import hashlib
+import io
+import os
+import pickle
+import shutil
+import struct
+import tarfile
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from fsl_sweep.datasets.benchmarks.cifar import files as cifar100_files
+from fsl_sweep.datasets.benchmarks.cifar.classes import SUPERCLASS_OF
+from fsl_sweep.datasets.benchmarks.cifar.files import (
+    ARCHIVE,
+    CHECKSUMS,
+    FOLDER,
+    find_source,
+    open_images,
+)
+from fsl_sweep.datasets.preparing.opening import open_benchmark
+from fsl_sweep.orchestrator.errors import BadData, MissingData
+
+EACH = {"train": 3, "test": 1}
+NAMES = list(SUPERCLASS_OF)
+
+
+class OldPickler(pickle._Pickler):
+    """Writes text and bytes as Python 2 wrote its ``str``, in which the archive was pickled."""
+
+    dispatch: ClassVar = dict(pickle._Pickler.dispatch)
+
+    def save_old(self, value):
+        content = value.encode("latin1") if isinstance(value, str) else value
+        short = len(content) < 256
+        head = b"U" + bytes([len(content)]) if short else b"T" + struct.pack("<i", len(content))
+        self.write(head + content)
+        self.memoize(value)
+
+    dispatch[str] = dispatch[bytes] = save_old
+
+
+def pickled(value):
+    stream = io.BytesIO()
+    OldPickler(stream, 2).dump(value)
+    return stream.getvalue().replace(b"cnumpy._core.", b"cnumpy.core.")
+
+
+def made_images():
+    """By (class, file name): pixels [3, 32, 32]; three training images a class and a test image."""
+    rng = np.random.default_rng(0)
+    return {
+        part: {
+            (label, f"{name}_s_{rng.integers(10**6):06}.png"): rng.integers(
+                0, 256, (3, 32, 32), dtype=np.uint8
+            )
+            for label, name in enumerate(NAMES)
+            for _ in range(count)
+        }
+        for part, count in EACH.items()
+    }
+
+
+def official_files(images):
+    groups = sorted(set(SUPERCLASS_OF.values()))
+    files = {"meta": pickled({"fine_label_names": NAMES, "coarse_label_names": groups})}
+    for part, content in images.items():
+        order = np.random.default_rng(1).permutation(len(content))  # classes are mixed, as there
+        keys = [list(content)[i] for i in order]
+        files[part] = pickled(
+            {
+                "filenames": [name for _, name in keys],
+                "batch_label": f"{part}ing batch 1 of 1",
+                "fine_labels": [label for label, _ in keys],
+                "coarse_labels": [groups.index(SUPERCLASS_OF[NAMES[label]]) for label, _ in keys],
+                "data": np.stack([content[key].reshape(-1) for key in keys]),
+            }
+        )
+    return files
+
+
+@pytest.fixture(scope="module")
+def images():
+    return made_images()
+
+
+@pytest.fixture(scope="module")
+def folder(images, tmp_path_factory) -> Path:
+    """Where ``cifar-100-python`` lies; among its files is one that is not needed, as officially."""
+    root = tmp_path_factory.mktemp("official")
+    (root / FOLDER).mkdir()
+    for name, content in {**official_files(images), "file.txt~": b""}.items():
+        (root / FOLDER / name).write_bytes(content)
+    return root
+
+
+@pytest.fixture(scope="module")
+def archive(folder, tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("archive")
+    with tarfile.open(root / ARCHIVE, "w:gz") as file:
+        file.add(folder / FOLDER, FOLDER)
+    return root
+
+
+def class_files(images, spell=str, around="", parts=True):
+    files = {}
+    for part, content in images.items():
+        for (label, name), pixels in content.items():
+            stream = io.BytesIO()
+            Image.fromarray(pixels.transpose(1, 2, 0)).save(stream, "PNG")
+            within = f"{part}/" if parts else ""
+            files[f"{around}{within}{spell(NAMES[label])}/{name}"] = stream.getvalue()
+    return files
+
+
+@pytest.fixture
+def believed(folder, archive, monkeypatch):
+    """The made files pass for the official ones."""
+    files = [*(folder / FOLDER / part for part in ("train", "test", "meta")), archive / ARCHIVE]
+    for file in files:
+        found = hashlib.md5(file.read_bytes()).hexdigest()
+        monkeypatch.setitem(cifar100_files.CHECKSUMS, file.name, found)
+
+
+def expected_pixels(images):
+    rows = sorted(
+        (label, name, part) for part, content in images.items() for label, name in content
+    )
+    return np.stack([images[part][label, name] for label, name, part in rows])
+
+
+@pytest.mark.parametrize("form", ["folder", "inner folder", "archive", "archive file"])
+def test_the_official_forms_give_every_image_by_class_and_file_name(
+    form, folder, archive, images, believed, tmp_path
+):
+    root = {
+        "folder": folder,
+        "inner folder": folder / FOLDER,
+        "archive": archive,
+        "archive file": archive / ARCHIVE,
+    }[form]
+    pool = open_benchmark("cifar-fs", {}, root, tmp_path).train.pool
+    np.testing.assert_array_equal(pool.images, expected_pixels(images))
+    np.testing.assert_array_equal(pool.labels, np.repeat(np.arange(100), 4))
+    assert pool.class_names == tuple(NAMES)
+    assert pool.superclasses == tuple(SUPERCLASS_OF.values())
+
+
+def test_every_form_has_one_fingerprint(folder, archive, images, believed, write_tree, tmp_path):
+    roots = [folder, archive]
+    flat = class_files(images, parts=False)
+    roots.append(write_tree(flat, "flat"))
+    roots.append(write_tree(class_files(images, around="cifar100/"), "zipped", zipped=True))
+    grouped = {f"{SUPERCLASS_OF[name.split('/')[0]]}/{name}": flat[name] for name in flat}
+    roots.append(write_tree(grouped, "grouped"))
+    roots.append(tmp_path / "classes.tar.gz")
+    with tarfile.open(roots[-1], "w:gz") as file:
+        file.add(tmp_path / "flat", ".")
+    found = {open_benchmark("fc100", {}, root, tmp_path).fingerprint for root in roots}
+    assert len(found) == 1
+
+
+def test_images_of_another_size_are_scaled(folder, images, believed, tmp_path):
+    pool = open_benchmark("cifar-fs", {"image_size": 16}, folder, tmp_path).train.pool
+    assert pool.image_shape == (3, 16, 16)
+    means = expected_pixels(images).mean(axis=(2, 3))
+    np.testing.assert_allclose(pool.images.mean(axis=(2, 3)), means, atol=12)
+
+
+@pytest.mark.slow
+def test_the_checksums_are_those_that_torchvision_knows():
+    from fsl_sweep.learners.backbones.torchvision_guard import load_torchvision
+
+    official = load_torchvision("torchvision.datasets").CIFAR100
+    known = dict((*official.train_list, *official.test_list))
+    known[official.filename] = official.tgz_md5
+    known[official.meta["filename"]] = official.meta["md5"]
+    assert known == CHECKSUMS
+
+
+def test_files_that_are_not_the_official_ones_are_not_read(folder, archive, tmp_path, monkeypatch):
+    for root, name in ((folder, f"{FOLDER}/train"), (archive, ARCHIVE)):
+        with pytest.raises(BadData, match=rf"{name} is not the official file: its MD5 is") as info:
+            open_benchmark("cifar-fs", {}, root, tmp_path)
+        assert CHECKSUMS[Path(name).name] in str(info.value)
+    # In an archive of another name, each file is checked all the same.
+    shutil.copy(archive / ARCHIVE, tmp_path / "mine.tar.gz")
+    with pytest.raises(BadData, match=rf"mine\.tar\.gz/{FOLDER}/train is not the official file"):
+        open_benchmark("cifar-fs", {}, tmp_path / "mine.tar.gz", tmp_path)
+
+
+class Harmful:
+    def __reduce__(self):
+        return os.system, ("touch harmed",)
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "message"),
+    [
+        ("train", lambda content: {**content, "data": Harmful()}, "posix"),
+        ("train", lambda content: [content], "holds a list instead of a dict"),
+        ("train", lambda content: {**content, "data": content["data"][1:]}, "does not hold images"),
+        ("test", lambda content: {**content, "fine_labels": [100] * 100}, "does not hold images"),
+        ("test", lambda content: {"data": content["data"]}, "does not hold images"),
+        ("meta", lambda content: {"fine_label_names": ["apple"]}, "does not name the 100 classes"),
+    ],
+)
+def test_what_a_pickle_may_not_hold(folder, tmp_path, monkeypatch, part, change, message):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(folder / FOLDER, tmp_path / FOLDER)
+    file = tmp_path / FOLDER / part
+    content = pickle.loads(file.read_bytes(), encoding="latin1")
+    file.write_bytes(pickled(change(content)))
+    for name in ("train", "test", "meta"):
+        found = hashlib.md5((tmp_path / FOLDER / name).read_bytes()).hexdigest()
+        monkeypatch.setitem(cifar100_files.CHECKSUMS, name, found)
+    with pytest.raises(BadData, match=message) as info:
+        open_benchmark("cifar-fs", {}, tmp_path / FOLDER, tmp_path)
+    assert str(file) in str(info.value)
+    assert not (tmp_path / "harmed").exists()
+
+
+def test_a_lacking_file_of_the_archive_is_named(folder, tmp_path):
+    shutil.copytree(folder / FOLDER, tmp_path / FOLDER)
+    (tmp_path / FOLDER / "test").unlink()
+    with pytest.raises(MissingData, match=rf"{FOLDER} has no test, though it has other files"):
+        open_benchmark("cifar-fs", {}, tmp_path, tmp_path / "home")
+
+
+@pytest.mark.parametrize(
+    "spell",
+    [
+        lambda name: name.replace("_", " "),
+        lambda name: name.replace("_", "-").upper(),
+        str.title,
+    ],
+)
+def test_other_spellings_of_the_same_names(images, write_tree, spell):
+    root = write_tree(class_files({"test": images["test"]}, spell))
+    with open_images(root) as classes:
+        assert [len(loads) for loads in classes.values()] == [1] * 100
+        assert list(classes) == NAMES
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"apples/1.png": b""}, r"apples/1\.png is not in a folder .*; did you mean 'apple'"),
+        ({"notes.txt": b""}, r"notes\.txt is not in a folder of a CIFAR-100 class"),
+        ({"Apple/1.png": b""}, "class 'apple' in folders called 'Apple' and 'apple'"),
+        ({"fish/apple/1.png": b""}, "puts the class 'apple' under 'fish'; .* 'fruit_and_veg"),
+        ({"worm/broken.png": b"no image"}, r"worm/broken\.png cannot be decoded"),
+    ],
+)
+@pytest.mark.parametrize("zipped", [False, True])
+def test_class_folders_that_are_not_cifar_100(
+    images, write_tree, tmp_path, change, message, zipped
+):
+    good = class_files({"test": images["test"]}, parts=False)
+    root = write_tree({**good, **change}, zipped=zipped)
+    with pytest.raises(BadData, match=message):
+        open_benchmark("cifar-fs", {}, root, tmp_path)
+    left = [p for p in (tmp_path / "datasets").glob("*") if (p / "sheet.json").exists()]
+    assert left == []
+
+
+def test_missing_classes_are_counted_and_named(images, write_tree):
+    files = class_files({"test": images["test"]}, parts=False)
+    some = {name: files[name] for name in list(files)[3:]}
+    root = write_tree(some)
+    (root / "apple").mkdir()
+    message = r"no images of 3 of CIFAR-100's 100 classes \(apple, aquarium_fish, baby\)"
+    with pytest.raises(BadData, match=message), open_images(root):
+        pass
+
+
+def test_where_the_files_are_looked_for(tmp_path, png):
+    with pytest.raises(MissingData, match=r"in none of .*www\.cs\.toronto\.edu") as info:
+        find_source(tmp_path)
+    assert str(tmp_path / "cifar100") in str(info.value)
+    with pytest.raises(MissingData, match=r"set benchmark\.root"):
+        find_source(None)
+    (tmp_path / "cifar100").mkdir()
+    zipped = tmp_path / "cifar100" / "cifar100_png.zip"
+    zipped.write_bytes(b"")
+    assert find_source(tmp_path) == zipped
+    assert find_source(zipped) == zipped
+    (tmp_path / "cifar100" / "CIFAR-100.tar").write_bytes(b"")
+    with pytest.raises(BadData, match=r"several archives .*CIFAR-100\.tar, cifar100_png\.zip"):
+        find_source(tmp_path)
+    (tmp_path / ARCHIVE).write_bytes(b"")
+    assert find_source(tmp_path) == tmp_path / ARCHIVE
+    (tmp_path / FOLDER).mkdir()
+    assert find_source(tmp_path) == tmp_path / FOLDER

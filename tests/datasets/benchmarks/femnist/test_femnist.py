@@ -1,0 +1,233 @@
+"""FEMNIST from LEAF's JSON files."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from places import REAL_DATA
+
+from fsl_sweep.datasets.benchmarks.femnist import leaf_json
+from fsl_sweep.datasets.benchmarks.femnist.femnist import Femnist
+from fsl_sweep.datasets.benchmarks.femnist.leaf_json import open_leaf
+from fsl_sweep.datasets.preparing.inventory import check
+from fsl_sweep.datasets.preparing.opening import open_benchmark, prepare_store, resolve
+from fsl_sweep.datasets.tasks.episodes import VaryingShape
+from fsl_sweep.datasets.testing import BenchmarkContract
+from fsl_sweep.orchestrator.errors import BadData, MissingData
+
+LABELS = [0, 0, 0, 0, 9, 9, 9, 9, 9, 10, 10, 35, 36, 61]
+
+
+def drawings(seed: int, labels=LABELS) -> dict:
+    """One user's record; pixels are whole 255ths, as LEAF's are."""
+    pixels = np.random.default_rng(seed).integers(0, 256, (len(labels), 784))
+    return {"x": (pixels / 255).tolist(), "y": list(labels)}
+
+
+def leaf(users: dict[str, dict], /, **changes) -> str:
+    whole = {
+        "users": list(users),
+        "num_samples": [len(user["y"]) for user in users.values()],
+        "user_data": users,
+    }
+    return json.dumps({**whole, **changes})
+
+
+def write_leaf(folder: Path, writers: int = 12, files: int = 2) -> Path:
+    """``data/all_data`` of so many writers, as LEAF's preprocessing leaves it."""
+    place = folder / "data" / "all_data"
+    place.mkdir(parents=True)
+    for number in range(files):
+        users = {f"f{n:04d}_00": drawings(n) for n in range(number, writers, files)}
+        (place / f"all_data_{number}.json").write_text(leaf(users))
+    return folder
+
+
+class TestFemnist(BenchmarkContract):
+    benchmark = Femnist
+
+    def root(self, tmp_path):
+        return write_leaf(tmp_path)
+
+    def kinds(self, distribution):
+        return set(distribution.writers.tolist())
+
+
+def store(root: Path, home: Path):
+    source, options = resolve("femnist", {})
+    return prepare_store(source, options, root, home, lambda *_: None)
+
+
+def test_images_labels_and_writers_are_those_of_the_files(tmp_path):
+    (pool,) = store(write_leaf(tmp_path / "leaf"), tmp_path).pools().values()
+    order = [*range(0, 12, 2), *range(1, 12, 2)]
+    expected = [np.rint(np.array(drawings(n)["x"]) * 255).reshape(-1, 1, 28, 28) for n in order]
+    np.testing.assert_array_equal(pool.images, np.concatenate(expected))
+    assert pool.labels.tolist() == LABELS * 12
+    assert pool.writers.tolist() == np.repeat(np.arange(12), len(LABELS)).tolist()
+    named = [pool.class_names[label] for label in sorted(set(LABELS))]
+    assert named == ["0", "9", "A", "Z", "a", "z"]
+    assert [pool.superclasses[label] for label in (9, 35, 36)] == [
+        "digits",
+        "capitals",
+        "small letters",
+    ]
+
+
+def zipped(folder: Path) -> Path:
+    path = folder.parent / "packed" / f"{folder.name}.zip"
+    path.parent.mkdir()
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in sorted(folder.rglob("*.json")):
+            archive.write(file, file.relative_to(folder))
+    return path
+
+
+def test_every_form_of_the_source_gives_the_same_pools(tmp_path):
+    root = write_leaf(tmp_path / "leaf")
+    (root / "data" / "sampled_data").mkdir()
+    (root / "data" / "sampled_data" / "all_data_niid_1.json").write_text("not looked at")
+    archive = zipped(root)
+    forms = [root, root / "data", root / "data" / "all_data", archive, archive.parent]
+    fingerprints = {store(form, tmp_path / str(n)).fingerprint for n, form in enumerate(forms)}
+    assert len(fingerprints) == 1
+
+
+def test_a_person_in_train_and_test_files_is_one_writer(tmp_path):
+    for part, labels in (("train", [1, 1, 2]), ("test", [1, 2])):
+        (tmp_path / "data" / part).mkdir(parents=True)
+        users = {f"u{n}": drawings(n, labels) for n in range(3)}
+        (tmp_path / "data" / part / f"all_data_0_keep_0_{part}_9.json").write_text(leaf(users))
+    (pool,) = store(tmp_path, tmp_path / "home").pools().values()
+    assert np.bincount(pool.writers).tolist() == [5, 5, 5]
+    assert sorted(pool.labels[pool.writers == 1]) == [1, 1, 1, 2, 2]
+
+
+def test_files_are_read_by_their_numbers(tmp_path):
+    users = {number: {f"u{number}": drawings(number, [0])} for number in (10, 2)}
+    for number, user in users.items():
+        (tmp_path / f"all_data_{number}.json").write_text(leaf(user))
+    with open_leaf(tmp_path) as files:
+        assert [user.name for user in files.users()] == ["u2", "u10"]
+
+
+GOOD = drawings(0, [0, 1])
+
+
+def with_pixel(value) -> dict:
+    x = [list(image) for image in GOOD["x"]]
+    x[1][5] = value
+    return {**GOOD, "x": x}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1, 2]", "it has no object 'user_data'"),
+        ("{", "is not JSON as LEAF writes it"),
+        ('{"users": [}', "is not JSON as LEAF writes it: "),
+        ("{}", "it has no object 'user_data'"),
+        (leaf({"u": GOOD})[:-200], "is not JSON as LEAF writes it"),
+        (leaf({"u": GOOD}) + "x", "is not JSON as LEAF writes it: Extra data"),
+        (leaf({"u": GOOD}, user_data=[GOOD]), "it has no object 'user_data'"),
+        (leaf({"u": GOOD}, users=["v"]), "'users' does not list the 1 users"),
+        (leaf({"u": GOOD}, users=[1]), "'users' does not list the 1 users"),
+        (leaf({"u": GOOD, "v": GOOD}, users=["u"]), "'users' does not list the 2 users"),
+        (leaf({"u": GOOD}, num_samples=[3]), "'num_samples' does not count the images"),
+        ('{"users": ["u"], "user_data": {"u": 1}}', "user 'u' must have lists x and y"),
+        (leaf({"u": {**GOOD, "y": [0]}}), "user 'u' must have lists x and y, an image and a label"),
+        (leaf({"u": {"y": [0, 1]}}, num_samples=[2]), "user 'u' must have lists x and y"),
+        (
+            leaf({"u": {**GOOD, "y": [0, 62]}}),
+            "has a label 62, which is not an integer from 0 to 61",
+        ),
+        (leaf({"u": {**GOOD, "y": [0, 1.0]}}), "has a label 1.0, which is not an integer"),
+        (leaf({"u": {**GOOD, "y": [True, 1]}}), "has a label True, which is not an integer"),
+        (
+            leaf({"u": {**GOOD, "x": [GOOD["x"][0], GOOD["x"][1][:783]]}}),
+            "image 1, must have 784 values, not 783 values",
+        ),
+        (
+            leaf({"u": {**GOOD, "x": [7, GOOD["x"][1]]}}),
+            "image 0, must have 784 values, not no list",
+        ),
+        (leaf({"u": with_pixel(1.5)}), "has pixels from 0.0 to 1.5; LEAF's are from 0 to 1"),
+        (leaf({"u": with_pixel(-1)}), "has pixels from -1.0 to"),
+        (leaf({"u": with_pixel("0")}), "has a pixel that is not a number"),
+        (leaf({"u": with_pixel([0])}), "has a pixel that is not a number"),
+        (leaf({"u": with_pixel(None)}), "has a pixel that is not a number"),
+        (leaf({"u": with_pixel(float("nan"))}), "NaN is not a pixel"),
+        ("[" * 100_000, "is not JSON as LEAF writes it"),
+        ('{"users": ' + "[" * 100_000, "is not JSON as LEAF writes it"),
+    ],
+)
+def test_a_file_of_the_wrong_shape_is_named_and_leaves_nothing(tmp_path, text, message):
+    root = tmp_path / "leaf"
+    root.mkdir()
+    (root / "all_data_0.json").write_text(text)
+    with pytest.raises(BadData) as caught:
+        store(root, tmp_path / "home")
+    assert str(caught.value).startswith(f"{root}/all_data_0.json")
+    assert message in str(caught.value)
+    assert not list((tmp_path / "home" / "datasets").glob("[!.]*"))
+    assert not list((tmp_path / "home" / "datasets").glob(".preparing*"))
+
+
+def test_a_person_in_two_files_is_refused(tmp_path):
+    for number in (0, 1):
+        (tmp_path / f"all_data_{number}.json").write_text(leaf({"u": GOOD}))
+    with pytest.raises(BadData, match=r"all_data_1.json has user 'u', as .*all_data_0.json has"):
+        store(tmp_path, tmp_path / "home")
+
+
+def test_bytes_that_are_no_text_and_files_too_long_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "all_data_0.json").write_bytes(b'{"users": ["\xff"]}')
+    with pytest.raises(BadData, match="is not JSON"):
+        store(tmp_path, tmp_path / "home")
+    monkeypatch.setattr(leaf_json, "_FILE_BYTES", 10)
+    with pytest.raises(BadData, match="too many to read at once"):
+        store(tmp_path, tmp_path / "home")
+
+
+def test_other_folders_are_told_what_was_looked_for(tmp_path):
+    root = tmp_path / "leaf"
+    root.mkdir()
+    with pytest.raises(MissingData, match=r"a folder all_data .* there are none"):
+        store(root, tmp_path / "home")
+    for place in ("a", "train"):
+        (root / place).mkdir()
+        (root / place / "x.json").write_text("{}")
+    with pytest.raises(MissingData, match="there are JSON files in a, train"):
+        store(root, tmp_path / "home")
+
+
+def test_files_without_images_are_refused(tmp_path):
+    (tmp_path / "all_data_0.json").write_text(leaf({"u": {"x": [], "y": []}}))
+    with pytest.raises(BadData, match="holds no images"):
+        store(tmp_path, tmp_path / "home")
+
+
+@pytest.mark.slow
+def test_the_first_real_writers(tmp_path):
+    """Those of the first of six files, to be quick."""
+    whole = REAL_DATA / "femnist-leaf" / "mnist_writers_leaf.zip"
+    if not whole.exists():
+        pytest.skip(f"no real writers at {whole}: they are NOT checked")
+    with zipfile.ZipFile(whole) as archive:
+        archive.extract("data/all_data/all_data_0.json", tmp_path / "leaf")
+    benchmark = open_benchmark("femnist", {}, tmp_path / "leaf", tmp_path)
+    counts = {split: count.classes for split, count in benchmark.counts.items()}
+    assert counts == {"train": 62, "base": 62, "val": 14, "novel": 14}
+    assert sum(count.images for count in benchmark.counts.values()) == 10_005
+    assert not np.intersect1d(benchmark.train.examples, benchmark.base.examples).size
+    assert benchmark.novel.classes.tolist() == list(range(10))
+    # Paper is white, and there is more of it than ink.
+    assert 0.8 < benchmark.pixel_mean[0] < 0.95
+    drawn = benchmark.novel.sample(200, VaryingShape(None, 1, None), np.random.default_rng(0))
+    ways = (drawn.classes >= 0).sum(axis=1)
+    assert set(ways) <= set(range(8, 11))
+    queries = (drawn.query >= 0).sum(axis=(1, 2))
+    assert queries.min() < 90 < queries.max()
+    assert check("femnist", home=tmp_path).problems == ()

@@ -1,0 +1,90 @@
+from contextlib import ExitStack
+
+import pytest
+
+from fsl_sweep.datasets.benchmarks.imagenet.folders import open_classes
+from fsl_sweep.orchestrator.errors import BadData, MissingData
+
+WANTED = ("n00000001", "n00000002")
+
+
+@pytest.fixture
+def files(png):
+    return {f"{name}/{name}_{n}.JPEG": png(n) for name in WANTED for n in (1, 10, 2)}
+
+
+def opened(root):
+    with ExitStack() as stack:
+        found = open_classes(root, WANTED, stack)
+        assert found is not None
+        return {
+            name: [(m.path.rpartition("/")[2], images.pixels([m], 4)[0, 0, 0, 0]) for m in members]
+            for name, images in found.items()
+            if (members := images.members)
+        }
+
+
+def expected(names=WANTED):
+    return {name: [(f"{name}_{n}.JPEG", n) for n in (1, 10, 2)] for name in names}
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("prefix", ["", "train/", "images/", "ILSVRC/Data/CLS-LOC/train/"])
+def test_class_folders_wherever_they_lie(write_tree, files, png, prefix, zipped):
+    tree = {prefix + path: content for path, content in files.items()}
+    tree[f"{prefix}n00000003/x.JPEG"] = b"never read"
+    if prefix:
+        tree["LICENSE.txt"] = b"text"
+    assert opened(write_tree(tree, zipped=zipped)) == expected()
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_classes_under_their_splits_and_imagenets_own_validation(write_tree, files, png, zipped):
+    train = {f"train/{path}": content for path, content in files.items()}
+    val = {f"val/{name}/ILSVRC2012_val_1.JPEG": png(99) for name in WANTED}
+    assert opened(write_tree({**train, **val}, zipped=zipped)) == expected()
+    split = {
+        f"{'train' if path.startswith(WANTED[0]) else 'test'}/{path}": content
+        for path, content in files.items()
+    }
+    assert opened(write_tree(split, "split", zipped=zipped)) == expected()
+
+
+@pytest.mark.parametrize("prefix", ["", "images/"])
+def test_files_that_carry_their_class_in_their_names(write_tree, png, prefix):
+    tree = {f"{prefix}{name}{n:08d}.jpg": png(n) for name in WANTED for n in (3, 5)}
+    root = write_tree({**tree, "train.csv": b"filename,label\n"} if prefix else tree)
+    assert opened(root) == {name: [(f"{name}{n:08d}.jpg", n) for n in (3, 5)] for name in WANTED}
+
+
+def test_a_folder_and_its_zip_have_the_same_files(write_tree, files):
+    with ExitStack() as stack:
+        one = open_classes(write_tree(files), WANTED, stack)
+        other = open_classes(write_tree({f"a/{p}": c for p, c in files.items()}), WANTED, stack)
+    assert one
+    assert other
+    assert {n: c.signature() for n, c in one.items()} == {
+        n: c.signature() for n, c in other.items()
+    }
+
+
+def test_missing_classes_are_named(write_tree, files, png):
+    only = {path: content for path, content in files.items() if path.startswith(WANTED[0])}
+    with ExitStack() as stack:
+        for zipped in (False, True):
+            root = write_tree(only, zipped=zipped)
+            with pytest.raises(MissingData, match=r"1 of 2 classes; missing are n00000002\.$"):
+                open_classes(root, WANTED, stack)
+        assert open_classes(write_tree({"cat/1.png": png()}, "other"), WANTED, stack) is None
+
+
+def test_an_empty_class_and_one_in_two_places(write_tree, files, tmp_path):
+    root = write_tree(files)
+    for path in (root / WANTED[1]).iterdir():
+        path.unlink()
+    with ExitStack() as stack:
+        with pytest.raises(BadData, match=r"n00000002\) holds no images"):
+            open_classes(root, WANTED, stack)
+        twice = {f"{part}/{path}": content for part in "ab" for path, content in files.items()}
+        with pytest.raises(BadData, match="class n00000001 in a/n00000001 and in b/n00000001"):
+            open_classes(write_tree(twice, "twice", zipped=True), WANTED, stack)

@@ -1,0 +1,265 @@
+import io
+import os
+import pickle
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from fsl_sweep.datasets.benchmarks.imagenet import mini as mini_imagenet
+from fsl_sweep.datasets.benchmarks.imagenet.classes import mini_classes
+from fsl_sweep.datasets.benchmarks.imagenet.mini import MiniImagenet
+from fsl_sweep.datasets.preparing.opening import open_benchmark
+from fsl_sweep.datasets.testing import BenchmarkContract
+from fsl_sweep.orchestrator.errors import BadData, MissingData, UserError
+
+CLASSES = mini_classes()
+LABEL = {c.name: label for label, c in enumerate(CLASSES)}
+FILES = {"base": "train", "val": "val", "novel": "test"}
+OPTIONS = {"image_size": 8, "held_out": 0.5}
+
+
+def grey(label: int, number: int) -> np.ndarray:
+    """An image that says whose it is: two of its pixels are its label and its number."""
+    image = np.full((8, 8, 3), 100, np.uint8)
+    image[0, 0], image[0, 1] = label, number
+    return image
+
+
+def png(pixels: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def write_folders(root: Path, base: int, others: int) -> Path:
+    """ImageNet's training folders, with so many images a class."""
+    for label, listed in enumerate(CLASSES):
+        folder = root / "train" / listed.name
+        folder.mkdir(parents=True)
+        for number in range(base if listed.split == "base" else others):
+            # ImageNet's numbers have gaps and different lengths.
+            name = f"{listed.name}_{7 * number + 5}.JPEG"
+            (folder / name).write_bytes(png(grey(label, number)))
+    return root
+
+
+def cached(split: str, images: int) -> dict:
+    names = [c.name for c in CLASSES if c.split == split]
+    pixels = [grey(LABEL[name], n) for n in range(images) for name in names]
+    rows = {name: list(range(i, len(pixels), len(names))) for i, name in enumerate(names)}
+    return {"image_data": np.stack(pixels), "class_dict": rows}
+
+
+def write_caches(root: Path, images: int = 4, protocol: int = 2) -> Path:
+    for split, name in FILES.items():
+        path = root / f"mini-imagenet-cache-{name}.pkl"
+        path.write_bytes(pickle.dumps(cached(split, images), protocol))
+    return root
+
+
+def categories(split: str, numbers: range, text=str) -> dict:
+    names = [c.name for c in CLASSES if c.split == split]
+    content = {
+        "data": np.stack([grey(LABEL[name], n) for name in names for n in numbers]),
+        "labels": [i for i in range(len(names)) for _ in numbers],
+        "catname2label": {text(name): i for i, name in enumerate(names)},
+        "label2catname": dict(enumerate(names)),
+    }
+    return {text(key): value for key, value in content.items()}
+
+
+def write_categories(root: Path, text=str) -> Path:
+    parts = {"train_phase_train": "base", "val": "val", "test": "novel"}
+    for part, split in parts.items():
+        path = root / f"miniImageNet_category_split_{part}.pickle"
+        path.write_bytes(pickle.dumps(categories(split, range(3), text), 2))
+    return root
+
+
+def seen(benchmark, split: str) -> set[tuple[int, int]]:
+    """(label, number) of each image that a split may draw, after checking its label."""
+    distribution = benchmark.distribution(split)
+    images = distribution.pool.images[distribution.examples]
+    labels = distribution.pool.labels[distribution.examples]
+    np.testing.assert_array_equal(images[:, 0, 0, 0], labels)
+    return set(zip(labels.tolist(), images[:, 0, 0, 1].tolist(), strict=True))
+
+
+def every(split: str, numbers) -> set[tuple[int, int]]:
+    return {(LABEL[c.name], n) for c in CLASSES if c.split == split for n in numbers}
+
+
+class TestClassFolders(BenchmarkContract):
+    benchmark = MiniImagenet
+    options: ClassVar = OPTIONS
+
+    def root(self, tmp_path):
+        return write_folders(tmp_path, 4, 2)
+
+
+def test_class_folders_hold_out_a_share(tmp_path):
+    root = write_folders(tmp_path / "source", 4, 2)
+    benchmark = open_benchmark("mini-imagenet", OPTIONS, root, tmp_path)
+    counts = {split: (c.classes, c.images) for split, c in benchmark.counts.items()}
+    assert counts == {"train": (64, 128), "base": (64, 128), "val": (16, 32), "novel": (20, 40)}
+    assert seen(benchmark, "train") | seen(benchmark, "base") == every("base", range(4))
+    assert seen(benchmark, "val") == every("val", range(2))
+    assert benchmark.train.pool.class_names == tuple(c.name for c in CLASSES)
+
+
+def test_imagenet_gives_further_images_to_measure_base_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(mini_imagenet, "OFFICIAL_IMAGES", 3)
+    root = write_folders(tmp_path / "source", 5, 4)
+    benchmark = open_benchmark("mini-imagenet", OPTIONS, root, tmp_path)
+    counts = {split: (c.classes, c.images) for split, c in benchmark.counts.items()}
+    assert counts == {
+        "train": (64, 64 * 3),
+        "base": (64, 64 * 2),
+        "val": (16, 16 * 3),
+        "novel": (20, 20 * 3),
+    }
+    trained, fresh = seen(benchmark, "train"), seen(benchmark, "base")
+    assert trained | fresh == every("base", range(5))
+    assert not trained & fresh
+    # They are drawn for each class: not always the first ones.
+    assert len({tuple(n for c, n in sorted(trained) if c == label) for label, _ in trained}) > 1
+    again = open_benchmark("mini-imagenet", OPTIONS, root, tmp_path / "again")
+    assert seen(again, "train") == trained
+    seed = open_benchmark("mini-imagenet", {**OPTIONS, "seed": 1, "held_out": 0.1}, root, tmp_path)
+    assert seen(seed, "train") == trained
+
+
+def write_lists(root: Path, positions) -> None:
+    for split, name in FILES.items():
+        rows = [
+            f"{c.name}{p:08d}.jpg,{c.name}" for c in CLASSES if c.split == split for p in positions
+        ]
+        (root / f"{name}.csv").write_text("\n".join(["filename,label", *rows]) + "\n")
+
+
+def test_the_lists_of_images_say_which_are_trained_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(mini_imagenet, "OFFICIAL_IMAGES", 3)
+    root = write_folders(tmp_path / "source", 5, 5)
+    write_lists(root, (5, 1, 3))  # from 1, by ImageNet's numbers: 5 comes before 12 and 19
+    benchmark = open_benchmark("mini-imagenet", OPTIONS, root, tmp_path)
+    assert seen(benchmark, "train") == every("base", (0, 2, 4))
+    assert seen(benchmark, "base") == every("base", (1, 3))
+    assert seen(benchmark, "novel") == every("novel", (0, 2, 4))
+    write_lists(root, (6,))
+    with pytest.raises(BadData, match=r"name image 6 of class n\d+, but .* has 5\. Is the"):
+        open_benchmark("mini-imagenet", OPTIONS, root, tmp_path)
+    (root / "val.csv").write_text("filename,label\nn0185567200000003.jpg\n")
+    with pytest.raises(BadData, match=r"val\.csv must have the columns filename and label"):
+        open_benchmark("mini-imagenet", OPTIONS, root, tmp_path)
+
+
+@pytest.mark.parametrize("protocol", [2, 5])
+def test_pickled_caches(tmp_path, protocol):
+    root = write_caches(tmp_path, protocol=protocol)
+    benchmark = open_benchmark("mini-imagenet", OPTIONS, root, tmp_path)
+    assert seen(benchmark, "train") | seen(benchmark, "base") == every("base", range(4))
+    assert seen(benchmark, "novel") == every("novel", range(4))
+    scaled = open_benchmark("mini-imagenet", {"image_size": 16}, root, tmp_path)
+    assert scaled.image_shape == (3, 16, 16)
+
+
+@pytest.mark.parametrize("text", [str, str.encode])
+def test_the_category_split_with_and_without_further_images(tmp_path, monkeypatch, text):
+    monkeypatch.setattr(mini_imagenet, "OFFICIAL_IMAGES", 3)
+    root = tmp_path / "source"
+    root.mkdir()
+    write_categories(root, text)
+    benchmark = open_benchmark("mini-imagenet", OPTIONS, root, tmp_path / "a")
+    assert seen(benchmark, "train") | seen(benchmark, "base") == every("base", range(3))
+    for part, numbers in (("val", range(10, 12)), ("test", range(20, 22))):
+        path = root / f"miniImageNet_category_split_train_phase_{part}.pickle"
+        path.write_bytes(pickle.dumps(categories("base", numbers, text), 2))
+    benchmark = open_benchmark("mini-imagenet", OPTIONS, root, tmp_path / "b")
+    assert seen(benchmark, "train") == every("base", range(3))
+    assert seen(benchmark, "base") == every("base", (10, 11, 20, 21))
+    assert seen(benchmark, "val") == every("val", range(3))
+
+
+def refused(tmp_path, kind: type[UserError] = BadData) -> str:
+    with pytest.raises(kind) as caught:
+        open_benchmark("mini-imagenet", OPTIONS, tmp_path / "source", tmp_path / "home")
+    left = [p for p in (tmp_path / "home" / "datasets").glob("*") if p.suffix != ".lock"]
+    assert left == []
+    return str(caught.value)
+
+
+class Evil:
+    def __reduce__(self):
+        return os.system, ("touch owned",)
+
+
+def changed(**values) -> dict:
+    return {**cached("val", 3), **values}
+
+
+ROWS = cached("val", 3)["class_dict"]
+NAME = next(iter(ROWS))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (Evil(), "val.pkl is refused: it names 'posix.system'"),
+        ([1], "val.pkl holds a list instead of a dict"),
+        ({"images": 1}, "val.pkl has the keys images; expected are image_data and class_dict"),
+        (changed(image_data=np.zeros((48, 8, 8), np.uint8)), "it has uint8 [48, 8, 8]"),
+        (changed(image_data=np.zeros((48, 8, 8, 3), np.float32)), "it has float32 [48, 8, 8, 3]"),
+        (changed(image_data=[1]), "it has list"),
+        (changed(image_data=np.zeros((47, 8, 8, 3), np.uint8)), "not among the 47 images"),
+        (changed(class_dict=[1]), "class_dict must be a dict"),
+        (changed(class_dict={**ROWS, NAME: []}), "class_dict must hold only whole numbers"),
+        (changed(class_dict={**ROWS, NAME: [0.5]}), "class_dict must hold only whole numbers"),
+        (changed(class_dict={**ROWS, NAME: [-1]}), "not among the 48 images"),
+        (changed(class_dict={**ROWS, NAME: [3, 3]}), "has an image twice"),
+        (changed(class_dict={"cat": [1]}), "has 1 classes; the 16 of the published list"),
+        (cached("novel", 3), "has 20 classes; the 16 of the published list"),
+    ],
+)
+def test_caches_that_cannot_be_used(tmp_path, content, message, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "source").mkdir()
+    write_caches(tmp_path / "source", 3)
+    path = tmp_path / "source" / "mini-imagenet-cache-val.pkl"
+    path.write_bytes(pickle.dumps(content, 2))
+    told = refused(tmp_path)
+    assert message in told
+    assert str(path) in told
+    assert not (tmp_path / "owned").exists()
+
+
+def test_labels_that_do_not_fit_their_images(tmp_path):
+    root = tmp_path / "source"
+    root.mkdir()
+    write_categories(root)
+    content = categories("val", range(3))
+    path = root / "miniImageNet_category_split_val.pickle"
+    path.write_bytes(pickle.dumps({**content, "labels": content["labels"][:-1]}))
+    assert "val.pickle has 48 images but 47 labels" in refused(tmp_path)
+    path.write_bytes(path.read_bytes()[:-100])
+    assert "is damaged" in refused(tmp_path)
+
+
+def test_what_is_missing_is_named(tmp_path):
+    root = tmp_path / "source"
+    root.mkdir()
+    told = refused(tmp_path, MissingData)
+    assert "neither class folders such as n01532829" in told
+    assert "https://image-net.org" in told
+    write_caches(root, 1)
+    (root / "mini-imagenet-cache-test.pkl").unlink()
+    assert "but not mini-imagenet-cache-test.pkl." in refused(tmp_path, MissingData)
+
+
+def test_a_truncated_image_is_named(tmp_path):
+    root = write_folders(tmp_path / "source", 2, 2)
+    path = next((root / "train" / CLASSES[50].name).iterdir())
+    path.write_bytes(path.read_bytes()[:60])
+    assert f"{path} cannot be decoded" in refused(tmp_path)

@@ -1,0 +1,239 @@
+import io
+import json
+import zipfile
+from importlib.resources import files
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
+from fsl_sweep.datasets.benchmarks.omniglot import omniglot
+from fsl_sweep.datasets.benchmarks.omniglot.omniglot import Omniglot, OmniglotOptions
+from fsl_sweep.datasets.benchmarks.omniglot.splits import PARTS, rotated_name
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.preparing.opening import open_benchmark
+from fsl_sweep.datasets.splits.class_folds import fold_benchmark
+from fsl_sweep.datasets.testing import BenchmarkContract
+from fsl_sweep.orchestrator.errors import BadData, MissingData
+
+
+def published() -> list[str]:
+    text = files("fsl_sweep.datasets").joinpath("omniglot_vinyals.json").read_text()
+    lists = json.loads(text)["characters"].values()
+    spans = [(name, span) for ranges in lists for name, span in ranges.items()]
+    return sorted(f"{a}/character{n:02d}" for a, (x, y) in spans for n in range(x, y + 1))
+
+
+def alphabet_parts() -> dict[str, str]:
+    """Alphabets to official parts such that the parts have the official numbers of characters."""
+    sizes: dict[str, int] = {}
+    for name in published():
+        alphabet = name.partition("/")[0]
+        sizes[alphabet] = sizes.get(alphabet, 0) + 1
+    reachable: dict[int, list[str]] = {0: []}  # subset sum: 964 characters in 30 alphabets
+    for alphabet, size in sizes.items():
+        for total, chosen in list(reachable.items()):
+            reachable.setdefault(total + size, [*chosen, alphabet])
+    background = set(reachable[PARTS["images_background"]])
+    return {a: "images_background" if a in background else "images_evaluation" for a in sizes}
+
+
+DRAWERS = 4
+
+
+def write_imitation(root: Path) -> Path:
+    """Omniglot's names, with a bar for a drawing: its length is the drawer's number, up to 4."""
+    drawings = []
+    for drawer in range(1, DRAWERS + 1):
+        pixels = np.ones((21, 21), dtype=bool)
+        pixels[0, :drawer] = False
+        stream = io.BytesIO()
+        Image.fromarray(pixels).save(stream, "PNG")
+        drawings.append(stream.getvalue())
+    parts = alphabet_parts()
+    archives = {part: zipfile.ZipFile(root / f"{part}.zip", "w") for part in PARTS}
+    for number, name in enumerate(published(), 1):
+        part = parts[name.partition("/")[0]]
+        for drawer, drawing in enumerate(drawings, 1):
+            archives[part].writestr(f"{part}/{name}/{number:04d}_{drawer:02d}.png", drawing)
+    for archive in archives.values():
+        archive.close()
+    return root
+
+
+@pytest.fixture
+def few_drawers(monkeypatch) -> None:
+    monkeypatch.setattr(omniglot, "DRAWERS", DRAWERS)
+
+
+@pytest.mark.usefixtures("few_drawers")
+class TestOmniglot(BenchmarkContract):
+    benchmark = Omniglot
+    options: ClassVar = {"split": "vinyals", "image_size": 8, "held_out": 0.5}
+
+    def root(self, tmp_path):
+        return write_imitation(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def imitation(tmp_path_factory) -> Path:
+    return write_imitation(tmp_path_factory.mktemp("imitation"))
+
+
+@pytest.fixture(scope="module")
+def home(imitation, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(omniglot, "DRAWERS", DRAWERS)
+        open_benchmark("omniglot", {"image_size": 21}, imitation, folder)
+    return folder
+
+
+def test_pixels_drawers_and_alphabets(home):
+    pool = open_benchmark("omniglot", {"image_size": 21}, None, home).train.pool
+    assert pool.writers is not None
+    np.testing.assert_array_equal(pool.writers[:6], [1, 2, 3, 4, 1, 2])
+    np.testing.assert_array_equal((pool.images[:, 0, 0] == 255).sum(1), pool.writers)
+    assert (pool.images[:, :, 1:] == 0).all()  # ink is bright, paper is black
+    assert pool.superclasses == tuple(n.partition("/")[0] for n in pool.class_names)
+
+
+@pytest.mark.parametrize(
+    ("split", "classes"), [("vinyals", (1028, 172, 423)), ("metadl", (None, None, 659))]
+)
+def test_published_splits(home, split, classes):
+    benchmark = open_benchmark("omniglot", {"image_size": 21, "split": split}, None, home)
+    found = [len(benchmark.distribution(s).classes) for s in ("base", "val", "novel")]
+    assert sum(found) == 1623
+    assert all(want in (None, got) for want, got in zip(classes, found, strict=True))
+
+
+def test_alphabets_are_drawn_whole_in_their_shares(home):
+    owners = []
+    for seed in (0, 1):
+        benchmark = open_benchmark("omniglot", {"image_size": 21, "seed": seed}, None, home)
+        names = benchmark.train.pool.superclasses or ()
+        groups = [
+            {names[c] for c in benchmark.distribution(s).classes} for s in ("base", "val", "novel")
+        ]
+        assert [len(group) for group in groups] == [30, 8, 12]
+        assert len(set().union(*groups)) == 50
+        owners.append(groups)
+    assert owners[0] != owners[1]
+
+
+@pytest.mark.usefixtures("few_drawers")
+def test_an_incomplete_part_is_refused(imitation, tmp_path):
+    (tmp_path / "images_evaluation.zip").symlink_to(imitation / "images_evaluation.zip")
+    with (
+        zipfile.ZipFile(imitation / "images_background.zip") as whole,
+        zipfile.ZipFile(tmp_path / "images_background.zip", "w") as part,
+    ):
+        names = whole.namelist()
+        for name in names[:-1]:
+            part.writestr(name, whole.read(name))
+    with pytest.raises(BadData, match=r"has 3 drawings of .*; one by each of 4 people"):
+        open_benchmark("omniglot", {}, tmp_path, tmp_path)
+    with zipfile.ZipFile(tmp_path / "images_background.zip", "w") as part:
+        part.writestr("images_background/Greek/character01/0394_01.png", b"")
+    with pytest.raises(BadData, match="has 1 characters; the official part has 964"):
+        open_benchmark("omniglot", {}, tmp_path, tmp_path)
+    with zipfile.ZipFile(tmp_path / "images_background.zip", "w") as part:
+        part.writestr("images_background/notes.txt", b"")
+    with pytest.raises(BadData, match=r"notes\.txt, which is not Alphabet/characterNN"):
+        open_benchmark("omniglot", {}, tmp_path, tmp_path)
+
+
+def test_missing_parts_say_where_they_were_looked_for(tmp_path):
+    with pytest.raises(MissingData, match=r"in none of .*github\.com/brendenlake/omniglot") as info:
+        open_benchmark("omniglot", {}, tmp_path, tmp_path)
+    assert str(tmp_path / "omniglot") in str(info.value)
+    (tmp_path / "omniglot" / "images_evaluation").mkdir(parents=True)
+    with pytest.raises(MissingData, match=r"neither images_background\.zip nor a folder"):
+        open_benchmark("omniglot", {}, tmp_path, tmp_path)
+
+
+def rotated_pool(alphabets=5, characters=4, drawings=10) -> ImagePool:
+    """Random drawings, each character followed by its turns, as the preparation writes them."""
+    rng = np.random.default_rng(0)
+    names, images = [], []
+    for number in range(alphabets * characters):
+        alphabet, character = divmod(number, characters)
+        upright = rng.integers(0, 256, (drawings, 1, 5, 5), dtype=np.uint8)
+        for turn in range(4):
+            names.append(rotated_name(f"A{alphabet}/character{character:02d}", turn))
+            images.append(np.rot90(upright, turn, axes=(2, 3)))
+    return ImagePool.in_memory(
+        np.concatenate(images),
+        np.repeat(np.arange(len(names)), drawings),
+        names,
+        superclasses=[name.partition("/")[0] for name in names],
+        attributes=np.tile([True, False], (len(names), 1)),
+        attribute_names=tuple(PARTS),
+    )
+
+
+def drawings_of(distribution) -> set[bytes]:
+    """Content of its examples, the same whichever way a drawing is turned."""
+    images = distribution.pool.images[distribution.examples][:, 0]
+    return {min(np.rot90(image, turn).tobytes() for turn in range(4)) for image in images}
+
+
+@pytest.fixture(scope="module")
+def rotated():
+    options = OmniglotOptions(rotations=True, held_out=0.3)
+    return Omniglot().assemble(options, {"main": rotated_pool()})
+
+
+def test_no_held_out_example_is_a_turn_of_a_training_drawing(rotated):
+    base, trained = rotated.base, rotated.train
+    assert len(drawings_of(base)) == len(base.examples) / 4  # with all of their turns
+    assert not drawings_of(base) & drawings_of(trained)
+    assert len(base.examples) == 0.3 * (len(base.examples) + len(trained.examples))
+
+
+def test_in_distribution_no_share_has_a_turn_of_anothers_drawing(rotated):
+    split = in_distribution(rotated, 0)
+    parts = [drawings_of(part) for part in (split.train, split.base, split.novel)]
+    assert sum(map(len, parts)) == len(set.union(*parts))
+
+
+@pytest.mark.parametrize("over", ["base", "base+val"])
+@pytest.mark.parametrize("by", ["class", "superclass"])
+def test_no_fold_is_measured_on_turns_of_training_drawings(rotated, over, by):
+    for index in range(3):
+        fold = fold_benchmark(rotated, index=index, folds=3, over=over, by=by)
+        trained = drawings_of(fold.train)
+        for split in ("base", "val", "novel"):
+            assert not drawings_of(fold.distribution(split)) & trained
+
+
+@pytest.mark.slow
+def test_the_real_omniglot_with_rotations(real_omniglot, tmp_path):
+    options = {"split": "vinyals", "rotations": True, "image_size": 14}
+    benchmark = open_benchmark("omniglot", options, real_omniglot.parent, tmp_path)
+    pool = benchmark.train.pool
+    assert pool.attributes is not None
+    assert (pool.attributes[::4].sum(axis=0)).tolist() == [964, 659]
+    np.testing.assert_array_equal(np.bincount(pool.labels), np.full(4 * 1623, 20))
+    assert Omniglot().expected(OmniglotOptions.model_validate(options)) == {
+        split: benchmark.counts[split].classes for split in ("base", "val", "novel")
+    }
+    assert 0.02 < benchmark.pixel_mean[0] < 0.2  # bright strokes on black
+    for split, source in (("base", "train"), ("val", "val"), ("novel", "test")):
+        lists = real_omniglot.parent / "splits" / f"omniglot_vinyals_{source}.txt"
+        names = [pool.class_names[c] for c in benchmark.distribution(split).classes]
+        characters = {name.partition("@")[0] for name in names}
+        assert characters == set(lists.read_text().split())
+        assert len(names) == 4 * len(characters)  # every rotation is in its character's split
+    assert pool.class_names[1] == "Alphabet_of_the_Magi/character01@90"
+    np.testing.assert_array_equal(pool.images[23, 0], np.rot90(pool.images[3, 0]))
+    metadl = open_benchmark("omniglot", {**options, "split": "metadl"}, None, tmp_path)
+    assert metadl.counts["novel"].classes == 4 * 659
+    assert metadl.counts["base"].classes + metadl.counts["val"].classes == 4 * 964
+    background = {pool.class_names[c] for c in np.flatnonzero(pool.attributes[:, 0])}
+    novel = {pool.class_names[c] for c in metadl.novel.classes}
+    assert not novel & background

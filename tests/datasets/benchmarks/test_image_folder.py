@@ -1,0 +1,162 @@
+import json
+import shutil
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from fsl_sweep.datasets.preparing.inventory import check
+from fsl_sweep.datasets.preparing.opening import open_benchmark
+from fsl_sweep.orchestrator.errors import BadData, MissingData
+
+SMALL = {"image_size": 8, "base": 0.5, "val": 0.25, "novel": 0.25}
+
+
+@pytest.fixture
+def images(png):
+    """Eight classes in four superclasses, five grey images each; the grey tells the class."""
+    return {f"group{c // 2}/class{c}/{i}.png": png(20 * c + i) for c in range(8) for i in range(5)}
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_a_tree_becomes_a_benchmark(write_tree, images, tmp_path, zipped):
+    root = write_tree(images, zipped=zipped)
+    benchmark = open_benchmark("image-folder", SMALL, root, tmp_path)
+    assert benchmark.image_shape == (3, 8, 8)
+    counts = {split: (c.classes, c.images) for split, c in benchmark.counts.items()}
+    assert counts == {"train": (4, 16), "base": (4, 4), "val": (2, 10), "novel": (2, 10)}
+    pool = benchmark.train.pool
+    assert pool.class_names == tuple(f"class{c}" for c in range(8))
+    assert pool.superclasses == tuple(f"group{c // 2}" for c in range(8))
+    for index in range(len(pool)):
+        assert (np.unique(pool.images[index]) // 20 == pool.labels[index]).all()
+
+
+def test_a_zip_and_its_folder_have_one_fingerprint(write_tree, images, tmp_path):
+    folder = open_benchmark("image-folder", SMALL, write_tree(images), tmp_path)
+    archive = open_benchmark("image-folder", SMALL, write_tree(images, zipped=True), tmp_path)
+    assert folder.fingerprint == archive.fingerprint
+    # Two stores of one content are no ambiguity.
+    assert open_benchmark("image-folder", SMALL, None, tmp_path).fingerprint == folder.fingerprint
+
+
+@pytest.mark.parametrize("compression", ["", ".gz"])
+def test_a_tar_is_as_good_as_its_folder(write_tree, images, tmp_path, compression):
+    root = write_tree(images)
+    path = tmp_path / f"made.tar{compression}"
+    with tarfile.open(path, f"w:{compression[1:]}") as archive:
+        archive.add(root, "made")
+    folder = open_benchmark("image-folder", SMALL, root, tmp_path)
+    assert open_benchmark("image-folder", SMALL, path, tmp_path).fingerprint == folder.fingerprint
+
+
+def test_grey_images_have_one_channel(write_tree, images, tmp_path):
+    options = {**SMALL, "colour": "grey"}
+    assert open_benchmark("image-folder", options, write_tree(images), tmp_path).image_shape[0] == 1
+
+
+def test_superclasses_are_drawn_whole(write_tree, images, tmp_path):
+    options = {**SMALL, "by": "superclass"}
+    benchmark = open_benchmark("image-folder", options, write_tree(images), tmp_path)
+    groups = [set(benchmark.distribution(s).classes // 2) for s in ("base", "val", "novel")]
+    assert sorted(map(len, groups)) == [1, 1, 2]
+    assert set().union(*groups) == {0, 1, 2, 3}
+
+
+def test_superclasses_that_are_not_there(write_tree, png, tmp_path):
+    root = write_tree({f"class{c}/{i}.png": png() for c in range(8) for i in range(3)})
+    with pytest.raises(BadData, match="no superclasses to split by"):
+        open_benchmark("image-folder", {**SMALL, "by": "superclass"}, root, tmp_path)
+
+
+def test_lists_are_followed_and_not_prepared_again(write_tree, images, tmp_path):
+    lists = {
+        "base": ["class7", "class0"],
+        "val": ["class2", "class3"],
+        "novel": ["class4", "class5"],
+    }
+    file = tmp_path / "split.json"
+    file.write_text(json.dumps(lists))
+    root = write_tree(images)
+    open_benchmark("image-folder", SMALL, root, tmp_path)
+    benchmark = open_benchmark("image-folder", {**SMALL, "split_file": file}, root, tmp_path)
+    assert benchmark.base.classes.tolist() == [0, 7]
+    assert benchmark.novel.classes.tolist() == [4, 5]
+    assert len(list((tmp_path / "datasets").glob("image-folder-*"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        (None, MissingData, "no split file"),
+        ("{", BadData, "keys base, val and novel, .*Invalid JSON"),
+        ('{"base": []}', BadData, "keys base, val and novel"),
+        ('{"base": [1], "val": [], "novel": []}', BadData, "keys base, val and novel"),
+        ('{"base": ["clas0"], "val": [], "novel": []}', BadData, "did you mean 'class0'"),
+        ('{"base": ["class0", "class0"], "val": [], "novel": []}', BadData, "lists a class twice"),
+        (
+            '{"base": ["class0", "class1"], "val": ["class1", "class2"],'
+            ' "novel": ["class3", "class4"]}',
+            BadData,
+            "more than one of base, val and novel",
+        ),
+        ('{"base": ["class0"], "val": [], "novel": []}', BadData, "it needs at least 2"),
+    ],
+)
+def test_lists_that_cannot_be_used(write_tree, images, tmp_path, content, error, message):
+    file = tmp_path / "split.json"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(error, match=message):
+        open_benchmark("image-folder", {**SMALL, "split_file": file}, write_tree(images), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"image_sise": 8}, {"colour": "blue"}, {"held_out": 1.0}, {"base": 0.9, "val": 0.2}]
+)
+def test_options_are_checked(wrong, tmp_path):
+    with pytest.raises(ValidationError):
+        open_benchmark("image-folder", wrong, tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_corrupt_image_is_named_by_its_path(tmp_path, packed):
+    root = tmp_path / "photographs"
+    for name in ("a", "b", "c"):
+        (root / name).mkdir(parents=True)
+        (root / name / "1.png").write_bytes(b"no image at all")
+    if packed:
+        root = Path(shutil.make_archive(str(root), "zip", root))
+    with pytest.raises(BadData) as caught:
+        open_benchmark("image-folder", {}, root, tmp_path / "home")
+    assert str(caught.value).startswith(
+        f"{root}/a/1.png cannot be decoded as an image (its format is unknown"
+    )
+    assert "object at" not in str(caught.value)
+    left = [p for p in (tmp_path / "home" / "datasets").iterdir() if p.suffix != ".lock"]
+    assert left == []
+
+
+def test_copies_of_training_images_among_the_measured_ones_are_named(write_tree, images, tmp_path):
+    """A file that is there twice may be trained on and measured, unnoticed."""
+    whole = check("image-folder", SMALL, prepared(write_tree(images), tmp_path), tmp_path)
+    assert whole.remarks == ()
+    benchmark = open_benchmark("image-folder", SMALL, None, tmp_path)
+    pool, novel = benchmark.train.pool, benchmark.novel.examples[0]
+    name = pool.class_names[pool.labels[novel]]
+    trained, held = benchmark.train.examples[0], benchmark.base.examples[0]
+    files = sorted(images, key=lambda path: path.partition("/")[2])
+    copied = {**images, files[held]: images[files[trained]], files[novel]: images[files[trained]]}
+    assert f"/{name}/" in files[novel]
+    root = prepared(write_tree(copied, name="copied"), tmp_path / "home")
+    assert check("image-folder", SMALL, root, tmp_path / "home").remarks == (
+        "base: 1 of 4 images are exact copies of training images; accuracies count them",
+        "novel: 1 of 10 images are exact copies of training images; accuracies count them",
+    )
+
+
+def prepared(root: Path, home: Path) -> Path:
+    open_benchmark("image-folder", SMALL, root, home)
+    return root

@@ -1,0 +1,180 @@
+import numpy as np
+import pytest
+
+from fsl_sweep.datasets.benchmark import SPLITS, Benchmark, common_tasks
+from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
+from fsl_sweep.datasets.catalogue import BENCHMARKS
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.preparing.inventory import check
+from fsl_sweep.datasets.preparing.opening import open_benchmark, prepared_stores
+from fsl_sweep.datasets.splits.drawn import class_benchmark
+from fsl_sweep.datasets.tasks.classes import ClassTasks, TaskDistribution
+from fsl_sweep.datasets.tasks.episodes import EpisodeShape
+from fsl_sweep.orchestrator.errors import BadData, UnknownName
+
+SIZES = [10, 14, 15, 25, 40, 3]  # a tenth of each: 1, 1, 2 (1.5), 2 (2.5), 4 and at least 1
+TENTHS = [1, 1, 2, 2, 4, 1]
+
+
+@pytest.fixture(scope="module")
+def pool():
+    sizes = [*SIZES, 8, 8, 8, 8]
+    rng = np.random.default_rng(0)
+    labels = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    images = rng.integers(0, 256, (len(labels), 1, 4, 4), dtype=np.uint8)
+    return ImagePool.in_memory(images, labels, [f"class {c}" for c in range(len(sizes))])
+
+
+def original(pool, held_out=0.3, seed=0):
+    partition = {"base": np.arange(6), "val": np.array([6, 7]), "novel": np.array([8, 9])}
+    return class_benchmark("made", pool, partition, held_out, seed)
+
+
+def test_every_class_is_split_80_10_10_and_no_example_is_in_two_shares(pool):
+    made = in_distribution(original(pool), seed=0)
+    assert made.name == "in-distribution:made"
+    for split in SPLITS:
+        assert made.distribution(split).classes.tolist() == list(range(6))
+    shares = [made.distribution(split).examples for split in ("train", "val", "novel")]
+    together = np.concatenate(shares)
+    assert np.array_equal(np.sort(together), np.flatnonzero(pool.labels < 6))
+    np.testing.assert_array_equal(made.base.examples, made.val.examples)
+    for label, (size, tenth) in enumerate(zip(SIZES, TENTHS, strict=True)):
+        counts = [int(np.sum(pool.labels[share] == label)) for share in shares]
+        assert counts == [size - 2 * tenth, tenth, tenth]
+
+
+def test_the_split_is_a_function_of_only_seed_class_and_examples(pool):
+    made = in_distribution(original(pool), seed=0)
+    again = in_distribution(original(pool, held_out=0.6, seed=5), seed=0)
+    assert again.fingerprint == made.fingerprint != original(pool).fingerprint
+    other = in_distribution(original(pool), seed=1)
+    assert other.fingerprint != made.fingerprint
+    fewer = {"base": np.array([1, 4]), "val": np.array([6, 7]), "novel": np.array([8, 9])}
+    alone = in_distribution(class_benchmark("made", pool, fewer, 0.2, 0), seed=0)
+    for label in (1, 4):
+        for split in SPLITS:
+            own = [b.distribution(split).examples for b in (made, alone)]
+            assert np.array_equal(*(index[pool.labels[index] == label] for index in own))
+
+
+def test_every_example_is_tested_on_as_often_as_any_other(pool):
+    counts = np.zeros(len(pool))
+    for seed in range(300):
+        counts[in_distribution(original(pool), seed).novel.examples] += 1
+    shares = counts[pool.labels == 4] / 300
+    assert abs(shares.mean() - 0.1) < 1e-9
+    assert np.all(np.abs(shares - 0.1) < 5 * np.sqrt(0.09 / 300))
+
+
+def test_base_and_val_tasks_are_drawn_independently(pool):
+    made, shape = in_distribution(original(pool), seed=0), EpisodeShape(2, 1, 1)
+    with pytest.raises(BadData):
+        made.val.check(shape)  # several classes have one example there
+    rich = ImagePool.in_memory(
+        np.zeros((200, 1, 2, 2), np.uint8), np.repeat(np.arange(4), 50), list("abcd")
+    )
+    whole = Benchmark.of(
+        "rich",
+        train=ClassTasks(rich, np.arange(4), np.arange(0, 200, 2)),
+        base=ClassTasks(rich, np.arange(4), np.arange(1, 200, 2)),
+        val=ClassTasks(rich, np.arange(4)),
+        novel=ClassTasks(rich, np.arange(4)),
+    )
+    split = in_distribution(whole, seed=0)
+    tasks = [common_tasks(split, m, "selection", 50, shape, 0) for m in ("base", "val")]
+    assert not np.array_equal(tasks[0].support, tasks[1].support)
+    np.testing.assert_array_equal(
+        tasks[0].support, common_tasks(split, "base", "selection", 50, shape, 0).support
+    )
+
+
+def test_a_tenth_that_cannot_fill_an_episode_is_refused_with_the_reason(pool):
+    made = in_distribution(original(pool), seed=0)
+    with pytest.raises(BadData) as caught:
+        made.novel.check(EpisodeShape(5, 1, 3))
+    assert "need 4 examples a class, but class 'class 0' has 1" in str(caught.value)
+    assert str(caught.value).endswith("10 % of each base class: ask for fewer queries.")
+    with pytest.raises(BadData) as caught:
+        made.train.check(EpisodeShape(5, 1, 30))
+    assert "10 %" not in str(caught.value)
+
+
+def test_what_cannot_be_split_is_refused(pool):
+    few = {"base": np.arange(2), "val": np.array([6, 7]), "novel": np.array([8, 9])}
+    tiny = ImagePool.in_memory(
+        np.zeros((20, 1, 2, 2), np.uint8), np.repeat(np.arange(10), 2), list("abcdefghij")
+    )
+    with pytest.raises(BadData, match=r"Class 'a' has 2 example\(s\); 3 are needed"):
+        in_distribution(class_benchmark("tiny", tiny, few, 0.2, 0), seed=0)
+    whole = original(pool)
+    other = ImagePool.in_memory(pool.images[::-1].copy(), pool.labels[::-1], pool.class_names)
+    parts = {split: whole.distribution(split) for split in SPLITS}
+    apart = {**parts, "base": ClassTasks(other, np.arange(6))}
+    with pytest.raises(BadData, match="in two pools"):
+        in_distribution(Benchmark.of("apart", **apart), seed=0)
+    held = whole.base.examples
+    fewer = {**parts, "base": ClassTasks(pool, np.arange(5), held[pool.labels[held] < 5])}
+    with pytest.raises(BadData, match="differ in their classes"):
+        in_distribution(Benchmark.of("fewer", **fewer), seed=0)
+
+
+class Pairs(TaskDistribution):
+    """Tasks that are not of classes."""
+
+    def __init__(self, tasks):
+        self.pool, self.examples, self.classes = tasks.pool, tasks.examples, tasks.classes
+
+    classes = None
+
+    def _check(self, shape):
+        raise NotImplementedError
+
+    def _sample(self, tasks, shape, rng):
+        raise NotImplementedError
+
+    def digest(self):
+        return "pairs"
+
+
+def test_tasks_that_are_not_of_classes_are_refused(pool):
+    whole = original(pool)
+    made = Benchmark.of(
+        "pairs", train=Pairs(whole.train), base=whole.base, val=whole.val, novel=whole.novel
+    )
+    with pytest.raises(BadData, match="'pairs' has no tasks of classes"):
+        in_distribution(made, seed=0)
+
+
+GLYPHS = {
+    "base_alphabets": 1,
+    "val_alphabets": 1,
+    "novel_alphabets": 1,
+    "examples": 20,
+    "classes_per_alphabet": 4,
+    "image_size": 12,
+}
+
+
+def test_it_is_named_in_a_sweep_file_and_shares_the_prepared_data(tmp_path):
+    plain = open_benchmark("glyphs", GLYPHS, None, tmp_path)
+    made = open_benchmark("in-distribution:glyphs", GLYPHS, None, tmp_path)
+    assert made.fingerprint == in_distribution(plain, seed=0).fingerprint
+    assert len(list(prepared_stores(tmp_path))) == 1
+    other = open_benchmark("in-distribution:glyphs", {**GLYPHS, "share_seed": 1}, None, tmp_path)
+    assert other.fingerprint == in_distribution(plain, seed=1).fingerprint != made.fingerprint
+    checked = check("in-distribution:glyphs", GLYPHS, None, tmp_path)
+    assert checked.problems == ()
+    assert checked.counts["novel"].classes == 4
+    assert checked.counts["novel"].images == 4 * 2
+    with pytest.raises(ValueError, match="share_seed"):
+        open_benchmark("glyphs", {**GLYPHS, "share_seed": 1}, None, tmp_path)
+
+
+def test_only_a_benchmark_has_an_in_distribution_form():
+    assert BENCHMARKS.find("in-distribution:omniglot").cls.in_distribution
+    assert not BENCHMARKS.find("omniglot").cls.in_distribution
+    assert BENCHMARKS.find("in-distribution:features").cls.holds_features
+    for name in ("glyph", "in-distribution:glyphs"):
+        with pytest.raises(UnknownName, match=f"unknown benchmark '{name}'"):
+            BENCHMARKS.find(f"in-distribution:{name}")

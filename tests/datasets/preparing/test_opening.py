@@ -1,0 +1,159 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fsl_sweep.datasets.benchmarks.glyphs.glyphs import Glyphs
+from fsl_sweep.datasets.preparing.opening import open_benchmark
+from fsl_sweep.orchestrator.errors import (
+    BadData,
+    ConfigError,
+    MissingData,
+    RunFolderError,
+    UnknownName,
+)
+
+GLYPHS = {"base_alphabets": 1, "val_alphabets": 1, "novel_alphabets": 1, "examples": 10}
+FOLDER = {"image_size": 8, "base": 0.5, "val": 0.25, "novel": 0.25}
+
+
+@pytest.fixture
+def source(write_tree, png):
+    def make(name="source", value=0):
+        files = {f"c{c}/{i}.png": png(20 * c + value) for c in range(8) for i in range(3)}
+        return write_tree(files, name)
+
+    return make
+
+
+def test_an_unknown_name_suggests_the_nearest(tmp_path):
+    with pytest.raises(UnknownName, match="unknown benchmark 'glyph'; did you mean 'glyphs'"):
+        open_benchmark("glyph", {}, None, tmp_path)
+
+
+def test_a_prepared_benchmark_is_not_prepared_again(source, tmp_path, monkeypatch):
+    root = source()
+    first = open_benchmark("image-folder", FOLDER, root, tmp_path)
+    store = next((tmp_path / "datasets").glob("image-folder-*"))
+    before = (store / "sheet.json").stat().st_mtime_ns
+    again = open_benchmark("image-folder", FOLDER, root, tmp_path)
+    without_root = open_benchmark("image-folder", {**FOLDER, "seed": 3}, None, tmp_path)
+    assert (store / "sheet.json").stat().st_mtime_ns == before
+    assert again.fingerprint == first.fingerprint
+    assert without_root.train.pool.fingerprint == first.train.pool.fingerprint
+
+
+def test_nothing_found_says_what_where_and_how(source, tmp_path):
+    with pytest.raises(MissingData) as info:
+        open_benchmark("omniglot", {}, None, tmp_path)
+    message = str(info.value)
+    assert "benchmark 'omniglot' are not on this machine" in message
+    assert str(tmp_path / "datasets") in message
+    assert "fsl-sweep data prepare omniglot --from PATH" in message
+    assert "https://github.com/brendenlake/omniglot" in message
+    open_benchmark("image-folder", FOLDER, source(), tmp_path)
+    with pytest.raises(MissingData, match=r"image_size=9.*prepared with other options"):
+        open_benchmark("image-folder", {**FOLDER, "image_size": 9}, None, tmp_path)
+
+
+def test_a_root_that_is_not_there_is_not_passed_over(source, tmp_path):
+    open_benchmark("image-folder", FOLDER, source(), tmp_path)
+    with pytest.raises(MissingData, match=r"nothing at .*gone.*data prepare image-folder --from"):
+        open_benchmark("image-folder", FOLDER, tmp_path / "gone", tmp_path)
+
+
+def test_two_sources_that_fit_ask_for_the_root(source, tmp_path):
+    one, other = source("one"), source("other", value=3)
+    first = open_benchmark("image-folder", FOLDER, one, tmp_path)
+    second = open_benchmark("image-folder", FOLDER, other, tmp_path)
+    assert first.fingerprint != second.fingerprint
+    with pytest.raises(ConfigError, match=r"benchmark\.root: .*several sources") as info:
+        open_benchmark("image-folder", FOLDER, None, tmp_path)
+    assert str(one) in str(info.value)
+    assert str(other) in str(info.value)
+    again = open_benchmark("image-folder", FOLDER, other, tmp_path)
+    assert again.fingerprint == second.fingerprint
+
+
+def test_moving_the_source_or_the_home_changes_no_fingerprint(source, tmp_path):
+    root = source()
+    first = open_benchmark("image-folder", FOLDER, root, tmp_path / "a")
+    root.rename(tmp_path / "moved")
+    again = open_benchmark("image-folder", FOLDER, tmp_path / "moved", tmp_path / "b")
+    assert again.fingerprint == first.fingerprint
+
+
+def test_a_damaged_store_of_other_options_is_no_hindrance(source, tmp_path):
+    root = source()
+    good = open_benchmark("image-folder", FOLDER, root, tmp_path)
+    open_benchmark("image-folder", {**FOLDER, "image_size": 9}, root, tmp_path)
+    for store in (tmp_path / "datasets").glob("image-folder-*"):
+        if (store / "main.images.npy").stat().st_size > 24 * 3 * 8 * 8 + 128:
+            (store / "sheet.json").write_text("{")
+    again = open_benchmark("image-folder", FOLDER, None, tmp_path)
+    assert again.fingerprint == good.fingerprint
+    with pytest.raises(BadData, match="is damaged"):
+        open_benchmark("image-folder", {**FOLDER, "colour": "grey"}, None, tmp_path)
+
+
+def test_a_half_deleted_store_is_prepared_again(tmp_path):
+    first = open_benchmark("glyphs", GLYPHS, None, tmp_path)
+    store = next((tmp_path / "datasets").glob("glyphs-*"))
+    (store / "sheet.json").unlink()
+    assert open_benchmark("glyphs", GLYPHS, None, tmp_path).fingerprint == first.fingerprint
+
+
+def test_an_earlier_version_of_the_preparation_is_not_used(tmp_path, monkeypatch):
+    open_benchmark("glyphs", GLYPHS, None, tmp_path)
+    monkeypatch.setattr(Glyphs, "version", 99)
+    open_benchmark("glyphs", GLYPHS, None, tmp_path)
+    assert len(list((tmp_path / "datasets").glob("glyphs-*"))) == 2
+
+
+def test_a_home_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunFolderError, match=r"file/datasets.*FSL_SWEEP_HOME"):
+        open_benchmark("glyphs", GLYPHS, None, tmp_path / "file")
+    with pytest.raises(RunFolderError, match="/proc/datasets"):
+        open_benchmark("glyphs", GLYPHS, None, Path("/proc"))
+
+
+def test_concurrent_processes_prepare_once(tmp_path):
+    code = (
+        "import sys; from pathlib import Path;"
+        "from fsl_sweep.datasets.glyphs import Glyphs;"
+        "from fsl_sweep.datasets.opening import open_benchmark;"
+        "plain = Glyphs.prepare;"
+        "Glyphs.prepare = lambda *a: (print('prepared'), plain(*a))[1];"
+        f"print(open_benchmark('glyphs', {GLYPHS!r}, None, Path(sys.argv[1])).fingerprint)"
+    )
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    lines = [line for worker in workers for line in worker.communicate()[0].split()]
+    assert [worker.returncode for worker in workers] == [0] * 2
+    assert lines.count("prepared") == 1
+    assert len(lines) == 3
+    assert len(set(lines)) == 2
+    left = [p.name for p in (tmp_path / "datasets").iterdir() if p.name.startswith(".preparing")]
+    assert left == []
+
+
+def test_a_killed_preparation_is_neither_seen_nor_in_the_way(tmp_path):
+    code = (
+        "import os, sys; from pathlib import Path;"
+        "from fsl_sweep.datasets.glyphs import Glyphs;"
+        "from fsl_sweep.datasets.opening import open_benchmark;"
+        "from fsl_sweep.datasets.store_writer import PoolWriter;"
+        "PoolWriter.close = lambda self: os.kill(os.getpid(), 9);"
+        f"open_benchmark('glyphs', {GLYPHS!r}, None, Path(sys.argv[1]))"
+    )
+    killed = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    assert killed.returncode == -9
+    assert list((tmp_path / "datasets").glob(".preparing-*"))
+    open_benchmark("glyphs", GLYPHS, None, tmp_path)
+    assert not list((tmp_path / "datasets").glob(".preparing-*"))

@@ -1,0 +1,198 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.store.reading import SHEET, datasets_folder, open_store, sheet_digest
+from fsl_sweep.datasets.store.writing import writing_store
+from fsl_sweep.orchestrator.errors import BadData, MissingData, RunFolderError
+
+HEAD = {"benchmark": "made", "version": 1, "options": {}, "source": {"path": "", "signature": ""}}
+
+
+def write_pool(path, pool: ImagePool) -> None:
+    with writing_store(path, HEAD) as writer:
+        out = writer.pool(pool.image_shape)
+        for start in range(0, len(pool), 10):
+            part = slice(start, start + 10)
+            writers = None if pool.writers is None else pool.writers[part]
+            out.append(pool.images[part], pool.labels[part], writers)
+        out.describe(pool.class_names, pool.superclasses, pool.attributes, pool.attribute_names)
+
+
+@pytest.fixture
+def full_pool(pool) -> ImagePool:
+    return ImagePool.in_memory(
+        pool.images,
+        pool.labels,
+        pool.class_names,
+        superclasses=["s", "s", "t", "t", "é", "u"],
+        writers=np.arange(len(pool)) % 7,
+        attributes=np.eye(6, 3, dtype=bool),
+        attribute_names=["p", "q", "r"],
+    )
+
+
+@pytest.fixture
+def stored(tmp_path, full_pool):
+    path = tmp_path / "made-1"
+    write_pool(path, full_pool)
+    return path
+
+
+def test_a_pool_comes_back_equal_and_mapped(stored, full_pool):
+    store = open_store(stored)
+    store.verify()
+    back = store.pools()["main"]
+    assert isinstance(back.images, np.memmap)
+    assert not back.images.flags.writeable
+    for name in ("images", "labels", "writers", "attributes"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(full_pool, name))
+    for name in ("class_names", "superclasses", "attribute_names", "fingerprint"):
+        assert getattr(back, name) == getattr(full_pool, name)
+    assert (store.images, store.classes) == (len(full_pool), 6)
+
+
+def test_classes_without_images_are_not_counted(tmp_path, full_pool):
+    """A data set may name more classes than it has images of, as FEMNIST's digits alone do."""
+    few = np.flatnonzero(np.isin(full_pool.labels, (0, 3)))
+    part = ImagePool.in_memory(full_pool.images[few], full_pool.labels[few], full_pool.class_names)
+    write_pool(tmp_path / "made-2", part)
+    store = open_store(tmp_path / "made-2")
+    assert store.classes == 2
+    assert store.pools()["main"].class_names == full_pool.class_names
+
+
+def test_an_empty_folder_is_missing_data(tmp_path):
+    with pytest.raises(MissingData, match="no prepared data set"):
+        open_store(tmp_path)
+
+
+def test_a_truncated_or_missing_file_is_named(stored):
+    file = stored / "main.images.npy"
+    file.write_bytes(file.read_bytes()[:-7])
+    with pytest.raises(BadData, match=r"main\.images\.npy has \d+ bytes instead of \d+.*Delete"):
+        open_store(stored)
+    file.unlink()
+    with pytest.raises(BadData, match=r"main\.images\.npy is missing"):
+        open_store(stored)
+
+
+def test_one_changed_pixel_is_found_by_verification_alone(stored):
+    file = stored / "main.images.npy"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    store = open_store(stored)
+    with pytest.raises(BadData, match=r"main\.images\.npy has changed"):
+        store.verify()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", "cannot be read"),
+        (b"[]", "not a sheet"),
+        (b"\xff\xfe", "cannot be read"),
+    ],
+)
+def test_a_damaged_sheet_is_refused(stored, content, message):
+    (stored / SHEET).write_bytes(content)
+    with pytest.raises(BadData, match=message):
+        open_store(stored)
+
+
+def test_an_edited_sheet_is_refused(stored):
+    sheet = json.loads((stored / SHEET).read_text())
+    sheet["pools"]["main"]["class_names"][0] = "renamed"
+    (stored / SHEET).write_text(json.dumps(sheet))
+    with pytest.raises(BadData, match="has been changed"):
+        open_store(stored)
+    sheet["digest"] = sheet_digest(sheet)  # edited with more care: the fingerprint still tells
+    (stored / SHEET).write_text(json.dumps(sheet))
+    with pytest.raises(BadData, match="fingerprint"):
+        open_store(stored).verify()
+
+
+def test_another_format_is_refused(stored):
+    sheet = {**json.loads((stored / SHEET).read_text()), "format": 99}
+    (stored / SHEET).write_text(json.dumps({**sheet, "digest": sheet_digest(sheet)}))
+    with pytest.raises(BadData, match="has format 99"):
+        open_store(stored)
+
+
+def test_an_array_of_another_type_or_pickles_is_refused(stored):
+    file = stored / "main.labels.npy"
+    size = file.stat().st_size
+    np.save(file, np.zeros(3, dtype=object), allow_pickle=True)
+    file.write_bytes(file.read_bytes().ljust(size, b"\0")[:size])
+    with pytest.raises(BadData, match="cannot be read"):
+        open_store(stored).pools()
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, BadData])
+def test_a_preparation_that_is_interrupted_or_fails_leaves_nothing(tmp_path, pool, failure):
+    def interrupted():
+        with writing_store(tmp_path / "made-1", HEAD) as writer:
+            writer.pool(pool.image_shape).append(pool.images, pool.labels)
+            raise failure
+
+    with pytest.raises(failure):
+        interrupted()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_preparation_left_is_cleaned_and_others_kept(tmp_path, pool):
+    stale, other = tmp_path / ".preparing-made-1-x", tmp_path / ".preparing-made-2-x"
+    for folder in (stale, other):
+        folder.mkdir()
+        (folder / "main.images.npy").write_bytes(b"half")
+    write_pool(tmp_path / "made-1", pool)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".preparing-made-2-x", "made-1"]
+
+
+def test_images_of_another_shape_and_a_pool_without_names_are_refused(tmp_path, pool):
+    with pytest.raises(BadData, match="must be uint8"), writing_store(tmp_path / "m", HEAD) as w:
+        w.pool((3, 4, 4)).append(pool.images, pool.labels)
+    with pytest.raises(BadData, match="without naming"), writing_store(tmp_path / "m", HEAD) as w:
+        w.pool(pool.image_shape).append(pool.images, pool.labels)
+
+
+def test_a_folder_that_cannot_be_written_is_named(pool):
+    with pytest.raises(RunFolderError, match="Cannot write the prepared data set /proc"):
+        write_pool(Path("/proc/made-1"), pool)
+
+
+def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path):
+    code = f"""
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+import numpy as np
+from pathlib import Path
+from fsl_sweep.datasets.store_writer import writing_store
+from fsl_sweep.orchestrator.errors import MachineFailure
+try:
+    with writing_store(Path({str(tmp_path)!r}) / "made-1", {HEAD!r}) as writer:
+        pool = writer.pool((1, 10, 10))
+        for _ in range(100):
+            pool.append(np.zeros((100, 1, 10, 10), np.uint8), 0)
+except MachineFailure as failure:
+    print(failure)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "main.images.npy: File too large" in done.stdout
+    assert "FSL_SWEEP_HOME" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_stores_are(monkeypatch, tmp_path):
+    assert datasets_folder(tmp_path) == tmp_path / "datasets"
+    monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "env"))
+    assert datasets_folder(None) == tmp_path / "env" / "datasets"
+    monkeypatch.delenv("FSL_SWEEP_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert datasets_folder(None) == tmp_path / ".cache" / "fsl-sweep" / "datasets"

@@ -1,0 +1,92 @@
+from itertools import chain
+
+import numpy as np
+import pytest
+
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.tasks.attributes import AttributeTasks
+from fsl_sweep.datasets.tasks.classes import ClassTasks
+from fsl_sweep.datasets.tasks.episodes import EpisodeShape, VaryingShape
+from fsl_sweep.datasets.tasks.fixed import FixedTasks
+from fsl_sweep.datasets.tasks.training_steps import training_steps
+from fsl_sweep.datasets.tasks.writers import WriterTasks
+from fsl_sweep.orchestrator.errors import BadData
+
+EVERYTHING = VaryingShape(None, 1, None)
+
+
+def writer_tasks(count):
+    """Writers with three examples of each of two characters, and one with a single character."""
+    who = np.append(np.repeat(np.arange(count), 6), [count] * 6)
+    labels = np.append(np.tile([0, 0, 0, 1, 1, 1], count), [0] * 6)
+    images = np.zeros((len(who), 1, 1, 1), np.uint8)
+    pool = ImagePool.in_memory(images, labels, ["a", "b"], writers=who)
+    return WriterTasks(pool, np.arange(count + 1), kept_support=0)
+
+
+def attribute_tasks(count):
+    """Fixed tasks of two pairs, each known by its support."""
+    carried = np.array([[1, 1, 0], [0, 1, 1], [0, 0, 0]], bool)
+    images = np.zeros((3000, 1, 1, 1), np.uint8)
+    pool = ImagePool.in_memory(
+        images, np.arange(3000) % 3, ["x", "y", "z"], attributes=carried, attribute_names="abc"
+    )
+    return FixedTasks(AttributeTasks(pool, np.array([[0, 1], [1, 2]])), count, 0)
+
+
+def numbers(episodes):
+    """What tells the tasks of a step apart: the support, whose classes may come in any order."""
+    return [tuple(sorted(support.ravel().tolist())) for support in episodes.support]
+
+
+CASES = [
+    (writer_tasks, EVERYTHING, 253, 5),
+    (writer_tasks, EVERYTHING, 7, 7),
+    (attribute_tasks, EpisodeShape(2, 2, 1), 1000, 4),
+    (attribute_tasks, EpisodeShape(2, 2, 1), 62, 4),
+    (attribute_tasks, EpisodeShape(2, 2, 1), 3, 8),
+]
+
+
+@pytest.mark.parametrize(("make", "shape", "count", "size"), CASES)
+def test_so_many_steps_are_one_pass_and_the_next_is_another(make, shape, count, size):
+    tasks = make(count)
+    steps = -(-count // size)
+    drawn = [
+        numbers(e) for e in training_steps(tasks, 2 * steps, size, shape, np.random.default_rng(0))
+    ]
+    sizes = [len(step) for step in drawn]
+    assert sizes == 2 * [*[size] * (steps - 1), count - size * (steps - 1)]
+    first, second = ([*chain(*part)] for part in (drawn[:steps], drawn[steps:]))
+    assert len(set(first)) == count
+    assert sorted(first) == sorted(second)
+    assert first != second or count < 3
+
+
+def test_a_shorter_epoch_repeats_no_task():
+    tasks = writer_tasks(30)
+    drawn = training_steps(tasks, 4, 6, EVERYTHING, np.random.default_rng(0))
+    seen = [*chain(*map(numbers, drawn))]
+    assert len(seen) == len(set(seen)) == 24
+
+
+def test_class_tuples_are_drawn_without_end(pool):
+    tasks = ClassTasks(pool, np.arange(6))
+    shape = EpisodeShape(2, 1, 1)
+    drawn = [*training_steps(tasks, 250, 3, shape, np.random.default_rng(0))]
+    assert [len(step) for step in drawn] == [3] * 250
+    with pytest.raises(BadData, match="takes all that a task has"):
+        next(training_steps(tasks, 1, 1, EVERYTHING, np.random.default_rng(0)))
+
+
+def test_a_number_of_queries_draws_supports_anew():
+    """Only where all other examples are queries is there one (S, Q) a writer."""
+    tasks, rng = writer_tasks(20), np.random.default_rng(0)
+    for shape, same in (
+        (EVERYTHING, True),
+        (VaryingShape(2, 1, None), True),
+        (VaryingShape(None, 1, 1), False),
+        (EpisodeShape(2, 1, 2), False),
+    ):
+        first, second = (numbers(tasks.take(np.arange(20), shape, rng)) for _ in range(2))
+        assert (first == second) is same

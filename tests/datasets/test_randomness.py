@@ -1,0 +1,29 @@
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from fsl_sweep.datasets.randomness import distinct
+
+
+@given(st.integers(1, 30), st.integers(0, 40), st.integers(0, 2**32))
+def test_draws_are_distinct_and_in_range(size, more, seed):
+    population = size + np.arange(more + 1)
+    drawn = distinct(np.random.default_rng(seed), population, size)
+    assert drawn.shape == (more + 1, size)
+    assert (drawn >= 0).all()
+    assert (drawn < population[:, None]).all()
+    assert all(len(set(row)) == size for row in drawn.tolist())
+
+
+@pytest.mark.parametrize(("population", "size"), [(5, 1), (5, 2), (4, 3), (4, 4)])
+def test_every_ordered_sample_is_equally_likely(population, size):
+    rows = 60_000
+    drawn = distinct(np.random.default_rng(1), np.full(rows, population), size)
+    number = drawn @ population ** np.arange(size)
+    codes, counts = np.unique(number, return_counts=True)
+    assert len(codes) == len(list(permutations(range(population), size)))
+    assert chisquare(counts).pvalue > 1e-4

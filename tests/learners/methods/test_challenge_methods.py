@@ -1,0 +1,163 @@
+"""The methods of the 2021 challenge: `Transfer`, `MetaDelta`, `PtMap` and `ConvQda`."""
+
+import numpy as np
+import pydantic
+import pytest
+import torch
+from scipy.special import softmax
+from torch import nn
+
+from fsl_sweep.learners.batches import LabelledBatch
+from fsl_sweep.learners.building import build_learner
+from fsl_sweep.learners.heads.soft_prototype import soft_prototype_probabilities
+from fsl_sweep.learners.methods.pt_map import prepared
+
+CONV = {"name": "conv4", "width": 4}
+
+
+def draw(*shape, seed=0):
+    draws = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=draws, dtype=torch.float64)
+
+
+def frozen(name, d=6, seed=0, **options):
+    learner = {"name": name, **options}
+    return build_learner(learner, {"name": "identity"}, (d, 1, 1), 5, seed).double().eval()
+
+
+def unit(values):
+    return values / np.linalg.norm(values, axis=-1, keepdims=True)
+
+
+def test_transfer_trains_a_glorot_layer_with_adam():
+    learner = frozen("transfer")
+    support, query = draw(2, 3, 2, 6), draw(2, 4, 6, seed=1)
+    found = learner.head(support, query)
+    start = learner.initial_layer(3, like=torch.zeros(1, 1, 7, dtype=torch.float64))
+    for task in range(2):
+        layer = nn.Linear(6, 3).double()
+        with torch.no_grad():
+            layer.weight.copy_(start[:-1].T)
+            layer.bias.zero_()
+        optimizer = torch.optim.Adam(layer.parameters(), lr=1e-3, eps=1e-7)
+        for _ in range(10):
+            optimizer.zero_grad()
+            logits = layer(support[task].flatten(0, 1))
+            nn.functional.cross_entropy(logits, torch.tensor([0, 0, 1, 1, 2, 2])).backward()
+            optimizer.step()
+        torch.testing.assert_close(found[task], layer(query[task]).detach())
+
+
+def test_transfers_initial_weights_are_glorots_and_differ_from_seed_to_seed():
+    like = torch.zeros(1, 1, 2001)
+    layer = frozen("transfer").initial_layer(5, like)
+    bound = (6 / 2005) ** 0.5
+    assert 0.99 * bound < layer.abs().max() <= bound
+    assert abs(layer[:-1].std() / (bound / 3**0.5) - 1) < 0.05
+    assert (layer[-1] == 0).all()
+    assert not torch.equal(layer, frozen("transfer", seed=1).initial_layer(5, like))
+
+
+def test_soft_prototypes_follow_their_definition():
+    support, query = draw(1, 3, 2, 6), draw(1, 5, 6, seed=1)
+    found = soft_prototype_probabilities(support, query)[0].numpy()
+    S, Q = unit(support[0].numpy()), unit(query[0].numpy())
+    centres, chances = S.mean(axis=1), None
+    for _ in range(11):
+        distances = np.square(Q[:, None] - unit(centres)).sum(axis=-1)
+        chances = softmax(-distances, axis=1)
+        totals = S.sum(axis=1) + chances.T @ Q
+        centres = totals / (2 + chances.sum(axis=0))[:, None]
+    np.testing.assert_allclose(found, chances, rtol=1e-9)
+
+
+def test_metadelta_averages_the_probabilities_of_its_encoders():
+    learner = build_learner({"name": "metadelta", "encoders": 3}, CONV, (1, 16, 16), 5, 0).eval()
+    images = torch.randn(12, 1, 16, 16, generator=torch.Generator().manual_seed(1))
+    features = learner.embed(images)
+    assert features.shape == (12, 12)
+    found = learner.head(features[:6].view(1, 3, 2, 12), features[6:][None])
+    parts = []
+    for backbone in learner.backbones:
+        part = nn.functional.normalize(backbone(images), dim=-1)
+        parts.append(soft_prototype_probabilities(part[:6].view(1, 3, 2, 4), part[6:][None]))
+    torch.testing.assert_close(found.exp(), sum(parts) / 3)
+    assert not torch.allclose(parts[0], parts[1])
+
+
+def test_metadelta_trains_each_encoder_as_if_alone():
+    learner = build_learner({"name": "metadelta", "encoders": 2}, CONV, (1, 16, 16), 5, 0)
+    images = torch.randn(10, 1, 16, 16, generator=torch.Generator().manual_seed(1))
+    labels = torch.arange(10) % 5
+    learner.training_loss(LabelledBatch(images, labels)).backward()
+    for backbone, classifier in zip(learner.backbones, learner.classifiers, strict=True):
+        weight = backbone.blocks[0][0].weight
+        logits = 10 * classifier(nn.functional.normalize(backbone(images), dim=-1))
+        (alone,) = torch.autograd.grad(nn.functional.cross_entropy(logits, labels), weight)
+        torch.testing.assert_close(weight.grad, alone)
+
+
+def test_metadeltas_encoders_may_be_of_different_kinds():
+    encoders = [{"name": "conv4", "width": 8}, {"name": "torchvision:squeezenet1_1"}]
+    learner = build_learner({"name": "metadelta", "encoders": encoders}, CONV, (3, 32, 32), 5, 0)
+    assert learner.widths == [16, 32, 512]
+    assert len(learner.classifiers) == 3
+
+
+def test_an_unknown_encoder_is_a_mistake_in_the_options():
+    with pytest.raises(pydantic.ValidationError, match="did you mean 'conv4'"):
+        frozen("metadelta", encoders=[{"name": "conv5"}])
+
+
+def reference_pt_map(support, query, lam, alpha=0.2, rounds=20):
+    """Algorithm 1 with numpy and Sinkhorn's rule, for one task of non-negative features."""
+    way, shot, _ = support.shape
+
+    def ready(values):
+        values = unit(np.sqrt(values + 1e-6))
+        return unit(values - values.mean(axis=0))
+
+    def plan(centres):
+        cost = np.square(queries[:, None] - centres).sum(axis=-1)
+        shares = np.exp(-lam * cost)
+        for _ in range(1000):
+            shares /= shares.sum(axis=1, keepdims=True)
+            shares *= len(queries) / way / shares.sum(axis=0)
+        return shares
+
+    examples = ready(support.reshape(way * shot, -1)).reshape(support.shape)
+    queries = ready(query)
+    centres = examples.mean(axis=1)
+    for _ in range(rounds):
+        shares = plan(centres)
+        totals = examples.sum(axis=1) + shares.T @ queries
+        centres = centres + alpha * (totals / (shot + shares.sum(axis=0))[:, None] - centres)
+    return plan(centres)
+
+
+# With the default lambda, Sinkhorn's rule itself is still 1e-3 from the plan after 1,000 turns.
+@pytest.mark.parametrize(("lam", "tolerance"), [(2.0, 1e-8), (10.0, 2e-3)])
+def test_pt_map_follows_its_algorithm(lam, tolerance):
+    support, query = draw(1, 3, 2, 6).abs(), draw(1, 9, 6, seed=1).abs()
+    found = frozen("pt-map", lam=lam).head(support, query).exp().numpy()
+    expected = reference_pt_map(support[0].numpy(), query[0].numpy(), lam)
+    np.testing.assert_allclose(found[0], expected, atol=tolerance)
+
+
+def test_pt_map_gives_every_class_as_many_queries():
+    found = frozen("pt-map").head(draw(2, 3, 1, 6).abs(), draw(2, 12, 6, seed=1).abs()).exp()
+    torch.testing.assert_close(found.sum(dim=1), torch.full((2, 3), 4.0, dtype=torch.float64))
+    torch.testing.assert_close(found.sum(dim=2), torch.ones(2, 12, dtype=torch.float64))
+
+
+def test_the_power_transform_keeps_the_sign_of_negative_features():
+    features = draw(1, 5, 6)
+    torch.testing.assert_close(prepared(-features, 0.5), -prepared(features, 0.5))
+
+
+def test_conv_qdas_scale_multiplies_and_its_shrinkage_counts():
+    support, query = draw(2, 3, 4, 6), draw(2, 5, 6, seed=1)
+    plain = frozen("conv-qda").head(support, query)
+    torch.testing.assert_close(frozen("conv-qda", scale=3.0).head(support, query), 3 * plain)
+    other = frozen("conv-qda", shrinkage=0.9).head(support, query)
+    assert not torch.allclose(other, plain)

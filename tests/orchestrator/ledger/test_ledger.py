@@ -1,0 +1,322 @@
+import json
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from made import flip, forge, plan, planned, record, recorded, spec
+
+from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, TrialEnd
+
+
+def filled(tmp_path, epochs=3):
+    """A ledger whose one trial has recorded some epochs and has not ended."""
+    ledger, trial = Ledger(tmp_path), planned(spec())
+    storage = ledger.trial(trial.id)
+    storage.begin(trial.spec)
+    for epoch in range(1, epochs + 1):
+        storage.write_epoch(record(epoch), b"weights")
+    return storage, trial
+
+
+def mean(epoch, task_set):
+    return record(epoch).scores["novel", task_set].mean
+
+
+def assert_holds(history, epochs):
+    """The history holds exactly what was recorded, to the last count."""
+    assert history.epochs.tolist() == epochs
+    for row, epoch in enumerate(epochs):
+        written = record(epoch)
+        assert history.curves["train_loss"][row] == written.train_loss
+        for key in [(m, s) for m in MEASURES for s in TASK_SETS]:
+            assert history.scores[key].means[row] == written.scores[key].mean
+            for read in (history.scores[key].load()[row], *history.scores[key].rows([row])):
+                np.testing.assert_array_equal(read, written.scores[key].accuracy)
+
+
+def test_what_is_recorded_is_read_before_and_after_compaction(tmp_path):
+    storage, trial = filled(tmp_path)
+    assert_holds(storage.history(trial), [1, 2, 3])
+    assert storage.unfinished(trial)
+    storage.end(TrialEnd("done"))
+    assert_holds(storage.history(trial), [1, 2, 3])
+    assert not storage.unfinished(trial)
+    names = {p.name for p in storage.folder.path.rglob("*") if p.is_file()}
+    assert names == {
+        "spec.json",
+        "end.json",
+        "records.parquet",
+        *(f"000{i}.safetensors" for i in (1, 2, 3)),
+    }
+    assert storage.read_epoch(2).scores["novel", "report"].mean == mean(2, "report")
+    # Any tool reads the compacted file.
+    table = pq.read_table(storage.folder.path / "records.parquet")
+    assert table["epoch"].to_pylist() == [1, 2, 3]
+    assert table["novel_selection_mean"][0].as_py() == mean(1, "selection")
+
+
+def test_an_empty_trial_has_an_empty_history(tmp_path):
+    trial = planned(spec())
+    history = Ledger(tmp_path).trial(trial.id).history(trial)
+    assert history.epochs.shape == (0,)
+    assert history.scores["novel", "report"].means.shape == (0,)
+    assert (history.end, history.complete, history.damaged) == (None, False, ())
+
+
+@pytest.mark.parametrize("harm", ["truncate", "flip", "empty", "junk"])
+def test_a_damaged_epoch_is_named_skipped_and_not_counted(tmp_path, harm):
+    storage, trial = filled(tmp_path)
+    path = storage.folder.path / "epochs" / "0002.record"
+    data = bytearray(path.read_bytes())
+    if harm == "flip":
+        data[len(data) // 2] ^= 1
+    path.write_bytes({"truncate": data[:-9], "flip": data, "empty": b"", "junk": b"junk"}[harm])
+    history = storage.history(trial)
+    assert_holds(history, [1, 3])
+    assert history.damaged == (str(path),)
+    assert storage.recorded() == {1, 3}
+    with pytest.raises(KeyError, match="epoch 2"):
+        storage.read_epoch(2)
+    # Even a trial that says it is done is not believed when an epoch is missing.
+    storage.end(TrialEnd("done"))
+    assert not storage.history(trial).complete
+    assert storage.unfinished(trial)
+
+
+@pytest.mark.parametrize("name", ["records.parquet", "end.json"])
+@pytest.mark.parametrize("harm", [flip, Path.unlink, lambda path: path.write_bytes(b"{")])
+def test_a_damaged_finished_trial_is_run_again(tmp_path, name, harm):
+    storage, trial = filled(tmp_path)
+    storage.end(TrialEnd("done"))
+    path = storage.folder.path / name
+    harm(path)
+    history = storage.history(trial)
+    assert not history.complete
+    assert storage.unfinished(trial)
+    assert history.damaged == (str(path),)
+
+
+def test_records_that_no_one_can_read_are_damaged_whatever_their_checksum(tmp_path):
+    storage, trial = filled(tmp_path)
+    storage.end(TrialEnd("done"))
+    path, end = storage.folder.path / "records.parquet", storage.folder.path / "end.json"
+    path.write_bytes(b"PAR1 nothing")
+    plain = json.loads(end.read_text())
+    digest = sha256(b"PAR1 nothing").hexdigest()
+    forge(tmp_path, f"trials/{trial.id}/end.json", {**plain, "records": digest})
+    assert storage.history(trial).damaged == (str(path),)
+    end.write_text("[" * 100_000)
+    assert storage.history(trial).damaged == (str(end),)
+
+
+def test_a_crash_anywhere_while_ending_loses_nothing(tmp_path, monkeypatch):
+    """Stop after each file operation of ``end`` in turn; the records read the same each time."""
+    operations = 0
+
+    class Crash(Exception):
+        pass
+
+    for crash_at in range(8):
+        storage, trial = filled(tmp_path / str(crash_at))
+        counter = iter(range(100))
+        for name in ("write", "remove"):
+            original = getattr(type(storage.folder), name)
+
+            def counted(self, *args, original=original, counter=counter, stop=crash_at):
+                if next(counter) == stop:
+                    raise Crash
+                return original(self, *args)
+
+            monkeypatch.setattr(type(storage.folder), name, counted)
+        try:
+            storage.end(TrialEnd("done"))
+        except Crash:
+            operations += 1
+        monkeypatch.undo()
+        history = storage.history(trial)
+        assert_holds(history, [1, 2, 3])
+        assert history.damaged == ()
+        storage.end(TrialEnd("done"))
+        assert storage.history(trial).complete
+    assert operations == 6
+
+
+def test_a_failure_worth_another_try_keeps_the_state_to_resume_from(tmp_path):
+    storage, trial = filled(tmp_path)
+    storage.write_resume(b"state")
+    storage.end(TrialEnd("failed", "the node died", retriable=True))
+    assert storage.unfinished(trial)
+    assert storage.read_resume() == b"state"
+    assert storage.history(trial).end == TrialEnd("failed", "the node died", retriable=True)
+    storage.begin(trial.spec)
+    assert storage.history(trial).end is None
+    storage.end(TrialEnd("failed", "NaN"))
+    assert not storage.unfinished(trial)
+    assert storage.read_resume() is None
+    assert_holds(storage.history(trial), [1, 2, 3])
+
+
+def test_a_budget_spent_before_the_first_epoch_is_not_complete(tmp_path):
+    storage, trial = filled(tmp_path, epochs=0)
+    storage.end(TrialEnd("budget", "spent"))
+    history = storage.history(trial)
+    assert (history.complete, storage.unfinished(trial)) == (False, False)
+
+
+def test_plan_round_trip_and_pending(tmp_path):
+    ledger = Ledger(tmp_path)
+    trials = [planned(spec(seed, way)) for way in (5, 20) for seed in (0, 1)]
+    ledger.write_plan(plan(*trials), "name: made\n")
+    assert ledger.read_plan() == plan(*trials)
+    assert list(ledger.pending(plan(*trials))) == [t.id for t in trials]
+    recorded(tmp_path, trials[0])
+    assert list(ledger.pending(plan(*trials))) == [t.id for t in trials[1:]]
+    # Adding a grid value leaves what is done; dropping one leaves it out and names it.
+    more = plan(*trials, planned(spec(0, 10)))
+    ledger.write_plan(more, "name: made\n")
+    assert len(ledger.pending(more)) == 4
+    assert ledger.unplanned(plan(*trials[1:])) == [trials[0].id]
+
+
+def test_equal_specifications_have_equal_ids_and_every_field_counts():
+    assert spec().id == spec().id
+    assert spec(seed=1).id != spec().id
+    assert spec(seed=1).configuration == spec().configuration
+    assert (
+        len({spec(way=5).configuration, spec(way=6).configuration, spec(epochs=4).configuration})
+        == 3
+    )
+
+
+def test_recorded_epochs_are_every_nth_and_the_last():
+    assert spec(epochs=7, every=3).recorded_epochs == [3, 6, 7]
+    assert spec(epochs=6, every=3).recorded_epochs == [3, 6]
+    assert spec(epochs=2, every=5).recorded_epochs == [2]
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path):
+    (tmp_path / "thesis.tex").write_text("")
+    with pytest.raises(RunFolderError, match="it is not a run folder"):
+        Ledger(tmp_path).write_plan(plan(planned(spec())), "")
+
+
+def test_any_change_of_a_plan_is_damage_but_not_its_layout(tmp_path):
+    ledger = Ledger(tmp_path)
+    ledger.write_plan(plan(planned(spec()), planned(spec(1))), "")
+    content = json.loads((tmp_path / "plan.json").read_text())
+    (tmp_path / "plan.json").write_text(json.dumps(content))
+    assert ledger.read_plan() == plan(planned(spec()), planned(spec(1)))
+    trial = content["trials"][1]
+    for part, key in ((content, "name"), (content, "fingerprint"), (trial, "method")):
+        kept, part[key] = part[key], "another"
+        (tmp_path / "plan.json").write_text(json.dumps(content, indent=1))
+        with pytest.raises(RunFolderError, match="its checksum does not match"):
+            ledger.read_plan()
+        part[key] = kept
+
+
+def test_a_trial_under_the_id_of_another_is_refused(tmp_path):
+    ledger = Ledger(tmp_path)
+    ledger.write_plan(plan(planned(spec()), planned(spec(way=20))), "")
+    content = json.loads((tmp_path / "plan.json").read_text())
+    first, second = content["trials"]
+    for key in ("id", "configuration"):
+        kept, first[key] = first[key], second[key]
+        forge(tmp_path, "plan.json", content)
+        with pytest.raises(RunFolderError, match=rf"trials\.0\.{key}: .* is not that of its spec"):
+            ledger.read_plan()
+        first[key] = kept
+
+
+def test_whole_files_in_the_places_of_others_are_damaged(tmp_path):
+    ledger, trials = Ledger(tmp_path), [planned(spec(seed)) for seed in (0, 1)]
+    for number, one in enumerate(trials):
+        storage = ledger.trial(one.id)
+        storage.begin(one.spec)
+        for epoch in (1, 2, 3):
+            storage.write_epoch(record(epoch, number), b"")
+        storage.write_resume(b"state %d" % number)
+    first, second = (tmp_path / "trials" / one.id for one in trials)
+
+    def swap(a, b):
+        kept = a.read_bytes()
+        a.write_bytes(b.read_bytes())
+        b.write_bytes(kept)
+
+    swap(first / "epochs/0001.record", second / "epochs/0001.record")
+    swap(second / "epochs/0002.record", second / "epochs/0003.record")
+    swap(first / "resume.state", second / "resume.state")
+    assert ledger.trial(trials[0].id).recorded() == {2, 3}
+    assert ledger.trial(trials[1].id).recorded() == set()
+    assert ledger.trial(trials[0].id).read_resume() is None
+    swap(first / "epochs/0001.record", second / "epochs/0001.record")
+    swap(second / "epochs/0002.record", second / "epochs/0003.record")
+    for one in trials:
+        ledger.trial(one.id).end(TrialEnd("done"))
+    for name in ("end.json", "records.parquet"):
+        swap(first / name, second / name)
+    # Both files of each are whole, and fit together: they are another trial's.
+    for one in trials:
+        assert not ledger.trial(one.id).history(one).complete
+
+
+def test_an_unfinished_trial_that_lacks_an_epoch_says_so(tmp_path):
+    storage, trial = filled(tmp_path)
+    (storage.folder.path / "epochs" / "0002.record").unlink()
+    assert storage.history(trial).damaged == (f"{trial.id}: epochs are missing from its records",)
+
+
+def test_records_are_in_the_order_of_epochs_beyond_four_digits(tmp_path):
+    trial = planned(spec(epochs=10_000, every=9_999))
+    storage = Ledger(tmp_path).trial(trial.id)
+    for epoch in (9_999, 10_000):
+        storage.write_epoch(record(epoch), b"")
+    assert storage.history(trial).epochs.tolist() == [9_999, 10_000]
+
+
+def test_ending_a_trial_removes_only_what_it_wrote(tmp_path):
+    storage, _ = filled(tmp_path)
+    own, foreign = storage.folder.path / "epochs", ["00001.record", "0001.record.bak", "1.record"]
+    for name in foreign:
+        (own / name).write_text("mine")
+    storage.end(TrialEnd("done"))
+    assert sorted(path.name for path in own.iterdir()) == foreign
+
+
+@pytest.mark.parametrize("where", ["trials", "trial", "epochs"])
+def test_ending_a_trial_deletes_nothing_through_a_link(tmp_path, where):
+    storage, trial = filled(tmp_path / "run")
+    outside = tmp_path / "thesis"
+    place = {"trials": storage.folder.path.parent, "trial": storage.folder.path}
+    linked = place.get(where, storage.folder.path / "epochs")
+    linked.rename(outside)
+    linked.symlink_to(outside)
+    before = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
+    with pytest.raises(RunFolderError, match="it is a symbolic link, not a folder"):
+        storage.end(TrialEnd("done"))
+    with pytest.raises(RunFolderError, match="it is a symbolic link, not a folder"):
+        storage.write_epoch(record(4), b"")
+    kept = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
+    assert {path: kept[path] for path in before} == before
+    assert storage.history(trial).damaged == (str(linked),)
+
+
+def test_a_snapshot_is_compared_with_what_was_recorded_with_its_epoch(tmp_path):
+    storage, _ = filled(tmp_path)
+    for _ in ("records of epochs", "compacted"):
+        path = storage.check_snapshot(2)
+        assert path.read_bytes() == b"weights"
+        path.write_bytes(b"Weights")
+        with pytest.raises(RunFolderError, match=r"0002\.safetensors is damaged"):
+            storage.check_snapshot(2)
+        path.unlink()
+        path.symlink_to(path.with_name("0001.safetensors"))
+        with pytest.raises(RunFolderError, match="it is a symbolic link"):
+            storage.check_snapshot(2)
+        path.unlink()
+        path.write_bytes(b"weights")
+        storage.end(TrialEnd("done"))

@@ -1,0 +1,129 @@
+"""What planning costs, and that what makes it cheap changes nothing that is planned."""
+
+import pytest
+
+from fsl_sweep.orchestrator import catalogue
+from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.planning import plan_sweep as resolve
+from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
+from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.records.spec import digest
+from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
+
+FOLDED = """
+name: folded
+benchmark: {name: glyphs, image_size: 20}
+episode: {way: 3, shot: 1, query: 2}
+evaluation: {selection_tasks: 60, report_tasks: 40, every: 2}
+defaults:
+  backbone: {name: conv4, width: 32}
+  schedule: {relative: true, 4: 0.1}
+  epochs: 6
+  batches: 10
+methods:
+  SB:
+    learner: {name: supervised, scale: {grid: [5, 10]}}
+    optimizer: {lr: 0.1, weight_decay: 1.0e-4}
+  A: {learner: {name: logistic}, optimizer: {name: adam, lr: 0.001, clip_norm: 2.0}}
+seeds: [0, 7]
+cross_validation: {folds: 2, over: base+val, seed: 3}
+budget: {seconds: 60}
+"""
+GRID = """
+name: wide
+benchmark: {name: glyphs}
+defaults: {backbone: {name: conv4}, optimizer: {lr: LR}}
+methods:
+  PN: {learner: {name: protonet, scale: SCALE}, train: {query: QUERY}}
+  RR: {learner: {name: ridge}}
+MORE
+"""
+
+
+def planned(tmp_path, text) -> Plan:
+    (tmp_path / "s.yaml").write_text(text)
+    return plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
+
+
+def grid(lr="0.1", scale="10", query="15", more=""):
+    text = GRID.replace("LR", lr).replace("SCALE", scale)
+    return text.replace("QUERY", query).replace("MORE", more)
+
+
+def values(count, start=1):
+    return f"{{grid: {list(range(start, start + count))}}}"
+
+
+def test_entry_points_are_not_scanned_again_for_each_trial(tmp_path, monkeypatch):
+    scans = []
+    real = catalogue.entry_points
+
+    def counted(**group):
+        scans.append(group["group"])
+        return real(**group)
+
+    monkeypatch.setattr(catalogue, "entry_points", counted)
+    monkeypatch.syspath_prepend(tmp_path / "another place, where nobody has looked yet")
+    planned(tmp_path, grid(scale=values(20)))
+    assert scans
+    assert len(scans) == len(set(scans))
+
+
+def test_a_package_that_comes_onto_the_path_is_found(tmp_path, monkeypatch):
+    assert "late" not in [point.name for point in catalogue.installed("fsl_sweep.learners")]
+    metadata = tmp_path / "late-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Name: late\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[fsl_sweep.learners]\nlate = late:INFO\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "late" in [point.name for point in catalogue.installed("fsl_sweep.learners")]
+
+
+def test_the_ids_are_those_that_they_were(tmp_path):
+    trials = planned(tmp_path, FOLDED).trials
+    assert [trial.id for trial in trials[::5]] == [
+        "d7d3dfef3b82c38c",
+        "c1316aa15f76574d",
+        "0ebbeab134a10309",
+        "5a3928db4e5e65ab",
+    ]
+    assert [trial.configuration for trial in trials[::6]] == [
+        "b9ed9623bb68d8a5",
+        "9cea87bb6bf48069",
+        "baf2b85cf844f710",
+    ]
+    assert digest([trial.id for trial in trials]) == "d64c6877b45d6dc0"
+
+
+def test_the_specifications_by_id_are_made_once(tmp_path):
+    plan = planned(tmp_path, FOLDED)
+    assert plan.specs is plan.specs
+    assert list(plan.specs) == [trial.id for trial in plan.trials]
+
+
+def test_a_grid_that_nobody_can_mean_is_refused_before_it_is_made(tmp_path):
+    text = grid("{grid: [0.1, 0.2]}", values(1000), values(1000), "seeds: [0, 1, 2]")
+    with pytest.raises(ConfigError) as caught:
+        planned(tmp_path, text)
+    assert str(caught.value).removeprefix(f"{tmp_path}/") == (
+        "s.yaml: methods.PN: optimizer.lr: 2 x learner.scale: 1,000 x train.query: 1,000 x "
+        "seeds: 3 makes 6,000,000 trials, and 6,000,006 with the other methods'; a sweep has at "
+        "most 1,000,000. Leave out values, or draw some of the combinations: write 'choice' in "
+        "place of 'grid', and how many to draw as 'samples'"
+    )
+
+
+def test_draws_seeds_and_folds_count_too(tmp_path):
+    drawn = "{loguniform: [0.001, 0.1]}"
+    more = "samples: 200000\nseeds: [0, 1]\ncross_validation: {folds: 4}"
+    with pytest.raises(ConfigError) as caught:
+        planned(tmp_path, grid(drawn, "{grid: [1, 2]}", more=more))
+    told = "learner.scale: 2 x samples: 200,000 x seeds: 2 x full trial and class folds: 5 makes "
+    assert f"methods.PN: {told}4,000,000 trials" in str(caught.value)
+
+
+def test_the_most_that_is_allowed_is_planned(tmp_path, monkeypatch):
+    monkeypatch.setattr(resolve, "MOST_TRIALS", 4)
+    assert len(planned(tmp_path, grid(scale=values(3))).trials) == 4
+    with pytest.raises(ConfigError, match="at most 4"):
+        planned(tmp_path, grid(scale=values(4)))

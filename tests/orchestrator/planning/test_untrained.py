@@ -1,0 +1,184 @@
+"""Methods that have nothing to train: planned without an optimizer, measured once, as they are."""
+
+import json
+import math
+
+import pytest
+import torch
+from made import benchmark
+
+from fsl_sweep.learners.base import AdaptationLearner, ClassificationLearner, EmbeddingLearner
+from fsl_sweep.learners.building import build_learner
+from fsl_sweep.learners.catalogue import LEARNERS
+from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
+from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
+from fsl_sweep.orchestrator.planning import work as planned_work
+from fsl_sweep.orchestrator.planning.feasibility import check_feasible
+from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
+from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.records.spec import TrialSpec
+from fsl_sweep.orchestrator.run import load_run
+from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
+from fsl_sweep.orchestrator.trial.trial import Trial
+
+CPU = torch.device("cpu")
+FILE = """
+name: frozen
+benchmark: {name: glyphs}
+episode: {way: 3, shot: 1, query: 2}
+evaluation: {selection_tasks: 20, report_tasks: 20}
+defaults: {backbone: {name: identity}DEFAULTS}
+methods:
+  M: {learner: {name: LEARNER}OWN}
+"""
+PROGRAMS = ("metadl",)
+
+
+def planned(tmp_path, learner="ncc", defaults="", own="", more="") -> Plan:
+    text = FILE.replace("LEARNER", learner).replace("DEFAULTS", defaults).replace("OWN", own)
+    (tmp_path / "s.yaml").write_text(text + more)
+    return plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
+
+
+def mistake(tmp_path, *arguments, **options):
+    with pytest.raises(ConfigError) as caught:
+        planned(tmp_path, *arguments, **options)
+    return str(caught.value).removeprefix(f"{tmp_path}/")
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        "ncc",
+        "logistic",
+        "finetune",
+        "supervised",
+        "transfer",
+        "pt-map",
+        "conv-qda",
+        "metadelta",
+        "protonet",
+        "ridge, learn_scale: false",
+        "meta-baseline, learn_temperature: false",
+    ],
+)
+def test_what_trains_nothing_needs_no_optimizer_and_takes_no_step(tmp_path, learner):
+    plan = planned(tmp_path, learner)
+    (trial,) = plan.trials
+    spec = trial.spec
+    assert (spec.optimizer, spec.schedule, spec.train) == (None, [], None)
+    assert (spec.epochs, spec.batches, spec.recorded_epochs) == (1, 0, [1])
+    assert plan.cautions == ()
+    assert TrialSpec.from_canonical(json.loads(json.dumps(spec.canonical()))) == spec
+    assert planned_work.summary(plan.specs) == (
+        "nothing: there are no weights to train, and each trial is measured once, as it is"
+    )
+    check_feasible(plan, benchmark())
+
+
+@pytest.mark.parametrize(
+    "learner", ["ridge", "svm", "protonet, learn_scale: true", "fomaml, way: 3", "meta-baseline"]
+)
+def test_weights_of_a_learners_own_still_need_an_optimizer(tmp_path, learner):
+    assert mistake(tmp_path, learner) == "s.yaml: methods.M.optimizer: this key is missing"
+
+
+def test_a_backbone_with_weights_still_needs_an_optimizer(tmp_path):
+    problem = "s.yaml: methods.M.optimizer: this key is missing"
+    assert mistake(tmp_path, own=", backbone: {name: conv4}") == problem
+    named = "metadelta, encoders: [{name: conv4}]"
+    assert mistake(tmp_path, named) == problem
+
+
+def test_what_others_share_is_not_used_and_not_told(tmp_path):
+    shared = ", optimizer: {lr: {grid: [0.1, 0.2]}}, epochs: 60, batches: {grid: [5, 10]}"
+    plan = planned(tmp_path, defaults=shared)
+    assert [trial.id for trial in plan.trials] == [t.id for t in planned(tmp_path).trials]
+    assert (plan.trials[0].hyperparameters, plan.cautions) == ({}, ())
+
+
+def test_what_it_sets_itself_is_told(tmp_path):
+    plan = planned(tmp_path, own=", epochs: 3, optimizer: {lr: 0.1}")
+    assert plan.cautions == ("M: it has nothing to train, so its epochs, optimizer are not used",)
+    assert [trial.id for trial in plan.trials] == [t.id for t in planned(tmp_path).trials]
+    assert mistake(tmp_path, own=", epocs: 3") == (
+        "s.yaml: methods.M.epocs: unknown key 'epocs'; did you mean 'epochs'?"
+    )
+
+
+def test_its_own_axes_stay_axes(tmp_path):
+    plan = planned(tmp_path, "ncc, scale: {grid: [1, 10]}", more="seeds: [0, 1]\n")
+    assert [(t.hyperparameters, t.spec.seed) for t in plan.trials] == [
+        ({"learner.scale": scale}, seed) for scale in (1.0, 10.0) for seed in (0, 1)
+    ]
+
+
+def test_a_method_may_train_in_some_configurations_only(tmp_path):
+    plan = planned(
+        tmp_path,
+        "protonet, learn_scale: {grid: [false, true]}",
+        ", optimizer: {lr: {grid: [0.1, 0.2]}}, epochs: 2, batches: 5, train: {way: 3, shot: 1}",
+    )
+    assert [t.hyperparameters for t in plan.trials] == [
+        {"learner.learn_scale": False},
+        {"learner.learn_scale": True, "optimizer.lr": 0.1},
+        {"learner.learn_scale": True, "optimizer.lr": 0.2},
+    ]
+    assert planned_work.summary(plan.specs).startswith("20 gradient steps over ")
+    assert planned_work.summary(plan.specs).endswith("; trials that have nothing to train: 1")
+
+
+def test_the_trial_is_measured_as_it_was_built_and_reported(tmp_path):
+    data = benchmark()
+    plan = planned(tmp_path, "transfer, steps: 2", more="seeds: [0, 1]\n")
+    ledger = Ledger(tmp_path / "run")
+    ledger.write_plan(plan, "")
+    for planned_trial in plan.trials:
+        trial = Trial(planned_trial.spec, ledger.trial(planned_trial.id), data)
+        (record,) = trial.run()
+        assert (record.epoch, math.isnan(record.train_loss)) == (1, True)
+        tasks = CommonTasks.draw(data, trial.spec.episode, trial.spec.evaluation)
+        built = Evaluator(data, tasks, CPU).measure(trial._training().learner)
+        assert built.keys() == record.scores.keys()
+        for key, scores in built.items():
+            assert (record.scores[key].correct == scores.correct).all()
+    ends = [history.end for history in ledger.histories(plan)]
+    assert [end and end.status for end in ends] == ["done", "done"]
+    assert load_run(tmp_path / "run").report().selected
+
+
+def answers(learner, support, query):
+    learner.eval()
+    with torch.no_grad():
+        if isinstance(learner, ClassificationLearner):
+            return learner.classify(query[0])
+        if isinstance(learner, EmbeddingLearner):
+            embedded = [learner.embed(part.flatten(0, -4)) for part in (support, query)]
+            return learner.head(
+                embedded[0].view(*support.shape[:3], -1), embedded[1].view(*query.shape[:2], -1)
+            )
+        assert isinstance(learner, AdaptationLearner)
+        return learner.predict(support, query)
+
+
+@pytest.mark.parametrize("name", [n for n in LEARNERS.names() if n not in PROGRAMS])
+@pytest.mark.parametrize("learn_scale", [False, True])
+def test_has_weights_says_whether_logits_follow_them(name, learn_scale):
+    """With features as they are: whatever training could change is changed."""
+    cls = LEARNERS.find(name).cls
+    wanted = {"learn_scale": learn_scale, "learn_temperature": learn_scale, "steps": 2, "way": 3}
+    options = {key: value for key, value in wanted.items() if key in cls.Options.model_fields}
+    spec = {"name": name, **options}
+    learner = build_learner(spec, {"name": "identity"}, (1, 4, 4), 6, seed=0)
+    draws = torch.Generator().manual_seed(0)
+    support = torch.randn(2, 3, 4, 1, 4, 4, generator=draws)
+    query = torch.randn(2, 5, 1, 4, 4, generator=draws)
+    before = answers(learner, support, query)
+    trained = [p for p in learner.parameters() if p.requires_grad]
+    with torch.no_grad():
+        for weights in trained:
+            weights += torch.rand(weights.shape, generator=draws) + 0.5
+    same = torch.equal(answers(learner, support, query), before)
+    assert same is not cls.has_weights(cls.Options.model_validate(options))

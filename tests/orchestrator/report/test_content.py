@@ -1,0 +1,470 @@
+import io
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from places import ROOT
+from trials import TASKS, trial
+
+from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
+from fsl_sweep.orchestrator.report import (
+    Report,
+    RunInfo,
+    build,
+    content,
+    show,
+    to_json,
+    to_text,
+    wording,
+)
+from fsl_sweep.orchestrator.report.document.blocks import (
+    Group,
+    Row,
+    Table,
+    in_parts,
+    numbers,
+    words,
+)
+from fsl_sweep.orchestrator.report.figures.figures import letters
+from fsl_sweep.orchestrator.report.formats.console import SafeConsole
+from fsl_sweep.orchestrator.report.formats.terminal import TREND, sparkline
+from fsl_sweep.orchestrator.statistics import mean_interval
+
+INFO = RunInfo(
+    name="omniglot-quick",
+    sweep_hash="abcdef0123456789",
+    fingerprint="f00d",
+    snapshot=("last", "train_loss", "base", "val", "oracle"),
+    hyperparameter=("base", "val", "oracle"),
+    versions={"torch": "2.13.0"},
+)
+
+
+@pytest.fixture(autouse=True)
+def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content, "RESAMPLES", 30)
+
+
+def runs(methods: tuple[str, ...] = ("PN", "FIX-PN", "MetaOptNet-RR")) -> list[TrialHistory]:
+    generator = np.random.default_rng(0)
+    time = np.arange(40) / 40
+    given = []
+    for rank, method in enumerate(methods):
+        for rate in ("0.1", "0.01"):
+            for seed in (0, 1, 2):
+                base, val, novel = (
+                    start + 0.2 * (1 - np.exp(-5 * time)) + generator.normal(0, 0.005, 40)
+                    for start in (0.6, 0.5, 0.4 + 0.02 * rank)
+                )
+                given.append(trial(method, rate, seed, base=base, val=val, novel=novel))
+    return given
+
+
+@pytest.fixture(scope="module")
+def usual() -> Report:
+    return build(INFO, runs(), last=20, bootstrap=30)
+
+
+def test_json_follows_the_schema(usual: Report) -> None:
+    plain = json.loads(to_json(usual))
+    assert set(plain) >= {
+        "run",
+        "selections",
+        "summary",
+        "rank_correlation",
+        "comparisons",
+        "cautions",
+    }
+    assert {k: plain["run"][k] for k in ("name", "complete", "planned", "done", "failed")} == {
+        "name": "omniglot-quick",
+        "complete": True,
+        "planned": 18,
+        "done": 18,
+        "failed": 0,
+    }
+    assert len(plain["selections"]) == 3 * 3 * 15
+    assert set(plain["selections"][0]) == {
+        "method",
+        "seed",
+        "snapshot_selector",
+        "hyperparameter_selector",
+        "trial",
+        "configuration",
+        "hyperparameters",
+        "epoch",
+        "base",
+        "val",
+        "novel",
+        "regret",
+        "novel_evaluations",
+    }
+    for measure in ("base", "val", "novel"):
+        assert set(plain["selections"][0][measure]) == {"mean", "low", "high", "n"}
+    assert len(plain["summary"]) == 3 * 15
+    assert {"method", "snapshot_selector", "hyperparameter_selector", "novel", "regret"} <= set(
+        plain["summary"][0]
+    )
+    assert len(plain["rank_correlation"]) == 18 * 2 * 2
+    assert {"method", "trial", "measure", "tau", "last"} <= set(plain["rank_correlation"][0])
+    assert len(plain["comparisons"]) == 3 * 15
+    assert plain["comparisons"][0]["verdict"] in ("better", "worse", "equivalent", "undecided")
+    assert plain["run"]["selectors"]["snapshot"][0]["name"] == "last"
+    assert all(isinstance(caution, str) for caution in plain["cautions"])
+
+
+def test_json_is_a_function_of_the_records_without_nan() -> None:
+    one_seed = [t for t in runs() if t.seed == 0]
+    first, second = (to_json(build(INFO, list(one_seed))) for _ in range(2))
+    assert first == second
+    plain = json.loads(first, parse_constant=lambda name: pytest.fail(name))
+    assert plain["summary"][0]["novel"]["low"] is None
+    assert plain["summary"][0]["novel"]["n"] == 1
+    slower = [replace(t, curves={c: v * 9 for c, v in t.curves.items()}) for t in one_seed]
+    assert to_json(build(INFO, slower)) == first
+
+
+def test_incomplete_runs_say_so_first_and_loudly() -> None:
+    given = runs()
+    given[1] = replace(given[1], end=TrialEnd("failed", "loss is NaN at epoch 7"))
+    given[2] = replace(given[2], end=None)
+    report = build(INFO, given)
+    plain = json.loads(to_json(report))
+    assert not plain["run"]["complete"]
+    assert (plain["run"]["done"], plain["run"]["failed"], plain["run"]["missing"]) == (16, 1, 1)
+    assert [one["reason"] for one in plain["run"]["left_out"]] == [
+        "failed: loss is NaN at epoch 7",
+        "unfinished: 40 snapshots recorded",
+    ]
+    assert {one["method"] for one in plain["summary"]} == {"FIX-PN", "MetaOptNet-RR"}
+    lines = to_text(report).splitlines()
+    assert lines[0] == "omniglot-quick: INCOMPLETE"
+    assert "18 trials planned, 16 done, 1 failed, 1 missing" in lines[1]
+    assert lines[2].endswith("failed: loss is NaN at epoch 7")
+    assert any(line.startswith("PN is left out") for line in lines)
+    assert any("PN is left out of the table" in caution for caution in report.cautions)
+
+
+def test_nothing_recorded_yet_still_reports() -> None:
+    given = [trial("PN", "1", end=None), trial("RR", "1", end=None)]
+    report = build(INFO, given)
+    text = to_text(report)
+    assert "INCOMPLETE" in text
+    assert "nothing to compare" in text
+    assert json.loads(to_json(report))["selections"] == []
+
+
+def test_a_trial_of_two_methods_is_counted_once() -> None:
+    given = runs(("PN",))
+    shared = [replace(one, method="PN-2") for one in given]
+    assert build(INFO, [*given, *shared]).completeness.planned == 6
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_text_keeps_to_its_width_and_loses_nothing(usual: Report, width: int) -> None:
+    text = to_text(usual, width)
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    # What has no room beside the other columns is in a further part of the table.
+    assert set(to_text(usual).split()) - set(text.split()) <= {"─" * n for n in range(200)}
+
+
+def test_a_table_that_is_too_wide_comes_in_parts() -> None:
+    columns = words("name") + numbers(["a", "b", "a long name of a column"])
+    table = Table(columns, (Group("", (Row(("x" * 40, "1" * 9, "22", "3" * 20)),)),))
+    assert [part for part, _ in in_parts(table, 200)] == [table]
+    first, second = (part for part, _ in in_parts(table, 45))
+    assert [column.name for column in first.columns] == ["name", "a", "b"]
+    assert second.groups[0].rows[0].cells == ("x" * 40, "3" * 20)
+    narrow = [part for part, _ in in_parts(table, 10)]
+    assert [part.groups[0].rows[0].cells[1:] for part in narrow] == [
+        *(("1" * 9,), ("22",), ("3" * 20,))
+    ]
+
+
+def test_columns_are_aligned(usual: Report) -> None:
+    lines = to_text(usual, 100).splitlines()
+    start = lines.index("PN")
+    header, rows = lines[start + 1], lines[start + 2 : lines.index("", start)]
+    first = [row for row in rows if len(row) > 40]  # others are further names of a row
+    assert len(rows) > len(first) > 5
+    for title in ("NovelGen", "tasks", "select", "BaseGen", "ValGen", "regret"):
+        end = header.index(title) + len(title)
+        assert all(row[end - 1].isdigit() for row in first), title
+    assert sum(row.count("*") for row in rows) == 7
+
+
+@pytest.mark.parametrize("system", ["truecolor", "standard", None])
+def test_colours_and_bold_on_a_terminal_only(usual: Report, system: str | None) -> None:
+    terminal = io.StringIO()
+    show(usual, SafeConsole(file=terminal, force_terminal=True, color_system=system, width=200))
+    text = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).split())
+    assert ("Bold: the highest of" in text) == (system is not None)
+    assert ("\x1b[1m" in terminal.getvalue()) == (system is not None)
+    assert "bold" not in to_text(usual).lower()
+
+
+def test_long_lists_of_problems_are_cut_on_a_terminal() -> None:
+    lost = [trial(f"lost {n}", "0.1", end=None) for n in range(12)]
+    report, terminal = build(INFO, lost), io.StringIO()
+    show(report, SafeConsole(file=terminal, force_terminal=True, color_system=None, width=100))
+    assert "... and 2 more; see `fsl-sweep status`." in terminal.getvalue()
+    assert "lost 11" not in terminal.getvalue().split("Cautions")[0]
+    assert all(f"lost {n} " in to_text(report) for n in range(12))
+
+
+def test_piped_text_has_no_width_and_drops_nothing(usual: Report) -> None:
+    pipe = io.StringIO()
+    show(usual, SafeConsole(file=pipe, width=80))
+    text = pipe.getvalue()
+    assert text == to_text(usual)
+    head = next(line for line in text.splitlines() if line.startswith("snapshot "))
+    for title in ("NovelGen", "seeds", "tasks", "select", "BaseGen", "ValGen", "regret", "evals"):
+        assert title in head.split()
+    assert head.endswith("chosen (epoch of each seed)")
+    assert all(f"{one.a} vs {one.b}" in text for one in usual.comparisons)
+    prose = [line for line in text.splitlines() if not re.search(r"  \S|^[a-z_]+ ", line)]
+    assert max(map(len, prose)) <= 100
+
+
+def test_ascii_terminals(usual: Report) -> None:
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding="ascii", write_through=True)
+    show(usual, SafeConsole(file=file, width=100))
+    assert b"NovelGen" in raw.getvalue()
+    assert b"60.08 _" not in raw.getvalue()  # curves rise
+    assert re.search(rb"\d _[-.=+*#@]+ \d", raw.getvalue())
+
+
+def test_curves_are_few_and_fairly_shared() -> None:
+    report = build(INFO, runs(), curves=4, bootstrap=0)
+    assert [curve.method for curve in report.curves] == ["PN", "PN", "FIX-PN", "MetaOptNet-RR"]
+    assert "4 of 18 trials are shown" in to_text(report)
+    # Every pick is marked under the point that it picked.
+    curve = report.curves[0]
+    assert curve.picks["last"] == 40
+    assert curve.picks["oracle"] == 1 + int(np.argmax(curve.scores["novel"]))
+
+
+def test_fronts_alone_leave_no_method_out() -> None:
+    report = build(replace(INFO, hyperparameter=("pareto",)), runs(), bootstrap=0)
+    assert not any("left out" in caution for caution in report.cautions)
+    assert "left out" not in to_text(report)
+    assert json.loads(to_json(report))["run"]["ranking_survives"] is None
+
+
+def test_a_method_without_a_row_is_left_out_for_the_right_reason() -> None:
+    given = [one for one in runs() if one.method != "PN"]
+    lost = [replace(one, end=None) for one in runs(("PN",))]
+    text = to_text(build(INFO, [*lost, *given], bootstrap=0))
+    assert "PN is left out of the table: some of its planned trials are not usable." in " ".join(
+        text.split()
+    )
+    blind = replace(INFO, snapshot=("cv-epoch",))
+    assert "no strategy could choose among its trials" in to_text(build(blind, runs(), bootstrap=0))
+
+
+def test_sparkline_and_letters() -> None:
+    assert sparkline(np.array([0.0, 0.5, 1.0])) == "▁▅█"
+    assert sparkline(np.array([0.3, 0.3])) == "▅▅"
+    assert sparkline(np.array([0.0, np.nan, 1.0])) == "▁ █"
+    assert sparkline(np.array([np.nan])) == " "
+    assert sparkline(np.repeat([0.0, 1.0], TREND)) == "▁" * (TREND // 2) + "█" * (TREND // 2)
+    signs = letters(["last", "val", "left", "lv", "last2"])
+    assert signs == {"last": "l", "val": "v", "left": "e", "lv": "1", "last2": "a"}
+
+
+def test_wording() -> None:
+    assert wording.percent(0.12345) == "12.35"
+    assert wording.percent(float("nan")) == "-"
+    assert wording.half_width(None) == "-"
+    assert wording.half_width(mean_interval([0.5])) == "-"
+    interval = mean_interval([0.5, 0.6])
+    assert wording.half_width(interval) == "> 50"  # t of one degree of freedom: 63.53
+    interval = mean_interval([0.5, 0.6, 0.55])
+    assert wording.half_width(interval) == f"{100 * (interval.high - interval.mean):.2f}"
+    assert wording.spread(interval, [0.5, 0.6, 0.55]) == wording.half_width(interval)
+    assert wording.spread(mean_interval([0.5, 0.6]), [0.5, 0.6]) == "50.0, 60.0"
+    assert wording.spread(mean_interval([0.5]), [0.5]) == "-"
+    assert wording.values({"optimizer.lr": 0.1, "train.way": 5}) == "lr=0.1 way=5"
+    assert wording.values({"a.lr": 1, "b.lr": 2}) == "a.lr=1 b.lr=2"
+    assert wording.values({"schedule": {0: 0.1}}) == "schedule={0: 0.1}"
+    # A bare name could be the learner's, the backbone's or the optimizer's.
+    assert wording.values({"optimizer.name": "sgd", "optimizer.lr": 1}) == "optimizer.name=sgd lr=1"
+    assert [wording.duration(s) for s in (4.2, 42, 200, 18120)] == [
+        "4.2 s",
+        "42 s",
+        "3 min 20 s",
+        "5 h 02 min",
+    ]
+
+
+def test_ranking_flips_are_told() -> None:
+    given = [
+        trial("A", "1", base=[0.6, 0.7], val=[0.6, 0.5], novel=[0.5, 0.6]),
+        trial("B", "1", base=[0.6, 0.7], val=[0.6, 0.5], novel=[0.6, 0.5], spread=0.06),
+    ]
+    report = build(replace(INFO, snapshot=("last", "val"), hyperparameter=("val",)), given)
+    assert not report.ranking_survives
+    assert any("ranking of methods depends on the strategy" in c for c in report.cautions)
+    text = to_text(report)
+    assert "A > B: last / val" in text
+    assert "B > A: val / val" in text
+    plain = json.loads(to_json(report))
+    assert [c["order_survives"] for c in plain["comparisons"]] == [False, False]
+
+
+ALL = replace(
+    INFO,
+    hyperparameter=("base", "val", "oracle", "budgeted-oracle(1)", "pareto"),
+    metric="mixture(0.25)",
+)
+
+
+@pytest.fixture(scope="module")
+def everything() -> Report:
+    return build(ALL, runs(), bootstrap=20)
+
+
+def test_uncertainty_in_json(everything: Report) -> None:
+    first, again = to_json(everything), to_json(build(ALL, runs(), bootstrap=20))
+    assert first == again
+    plain = json.loads(first)
+    assert len(plain["summary"]) == 3 * 5 * 4
+    interval = plain["summary"][0]["novel_selection"]
+    assert {"mean", "low", "high", "n", "resamples", "changed", "over", "caution"} <= set(interval)
+    assert interval["mean"] == pytest.approx(plain["summary"][0]["novel"]["mean"], abs=1e-9)
+    assert interval["low"] < interval["mean"] < interval["high"]
+    assert (interval["n"], interval["resamples"], interval["over"]) == (3, 20, "tasks")
+    assert len(plain["stability"]) == 5 * 4
+    one = plain["stability"][0]
+    assert {m["method"] for m in one["methods"]} == {"PN", "FIX-PN", "MetaOptNet-RR"}
+    assert sum(m["probability_best"] for m in one["methods"]) == pytest.approx(1)
+    assert all(m["worst"] <= m["mixture"] for m in one["methods"])
+    assert one["seeds"]["of"] == 3
+    assert one["tasks"]["of"] == 20
+    assert len(plain["fronts"]) == 3 * 3 * 5
+    assert any(point["on_front"] for point in plain["fronts"][0]["points"])
+    assert {p["budget"] for p in plain["budget_curve"]} == {1, 2}
+    assert {p["snapshot_selector"] for p in plain["budget_curve"]} == set(INFO.snapshot) - {
+        "oracle"
+    }
+    mixture = plain["mixture"]
+    assert mixture["base_weight"] == 0.25
+    cell, summary = mixture["summary"][0], plain["summary"][0]
+    assert cell["seeds"]["mean"] == pytest.approx(
+        0.25 * summary["base"]["mean"] + 0.75 * summary["novel"]["mean"]
+    )
+    assert cell["selection"]["mean"] == pytest.approx(cell["seeds"]["mean"], abs=1e-9)
+
+
+def keys(plain: object) -> set[str]:
+    """All keys of the JSON report that are its own, and not names from a run."""
+    if isinstance(plain, list):
+        return set().union(*map(keys, plain))
+    if not isinstance(plain, dict):
+        return set()
+    foreign = {"hyperparameters", "parts", "versions", "selectors"}
+    own = [keys(value) for key, value in plain.items() if key not in foreign]
+    return set(plain).union(*own)
+
+
+def test_every_key_of_the_json_report_is_documented(everything: Report) -> None:
+    text = (ROOT / "docs" / "reports.md").read_text()
+    section = text.split("## JSON")[1].split("## TensorBoard")[0]
+    named = set(re.findall(r"[a-z_]+", " ".join(re.findall(r"`([^`]+)`", section))))
+    shared = {"reason", "fold", "metric", "mixture"}  # said of several at once
+    assert keys(json.loads(to_json(everything))) - shared <= named
+
+
+def test_verdicts_and_rankings_of_a_mixture_say_so_in_json(everything: Report) -> None:
+    plain = json.loads(to_json(everything))
+    cells = {(c["method"], *strategy(c)): c["seeds"]["mean"] for c in plain["mixture"]["summary"]}
+    assert plain["run"]["metric"] == "mixture(0.25)"
+    assert len(plain["comparisons"]) == 5 * 4 * 3
+    for one in plain["comparisons"]:
+        difference = cells[one["a"], *strategy(one)] - cells[one["b"], *strategy(one)]
+        assert one["effect"]["mean"] == pytest.approx(difference)
+        assert (one["metric"], one["effect"]["n"]) == ("mixture(0.25)", 2 * TASKS)
+    for one in (*plain["run"]["rankings"], *plain["stability"]):
+        names = [m if isinstance(m, str) else m["method"] for m in one["methods"]]
+        assert names == sorted(names, key=lambda name: -cells[name, *strategy(one)])
+        assert one["metric"] == "mixture(0.25)"
+    usual = json.loads(to_json(build(replace(ALL, metric="novel"), runs(), bootstrap=20)))
+    assert '"metric"' not in json.dumps(usual)
+    assert [c["effect"] for c in usual["comparisons"]] != [
+        c["effect"] for c in plain["comparisons"]
+    ]
+    # What is not compared by stays what it was.
+    for part in ("selections", "summary", "rank_correlation", "fronts", "budget_curve"):
+        assert usual[part] == plain[part]
+
+
+def strategy(one: dict[str, str]) -> tuple[str, str]:
+    return one["snapshot_selector"], one["hyperparameter_selector"]
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_uncertainty_in_text(everything: Report, width: int) -> None:
+    text = to_text(everything, width)
+    assert max(map(len, text.splitlines())) <= width
+    for title in ("Stability of conclusions", "Regret against novel", "Fronts of BaseGen"):
+        assert title in text
+    for column in ("0.25 B + 0.75 N", "worst seed", "best, %"):
+        assert column in text
+    assert "…" not in text
+    # No name in the table of stability is cut.
+    table = text.split("Stability of conclusions")[1].split("worst seed:")[0]
+    assert {"budgeted-oracle(1)*", "MetaOptNet-RR", "FIX-PN", "PN"} <= set(table.split())
+
+
+def test_what_was_not_asked_for_is_not_there() -> None:
+    report = build(INFO, runs(), bootstrap=0)
+    plain = json.loads(to_json(report))
+    assert plain["summary"][0]["novel_selection"] is None
+    assert plain["stability"][0]["tasks"] is None
+    assert (plain["fronts"], plain["budget_curve"], plain["mixture"]) == ([], [], None)
+    text = to_text(report)
+    assert "--bootstrap 1000" in text
+    assert "select:" not in text
+    assert "Fronts of" not in text
+
+
+def test_large_runs_are_resampled_when_asked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content, "QUICKLY_RESAMPLED", 100)
+    monkeypatch.setattr(content, "RESAMPLES", 10)
+    given = runs(("PN",))
+    assert build(INFO, given).resampled == ()
+    assert build(INFO, given[:2]).resampled != ()
+    assert build(INFO, given, bootstrap=5).resampled[0].result.resamples == 5
+
+
+def test_equal_rows_stand_once() -> None:
+    """Where every snapshot selector takes the same epoch, only the cost tells strategies apart."""
+    given = [
+        trial("PN", "1", seed, base=[0.6, 0.7], val=[0.5, 0.6], novel=[0.4, 0.5 + seed / 100])
+        for seed in (0, 1)
+    ]
+    given += [replace(one, method="RR") for one in given]
+    report = build(INFO, given)
+    text = to_text(report)
+    rows = text.splitlines()[text.splitlines().index("PN") + 1 :]
+    table = rows[: rows.index("")]
+    assert len([row for row in table[1:] if "50.50" in row]) == 3
+    assert [row.split("  ")[0] for row in table[1:5]] == [
+        *("last / base, val", "train_loss / base, val", "base / base, val", "val / base, val"),
+    ]
+    assert len(json.loads(to_json(report))["summary"]) == 2 * 15
+    # Comparisons with the same result share a row; oracles have their own.
+    (pair,) = text.split("PN vs RR\n")[1:]
+    assert pair.split("\n\n")[0].count("equivalent") == 2
+    assert len(report.comparisons) == 15
+
+
+def test_a_front_alone_needs_no_table() -> None:
+    report = build(replace(INFO, snapshot=("val",), hyperparameter=("pareto",)), runs())
+    text = to_text(report)
+    assert "nothing to compare" not in text
+    assert "Fronts of BaseGen and NovelGen" in text

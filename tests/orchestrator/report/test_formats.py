@@ -1,0 +1,441 @@
+"""Markdown, LaTeX and HTML: the same content as the terminal, escaped and reproducible."""
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from dataclasses import replace
+from html import escape
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from trials import trial
+
+from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
+from fsl_sweep.orchestrator.report import (
+    FORMATS,
+    Report,
+    RunInfo,
+    build,
+    to_html,
+    to_json,
+    to_latex,
+    to_markdown,
+    to_text,
+    wording,
+)
+from fsl_sweep.orchestrator.report.document.document import document
+from fsl_sweep.orchestrator.report.figures import figures
+from fsl_sweep.orchestrator.report.formats import latex, markdown
+
+INFO = RunInfo(
+    name="glyphs",
+    sweep_hash="abcdef0123456789",
+    fingerprint="f00d",
+    snapshot=("last", "val", "oracle"),
+    hyperparameter=("val", "oracle", "budgeted-oracle(2)", "pareto"),
+    versions={"torch": "2.13.0"},
+)
+HOSTILE = '<script>alert("1")</script>|`*_[x](http://a.b)$&%#{}~^\\'
+WRITTEN: list[Callable[[Report], str]] = [to_markdown, to_latex, to_html]
+
+
+class Tags(HTMLParser):
+    """Every element of a page, and whether they are all closed again."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.attributes += attrs
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def runs(methods: tuple[str, ...] = ("PN", "RR"), seeds: int = 2) -> list[TrialHistory]:
+    generator = np.random.default_rng(0)
+    given = []
+    for rank, method in enumerate(methods):
+        for rate in ("0.1", "0.01"):
+            for seed in range(seeds):
+                base, val, novel = generator.uniform(0.4, 0.7, (3, 12)) + 0.02 * rank
+                given.append(trial(method, rate, seed, base=base, val=val, novel=novel))
+    return given
+
+
+@pytest.fixture
+def drawn() -> None:
+    """For tests that look at drawings, which take most of a page's time."""
+
+
+@pytest.fixture(autouse=True)
+def few_drawings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "drawn" not in request.fixturenames:
+        monkeypatch.setattr(
+            "fsl_sweep.orchestrator.report.formats.html.drawing", lambda panel: "<svg/>"
+        )
+
+
+@pytest.fixture(scope="module")
+def whole() -> Report:
+    return build(INFO, runs(), bootstrap=20)
+
+
+def incomplete() -> Report:
+    given = runs()
+    given[1] = replace(given[1], end=TrialEnd("failed", "loss is NaN at epoch 7"))
+    return build(INFO, given, bootstrap=0)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_equal_records_give_equal_bytes(name: str) -> None:
+    first, second = (FORMATS[name](build(INFO, runs(), bootstrap=20)) for _ in range(2))
+    assert first == second
+    assert first.endswith("\n")
+
+
+@pytest.mark.parametrize(
+    ("write", "escaped"),
+    [(to_markdown, markdown.escaped), (to_latex, latex.escaped), (to_html, escape)],
+)
+def test_every_part_of_the_terminal_is_there(
+    whole: Report, write: Callable[[Report], str], escaped: Callable[[str], str]
+) -> None:
+    text = write(whole)
+    titles = re.findall(r"^(\w.*?) ─+$", to_text(whole), re.MULTILINE)
+    assert len(titles) == 11
+    facts = ["8 trials planned, 8 done", "abcdef0123456789", "torch 2.13.0"]
+    numbers = [f"{100 * summary.novel.mean:.2f}" for summary in whole.summaries]
+    for expected in (*titles, *facts, *numbers, *whole.cautions):
+        assert escaped(expected) in text, expected
+
+
+@pytest.mark.parametrize(
+    ("write", "escaped"),
+    [(to_text, str), (to_markdown, markdown.escaped), (to_latex, latex.escaped), (to_html, escape)],
+)
+def test_what_methods_are_compared_by_is_named(
+    whole: Report, write: Callable[[Report], str], escaped: Callable[[str], str]
+) -> None:
+    report = build(replace(INFO, metric="mixture(0.4)"), runs(), bootstrap=20)
+    text = " ".join(write(report).split())
+    for expected in (
+        "Comparisons of these snapshots by 0.4 B + 0.6 N",
+        "Stability of conclusions by 0.4 B + 0.6 N",
+        "0.4 B + 0.6 N: 0.4 BaseGen + 0.6 NovelGen.",
+        "by 0.4 BaseGen + 0.6 NovelGen: differences are paired on the common report tasks of each",
+        "worst seed: 0.4 B + 0.6 N of the worst seed",
+        "Means of 0.4 B + 0.6 N rank these snapshots of the methods",
+        *(f"{100 * cell.reported.mean:.2f}" for cell in report.summaries),
+    ):
+        assert escaped(expected) in text, expected
+    assert escaped("B + 0.6 N") not in write(whole)
+
+
+@pytest.mark.parametrize(
+    ("write", "escaped"),
+    [(to_text, str), (to_markdown, markdown.escaped), (to_latex, latex.escaped), (to_html, escape)],
+)
+def test_verdicts_over_tasks_are_labelled_these_snapshots(
+    whole: Report, write: Callable[[Report], str], escaped: Callable[[str], str]
+) -> None:
+    text = " ".join(write(whole).split())
+    for expected in (
+        "Comparisons of these snapshots",
+        "Whether these snapshots differ",
+        "They say nothing about training the methods again: `select` above does.",
+        "rank these snapshots of the methods",
+    ):
+        assert escaped(expected) in text, expected
+    assert "Comparisons of methods" not in text
+    assert "decided" not in text.replace("undecided", "")
+    if write is not to_text:
+        assert "these snapshots" in text.split("p (Holm)")[0][-400:], "the head of the table"
+
+
+def test_json_says_what_verdicts_over_tasks_are_about(whole: Report) -> None:
+    found = json.loads(to_json(whole))["comparisons"]
+    assert {(one["about"], one["over"]) for one in found} == {("these snapshots", "tasks")}
+
+
+@pytest.mark.parametrize("write", [to_text, to_markdown, to_latex, to_html])
+@pytest.mark.parametrize("metric", ["novel", "mixture(0.4)"])
+def test_of_two_seeds_both_values_are_shown(write: Callable[[Report], str], metric: str) -> None:
+    report = build(replace(INFO, metric=metric), runs(), bootstrap=20)
+    text = write(report)
+    for one in report.summaries:
+        shown = [f"{100 * choice.reported.mean:.1f}" for choice in one.choices]
+        assert len(shown) == 2
+        assert ", ".join(shown) in text
+        interval = one.reported
+        half = 50 * (interval.high - interval.low)
+        assert half < 100 or f"{half:.2f}" not in text  # 149.72 points, of one degree of freedom
+    for strategy in report.over_methods.results:  # of two methods too
+        assert ", ".join(f"{100 * regret:.1f}" for regret in strategy.regrets) in text
+    assert "of two seeds both values" in " ".join(text.split())
+    assert re.search(r"> 50|&gt; 50|\\textgreater\S* 50", text)
+    plain = json.loads(to_json(report))["summary"][0]["novel"]
+    assert (set(plain), plain["n"]) == ({"mean", "low", "high", "n"}, 2)
+
+
+def test_of_three_seeds_the_interval_is_shown() -> None:
+    report = build(INFO, runs(seeds=3), bootstrap=20)
+    text = to_text(report, 140)
+    assert all(wording.half_width(one.novel) in text for one in report.summaries)
+    assert "both values" not in text.split("Strategies over all methods")[0]
+
+
+@pytest.mark.parametrize("write", [to_text, to_markdown, to_latex, to_html, to_json])
+def test_the_chance_to_be_best_takes_three_seeds(write: Callable[[Report], str]) -> None:
+    for seeds, known in ((1, False), (2, False), (3, True)):
+        report = build(INFO, runs(seeds=seeds), bootstrap=20)
+        chances = {m.probability_best for one in report.stability for m in one.methods}
+        assert (None not in chances) is known
+        text = write(report).replace("\\", "")
+        assert ("best, %" in text) is (known and write is not to_json)
+        assert ("chance to be the best" in " ".join(text.split())) is (
+            known and write is not to_json
+        )
+
+
+@pytest.mark.parametrize(
+    ("seeds", "bootstrap", "expected"),
+    [
+        (3, 20, "A claim about a method, trained again, needs `select`: `seeds` leaves out"),
+        (2, 0, "A claim about a method, trained again, needs `select`, which `--bootstrap 1000`"),
+        (1, 20, "training the methods again: that takes more than one seed."),
+    ],
+)
+def test_the_report_says_what_a_claim_about_a_method_needs(
+    seeds: int, bootstrap: int, expected: str
+) -> None:
+    report = build(INFO, runs(seeds=seeds), bootstrap=bootstrap)
+    assert expected in " ".join(to_text(report).split())
+    cautions = " ".join(json.loads(to_json(report))["cautions"])
+    assert ("needs `select`" in cautions) is (seeds > 1)
+
+
+def test_the_distribution_of_differences_is_that_of_the_mixture() -> None:
+    """Its mean is the effect: of the weighted tasks of one pair, drawn whole."""
+    selectors = {"snapshot": ("last",), "hyperparameter": ("val",)}
+    report = build(replace(INFO, metric="mixture(0.4)", **selectors), runs(), bootstrap=0)
+    (one,) = report.comparisons
+    drawn = figures._paired(*report.summaries, 0.4)
+    assert drawn is not None
+    values, weights = drawn
+    assert (np.diff(values) >= 0).all()
+    assert weights.sum() == pytest.approx(1)
+    assert len(values) == one.result.effect.n
+    assert values @ weights == pytest.approx(100 * one.result.effect.mean)
+    novel_alone, base_alone = (figures._paired(*report.summaries, w) for w in (0.0, 1.0))
+    assert novel_alone is not None
+    assert base_alone is not None
+    assert len(novel_alone[0]) + len(base_alone[0]) == len(values)
+
+
+@pytest.mark.parametrize("write", WRITTEN)
+def test_the_first_line_says_that_a_run_is_incomplete(write: Callable[[Report], str]) -> None:
+    text = write(incomplete())
+    assert "glyphs: INCOMPLETE" in text.splitlines()[0]
+    assert "8 trials planned, 7 done, 1 failed, 0 missing" in text
+    assert "failed: loss is NaN at epoch 7" in text
+    assert "PN is left out" in text
+    assert "glyphs: complete" in write(build(INFO, runs(), bootstrap=0)).splitlines()[0]
+
+
+@pytest.mark.parametrize("write", WRITTEN)
+def test_nothing_recorded_yet_still_reports(write: Callable[[Report], str]) -> None:
+    text = write(build(INFO, [trial("PN", "1", end=None), trial("RR", "1", end=None)]))
+    assert "nothing to compare" in text
+
+
+def test_no_name_opens_a_tag_in_html(drawn: None) -> None:
+    info = replace(INFO, name=HOSTILE)
+    page = Tags(to_html(build(info, runs((HOSTILE, "RR")), bootstrap=0)))
+    assert page.open == []
+    assert set(page.names) <= {
+        *("html", "head", "meta", "title", "style", "body", "main", "header", "nav", "section"),
+        *("h1", "h2", "p", "ul", "li", "a", "b", "br", "div", "span", "figure", "figcaption"),
+        *("table", "thead", "tbody", "tr", "th", "td"),
+        *("svg", "g", "defs", "use", "path", "text", "clippath", "rect"),
+    }
+    assert page.text.count(HOSTILE) > 10
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    # Nothing is loaded from anywhere: links stay on the page.
+    assert {v[0] for name, v in page.attributes if name in ("href", "xlink:href", "src") and v} == {
+        "#"
+    }
+
+
+def test_html_is_one_page_for_phones_and_dark_mode(whole: Report, drawn: None) -> None:
+    page = to_html(whole)
+    assert "width=device-width" in page
+    assert "prefers-color-scheme:dark" in page
+    assert "default-src 'none'" in page
+    assert "url(" not in page.replace("url(#", "")
+    assert "@import" not in page
+    # Every table scrolls in a container of its own.
+    assert page.count("<table>") == page.count('<div class="wide" tabindex="0"><table>') > 5
+
+
+def test_figures_are_well_formed_and_hold_their_data(whole: Report, drawn: None) -> None:
+    page = to_html(whole)
+    assert to_html(build(INFO, runs(), bootstrap=20)) == page
+    drawings = re.findall(r"<svg .*?</svg>", page, re.DOTALL)
+    # Trade-offs by 3 selectors, mixtures, 8 curves, one pair, and budgets of two methods.
+    assert len(drawings) == len(whole.tradeoffs) + 6 + 8 + 1 + 2
+    for drawing in drawings:
+        assert [*ElementTree.fromstring(drawing).iter("{http://www.w3.org/2000/svg}path")]
+    points = [p for one in whole.tradeoffs for p in one.points]
+    assert all(f"BaseGen {100 * p.base:.2f}, NovelGen {100 * p.novel:.2f}" in page for p in points)
+
+
+def test_trade_off_fronts_by_brute_force(whole: Report) -> None:
+    assert [one.snapshots for one in whole.tradeoffs] == [("last",), ("val",), ("oracle",)]
+    assert [one.oracle for one in whole.tradeoffs] == [False, False, True]
+    for one in whole.tradeoffs:
+        assert len(one.points) == 4
+        for point in one.points:
+            beaten = any(
+                other.base >= point.base
+                and other.novel >= point.novel
+                and (other.base, other.novel) != (point.base, point.novel)
+                for other in one.points
+            )
+            assert point.on_front != beaten
+    first = [t for t in runs() if (t.method, t.configuration) == ("PN", "0.1")]
+    expected = np.mean([t.scores["novel", "report"].means[-1] for t in first])
+    assert whole.tradeoffs[0].points[0].novel == pytest.approx(expected)
+
+
+def test_a_configuration_without_a_seed_has_no_point() -> None:
+    points = incomplete().tradeoffs[0].points
+    assert [(p.method, p.hyperparameters["optimizer.lr"]) for p in points] == [
+        ("PN", "0.01"),
+        ("RR", "0.1"),
+        ("RR", "0.01"),
+    ]
+
+
+def test_letters_of_picks_stand_in_rows_in_which_they_cover_no_others(whole: Report) -> None:
+    curve = replace(
+        whole.curves[0], epochs=np.arange(1, 101), picks={"a": 50, "b": 51, "c": 50, "d": 90}
+    )
+    placed = figures._stacked(curve, dict(zip("abcd", "abcd", strict=True)))
+    assert placed == [(50, 0, "ac"), (51, 1, "b"), (90, 0, "d")]
+
+
+def test_distribution_functions_are_steps() -> None:
+    across, up = figures._steps(np.array([-1.0, 0.0, 0.0, 2.0]), np.ones(4))
+    assert across == [-1, -1, 0, 0, 2, 2]
+    assert up == [0, 0.25, 0.25, 0.75, 0.75, 1]
+    across, up = figures._steps(np.array([-1.0, 0.0, 0.0, 2.0]), np.array([4.0, 1.0, 2.0, 1.0]))
+    assert across == [-1, -1, 0, 0, 2, 2]
+    assert up == [0, 0.5, 0.5, 0.875, 0.875, 1]
+    values = np.sort(np.random.default_rng(0).normal(size=1000))
+    across, up = figures._steps(values, np.ones(1000))
+    assert len(across) == len(up) == 2 * figures.STEPS
+    assert up[-1] == 1
+    assert up == sorted(up)
+
+
+def test_markdown_tables_are_whole_whatever_the_names() -> None:
+    text = to_markdown(build(INFO, runs((HOSTILE, "- RR")), bootstrap=20))
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert len(tables) > 8
+    for table in tables:
+        widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
+        assert len(widths) == 1, table
+    assert "<script" not in text
+    assert not re.search(r"(?<!\\)\[", text)
+    assert set(re.findall(r"<[^>]*>", text)) <= {"<br>"}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("train_loss *", r"train\_loss \*"),
+        ("a|b", r"a\|b"),
+        ("<b>&", "&lt;b&gt;&amp;"),
+        ("- x", r"\- x"),
+        ("1. x", r"1\. x"),
+        ("-0.5", "-0.5"),
+        ("two\nlines", "two lines"),
+        ("http://x.y", "http&#58;//x.y"),
+    ],
+)
+def test_markdown_escapes(given: str, expected: str) -> None:
+    assert markdown.escaped(given) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("100 %_#&$", r"100 \%\_\#\&\$"),
+        ("\\end{x}", r"\textbackslash{}end\{x\}"),
+        ("^~", r"\textasciicircum{}\textasciitilde{}"),
+        ("a--b", "a-{}-b"),
+        ("[1]*", "{[}1{]}{*}"),
+        ("-0.25", "$-0.25$"),
+        ("café", r"caf\'e"),
+        ("学\n×", r"{[}U+5B66{]} \texttimes{}"),
+        (
+            "αΛ → я",
+            r"\ensuremath{\alpha}\allowbreak{}\ensuremath{\Lambda} \textrightarrow{} {[}U+044F{]}",
+        ),
+        (
+            "a/path_of_more-than-20",
+            r"a/\allowbreak{}path\_\allowbreak{}of\_\allowbreak{}more-\allowbreak{}than-\allowbreak{}20",
+        ),
+    ],
+)
+def test_latex_escapes(given: str, expected: str) -> None:
+    assert latex.escaped(given) == expected
+
+
+def test_latex_is_balanced_and_its_rows_fit_their_columns() -> None:
+    text = to_latex(build(replace(INFO, name=HOSTILE), runs((HOSTILE, "α β")), bootstrap=20))
+    assert text.isascii()
+    body = re.sub(r"(?m)^%.*$", "", text)
+    bare = re.sub(r"\\[{}]", "", body)
+    assert bare.count("{") == bare.count("}")
+    begun = re.findall(r"\\begin\{(\w+)\}", body)
+    assert sorted(begun) == sorted(re.findall(r"\\end\{(\w+)\}", body))
+    assert begun.count("longtable") > 5
+    assert body.count(r"\toprule") == body.count(r"\bottomrule") == begun.count("longtable")
+    assert "$" not in re.sub(r"\\\$|\$[-+][\d.]+\$", "", body)
+    assert not re.search(r"(?<!\\)[%#]", body)
+    for table in re.findall(r"\\begin\{longtable\}.*?\\end\{longtable\}", body, re.DOTALL):
+        first, *lines = table.splitlines()
+        columns = re.sub(r"@\{\}|>\{\\ragged\w+\\arraybackslash\}|\{0\.\d+\\linewidth\}", "", first)
+        count = len(columns.removeprefix(r"\begin{longtable}").strip("{}"))
+        for line in lines:
+            if line.endswith((r"\\", r"\endhead")) and f"multicolumn{{{count}}}" not in line:
+                assert len(re.findall(r"(?<!\\)&", line)) == count - 1, line
+
+
+def test_filters_narrow_every_format() -> None:
+    info = replace(INFO, snapshot=("val",), hyperparameter=("val",))
+    report = build(info, runs(), bootstrap=0)
+    for write in WRITTEN:
+        text = write(report)
+        assert "val / val" in text
+        assert "last / val" not in text
+    assert [len(s.blocks) for s in document(report).sections if s.key == "budget"] == []

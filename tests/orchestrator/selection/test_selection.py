@@ -1,0 +1,259 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+from trials import TASKS, trial
+
+from fsl_sweep.orchestrator.records.measures import ScoreTable, TrialEnd, TrialHistory
+from fsl_sweep.orchestrator.selection.comparison import compare_methods, rank_methods
+from fsl_sweep.orchestrator.selection.methods import rank_correlations, summarise
+from fsl_sweep.orchestrator.selection.select import Selected, Strategy, select, why_unusable
+from fsl_sweep.orchestrator.statistics import holm
+
+SNAPSHOT = ["last", "train_loss", "base", "val", "oracle"]
+HYPERPARAMETER = ["base", "val", "oracle"]
+
+
+def chosen(selected: Selected, snapshot: str, hyperparameter: str, seed: int = 0):
+    (one,) = [
+        s
+        for s in selected.selections
+        if (s.strategy.snapshot, s.strategy.hyperparameter, s.seed)
+        == (snapshot, hyperparameter, seed)
+    ]
+    return one
+
+
+# Appendix F.1 of "Two Sides of Meta-Learning Evaluation": one method, two learning rates.
+FAST = trial(
+    "PN",
+    "1e-3",
+    base=[0.70, 0.80, 0.90],
+    val=[0.60, 0.50, 0.40],
+    novel=[0.55, 0.45, 0.35],
+    report=[0.54, 0.46, 0.34],
+)
+SLOW = trial(
+    "PN",
+    "1e-4",
+    base=[0.60, 0.70, 0.80],
+    val=[0.50, 0.58, 0.57],
+    novel=[0.40, 0.50, 0.52],
+    report=[0.41, 0.51, 0.55],
+)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "hyperparameter", "configuration", "epoch", "novel", "evaluations"),
+    [
+        ("last", "base", "1e-3", 3, 0.34, 0),
+        ("last", "val", "1e-4", 3, 0.55, 0),
+        ("last", "oracle", "1e-4", 3, 0.55, 2),
+        ("base", "base", "1e-3", 3, 0.34, 0),
+        ("val", "base", "1e-3", 1, 0.54, 0),
+        ("val", "val", "1e-3", 1, 0.54, 0),
+        ("val", "oracle", "1e-3", 1, 0.54, 2),
+        ("oracle", "val", "1e-3", 1, 0.54, 6),
+        ("oracle", "base", "1e-4", 3, 0.55, 6),
+        ("oracle", "oracle", "1e-3", 1, 0.54, 6),
+    ],
+)
+def test_worked_example(
+    snapshot: str, hyperparameter: str, configuration: str, epoch: int, novel: float, evaluations
+) -> None:
+    selected = select([FAST, SLOW], SNAPSHOT, HYPERPARAMETER)
+    assert len(selected.selections) == 15
+    one = chosen(selected, snapshot, hyperparameter)
+    assert (one.configuration, one.epoch) == (configuration, epoch)
+    assert one.novel.mean == pytest.approx(novel)
+    assert one.novel_evaluations == evaluations
+    # The oracle chose on the selection tasks, and on the report tasks it is not the best.
+    assert one.regret == pytest.approx(0.54 - novel)
+    assert one.strategy.oracle == ("oracle" in (snapshot, hyperparameter))
+
+
+def test_intervals_are_over_the_report_tasks() -> None:
+    one = chosen(select([FAST, SLOW], ["val"], ["val"]), "val", "val")
+    tasks = FAST.scores["novel", "report"].load()[0]
+    low, high = stats.t.interval(0.95, TASKS - 1, tasks.mean(), stats.sem(tasks))
+    assert (one.novel.low, one.novel.high, one.novel.n) == (
+        pytest.approx(low),
+        pytest.approx(high),
+        TASKS,
+    )
+    assert one.base.mean == pytest.approx(0.70)
+    assert one.val.mean == pytest.approx(0.60)
+
+
+def test_a_killed_run_never_wins() -> None:
+    # The best scores of all belong to a run that was killed after its early peak.
+    killed = trial("PN", "1e-2", base=[0.99], val=[0.99], novel=[0.99], loss=[0.0], end=None)
+    selected = select([FAST, killed, SLOW], SNAPSHOT, HYPERPARAMETER)
+    assert selected.selections == ()
+    assert summarise(selected) == ()
+    (gap,) = selected.left_out
+    assert (gap.method, gap.seed, gap.trial) == ("PN", 0, killed.trial)
+    assert gap.reason == "unfinished: 1 snapshot recorded"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"end": TrialEnd("failed", "loss is NaN")}, "failed: loss is NaN"),
+        ({"end": None, "damaged": ("/here/epochs/0002.record",)}, "damaged records: 0002.record"),
+        ({"end": None, "epochs": np.array([], np.int64)}, "not run"),
+        ({"epochs": np.array([], np.int64)}, "ended before its first snapshot was measured"),
+    ],
+)
+def test_gaps_are_named_and_the_cell_is_left_out(change: dict, reason: str) -> None:
+    broken = replace(SLOW, **change)
+    whole = [replace(t, seed=1, trial=t.trial + "b") for t in (FAST, SLOW)]
+    other = trial("RR", "1", base=[0.5], val=[0.5], novel=[0.5])
+    selected = select([FAST, broken, *whole, other], ["val"], ["val"])
+    assert why_unusable(broken) == reason
+    assert [(gap.trial, gap.reason) for gap in selected.left_out] == [(broken.trial, reason)]
+    # The whole replicate is still selected for; the mean over seeds is not made without the other.
+    assert [(s.method, s.seed) for s in selected.selections] == [("PN", 1), ("RR", 0)]
+    assert [summary.method for summary in summarise(selected)] == ["RR"]
+
+
+def test_budget_counts_as_complete_and_folds_are_passed_over() -> None:
+    stopped = replace(SLOW, end=TrialEnd("budget", "out of time"))
+    fold = trial("PN", "1e-3", fold=0, base=[1.0], val=[1.0], novel=[1.0], end=None)
+    selected = select([FAST, stopped, fold], ["val"], ["val"])
+    assert selected.left_out == ()
+    assert len(selected.selections) == 1
+
+
+def test_nan_scores_do_not_win_and_all_nan_leaves_out_the_strategy_alone() -> None:
+    nan = float("nan")
+    lost = trial("PN", "1e-2", base=[0.99, 0.98], val=[nan, nan], novel=[0.5, 0.6])
+    selected = select([FAST, lost], ["last", "val"], ["base", "val"])
+    assert [str(s.strategy) for s in selected.selections] == ["last / base", "last / val"]
+    assert chosen(selected, "last", "base").configuration == "1e-2"
+    assert chosen(selected, "last", "val").configuration == "1e-3"
+    (gap,) = selected.left_out
+    assert (gap.snapshot_selector, gap.hyperparameter_selector) == ("val", None)
+    assert [str(s.strategy) for s in summarise(selected)] == ["last / base", "last / val"]
+
+
+def test_report_scores_that_are_not_numbers_leave_out_the_choice() -> None:
+    lost = trial("PN", "x", base=[0.5], val=[0.5], novel=[0.5], report=[float("nan")])
+    selected = select([lost], ["last"], ["val"])
+    assert selected.selections == ()
+    (gap,) = selected.left_out
+    assert "report scores that are not numbers" in gap.reason
+    assert (gap.snapshot_selector, gap.hyperparameter_selector) == ("last", "val")
+
+
+def two_methods(shift: float) -> list[TrialHistory]:
+    """PN is better at its end, RR at its best ValGen; three seeds."""
+    given = []
+    for seed, extra in enumerate([0.0, 0.01, 0.03]):
+        given.append(
+            trial(
+                "PN",
+                "p",
+                seed,
+                base=[0.6, 0.7],
+                val=[0.6, 0.5],
+                novel=[0.50 + extra, 0.60 + extra],
+            )
+        )
+        given.append(
+            trial(
+                "RR",
+                "r",
+                seed,
+                base=[0.6, 0.7],
+                val=[0.6, 0.5],
+                novel=[0.60 + extra, 0.60 - shift + extra],
+                spread=0.06,
+            )
+        )
+    return given
+
+
+def test_summary_over_seeds_and_over_tasks() -> None:
+    selected = select(two_methods(0.05), ["last"], ["val"])
+    summary = summarise(selected)[0]
+    means = np.array([0.60, 0.61, 0.63])
+    low, high = stats.t.interval(0.95, 2, means.mean(), stats.sem(means))
+    assert (summary.novel.mean, summary.novel.low, summary.novel.high) == pytest.approx(
+        (means.mean(), low, high)
+    )
+    assert (summary.novel.n, summary.novel.kind) == (3, "seeds")
+    tasks = means.mean() + np.linspace(-0.05, 0.05, TASKS)
+    assert summary.novel_tasks is not None
+    assert summary.novel_tasks.n == TASKS
+    assert summary.novel_tasks.high - summary.novel_tasks.mean == pytest.approx(
+        stats.t.ppf(0.975, TASKS - 1) * stats.sem(tasks)
+    )
+    assert summary.regret is not None
+    assert summary.regret.mean == pytest.approx(0.0)
+
+
+def test_one_seed_has_no_interval_over_seeds() -> None:
+    (summary,) = summarise(select([FAST], ["last"], ["val"]))
+    assert math.isnan(summary.novel.low)
+    assert summary.novel.caution == "one seed alone has no interval"
+    assert summary.novel_tasks is not None
+    assert not math.isnan(summary.novel_tasks.low)
+
+
+def test_comparisons_are_paired_and_rankings_may_flip() -> None:
+    summaries = summarise(select(two_methods(0.05), ["last", "val"], ["val"]))
+    comparisons = compare_methods(summaries)
+    assert [(str(c.strategy), c.a, c.b, c.result.verdict, c.survives) for c in comparisons] == [
+        ("last / val", "PN", "RR", "better", False),
+        ("val / val", "PN", "RR", "worse", False),
+    ]
+    difference = 0.05 + np.linspace(-0.05, 0.05, TASKS) - np.linspace(-0.06, 0.06, TASKS)
+    assert comparisons[0].result.p_value == pytest.approx(
+        stats.ttest_1samp(difference, 0).pvalue, rel=1e-6
+    )
+    assert [ranking.methods for ranking in rank_methods(summaries)] == [("PN", "RR"), ("RR", "PN")]
+
+
+def test_holm_runs_over_the_pairs_of_a_strategy() -> None:
+    generator = np.random.default_rng(0)
+
+    def noisy(method: str) -> TrialHistory:
+        table = 0.5 + generator.normal(0, 0.05, (1, TASKS))
+        one = trial(method, "x", base=[0.5], val=[0.5], novel=[0.5])
+        scores = {**one.scores, ("novel", "report"): ScoreTable.from_accuracies(table)}
+        return replace(one, scores=scores)
+
+    summaries = summarise(select([noisy(m) for m in "ABC"], ["last"], ["base"]))
+    results = [c.result for c in compare_methods(summaries)]
+    assert len(results) == 3
+    assert [r.p_adjusted for r in results] == pytest.approx(
+        holm([r.p_value for r in results]).tolist()
+    )
+
+
+def test_rank_correlation_against_scipy() -> None:
+    generator = np.random.default_rng(1)
+    base, val, novel = generator.random((3, 12))
+    one = trial("PN", "x", base=base, val=val, novel=novel)
+    unfinished = replace(one, end=None, trial="u")
+    rows = rank_correlations([one, unfinished], last=5)
+    assert [(r.measure, r.result.last, r.trial) for r in rows] == [
+        ("val", None, one.trial),
+        ("val", 5, one.trial),
+        ("base", None, one.trial),
+        ("base", 5, one.trial),
+    ]
+    expected = [
+        stats.kendalltau(x[-k:], novel[-k:]).statistic for x in (val, base) for k in (12, 5)
+    ]
+    assert [r.result.tau for r in rows] == pytest.approx(expected)
+
+
+def test_a_trial_of_two_methods_counts_for_both() -> None:
+    shared = replace(FAST, method="PN-2")
+    selected = select([FAST, shared], ["val"], ["val"])
+    assert [s.method for s in selected.selections] == ["PN", "PN-2"]
+    assert selected.cell("PN", Strategy("val", "val", False))[0].trial == FAST.trial

@@ -1,0 +1,155 @@
+import pickle
+
+import numpy as np
+import pytest
+from following import SECRET, holds_secret
+
+from fsl_sweep.orchestrator.errors import SealedMeasurement, SelectionError
+from fsl_sweep.orchestrator.records.measures import ScoreTable, TrialHistory
+from fsl_sweep.orchestrator.selectors.candidate import Candidate
+from fsl_sweep.orchestrator.selectors.history import History
+
+
+def by_hand() -> History:
+    tasks = {m: np.full((3, 4), v) for m, v in (("base", 0.9), ("val", 0.6), ("novel", SECRET))}
+    return History.from_arrays(
+        epochs=[1, 3, 7],
+        train_loss=[1.0, 0.5, 0.2],
+        base=[0.8, 0.9, 0.95],
+        val=[0.5, 0.6, 0.55],
+        novel=[SECRET, SECRET, SECRET],
+        tasks=tasks,
+    )
+
+
+def recorded() -> History:
+    table = np.array([[0.8] * 4, [0.9] * 4])
+    secret = np.full((2, 4), SECRET)
+    both = {"base": table, "val": table / 2, "novel": secret}
+
+    def reader(measure: str):
+        return lambda: both[measure]
+
+    scores = {
+        (m, s): ScoreTable(both[m].mean(axis=1), reader(m))
+        for m in both
+        for s in ("selection", "report")
+    }
+    trial = TrialHistory(
+        trial="t",
+        method="PN",
+        configuration="c",
+        hyperparameters={},
+        seed=0,
+        fold=None,
+        epochs=np.array([1, 2]),
+        curves={"train_loss": np.array([1.0, 0.5])},
+        scores=scores,
+    )
+    return History.from_trial(trial)
+
+
+@pytest.mark.parametrize("make", [by_hand, recorded])
+def test_whole_history_gives_all(make) -> None:
+    history = make()
+    assert set(history.scores) == {"train_loss", "base", "val", "novel"}
+    assert set(history.tasks) == {"base", "val", "novel"}
+    assert history.scores["novel"].tolist() == [pytest.approx(SECRET)] * len(history.epochs)
+    assert history.tasks["novel"].shape == (len(history.epochs), 4)
+    assert holds_secret(by_hand())
+
+
+@pytest.mark.parametrize("make", [by_hand, recorded])
+def test_view_holds_only_what_was_declared(make) -> None:
+    whole = make()
+    view = whole.view({"val"}, "val")
+    assert view.scores["val"].tolist() == whole.scores["val"].tolist()
+    assert view.tasks["val"].tolist() == whole.tasks["val"].tolist()
+    assert list(view.scores) == ["val"]
+    assert list(view.tasks) == ["val"]
+    assert len(view.scores) == 1
+    assert "novel" not in view.scores
+    assert not holds_secret(view)
+    assert not holds_secret(pickle.loads(pickle.dumps(view)))
+
+
+def test_candidates_are_sealed_alike() -> None:
+    whole = Candidate("t", {"lr": [0.1]}, 3, by_hand())
+    assert whole.scores["novel"] == SECRET
+    assert whole.scores["val"] == 0.6
+    assert whole.tasks["val"].tolist() == [0.6] * 4
+    view = whole.view({"val"}, "mine")
+    assert (view.trial, view.epoch, view.hyperparameters) == ("t", 3, {"lr": [0.1]})
+    assert view.scores["val"] == 0.6
+    assert list(view.scores) == ["val"]
+    for read in (
+        lambda: view.scores["novel"],
+        lambda: view.tasks.get("novel"),
+        lambda: view.scores.base,
+        lambda: view.history.scores["novel"],
+    ):
+        with pytest.raises(SealedMeasurement, match="mine"):
+            read()
+    assert not holds_secret(view)
+    view.hyperparameters["lr"].append(9)
+    assert whole.hyperparameters == {"lr": [0.1]}
+
+
+def test_lazy_candidate_tasks() -> None:
+    view = Candidate("t", {}, 2, recorded()).view({"base"}, "mine")
+    assert view.tasks["base"].tolist() == [0.9] * 4
+    assert not holds_secret(view)
+    assert not holds_secret(view.tasks)
+
+
+def test_slices_do_not_carry_the_table_along() -> None:
+    everything = np.array([[0.5, 0.6], [SECRET, SECRET]])
+    history = History(np.array([1, 2]), {"val": everything[0], "novel": everything[1]}, {})
+    assert not holds_secret(history.view({"val"}))
+
+
+def test_arrays_are_read_only() -> None:
+    history = by_hand()
+    for array in (history.epochs, history.scores["val"], history.tasks["val"]):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
+def test_unrecorded_and_unknown_measures() -> None:
+    history = History.from_arrays(epochs=[1], base=[0.5])
+    with pytest.raises(KeyError, match="not recorded"):
+        history.scores["val"]
+    with pytest.raises(KeyError):
+        history.view({"val"}).scores["val"]
+    with pytest.raises(KeyError):
+        by_hand().tasks["train_loss"]
+    assert history.scores.get("val") is None
+    with pytest.raises(AttributeError):
+        _ = history.accuracy
+    with pytest.raises(ValueError, match="did you mean 'val'"):
+        history.view({"vall"})
+    assert by_hand().index(7) == 2
+    with pytest.raises(KeyError, match="Epoch 2"):
+        by_hand().index(2)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epochs": [2, 1], "base": [0.1, 0.2]},
+        {"epochs": [1, 1], "base": [0.1, 0.2]},
+        {"epochs": [1, 2], "base": [0.1]},
+        {"epochs": [1, 2], "tasks": {"base": [[0.1]]}},
+        {"epochs": [1], "tasks": {"train_loss": [[0.1]]}},
+    ],
+)
+def test_shapes_are_checked(wrong: dict) -> None:
+    with pytest.raises(ValueError, match=r"ascending|but epochs|must be of"):
+        History.from_arrays(**wrong)
+
+
+def test_errors_name_what_is_missing() -> None:
+    from fsl_sweep.orchestrator.selectors import apply, snapshot_selector
+
+    with pytest.raises(SelectionError, match=r"'val' needs val, which was not recorded"):
+        apply(snapshot_selector("val"), History.from_arrays(epochs=[1], base=[0.5]))

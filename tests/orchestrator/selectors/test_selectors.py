@@ -1,0 +1,157 @@
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from fsl_sweep.orchestrator import testing
+from fsl_sweep.orchestrator.catalogue import Info
+from fsl_sweep.orchestrator.errors import ConfigError, SelectorFault, UnknownName
+from fsl_sweep.orchestrator.selectors import (
+    HYPERPARAMETER_SELECTORS,
+    SNAPSHOT_SELECTORS,
+    Candidate,
+    History,
+    HyperparameterSelector,
+    SnapshotSelector,
+    apply,
+    hyperparameter_selector,
+    snapshot_selector,
+)
+from fsl_sweep.orchestrator.selectors.base import is_oracle
+from fsl_sweep.orchestrator.selectors.names import parse
+
+SNAPSHOT = ("last", "train_loss", "base", "val", "cv-epoch", "mixture(0.3)", "oracle")
+CONFIGURATION = ("base", "val", "cv", "cv(aligned)", "mixture(0.3)", "oracle")
+
+
+def contracts() -> dict[str, type]:
+    """A test class for each selector, as a third party writes one."""
+    found: dict[str, type] = {}
+    for name in SNAPSHOT:
+        body = {"selector": snapshot_selector(name), "reads_scores": name != "last"}
+        found[f"TestSnapshot_{name}"] = type(name, (testing.SnapshotSelectorContract,), body)
+    for name in CONFIGURATION:
+        body = {"selector": hyperparameter_selector(name)}
+        suite = testing.HyperparameterSelectorContract
+        found[f"TestConfiguration_{name}"] = type(name, (suite,), body)
+    return found
+
+
+globals().update(contracts())
+
+
+def history(**scores: list[float]) -> History:
+    return History.from_arrays(epochs=[10, 20, 30], **scores)
+
+
+# Table 6 of "Two Sides of Meta-Learning Evaluation": on tiered-M the best BaseGen is the best
+# snapshot, on cifar-M the best ValGen loses far less than the best BaseGen.
+TIERED = history(
+    train_loss=[1.0, 0.8, 0.6],
+    base=[0.85, 0.88, 0.91],
+    val=[0.79, 0.805, 0.80],
+    novel=[0.79, 0.8005, 0.8045],
+)
+CIFAR = history(
+    train_loss=[1.0, 0.5, 0.1],
+    base=[0.88, 0.90, 0.95],
+    val=[0.79, 0.80, 0.78],
+    novel=[0.8279, 0.8265, 0.8049],
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "tiered", "cifar"),
+    [
+        ("last", 0.8045, 0.8049),
+        ("train_loss", 0.8045, 0.8049),
+        ("base", 0.8045, 0.8049),
+        ("val", 0.8005, 0.8265),
+        ("mixture(0)", 0.8005, 0.8265),
+        ("mixture(0.25)", 0.8045, 0.8265),
+        ("mixture(0.5)", 0.8045, 0.8049),
+        ("mixture(1)", 0.8045, 0.8049),
+        ("oracle", 0.8045, 0.8279),
+    ],
+)
+def test_table_6(name: str, tiered: float, cifar: float) -> None:
+    for trial, novel in ((TIERED, tiered), (CIFAR, cifar)):
+        epoch = apply(snapshot_selector(name), trial)
+        assert trial.scores["novel"][trial.index(epoch)] == novel
+
+
+def test_a_loss_that_is_infinite_is_better_than_none() -> None:
+    diverged = history(
+        train_loss=[math.nan, math.inf, math.nan],
+        base=[math.nan, 0.1, 0.2],
+        val=[0.1, 0.2, math.nan],
+    )
+    picks = {n: apply(snapshot_selector(n), diverged) for n in _names()}
+    assert picks == {"last": 30, "train_loss": 20, "base": 30, "val": 20}
+
+
+def _names() -> list[str]:
+    return ["last", "train_loss", "base", "val"]
+
+
+class Answers(SnapshotSelector):
+    name: ClassVar[str] = "answers"
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def select(self, history: History) -> int:
+        return self.answer  # type: ignore[return-value]  # wrong on purpose
+
+
+class MakesUp(HyperparameterSelector):
+    name: ClassVar[str] = "makes-up"
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def select(self, candidates: Sequence[Candidate]) -> Candidate:
+        one = candidates[0]
+        return Candidate(one.trial, one.hyperparameters, one.epoch, one.history)
+
+
+@pytest.mark.parametrize("answer", [15, 0, None, "20", 20.0, True])
+def test_epochs_that_were_not_recorded_are_refused(answer: object) -> None:
+    with pytest.raises(SelectorFault, match=r"'answers' of module \S+ chose .*, which"):
+        apply(Answers(answer), TIERED)
+    assert apply(Answers(np.int64(20)), TIERED) == 20
+
+
+def test_made_up_candidates_are_refused() -> None:
+    with pytest.raises(SelectorFault, match="makes-up"):
+        apply(MakesUp(), [Candidate("t", {}, 10, TIERED)])
+
+
+def test_selector_and_choices_must_fit() -> None:
+    with pytest.raises(TypeError, match="cannot choose from"):
+        apply(snapshot_selector("val"), [Candidate("t", {}, 10, TIERED)])  # type: ignore[call-overload]  # wrong on purpose
+
+
+def test_catalogues() -> None:
+    assert {"last", "train_loss", "base", "val", "oracle"} <= set(SNAPSHOT_SELECTORS.names())
+    assert {"base", "val", "oracle"} <= set(HYPERPARAMETER_SELECTORS.names())
+    for catalogue in (SNAPSHOT_SELECTORS, HYPERPARAMETER_SELECTORS):
+        for listing in catalogue.listings():
+            info = catalogue.find(listing.name)
+            assert isinstance(info, Info)
+            assert info.cls.name == info.name
+            assert is_oracle(info.cls()) == ("oracle" in info.description)
+    with pytest.raises(UnknownName, match="did you mean 'oracle'"):
+        snapshot_selector("oracel")
+
+
+def test_names_with_arguments() -> None:
+    assert parse("mixture(0.5)") == ("mixture", (0.5,))
+    assert parse(" budgeted-oracle( 3, top ) ") == ("budgeted-oracle", (3, "top"))
+    assert parse("last") == ("last", ())
+    for wrong in ("last(1", "(1)", "", "a(b(c))", "last)"):
+        with pytest.raises(ConfigError, match="not a selector"):
+            parse(wrong)
+    with pytest.raises(ConfigError, match=r"last\(3\)"):
+        snapshot_selector("last(3)")

@@ -1,0 +1,62 @@
+"""Addresses of clusters: read, tried, warned of, watched."""
+
+import socket
+
+import pytest
+
+from fsl_sweep.orchestrator.errors import ConfigError, MachineFailure
+from fsl_sweep.orchestrator.sweep.cluster_address import Place, Watch, check_reachable, place_of
+
+
+@pytest.fixture
+def server():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening
+
+
+@pytest.mark.parametrize(
+    ("address", "place"),
+    [
+        ("auto", None),
+        ("head:6379", Place("head", 6379)),
+        ("10.0.0.7:6379", Place("10.0.0.7", 6379)),
+        ("ray://head:10001", Place("head", 10001)),
+        ("[::1]:6379", Place("::1", 6379)),
+    ],
+)
+def test_the_place_of_an_address(address, place):
+    assert place_of(address) == place
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "head", "head:", ":6379", "head:0", "head:99999", "http://head:1", "a b:1", "::1:1"],
+)
+def test_what_is_no_address_is_a_mistake(address):
+    with pytest.raises(
+        ConfigError, match=f"--address: '{address}' is neither HOST:PORT nor 'auto'"
+    ):
+        check_reachable(address)
+
+
+def test_an_address_where_nothing_answers_is_named_with_the_reason():
+    with pytest.raises(MachineFailure, match=r"at 127.0.0.1:1: Connection refused\. Check that"):
+        check_reachable("127.0.0.1:1")
+    with pytest.raises(MachineFailure, match=r"at none\.invalid:6379: "):
+        check_reachable("none.invalid:6379")
+
+
+def test_a_local_cluster_needs_no_token(server, capsys):
+    check_reachable(f"127.0.0.1:{server.getsockname()[1]}")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_place_that_goes_silent_is_missed_after_a_while(server):
+    place = Place(*server.getsockname())
+    patient, hasty = Watch("Ray", [place], 1e6), Watch("Ray", [place], 0.0)
+    patient.check()
+    hasty.check()
+    server.close()
+    patient.check()
+    with pytest.raises(MachineFailure, match=rf"Ray is gone: {place} .*Connection refused"):
+        hasty.check()

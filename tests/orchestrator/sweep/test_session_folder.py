@@ -1,0 +1,138 @@
+"""A session's folder: private, short, owned by the living, swept after the dead."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import living, wait_for
+
+from fsl_sweep.orchestrator.errors import MachineFailure
+from fsl_sweep.orchestrator.sweep import session_folder as module
+from fsl_sweep.orchestrator.sweep.session_folder import session_folder
+
+OWNER = """
+import subprocess, time
+from fsl_sweep.orchestrator.session_folder import session_folder
+with session_folder() as folder:
+    with open(folder / "log", "w") as log:
+        by_file = subprocess.Popen(["sleep", "600"], stderr=log, env={"PATH": "/bin:/usr/bin"})
+    marked = {"TMPDIR": str(folder), "PATH": "/bin:/usr/bin"}
+    by_mark = subprocess.Popen(["sleep", "600"], env=marked)
+    print(folder, by_file.pid, by_mark.pid, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _there(place, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(place))
+
+
+def test_a_folder_is_private_and_gone_with_its_block(place):
+    with session_folder() as folder:
+        assert folder.parent == place
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        (folder / "sockets").mkdir()
+    assert not [*place.iterdir()]
+
+
+def test_sockets_fit_into_it(place):
+    deepest = f"{module.RAYS}/session_2026-01-31_23-59-59_123456_4194304/sockets/plasma_store"
+    with session_folder() as folder:
+        assert len(os.fsencode(folder / deepest)) <= 107
+    longest = place / ("x" * (module._LONGEST - len(str(place)) - 1))
+    longest.mkdir()
+    os.environ["TMPDIR"] = str(longest)
+    with session_folder() as folder:
+        assert len(os.fsencode(folder / deepest)) == 107
+    longest.rmdir()
+
+
+@pytest.mark.parametrize("unusable", ["missing", "a-path-much-too-long-for-a-socket", "full"])
+def test_a_place_that_cannot_serve_is_passed_over(place, unusable, monkeypatch):
+    chosen = place / unusable
+    if unusable != "missing":
+        chosen.mkdir()
+    if unusable == "full":
+        real = module.shutil.disk_usage
+        gone = os.statvfs(place).f_bsize
+        monkeypatch.setattr(
+            module.shutil,
+            "disk_usage",
+            lambda path: real(path)._replace(free=gone) if path == str(chosen) else real(path),
+        )
+    monkeypatch.setenv("TMPDIR", str(chosen))
+    with session_folder() as folder:
+        assert folder.parent in (Path("/tmp"), Path("/var/tmp"))
+    assert not folder.exists()
+    if chosen.exists():
+        chosen.rmdir()
+
+
+def test_where_no_place_serves_each_is_named_with_its_reason(place, monkeypatch):
+    monkeypatch.setattr(module, "_ROOM", 2**62)
+    with pytest.raises(MachineFailure, match=r"/tmp: only [0-9]+ MB are free; .* set TMPDIR"):
+        session_folder().__enter__()
+    assert not [*place.iterdir()]
+
+
+def test_what_a_dead_owner_left_is_swept_and_what_a_living_one_has_is_not(place):
+    owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
+    folder, *left = owner.stdout.readline().split()
+    bystander = subprocess.Popen(["tail", "-f", f"{folder}/log"], stdout=subprocess.DEVNULL)
+    (place / "fsl-ray-notours").mkdir()  # of another form than names that are made here
+    try:
+        with session_folder():
+            assert Path(folder).is_dir()
+            assert {int(pid) for pid in left} <= living().keys()
+        owner.send_signal(signal.SIGKILL)
+        owner.wait()
+        with session_folder():
+            assert not Path(folder).exists()
+            assert wait_for(lambda: not {int(pid) for pid in left} & living().keys())
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+        owner.kill()
+        owner.stdout.close()
+    assert [*place.iterdir()] == [place / "fsl-ray-notours"]
+    (place / "fsl-ray-notours").rmdir()
+
+
+# Its first thread has ended, and another goes on; it has no environment and no file in the folder.
+NAMELESS = """
+import ctypes, platform, threading, time
+threading.Thread(target=time.sleep, args=(600,)).start()
+print(flush=True)
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)
+"""
+
+
+def test_a_process_is_known_by_its_session_from_its_birth_until_its_last_thread_ends(place):
+    program = [sys.executable, "-c", NAMELESS]
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, env={}, start_new_session=True)
+    try:
+        process.stdout.readline()
+        wait_for(lambda: process.pid not in living())
+        assert process.poll() is None
+        with session_folder() as folder:
+            module.end_session(folder, process.pid)
+            assert not folder.exists()
+        assert process.wait(timeout=60) == -signal.SIGKILL
+    finally:
+        process.kill()
+        process.stdout.close()
+
+
+def test_a_link_in_place_of_a_folder_is_left_alone(place, tmp_path):
+    (tmp_path / "kept").write_text("")
+    (place / "fsl-ray-00000000").symlink_to(tmp_path)
+    with session_folder():
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    (place / "fsl-ray-00000000").unlink()

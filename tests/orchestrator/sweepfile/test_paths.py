@@ -1,0 +1,103 @@
+"""Where a sweep file's data is: its own folder, the current one, the environment."""
+
+import shlex
+
+import pytest
+
+from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
+from fsl_sweep.orchestrator.sweepfile.text import read_sweep
+
+FILE = """
+name: tiny
+benchmark: {name: omniglot, root: ROOT}
+methods:
+  PN: {learner: {name: protonet}}
+"""
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder for the sweep file, and another that is the current one."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path
+
+
+def load(place, root, *overrides):
+    (place / "there" / "s.yaml").write_text(FILE.replace("ROOT", root))
+    return load_sweep("../there/s.yaml", overrides)
+
+
+def root_of(sweep):
+    return sweep.config.benchmark.options.get("root")
+
+
+@pytest.mark.parametrize(
+    ("root", "expected"),
+    [
+        ("data/omniglot", "there/data/omniglot"),
+        ("../data", "data"),
+        (".", "there"),
+        ('"${PART}/x"', "there/part/x"),
+        ("$PART/x", "there/part/x"),
+        ("~/x", "home/x"),
+    ],
+)
+def test_a_relative_root_is_one_from_the_files_folder(place, monkeypatch, root, expected):
+    monkeypatch.setenv("PART", "part")
+    monkeypatch.setenv("HOME", str(place / "home"))
+    assert root_of(load(place, root)) == str(place / expected)
+
+
+def test_from_an_override_it_is_one_from_the_current_folder(place):
+    assert root_of(load(place, "data", "benchmark.root=mine")) == str(place / "here" / "mine")
+    whole = "benchmark={name: omniglot, root: mine}"
+    assert root_of(load(place, "data", whole)) == str(place / "here" / "mine")
+    assert root_of(load(place, "data", "benchmark.held_out=0.2")) == str(place / "there" / "data")
+
+
+def test_a_preset_has_no_folder_of_its_own(place):
+    assert read_sweep("omniglot")[2] == place / "here"
+    sweep = load_sweep("omniglot", ["benchmark.root=zips"])
+    assert root_of(sweep) == str(place / "here" / "zips")
+
+
+def test_an_absolute_root_and_none_stay_as_they_are(place):
+    absolute = load(place, "/data/omniglot")
+    assert root_of(absolute) == "/data/omniglot"
+    assert "--set" not in absolute.text
+    assert root_of(load(place, "null")) is None
+
+
+@pytest.mark.parametrize("root", ['"${NO_SUCH}/x"', "$NO_SUCH/x", '"~/${NO_SUCH}"'])
+def test_a_variable_that_is_not_set_is_named_unless_it_is_overridden(place, root):
+    with pytest.raises(ConfigError) as caught:
+        load(place, root)
+    named = f"the environment variable NO_SUCH in '{root.strip(chr(34))}' is not set"
+    assert str(caught.value) == f"../there/s.yaml: benchmark.root: {named}"
+    assert root_of(load(place, root, "benchmark.root=/data")) == "/data"
+    with pytest.raises(ConfigError, match=r"^--set: benchmark.root: the environment variable NO"):
+        load(place, "data", "benchmark.root=${NO_SUCH}")
+
+
+def test_a_root_that_is_no_text_is_refused(place):
+    with pytest.raises(ConfigError, match=r"benchmark.root: must be a path, not 5"):
+        load(place, "5")
+
+
+def test_a_copy_of_the_file_in_a_run_folder_means_the_same_place(place):
+    """The run folder keeps the file and its overrides, and reads them from where it is."""
+    first = load(place, '"my data: #1"', "seeds=[1]")
+    copy = place / "run"
+    copy.mkdir()
+    (copy / "sweep.yaml").write_text(first.text)
+    (copy / "plan.json").write_text("{}")
+    with pytest.raises(ConfigError) as caught:
+        load_sweep(str(copy))
+    words = shlex.split(str(caught.value).partition("`")[2].partition("`")[0])
+    overrides = [words[i + 1] for i, word in enumerate(words) if word == "--set"]
+    again = load_sweep(str(copy / "sweep.yaml"), overrides)
+    assert root_of(again) == root_of(first) == str(place / "there" / "my data: #1")
+    assert again.text == first.text

@@ -1,0 +1,297 @@
+import io
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import hostile
+import numpy as np
+import pytest
+from PIL import Image
+from places import HELPERS
+from scipy import stats
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.backend.event_processing.event_multiplexer import EventMultiplexer
+from tensorboard.plugins.custom_scalar import layout_pb2
+from tensorboard.plugins.hparams import api_pb2, metadata
+from trials import TASKS, trial
+
+from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.records.measures import (
+    MEASURES,
+    TASK_SETS,
+    EpochRecord,
+    TaskScores,
+    TrialEnd,
+)
+from fsl_sweep.orchestrator.report.figures.figures import Figure, Panel
+from fsl_sweep.orchestrator.selection.select import select
+from fsl_sweep.orchestrator.tensorboard import LiveView, rebuild
+from fsl_sweep.orchestrator.tensorboard.events import FILE
+from fsl_sweep.orchestrator.tensorboard.names import LONGEST, run_names
+
+PN = trial("PN", "0.1", base=[0.6, 0.8, 0.9], val=[0.5, 0.6, 0.55], novel=[0.4, 0.5, 0.45])
+RR = trial("RR/2", "0.2", 3, base=[0.6], val=[0.5], novel=[0.4])
+NOTHING = trial("PN", "0.5", end=None)
+
+
+def read(folder: Path) -> EventAccumulator:
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0, "tensors": 0})
+    events.Reload()
+    return events
+
+
+def series(folder: Path, tag: str) -> list[tuple[int, float]]:
+    events = read(folder).Tensors(tag)
+    return [(e.step, pytest.approx(float(e.tensor_proto.float_val[0]))) for e in events]
+
+
+def record(epoch: int, accuracy: float) -> EpochRecord:
+    queries = np.full(TASKS, 100)
+    correct = np.full(TASKS, round(100 * accuracy)) + np.tile([-5, 5], TASKS // 2)
+    scores = {(m, s): TaskScores(correct, queries) for m in MEASURES for s in TASK_SETS}
+    return EpochRecord(epoch, 1.0 / epoch, 0.1, scores, 2.0, 1.0)
+
+
+def test_scalars_of_recorded_trials(tmp_path: Path) -> None:
+    rebuild(tmp_path / "tb", [PN, RR, NOTHING])
+    runs = EventMultiplexer().AddRunsFromDirectory(str(tmp_path / "tb")).Reload().Runs()
+    assert sorted(runs) == ["PN/lr=0.1/seed-0", "RR_2/lr=0.2/seed-3", "report"]
+    folder = tmp_path / "tb" / "PN" / "lr=0.1" / "seed-0"
+    assert series(folder, "NovelGen") == [(1, 0.4), (2, 0.5), (3, 0.45)]
+    assert series(folder, "BaseGen") == [(1, 0.6), (2, 0.8), (3, 0.9)]
+    assert series(folder, "ValGen") == [(1, 0.5), (2, 0.6), (3, 0.55)]
+    assert series(folder, "train_loss") == [(1, 2.0), (2, 1.5), (3, 1.0)]
+    tasks = PN.scores["val", "selection"].load()[1]
+    low, high = stats.t.interval(0.95, TASKS - 1, tasks.mean(), stats.sem(tasks))
+    assert (2, pytest.approx(low, rel=1e-6)) in [
+        (s, v.expected) for s, v in series(folder, "interval/ValGen_low")
+    ]
+    assert series(folder, "interval/ValGen_high")[1] == (2, pytest.approx(high).expected)
+    described = read(folder).SummaryMetadata("NovelGen").summary_description
+    assert "selection" in described
+    # The wall time is the trial's cost: 0.1 s of training and 0.1 s of measuring an epoch.
+    times = [e.wall_time for e in read(folder).Tensors("NovelGen")]
+    assert times == pytest.approx([0.2, 0.4, 0.6])
+
+
+def test_margin_charts_name_existing_tags(tmp_path: Path) -> None:
+    rebuild(tmp_path / "tb", [PN])
+    root = read(tmp_path / "tb" / "report").Tensors("custom_scalars__config__")
+    content = layout_pb2.Layout.FromString(root[0].tensor_proto.string_val[0])
+    tags = set(read(tmp_path / "tb/PN/lr=0.1/seed-0").Tags()["tensors"])
+    margins = [s for chart in content.category[0].chart for s in chart.margin.series]
+    assert len(margins) == 3
+    for one in margins:
+        assert {one.value, one.lower, one.upper} <= tags
+
+
+def test_hparams_through_tensorboards_own_reader(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing import data_provider, plugin_event_multiplexer
+    from tensorboard.context import RequestContext
+    from tensorboard.plugins import base_plugin
+    from tensorboard.plugins.hparams import backend_context, list_session_groups
+
+    other = trial("PN", "0.01", base=[0.1], val=[0.1], novel=[0.1])
+    again = trial("PN", "0.1", 1, base=[0.9], val=[0.5], novel=[0.7])
+    worse = trial("PN", "0.01", 1, base=[0.2], val=[0.2], novel=[0.2])
+    planned = [PN, other, again, worse, RR]
+    selected = select(planned, ["last", "val"], ["base"])
+    # A class fold has its curves, and is no configuration to compare.
+    fold = trial("PN", "0.1", fold=0, base=[0.2], val=[0.2], novel=[0.9])
+    rebuild(tmp_path / "tb", [*planned, fold], selected)
+    multiplexer = plugin_event_multiplexer.EventMultiplexer(tensor_size_guidance={"tensors": 0})
+    multiplexer.AddRunsFromDirectory(str(tmp_path / "tb")).Reload()
+    provider = data_provider.MultiplexerDataProvider(multiplexer, str(tmp_path / "tb"))
+    context = backend_context.Context(base_plugin.TBContext(data_provider=provider))
+    ask = RequestContext()
+    known = context.hparams_metadata(ask, "")
+    experiment = context.experiment_from_metadata(ask, "", True, known, [])
+    assert {info.name for info in experiment.hparam_infos} == {"method", "optimizer.lr"}
+    names = [info.name.tag for info in experiment.metric_infos]
+    assert names == ["NovelGen", "selected/last/base", "selected/val/base"]
+    request = api_pb2.ListSessionGroupsRequest(
+        allowed_statuses=[api_pb2.STATUS_SUCCESS, api_pb2.STATUS_UNKNOWN],
+        col_params=[
+            api_pb2.ColParams(metric=info.name, include_in_result=True)
+            for info in experiment.metric_infos
+        ]
+        + [
+            api_pb2.ColParams(hparam=info.name, include_in_result=True)
+            for info in experiment.hparam_infos
+        ],
+        start_index=0,
+        slice_size=10,
+        aggregation_type=api_pb2.AGGREGATION_AVG,
+    )
+    groups = list_session_groups.Handler(ask, context, "", request).run().session_groups
+    found = {
+        (g.hparams["method"].string_value, g.hparams["optimizer.lr"].string_value): {
+            m.name.tag: (m.value, m.training_step) for m in g.metric_values
+        }
+        for g in groups
+    }
+    # Seeds of a configuration are one group, which shows their mean.
+    assert len(groups) == 3
+    assert set(found) == {("PN", "0.1"), ("PN", "0.01"), ("RR/2", "0.2")}
+    assert {len(group.sessions) for group in groups} == {1, 2}
+    assert found["PN", "0.1"]["NovelGen"][0] == pytest.approx((0.45 + 0.7) / 2)
+    assert found["PN", "0.1"]["selected/val/base"][0] == pytest.approx((0.5 + 0.7) / 2)
+    assert found["RR/2", "0.2"]["selected/val/base"] == (pytest.approx(0.4), 1)
+    assert "selected/val/base" not in found["PN", "0.01"]
+
+
+def drawn() -> list[Figure]:
+    panel = Panel("PN / $\\bad$ 学 " + "long " * 60, lambda axes: axes.plot([1, 2], label="a"))
+    first = Figure("trade-off", "What it *shows*.", ["a"], [panel, panel], True, {"oracle": "o"})
+    return [first, Figure("mixtures", "Others.", ["a"], [Panel("", lambda axes: None)])]
+
+
+def test_figures_are_images(tmp_path: Path) -> None:
+    rebuild(tmp_path / "tb", [PN], figures=drawn(), dated=1.7e9)
+    events = read(tmp_path / "tb" / "report")
+    tags = [tag for tag in events.Tags()["tensors"] if tag.startswith("figures/")]
+    title = "figures/trade-off/PN _ __bad_ 学 " + "long " * 60
+    title = title[: title.index("PN") + LONGEST].strip()
+    assert tags == [title, f"{title} 2", "figures/mixtures/"]
+    for tag in tags:
+        (event,) = events.Tensors(tag)
+        assert (event.step, event.wall_time) == (0, 1.7e9)
+        wide, tall, png = event.tensor_proto.string_val
+        with Image.open(io.BytesIO(png)) as picture:
+            assert picture.format == "PNG"
+            assert picture.size == (int(wide), int(tall))
+            pixels = np.asarray(picture.convert("RGB"))
+        assert 600 <= pixels.shape[1] <= 1000
+        assert 400 <= pixels.shape[0] <= 1000
+    described = events.SummaryMetadata(title)
+    assert described.plugin_data.plugin_name == "images"
+    assert described.display_name.startswith("PN / $\\bad$ 学 long")
+    assert described.summary_description == "What it *shows*."
+    assert "figures" not in str(read(tmp_path / "tb/PN/lr=0.1/seed-0").Tags())
+
+
+def test_figures_through_tensorboards_own_reader(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing import data_provider, plugin_event_multiplexer
+    from tensorboard.context import RequestContext
+
+    rebuild(tmp_path / "tb", [PN], figures=drawn())
+    multiplexer = plugin_event_multiplexer.EventMultiplexer()
+    multiplexer.AddRunsFromDirectory(str(tmp_path / "tb")).Reload()
+    provider = data_provider.MultiplexerDataProvider(multiplexer, str(tmp_path / "tb"))
+    about = {"experiment_id": "", "plugin_name": "images"}
+    ask = RequestContext()
+    assert list(provider.list_blob_sequences(ask, **about)) == ["report"]
+    found = provider.read_blob_sequences(ask, **about, downsample=10)["report"]
+    assert len(found) == 3
+    for (sequence,) in found.values():
+        _, _, picture = sequence.values
+        png = provider.read_blob(ask, blob_key=picture.blob_key)
+        assert png.startswith(b"\x89PNG")
+
+
+def test_live_view_equals_a_rebuilt_one(tmp_path: Path) -> None:
+    with LiveView(tmp_path / "tb", [NOTHING, PN]) as view:
+        view.started(NOTHING.trial)
+        for epoch, accuracy in ((1, 0.5), (2, 0.6), (2, 0.9), (3, 0.7)):
+            view.measured(NOTHING.trial, record(epoch, accuracy))
+            assert len(series(tmp_path / "tb/PN/lr=0.5/seed-0", "NovelGen")) == min(epoch, 3)
+        view.failed_once(NOTHING.trial, "a node died")
+        view.ended(NOTHING.trial, TrialEnd("done"))
+    folder = tmp_path / "tb/PN/lr=0.5/seed-0"
+    # An epoch that is told twice is shown once.
+    assert series(folder, "NovelGen") == [(1, 0.5), (2, 0.6), (3, 0.7)]
+    assert [e.wall_time for e in read(folder).Tensors("NovelGen")] == [3.0, 6.0, 9.0]
+    tags = read(folder).Tags()["tensors"]
+    assert metadata.SESSION_END_INFO_TAG in tags
+    assert metadata.SESSION_START_INFO_TAG in tags
+
+
+def test_a_torn_tail_is_repaired_and_live_events_follow(tmp_path: Path) -> None:
+    folder = tmp_path / "tb/PN/lr=0.1/seed-0"
+    rebuild(tmp_path / "tb", [PN])
+    whole = (folder / FILE).read_bytes()
+    (folder / FILE).write_bytes(whole[:-200])
+    assert len(series(folder, "NovelGen")) < 3
+    with LiveView(tmp_path / "tb", [PN]) as view:
+        view.add(PN.trial, record(4, 0.8))
+    assert series(folder, "NovelGen") == [(1, 0.4), (2, 0.5), (3, 0.45), (4, 0.8)]
+
+
+def test_rebuilding_is_repeatable_and_repairs_a_killed_one(tmp_path: Path) -> None:
+    rebuild(tmp_path / "tb", [PN, RR], figures=drawn())
+    first = {p.relative_to(tmp_path): p.read_bytes() for p in tmp_path.rglob(FILE)}
+    # Killed between the two renames, with a half-written new view beside.
+    shutil.move(tmp_path / "tb", tmp_path / "tb.old")
+    (tmp_path / "tb.new").mkdir()
+    (tmp_path / "tb.new" / FILE).write_bytes(b"half")
+    rebuild(tmp_path / "tb", [PN, RR], figures=drawn())
+    assert {p.relative_to(tmp_path): p.read_bytes() for p in tmp_path.rglob(FILE)} == first
+    assert [p.name for p in tmp_path.iterdir()] == ["tb"]
+
+
+def test_a_folder_with_other_files_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "tb").mkdir()
+    (tmp_path / "tb" / "thesis.tex").write_text("dear")
+    with pytest.raises(RunFolderError, match=r"thesis\.tex"):
+        rebuild(tmp_path / "tb", [PN])
+    assert (tmp_path / "tb" / "thesis.tex").read_text() == "dear"
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunFolderError, match="cannot be written"):
+        rebuild(tmp_path / "file" / "tb", [PN])
+
+
+def test_names_are_distinct_and_stay_inside() -> None:
+    long = "x" * 200
+    given = [trial("..", long + end, base=[0.5], val=[0.5], novel=[0.5]) for end in "ab"]
+    names = run_names([*given, trial("A", "1", fold=2)])
+    assert len(set(names)) == 3
+    assert all(part not in ("", ".", "..") for name in names for part in name.split("/"))
+    assert names[2] == "A/lr=1/seed-0-fold-2"
+
+
+def test_neither_tensorflow_nor_torch_nor_ray_is_imported(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "for name in ('tensorflow', 'torch', 'ray'):\n"
+        "    sys.modules[name] = None\n"
+        f"sys.path.insert(0, {str(HELPERS)!r})\n"
+        "from pathlib import Path\n"
+        "from trials import trial\n"
+        "from fsl_sweep.orchestrator.tensorboard import rebuild\n"
+        "one = trial('PN', '1', base=[0.5], val=[0.5], novel=[0.5])\n"
+        f"rebuild(Path({str(tmp_path / 'tb')!r}), [one])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert series(tmp_path / "tb/PN/lr=1/seed-0", "NovelGen") == [(1, 0.5)]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", hostile.KINDS)
+@pytest.mark.parametrize(
+    "where", ["tensorboard", "tensorboard.new", "tensorboard.old", f"tensorboard/{FILE}"]
+)
+def test_a_view_is_not_written_through_what_is_no_file_of_it(tmp_path, where, kind):
+    run, secret = tmp_path / "run", tmp_path / "secret"
+    path = run / where
+    path.parent.mkdir(parents=True)
+    if kind == "link" and path.name != FILE:  # a folder of another view
+        (tmp_path / "other").mkdir()
+        (tmp_path / "other" / FILE).write_bytes(b"events")
+        path.symlink_to(tmp_path / "other")
+    else:
+        hostile.put(kind, path, secret)
+    if kind == "folder":  # as good as a view
+        rebuild(run / "tensorboard", [PN])
+        return
+    with pytest.raises(RunFolderError, match="is no part of a TensorBoard view"):
+        rebuild(run / "tensorboard", [PN])
+    with pytest.raises(RunFolderError, match="is no part"), LiveView(run / "tensorboard", [PN]):
+        pass
+    assert not secret.exists() or secret.read_text() == "secret"
+    assert not (tmp_path / "other").exists() or len(list((tmp_path / "other").iterdir())) == 1
+    assert not (tmp_path / "nowhere").exists()

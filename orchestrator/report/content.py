@@ -31,7 +31,7 @@ from fsl_sweep.orchestrator.selectors import (
     SNAPSHOT_SELECTORS,
     hyperparameter_selector,
 )
-from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import allocations_of
+from fsl_sweep.orchestrator.selectors.budgeted_oracle import allocations_of
 from fsl_sweep.orchestrator.selectors.mixture import base_weight
 from fsl_sweep.orchestrator.selectors.names import parse
 

@@ -11,7 +11,7 @@ from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selection.choices import Chosen
 from fsl_sweep.orchestrator.selection.select import why_unusable
 from fsl_sweep.orchestrator.selectors.base import is_oracle
-from fsl_sweep.orchestrator.selectors.hyperparameter.pareto import front
+from fsl_sweep.orchestrator.selectors.hyperparameter import front
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
 

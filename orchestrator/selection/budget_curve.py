@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import isfinite
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from fsl_sweep.orchestrator.selection.results import Selected, Selection, over_s
 from fsl_sweep.orchestrator.selectors import Candidate, snapshot_selector
 from fsl_sweep.orchestrator.selectors.apply import apply_counted
 from fsl_sweep.orchestrator.selectors.base import is_oracle
-from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import (
+from fsl_sweep.orchestrator.selectors.budgeted_oracle import (
     ALLOCATIONS,
     BudgetedOracle,
 )
@@ -28,9 +29,8 @@ class BudgetPoint:
     Attributes:
         method, snapshot, allocation: which curve.
         budget: novel evaluations allowed for each seed.
-        evaluations: novel evaluations that were spent, over all seeds.
-        regret: mean over seeds of the regret against oracle / oracle on the report tasks, with its
-            interval over seeds, as in the table of strategies.
+        evaluations: novel evaluations spent by all seeds.
+        regret: mean over seeds of the regret, as in ``Selection``, with its interval over seeds.
     """
 
     method: str
@@ -41,9 +41,8 @@ class BudgetPoint:
     regret: Interval
 
 
-@dataclass(frozen=True)
-class _Left:
-    """A replicate: what the snapshot selector left of its trials, and what the oracle attains."""
+class _Left(NamedTuple):
+    """A replicate: its trials, the snapshot selector's choices, and what the oracle attains."""
 
     trials: Sequence[TrialHistory]
     candidates: Sequence[Candidate]
@@ -57,17 +56,17 @@ def regret_by_budget(
     allocations: Sequence[str] = tuple(ALLOCATIONS),
     points: int = 16,
 ) -> tuple[BudgetPoint, ...]:
-    """The regret at budgets from 1 to one evaluation a configuration, where ``top`` is exact.
+    """The regret at budgets from 1 to one evaluation for each configuration.
 
-    Only methods whose replicates are all whole. A budget that is too small for an allocation to
+    Only of methods without an incomplete replicate. A budget that is too small for an allocation to
     give each configuration a task has no point.
 
     Args:
         histories: as given to ``select``.
-        selected: what was selected from them: it knows what the best choice attains.
+        selected: what was selected from them.
         snapshot: names of snapshot selectors; oracles have no curve.
         allocations: names of allocations.
-        points: at most so many budgets, all up to half of them and evenly spread beyond.
+        points: the largest number of budgets: dense up to half of it, evenly spread beyond.
     """
     first = [name for name in snapshot if not is_oracle(snapshot_selector(name))]
     folds = [trial for trial in histories if trial.fold is not None]

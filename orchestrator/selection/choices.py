@@ -1,4 +1,4 @@
-"""What is chosen among: replicates, their class folds, and what snapshot selectors leave."""
+"""What is chosen among: replicates, their class folds, and the choices of snapshot selectors."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -26,13 +26,9 @@ def replicates_of(
 
 @final
 class FoldTrials:
-    """The trials of class folds among recorded trials.
+    """The trials of class folds among ``histories``, one for each planned trial.
 
-    An average over folds is over all that any configuration and seed of the method was planned
-    with, or is not made: what is missing is named, and what depends on it is left out.
-
-    Args:
-        histories: one for each planned trial, recorded or not.
+    An average over folds is over all folds of the method, or is not made.
     """
 
     def __init__(self, histories: Iterable[TrialHistory]) -> None:
@@ -44,23 +40,22 @@ class FoldTrials:
                 self._folds[trial.method].add(trial.fold)
 
     def of(self, trial: TrialHistory) -> tuple[TrialHistory, ...]:
-        """The fold trials of a full trial, in order; none at all unless every one is whole."""
+        """The fold trials of a full trial, in order; none unless every one is complete."""
         if self.gaps(trial):
             return ()
         return tuple(one for _, one in sorted(self._trials.get(_key(trial), {}).items()))
 
     def gaps(self, trial: TrialHistory) -> list[LeftOut]:
-        """The folds of a full trial that take no part in any average, and why."""
+        """The incomplete folds of a full trial, and why."""
         found = self._trials.get(_key(trial), {})
         gaps: list[LeftOut] = []
         for fold in sorted(self._folds.get(trial.method, ())):
             one = found.get(fold)
             reason = "not planned" if one is None else why_unusable(one)
             if reason is not None:
-                name = None if one is None else one.trial
+                name, axes = one.trial if one else None, trial.hyperparameters
                 reason = f"fold {fold}: {reason}"
-                gap = LeftOut(trial.method, trial.seed, reason, name, trial.hyperparameters)
-                gaps.append(replace(gap, fold=fold))
+                gaps.append(LeftOut(trial.method, trial.seed, reason, name, axes, fold=fold))
         return gaps
 
 
@@ -68,11 +63,8 @@ class FoldTrials:
 class Chosen:
     """The choices of snapshot selectors, by name, in the trials of one report; made once.
 
-    Args:
-        histories: one for each planned trial, recorded or not.
-
     Attributes:
-        planned: the same.
+        planned: one history for each planned trial, recorded or not.
         folds: the trials of class folds among them.
     """
 
@@ -90,17 +82,13 @@ class Chosen:
         return self._selectors[name]
 
     def history(self, trial: TrialHistory) -> History:
-        """A planned trial with its class folds, if every one of them is whole."""
+        """A planned trial with its class folds, if every one is complete."""
         if id(trial) not in self._histories:
             self._histories[id(trial)] = History.from_trial(trial, self.folds.of(trial))
         return self._histories[id(trial)]
 
     def epoch(self, trial: TrialHistory, name: str) -> int:
-        """The epoch that the selector of that name chooses.
-
-        Raises:
-            SelectionError: it cannot choose.
-        """
+        """The epoch that the selector chooses. Raises SelectionError if it cannot."""
         key = (id(trial), name)
         if key not in self._epochs:
             self._epochs[key] = apply(self.selector(name), self.history(trial))

@@ -1,8 +1,6 @@
-"""Methods compared with each other under each strategy, and ranked.
+"""Methods compared and ranked under each strategy, by the metric that ``select`` was given."""
 
-By the metric that was given to ``select``: NovelGen, or a mixture with BaseGen.
-"""
-
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -50,6 +48,7 @@ def compare_methods(
     without common tasks are left out.
     """
     found: list[tuple[Strategy, str, str, Comparison]] = []
+    signs: dict[tuple[str, str], set[float]] = defaultdict(set)
     for strategy, cells in by_strategy(summaries).items():
         pairs = [
             (a.method, b.method, result)
@@ -57,10 +56,9 @@ def compare_methods(
             if (result := _compared(a, b, rope)) is not None
         ]
         corrected = correct_family([comparison for _, _, comparison in pairs])
-        found += [(strategy, a, b, c) for (a, b, _), c in zip(pairs, corrected, strict=True)]
-    signs: dict[tuple[str, str], set[float]] = {}
-    for _, a, b, comparison in found:
-        signs.setdefault((a, b), set()).add(float(np.sign(comparable(comparison.effect.mean))))
+        for (a, b, _), one in zip(pairs, corrected, strict=True):
+            found.append((strategy, a, b, one))
+            signs[a, b].add(float(np.sign(comparable(one.effect.mean))))
     return tuple(MethodComparison(s, a, b, c, len(signs[a, b]) == 1) for s, a, b, c in found)
 
 
@@ -90,7 +88,7 @@ def common_differences(
 
 
 def _compared(a: Summary, b: Summary, rope: float) -> Comparison | None:
-    """None where the two have no common tasks."""
+    """None if the two have no common tasks."""
     novel, weight = _paired(a, b, "novel"), a.base_weight
     if weight is None or novel is None:
         return None if novel is None else compare(*novel, rope)

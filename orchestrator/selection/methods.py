@@ -34,11 +34,11 @@ class Summary:
     Attributes:
         method, strategy: which cell.
         base, val, novel: mean over seeds of the report accuracies, with intervals over seeds.
-        novel_tasks: NovelGen with its interval over the common report tasks, each task's
-            accuracy averaged over the seeds; None where the seeds had no common tasks.
-        regret: mean over seeds, with its interval over seeds; None where there is no oracle.
+        novel_tasks: NovelGen with its interval over the common report tasks, each averaged over
+            the seeds; None if the seeds had no common tasks.
+        regret: mean over seeds, with its interval over seeds; None if there is no oracle.
         novel_evaluations: snapshots whose novel scores the strategy read, over all seeds.
-        choices: the selections behind the cell, one a seed.
+        choices: the selections behind the cell, one for each seed.
     """
 
     method: str
@@ -73,7 +73,7 @@ class Summary:
 
     @property
     def reported_tasks(self) -> Interval | None:
-        """The same over the common report tasks; None where the seeds had no common tasks."""
+        """The same over the common report tasks; None if there are none."""
         if self.base_weight is None:
             return self.novel_tasks
         base, novel = self.common_tasks["base"], self.common_tasks["novel"]
@@ -94,7 +94,7 @@ class TrialRankCorrelation:
 
 
 def summarise(selected: Selected) -> tuple[Summary, ...]:
-    """The cells that nothing planned is missing from, by method and strategy."""
+    """The complete cells, by method and strategy."""
     return tuple(
         _summary(method, strategy, cell)
         for method in selected.methods
@@ -106,9 +106,9 @@ def summarise(selected: Selected) -> tuple[Summary, ...]:
 def rank_correlations(
     histories: Iterable[TrialHistory], last: int | None = None
 ) -> tuple[TrialRankCorrelation, ...]:
-    """Kendall's tau of val and of base against novel, for each whole trial on all base classes.
+    """Kendall's tau of val and of base against novel, for each complete full trial.
 
-    Over all epochs, and with ``last`` over the last so many too.
+    Over all epochs, and with ``last`` also over so many last ones.
 
     Source: "Two Sides of Meta-Learning Evaluation", section 5.1.1 and figure 2(b).
     """
@@ -127,7 +127,7 @@ def task_means(
 ) -> np.ndarray | None:
     """Accuracy of each report task, averaged over seeds, ``[T]``.
 
-    None where the seeds have no common tasks, or fewer than two, which have no interval.
+    None if the seeds have no common tasks, or fewer than two, which have no interval.
     """
     tables = [one.novel_tasks if measure == "novel" else one.base_tasks for one in choices]
     counts = {len(table) for table in tables}

@@ -1,13 +1,13 @@
 """One replicate on resampled tasks: what each selector chooses in each resample.
 
 A selector that cannot choose in all resamples at once is run on a history of each resample, in
-which each task is repeated as often as it was drawn. Where classes are drawn as well, all tasks of
-a snapshot are shifted by what the draw adds to its mean, so that their noise does not change.
-Single accuracies may then lie outside [0, 1].
+which each task is repeated as often as it was drawn. If classes are drawn as well, all tasks of a
+snapshot are shifted by what the draw adds to its mean; accuracies may then lie outside [0, 1].
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -20,17 +20,14 @@ from fsl_sweep.orchestrator.records.measures import (
     TrialHistory,
 )
 from fsl_sweep.orchestrator.selectors import Candidate, HyperparameterSelector, SnapshotSelector
-from fsl_sweep.orchestrator.selectors.apply import apply_all, one_by_one
+from fsl_sweep.orchestrator.selectors.apply import apply_all
 from fsl_sweep.orchestrator.selectors.base import NONE, is_cross_validated
 from fsl_sweep.orchestrator.selectors.history import History
 from fsl_sweep.orchestrator.statistics.class_draws import ClassTuples
 from fsl_sweep.orchestrator.statistics.resampling import Resampling
-from fsl_sweep.orchestrator.statistics.ties import comparable
-from fsl_sweep.orchestrator.statistics.weighted import weighted_means
+from fsl_sweep.orchestrator.statistics.ties import comparable, weighted_means
 
 Classes = Mapping[tuple[Measure, TaskSet], ClassTuples]
-
-_FREE_OF_TASKS = frozenset({"train_loss"})
 
 
 class ResampledTrial:
@@ -39,7 +36,7 @@ class ResampledTrial:
     Args:
         trial: a whole trial.
         draws: the resamples that all trials share.
-        classes: class tuples by measure and task set, to resample classes as well; else empty.
+        classes: class tuples by measure and task set, to resample classes as well; or empty.
         folds: the trials of its class folds.
     """
 
@@ -59,7 +56,7 @@ class ResampledTrial:
         self._histories: dict[int, History] = {}
 
     def means(self, measure: str, task_set: TaskSet = "selection") -> np.ndarray:
-        """The scores of one measure (``train_loss`` and ``cv`` too) in each resample ``[R, E]``."""
+        """Scores of a measure (``train_loss`` and ``cv`` included) in each resample ``[R, E]``."""
         key = (measure, task_set)
         if key not in self._means:
             if measure == "train_loss":
@@ -107,26 +104,22 @@ class ResampledTrial:
     def _drawn(self, resample: int) -> TrialHistory:
         if resample == 0:
             return self.trial
-        tables = {
+        tables = {}
+        for m in MEASURES:
             # Means that tie as means do, for selectors that compare them directly.
-            (m, "selection"): ScoreTable(
-                comparable(self.means(m)[resample]), self._loader(m, resample)
-            )
-            for m in MEASURES
-        }
+            means = comparable(self.means(m)[resample])
+            tables[m, "selection"] = ScoreTable(means, partial(self._tasks, m, resample))
         return replace(self.trial, scores=tables)
 
-    def _loader(self, measure: Measure, resample: int) -> Callable[[], np.ndarray]:
-        def load() -> np.ndarray:
-            if measure not in self._tables:
-                self._tables[measure] = self.trial.scores[measure, "selection"].load()
-            table = self._tables[measure]
-            times = self._weights(measure, "selection", table.shape[1])[resample].astype(np.int64)
-            drawn = np.repeat(table, times, axis=1)
-            shifts = self._shifts.get(measure)
-            return drawn if shifts is None else drawn + shifts[resample][:, None]
-
-        return load
+    def _tasks(self, measure: Measure, resample: int) -> np.ndarray:
+        """Accuracy of each drawn selection task ``[E, T]``."""
+        if measure not in self._tables:
+            self._tables[measure] = self.trial.scores[measure, "selection"].load()
+        table = self._tables[measure]
+        times = self._weights(measure, "selection", table.shape[1])[resample].astype(np.int64)
+        drawn = np.repeat(table, times, axis=1)
+        shifts = self._shifts.get(measure)
+        return drawn if shifts is None else drawn + shifts[resample][:, None]
 
 
 class ResampledReplicate:
@@ -134,8 +127,8 @@ class ResampledReplicate:
 
     Args:
         trials: one for each configuration.
-        resamples: how many there are.
-        one_by_one: how many of them to run a selector on that cannot choose in all at once.
+        resamples: their number.
+        one_by_one: the number for a selector that cannot choose in all resamples at once.
     """
 
     def __init__(self, trials: Sequence[ResampledTrial], resamples: int, one_by_one: int) -> None:
@@ -147,17 +140,16 @@ class ResampledReplicate:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Positions of the chosen trial and of the snapshot in it, int64 ``[R]`` each.
 
-        NONE where a selector had nothing to choose by. R is 1 + the number of resamples, or
+        NONE if a selector had nothing to choose by. R is 1 + the number of resamples, or
         1 + ``one_by_one``.
         """
         picks = np.stack([self.snapshots(first, trial) for trial in self.trials])  # [n, R]
-        own_folds = (
-            is_cross_validated(second) and second.asks_folds and not is_cross_validated(first)
-        )
+        own_folds = is_cross_validated(second) and second.asks_folds
+        in_folds = first if own_folds and not is_cross_validated(first) else None
         chosen = apply_all(
             second,
-            {m: self._at(m, first if own_folds else None, picks) for m in second.needs},
-            lambda resample: self._candidates(first if own_folds else None, picks, resample),
+            {m: self._at(m, in_folds, picks) for m in second.needs},
+            lambda resample: self._candidates(in_folds, picks, resample),
             min(self._few, picks.shape[1]),
         )
         picks = picks[:, : len(chosen)]
@@ -169,22 +161,18 @@ class ResampledReplicate:
         """Position of the snapshot that the selector leaves of a trial in each resample."""
         key = (id(selector), id(trial))
         if key not in self._picked:
-            self._picked[key] = self._snapshots(selector, trial)
+            if selector.needs <= {"train_loss"}:  # does not depend on the tasks
+                once = apply_all(selector, {}, trial.history, 1)
+                self._picked[key] = np.repeat(once, self._all)
+            else:
+                scores = {m: trial.means(m) for m in selector.needs}
+                self._picked[key] = apply_all(selector, scores, trial.history, self._few)
         return self._picked[key]
 
-    def _snapshots(self, selector: SnapshotSelector, trial: ResampledTrial) -> np.ndarray:
-        if selector.needs <= _FREE_OF_TASKS:
-            return np.repeat(one_by_one(selector, trial.history, 1), self._all)
-        scores = {m: trial.means(m) for m in selector.needs}
-        return apply_all(selector, scores, trial.history, self._few)
-
     def _at(self, measure: str, first: SnapshotSelector | None, picks: np.ndarray) -> np.ndarray:
-        """Scores of the picked snapshots ``[n, R]``, ``[R, n]``.
+        """Scores ``[R, n]`` of the snapshots at ``picks [n, R]``; of the first one for NONE.
 
-        Args:
-            measure: which scores.
-            first: for ``cv``, what chooses the snapshot of each fold; None for the trial's epoch.
-            picks: positions of the snapshots; NONE is read as the first, and not chosen.
+        For ``cv``, ``first`` chooses the snapshot of each fold; None for the trial's epoch.
         """
         if measure == "cv" and first is not None:
             return np.stack([self._held_out(first, t, picks.shape[1]) for t in self.trials], axis=1)

@@ -1,4 +1,4 @@
-"""What selecting gives: selections by method, seed and strategy, and what was left out."""
+"""Selections by method, seed and strategy, and what was left out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,18 +46,16 @@ class Selection:
         method, seed, strategy: which cell.
         trial, configuration, hyperparameters, epoch: the chosen snapshot.
         base, val, novel: its accuracies on the report tasks, with intervals over tasks; without
-            one where only means were recorded.
+            one if only means were recorded.
         regret: NovelGen on the report tasks of the choice of oracle / oracle, for the same method
-            and seed, minus this one's. The oracle chooses on the selection tasks and is reported
-            on the others like every strategy, so that the regret may be slightly negative. NaN
-            where the oracle has nothing to choose by.
+            and seed, minus this one's. The oracle too chooses on the selection tasks, so that the
+            regret may be slightly negative. NaN if the oracle has nothing to choose by.
         novel_evaluations: snapshots whose novel scores the strategy read: all snapshots of all
             configurations for an oracle snapshot selector (and of their class folds before
-            ``cv``, unless aligned), one a configuration for an oracle hyperparameter selector
-            after another snapshot selector, what its meter counted for one with a budget, else
-            none.
-        novel_tasks: accuracy of each report task of the novel classes, float64 ``[T]``; empty
-            where only means were recorded.
+            ``cv``, unless aligned); one for each configuration for an oracle hyperparameter
+            selector after another snapshot selector; the metered number for one with a budget.
+        novel_tasks: accuracy of each report task of the novel classes, float64 ``[T]``; empty if
+            only means were recorded.
         base_tasks: the same of the base classes.
         base_weight: of BaseGen in the mixture that methods are compared by; None for NovelGen.
     """
@@ -137,7 +135,7 @@ class LeftOut:
     Attributes:
         method, seed: the replicate that it concerns.
         reason: for a person.
-        trial, hyperparameters: the unusable trial; None where a selector is at fault.
+        trial, hyperparameters: the unusable trial; None if a selector is at fault.
         snapshot_selector, hyperparameter_selector: the strategies that it concerns; None for all.
         fold: class fold of the unusable trial. It concerns only cross-validated strategies.
     """
@@ -182,7 +180,7 @@ class Selected:
     base_weight: float | None = None
 
     def cell(self, method: str, strategy: Strategy) -> tuple[Selection, ...]:
-        """The replicates of a cell; none at all where any planned part of it is left out."""
+        """The replicates of a cell; none if any planned part of it is left out."""
         if any(one.concerns(method, strategy) for one in self.left_out):
             return ()
         return tuple(
@@ -191,7 +189,7 @@ class Selected:
 
 
 def identical(choices: Sequence[Selection]) -> bool:
-    """Whether several replicates have the same report scores throughout: no sample of seeds."""
+    """Whether several replicates have the same report scores, and so are no sample of seeds."""
     first, *others = choices
     return bool(others) and all(
         (one.base.mean, one.val.mean, one.novel.mean)
@@ -212,7 +210,7 @@ def over_seeds(values: Sequence[float], choices: Sequence[Selection]) -> Interva
 def why_unusable(trial: TrialHistory) -> str | None:
     """Why a trial takes no part in any selection, or None if it does."""
     if trial.damaged:
-        # Only names: the place of a run folder must not change its report.
+        # Only names: the path of a run folder must not change its report.
         names = ", ".join(PurePath(name).name for name in trial.damaged)
         return f"damaged records: {names}"
     if trial.end is None:

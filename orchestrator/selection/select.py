@@ -1,23 +1,21 @@
 """From recorded trials to selections: every strategy, for each method and seed.
 
-A strategy is a snapshot selector with a hyperparameter selector. Selectors choose on the
-*selection* tasks; every number that is reported comes from the *report* tasks. Only whole
-replicates take part: a trial that is missing, failed or damaged is named, and what depends on it
-is left out. An unfinished trial's early peak can therefore never win. Trials of class folds serve
-only cross-validated strategies: where one of them is missing, those are left out and the others
-stay. What is reported is always the full trial, at the epoch that the snapshot selector chose.
+Selectors choose on the *selection* tasks; reported numbers come from the *report* tasks. Only whole
+replicates take part, so that an unfinished trial's early peak never wins: what depends on a
+missing, failed or damaged trial is left out. A missing class fold leaves out only cross-validated
+strategies. What is reported is the full trial, at the epoch that the snapshot selector chose.
 
 Source: "Two Sides of Meta-Learning Evaluation", section 5.1 and appendix F.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, TrialHistory
+from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, ScoreTable, TrialHistory
 from fsl_sweep.orchestrator.selection.choices import Chosen, replicates_of
 from fsl_sweep.orchestrator.selection.fronts import fronts_of
 from fsl_sweep.orchestrator.selection.results import (
@@ -42,10 +40,12 @@ from fsl_sweep.orchestrator.statistics.ties import comparable
 __all__ = ["LeftOut", "Selected", "Selection", "Strategy", "select", "why_unusable"]
 
 ORACLE = "oracle"
-"""The name of either selector of the reference that regret is measured against."""
+"""The name of both selectors of the reference that regret is measured against."""
 
 S = TypeVar("S", SnapshotSelector, HyperparameterSelector)
 Named = Sequence[tuple[str, S]]
+Scores = dict[Measure, tuple[Interval, np.ndarray]]
+"""A snapshot on the report tasks, with its accuracy on each; none if only the mean is known."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,6 @@ class _Pick:
     novel_evaluations: int
 
 
-@dataclass(frozen=True)
-class _Scores:
-    """A snapshot on the report tasks of one measure; no tasks where only the mean is known."""
-
-    interval: Interval
-    tasks: np.ndarray
-
-
 def select(
     histories: Iterable[TrialHistory] | Chosen,
     snapshot: Sequence[str],
@@ -75,8 +67,8 @@ def select(
     """Run every pair of selectors on every method and seed.
 
     Args:
-        histories: one for each planned trial, in plan order, recorded or not; or what shares the
-            choices of snapshot selectors with others.
+        histories: one for each planned trial, in plan order, recorded or not; or a shared
+            ``Chosen`` of them.
         snapshot: names of snapshot selectors, such as ``val`` or ``mixture(0.5)``.
         hyperparameter: names of hyperparameter selectors.
         base_weight: of BaseGen in the mixture to compare methods by; None for NovelGen.
@@ -90,43 +82,46 @@ def select(
     named = [(name, hyperparameter_selector(name)) for name in hyperparameter]
     second = [(name, one) for name, one in named if isinstance(one, HyperparameterSelector)]
     keepers = [(name, one) for name, one in named if isinstance(one, FrontSelector)]
+    read_folds = any(is_cross_validated(one) for _, one in [*first, *named])
     replicates = replicates_of(chosen.planned)
-    cross_validated = any(is_cross_validated(one) for _, one in [*first, *named])
-    selections: list[Selection] = []
-    fronts: list[Front] = []
-    left_out: list[LeftOut] = []
+    parts: list[tuple[list[Selection], list[Front], list[LeftOut]]] = []
     for trials in replicates.values():
-        missing = [gap for trial in trials if (gap := _gap(trial)) is not None]
-        read = trials if cross_validated else []
-        torn = [gap for trial in read for gap in chosen.folds.gaps(trial)]
-        left_out += missing + torn
-        if not missing:
+        gaps = [_gap(trial, reason) for trial in trials if (reason := why_unusable(trial))]
+        torn = [gap for trial in trials if read_folds for gap in chosen.folds.gaps(trial)]
+        parts.append(([], [], gaps + torn))
+        if not gaps:
             usable = _usable(first, bool(torn)), _usable(second, bool(torn))
-            picks, failed = _choose(trials, chosen, *usable)
-            measured, unmeasured = _measure(picks, _reference(trials, chosen), base_weight)
-            kept, not_kept = fronts_of(trials, chosen, usable[0], keepers)
-            left_out += failed + unmeasured + not_kept
-            selections += measured
-            fronts += kept
+            parts.append(_replicate(trials, chosen, *usable, keepers, base_weight))
     return Selected(
         methods=tuple(dict.fromkeys(method for method, _ in replicates)),
         strategies=tuple(_strategy(one, two) for one in first for two in second),
-        selections=tuple(selections),
-        left_out=tuple(left_out),
-        fronts=tuple(fronts),
+        selections=tuple(one for part in parts for one in part[0]),
+        left_out=tuple(one for part in parts for one in part[2]),
+        fronts=tuple(one for part in parts for one in part[1]),
         base_weight=base_weight,
     )
 
 
-def _gap(trial: TrialHistory) -> LeftOut | None:
-    reason = why_unusable(trial)
-    if reason is None:
-        return None
+def _replicate(
+    trials: Sequence[TrialHistory],
+    chosen: Chosen,
+    first: Named[SnapshotSelector],
+    second: Named[HyperparameterSelector],
+    keepers: Sequence[tuple[str, FrontSelector]],
+    base_weight: float | None,
+) -> tuple[list[Selection], list[Front], list[LeftOut]]:
+    picks, failed = _choose(trials, chosen, first, second)
+    selections, unmeasured = _measure(picks, _reference(trials, chosen), base_weight)
+    fronts, not_kept = fronts_of(trials, chosen, first, keepers)
+    return selections, fronts, failed + unmeasured + not_kept
+
+
+def _gap(trial: TrialHistory, reason: str) -> LeftOut:
     return LeftOut(trial.method, trial.seed, reason, trial.trial, trial.hyperparameters)
 
 
 def _usable(selectors: Named[S], torn: bool) -> Named[S]:
-    """The selectors that can be asked where folds are missing (``torn``) or not."""
+    """The selectors that can be asked if folds are missing (``torn``) or not."""
     return [(name, one) for name, one in selectors if not torn or not is_cross_validated(one)]
 
 
@@ -171,7 +166,7 @@ def _choose(
 
 
 def _reference(trials: Sequence[TrialHistory], chosen: Chosen) -> float:
-    """NovelGen on the report tasks of what oracle / oracle chooses; NaN where it cannot."""
+    """NovelGen on the report tasks of what oracle / oracle chooses; NaN if it cannot."""
     second = hyperparameter_selector(ORACLE)
     assert isinstance(second, HyperparameterSelector)
     first = [(ORACLE, chosen.selector(ORACLE))]
@@ -186,52 +181,51 @@ def _measure(
     picks: Sequence[_Pick], reference: float, base_weight: float | None
 ) -> tuple[list[Selection], list[LeftOut]]:
     """Selections with their intervals; each snapshot is measured once, whoever chose it."""
-    measured: dict[tuple[str, int], dict[Measure, _Scores] | None] = {}
+    measured: dict[tuple[str, int], Scores] = {}
     for key, trial in {pick.trial.trial: pick.trial for pick in picks}.items():
         epochs = sorted({pick.epoch for pick in picks if pick.trial.trial == key})
-        measured |= {(key, e): one for e, one in _measured(trial, epochs).items()}
+        measured |= {(key, epoch): one for epoch, one in _measured(trial, epochs).items()}
     selections: list[Selection] = []
     left_out: list[LeftOut] = []
     for pick in picks:
-        found, trial, strategy = measured[pick.trial.trial, pick.epoch], pick.trial, pick.strategy
+        found = measured.get((pick.trial.trial, pick.epoch))
         if found is not None:
             selections.append(_selection(pick, reference, found, base_weight))
             continue
         reason = f"the chosen snapshot (epoch {pick.epoch}) has report scores that are not numbers"
-        selectors = strategy.snapshot, strategy.hyperparameter
         left_out.append(
-            LeftOut(
-                trial.method, trial.seed, reason, trial.trial, trial.hyperparameters, *selectors
+            replace(
+                _gap(pick.trial, reason),
+                snapshot_selector=pick.strategy.snapshot,
+                hyperparameter_selector=pick.strategy.hyperparameter,
             )
         )
     return selections, left_out
 
 
-def _measured(
-    trial: TrialHistory, epochs: Sequence[int]
-) -> dict[int, dict[Measure, _Scores] | None]:
-    """Snapshots of one trial by epoch; None for one with scores that are not numbers."""
+def _measured(trial: TrialHistory, epochs: Sequence[int]) -> dict[int, Scores]:
+    """Snapshots of one trial by epoch, without those whose scores are not all numbers."""
     at = [trial.index(epoch) for epoch in epochs]
-    tables = {m: trial.scores[m, "report"] for m in MEASURES}
-    rows = {m: table.rows(at) for m, table in tables.items()}
-
-    def scores(measure: Measure, values: np.ndarray) -> _Scores:
-        if tables[measure].per_task:
-            return _Scores(mean_interval(values), values)
-        return _Scores(mean_alone(float(values[0])), values[:0])
-
-    found: dict[int, dict[Measure, _Scores] | None] = {}
-    for number, epoch in enumerate(epochs):
-        values: dict[Measure, np.ndarray] = {m: rows[m][number] for m in MEASURES}
-        known = all(np.isfinite(v).all() for v in values.values())
-        found[epoch] = {m: scores(m, v) for m, v in values.items()} if known else None
-    return found
+    tables: dict[Measure, ScoreTable] = {m: trial.scores[m, "report"] for m in MEASURES}
+    rows: dict[Measure, np.ndarray] = {m: table.rows(at) for m, table in tables.items()}
+    return {
+        epoch: {
+            m: (mean_interval(v[i]), v[i])
+            if tables[m].per_task
+            else (mean_alone(float(v[i][0])), v[i][:0])
+            for m, v in rows.items()
+        }
+        for i, epoch in enumerate(epochs)
+        if all(np.isfinite(v[i]).all() for v in rows.values())
+    }
 
 
 def _selection(
-    pick: _Pick, reference: float, scores: dict[Measure, _Scores], base_weight: float | None
+    pick: _Pick, reference: float, scores: Scores, base_weight: float | None
 ) -> Selection:
-    trial, novel = pick.trial, scores["novel"]
+    trial, novel = pick.trial, scores["novel"][0]
+    # Zero if the two are equal except for the order of summation.
+    same = comparable(reference) == comparable(novel.mean)
     return Selection(
         method=trial.method,
         seed=trial.seed,
@@ -240,17 +234,12 @@ def _selection(
         configuration=trial.configuration,
         hyperparameters=dict(trial.hyperparameters),
         epoch=pick.epoch,
-        base=scores["base"].interval,
-        val=scores["val"].interval,
-        novel=novel.interval,
-        regret=_difference(reference, novel.interval.mean),
+        base=scores["base"][0],
+        val=scores["val"][0],
+        novel=novel,
+        regret=0.0 if same else reference - novel.mean,
         novel_evaluations=pick.novel_evaluations,
-        novel_tasks=novel.tasks,
-        base_tasks=scores["base"].tasks,
+        novel_tasks=scores["novel"][1],
+        base_tasks=scores["base"][1],
         base_weight=base_weight,
     )
-
-
-def _difference(a: float, b: float) -> float:
-    """``a - b``; zero where the two are equal except for the order of summation."""
-    return 0.0 if comparable(a) == comparable(b) else a - b

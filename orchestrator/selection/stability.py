@@ -14,12 +14,11 @@ from fsl_sweep.orchestrator.selection.comparison import by_strategy
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
 from fsl_sweep.orchestrator.selection.results import Strategy
-from fsl_sweep.orchestrator.statistics.bootstrap import over_seeds
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
 ENOUGH_SEEDS = 3
-"""Two seeds of each method do not give a chance to be best: where methods are equal, both seeds of
-one are above both of the other in every third run, and the chance would be 100 %."""
+"""Two seeds give no chance to be best: with equal methods, both seeds of one are above both of the
+other in every third run, and the chance would be 100 %."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +42,11 @@ class MethodStability:
 
     Attributes:
         method: its name.
-        mean: NovelGen, or the mixture that methods are compared by, on the report tasks, mean
-            over seeds, in [0, 1].
+        mean: what methods are compared by, mean over seeds, in [0, 1].
         worst, worst_seed: the same of the worst seed, and which one; the earlier among equals.
         probability_best: share of resamples of tasks and seeds, with the selection repeated, in
-            which no other method is better (ties are shared); None where nothing was resampled,
-            and where a method has fewer than three seeds.
+            which no other method is better (ties are shared); None if nothing was resampled, or a
+            method has fewer than three seeds.
     """
 
     method: str
@@ -68,10 +66,9 @@ class Stability:
         by_worst: names, best first by the worst of the seeds, as the MetaDL challenge ranks
             ("Advances in MetaDL: AAAI 2021 challenge and workshop", section 3.2.2).
         seeds: agreement of the rankings by a single seed; None without several common seeds.
-        tasks: of the rankings on resampled tasks, seeds unchanged; None where nothing was
-            resampled.
+        tasks: of the rankings on resampled tasks, seeds unchanged; None if nothing was resampled.
         strategies: of the rankings under the other strategies that are not oracles and have the
-            same methods; None where there are none.
+            same methods; None if there are none.
     """
 
     strategy: Strategy
@@ -85,12 +82,7 @@ class Stability:
 def stability_of(
     summaries: Sequence[Summary], resampled: Sequence[ResampledCell] | None
 ) -> tuple[Stability, ...]:
-    """The stability of every strategy's ranking.
-
-    Args:
-        summaries: the cells of the table.
-        resampled: the same cells on resampled tasks, if they were resampled.
-    """
+    """The stability of every strategy's ranking, from the cells of the table, also resampled."""
     cells = by_strategy(summaries)
     means = {
         strategy: {one.method: one.reported.mean for one in own} for strategy, own in cells.items()
@@ -144,8 +136,8 @@ def _method(
 def _probability_best(cells: Sequence[ResampledCell]) -> list[float | None]:
     count = min(cell.reported.shape[1] for cell in cells)
     drawn = np.stack(
-        [over_seeds(c.reported[:, :count], c.weights[: count - 1]) for c in cells]
-    )  # [method, R]
+        [(c.weights[: count - 1] * c.reported[:, 1:count].T).sum(axis=1) for c in cells]
+    )  # [method, R]: resamples of tasks and seeds
     drawn = comparable(drawn[:, np.isfinite(drawn).all(axis=0)])
     if drawn.shape[1] == 0:
         return [None] * len(cells)

@@ -1,7 +1,7 @@
 """Strategies compared over all methods: the regret and the cost of each.
 
-A replicate is a method with one seed. The replicates of a method are alike, so they are not
-independent evidence about other methods: each method counts once, by its mean over seeds.
+The replicates of a method are not independent evidence about other methods: each method counts
+once, by its mean over seeds.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,20 +24,19 @@ class StrategyResult:
 
     Attributes:
         strategy: which one.
-        regrets: of each method, mean over its seeds, ``[methods]``; of each seed where there is one
+        regrets: of each method, mean over its seeds, ``[methods]``; of each seed if there is one
             method.
         regret: their mean, with its interval over them.
-        worst: the most regret of any replicate.
+        worst: the largest regret of any replicate.
         novel_evaluations: snapshots whose novel scores it read, in all replicates.
         training: epochs trained of all trials that it reads, over those of the full trials:
-            1 except for a cross-validated one, which reads class folds too.
+            1 except for a cross-validated one, which also reads class folds.
         least: whether it has the least mean regret of the strategies that are not oracles; the
             earliest of equals.
-        against_least: its NovelGen against that of the least, paired over the methods: ``worse``,
-            or ``undecided``. The p value is that of sign flips, adjusted for all pairs of
-            strategies, because the least was found by these same numbers. None for an oracle, for
-            the least itself, and where there are too few methods for any verdict. As the
-            reference is the same, the effect is the difference of regrets.
+        against_least: its NovelGen against that of the least, paired over the methods: ``worse``
+            or ``undecided``, with the p value of sign flips, adjusted for all pairs of strategies,
+            because the least was found by these same numbers. None for an oracle, for the least
+            itself, and if there are too few methods for any verdict.
         choices: the selections behind it, by method and seed.
     """
 
@@ -68,7 +67,7 @@ class StrategyComparison:
     Attributes:
         methods: those that have any strategy, in plan order.
         results: of the strategies that all of these methods have, in the order asked for; none
-            where some regret is not known.
+            if some regret is not known.
         lacking: the other strategies, each with the methods that lack it.
         without_regret: methods whose novel scores leave the oracle nothing to choose by.
     """
@@ -84,13 +83,8 @@ def compare_strategies(
 ) -> StrategyComparison:
     """Every strategy that all methods have, against the one of least mean regret.
 
-    A method that has no strategy at all takes no part, as in the table of methods; a strategy that
-    some other method lacks is not averaged over the rest.
-
-    Args:
-        histories: one for each planned trial.
-        selected: what was selected among them.
-        summaries: the cells of the table of methods and strategies.
+    A method without any strategy takes no part; a strategy that some other method lacks is not
+    averaged over the rest.
     """
     cells = {(one.strategy, one.method): one for one in summaries}
     there = {one.method for one in summaries}
@@ -172,10 +166,7 @@ def _verdicts(
 
 
 def _training(histories: Iterable[TrialHistory], methods: Sequence[str]) -> float:
-    """Epochs of full trials and class folds over those of full trials.
-
-    A trial took as many as its last recorded epoch, whether or not all of them were measured.
-    """
+    """Epochs of full trials and class folds, up to the last recorded, over those of full trials."""
     own = {trial.trial: trial for trial in histories if trial.method in methods}.values()
     epochs = [(trial.fold is None, int(trial.epochs[-1])) for trial in own if len(trial.epochs)]
     full = sum(count for whole, count in epochs if whole)

@@ -39,22 +39,18 @@ def apply(selector: AnySelector, choices: Choices) -> int | Candidate | tuple[Ca
 
     Raises:
         SelectionError: there is nothing to choose from, a declared measure was not recorded, or
-            all scores that were declared are NaN.
+            all declared scores are NaN.
         SelectorFault: a third party's selector raised an error of its own, its answer is not
-            among the choices, or it is one whose scores are NaN while others have numbers.
+            among the choices, or the scores of its choice are NaN while others have numbers.
         SealedMeasurement: the selector read a measure that it did not declare.
         BudgetSpent: it asked for more novel evaluations than its budget.
-        TypeError: the selector and the choices do not belong together.
     """
-    if isinstance(selector, SnapshotSelector) and isinstance(choices, History):
+    if isinstance(selector, SnapshotSelector):
+        assert isinstance(choices, History)
         return _snapshot(selector, choices)
-    if not isinstance(selector, SnapshotSelector) and not isinstance(choices, History):
-        found, _ = _asked(selector, choices)
-        return found[0] if isinstance(selector, HyperparameterSelector) else found
-    raise TypeError(
-        f"{type(selector).__name__} cannot choose from {type(choices).__name__}: a snapshot "
-        "selector takes a History, a hyperparameter selector a sequence of Candidates."
-    )
+    assert not isinstance(choices, History)
+    found, _ = _asked(selector, choices)
+    return found[0] if isinstance(selector, HyperparameterSelector) else found
 
 
 def apply_counted(
@@ -80,9 +76,9 @@ def apply_all(
     Args:
         selector: as in ``apply``.
         scores: what the selector declares, float64 ``[R, N]`` of N epochs or candidates.
-        one: the choices of one resample; may raise SelectionError where there are none.
-        few: how many resamples a selector is run on that cannot choose in all at once. Then the
-            result is ``[few]``.
+        one: the choices of one resample; may raise SelectionError if there are none.
+        few: the number of resamples for a selector that cannot choose in all at once. The
+            result is then ``[few]``.
 
     Raises:
         SelectorFault, SealedMeasurement, BudgetSpent: as ``apply``.
@@ -91,19 +87,12 @@ def apply_all(
     with faults_named(selector):
         found = selector.choose_all(sealed) if scores else None
     if found is None:
-        return one_by_one(selector, one, few)
+        return np.array([_position(selector, one, resample) for resample in range(few)])
     at, (count, most) = np.asarray(found), next(iter(scores.values())).shape
     if at.shape != (count,) or at.dtype.kind != "i" or at.min() < NONE or at.max() >= most:
         problem = "chose something else than a position in each resample: `choose_all` must return"
         raise broken_promise(selector, f"{problem} {count} integers from {NONE} to {most - 1}")
     return at
-
-
-def one_by_one(
-    selector: SnapshotSelector | HyperparameterSelector, one: Callable[[int], Choices], few: int
-) -> np.ndarray:
-    """As ``apply_all``, by ``select`` in each of the first ``few`` resamples."""
-    return np.array([_position(selector, one, resample) for resample in range(few)])
 
 
 def _position(
@@ -113,10 +102,10 @@ def _position(
 ) -> int:
     try:
         choices = one(resample)
-        if isinstance(choices, History):
-            assert isinstance(selector, SnapshotSelector)
+        if isinstance(selector, SnapshotSelector):
+            assert isinstance(choices, History)
             return choices.index(apply(selector, choices))
-        assert isinstance(selector, HyperparameterSelector)
+        assert not isinstance(choices, History)
         chosen = apply(selector, choices)
         return next(i for i, candidate in enumerate(choices) if candidate is chosen)
     except SelectionError:
@@ -130,8 +119,8 @@ def _snapshot(selector: SnapshotSelector, history: History) -> int:
         epoch = selector.select(view)
     whole = isinstance(epoch, (int, np.integer)) and not isinstance(epoch, bool)
     if not whole or not (history.epochs == epoch).any():
-        problem = f"chose {_shown(epoch)}, which is not a recorded epoch: it must return one of "
-        raise broken_promise(selector, f"{problem}`history.epochs`")
+        problem = f"chose {short(repr(epoch))}, which is not a recorded epoch: it must return one "
+        raise broken_promise(selector, f"{problem}of `history.epochs`")
     if selector.needs:
         declared = np.array([history.scores[measure] for measure in selector.needs])
         blank = np.asarray(np.isnan(declared).all(axis=0))
@@ -149,31 +138,41 @@ def _asked(
     for candidate in given:
         require(candidate.history, selector.needs, selector.name)
     single = isinstance(selector, HyperparameterSelector)
-    account = None
     if single and selector.novel_budget is not None:
         account = Account(selector.name, selector.novel_budget)
-    needs = selector.needs if account is None else selector.needs - {"novel"}
-    views = [one.view(needs, selector.name) for one in given]
-    if account is not None:
-        pairs = zip(views, given, strict=True)
+        sealed = [one.view(selector.needs - {"novel"}, selector.name) for one in given]
+        pairs = zip(sealed, given, strict=True)
         views = [replace(view, novel=one.metered(account)) for view, one in pairs]
+    else:
+        account = None
+        views = [one.view(selector.needs, selector.name) for one in given]
     with faults_named(selector):
         answer = (selector.select(views),) if single else tuple(selector.select(views))
-    chosen = {id(one) for one in answer}
-    for one in answer:
-        if not any(one is view for view in views):
-            problem = f"chose {_shown(one)}, which is not one of the candidates: it must return "
-            raise broken_promise(selector, f"{problem}what it was given")
-    if not answer:
-        problem = "chose no candidate at all: where there is nothing to choose it must raise "
-        raise broken_promise(selector, f"{problem}SelectionError")
-    found = tuple(one for one, view in zip(given, views, strict=True) if id(view) in chosen)
+    found = _given(selector, given, views, answer)
     for one in found:
         if _is_blank(one, selector.needs):
             all_nan = all(_is_blank(other, selector.needs) for other in given)
             raise _chose_nan(selector, f"trial {one.trial}", "candidates", all_nan=all_nan)
     seen = len(given) if is_oracle(selector) else 0
     return found, seen if account is None else account.evaluations
+
+
+def _given(
+    selector: AnySelector,
+    given: Sequence[Candidate],
+    views: Sequence[Candidate],
+    answer: Sequence[Candidate],
+) -> tuple[Candidate, ...]:
+    """The candidates whose views are in the answer, in the order in which they were given."""
+    for one in answer:
+        if not any(one is view for view in views):
+            problem = f"chose {short(repr(one))}, which is not one of the candidates: it must "
+            raise broken_promise(selector, f"{problem}return what it was given")
+    if not answer:
+        problem = "chose no candidate at all: if there is nothing to choose it must raise "
+        raise broken_promise(selector, f"{problem}SelectionError")
+    chosen = {id(one) for one in answer}
+    return tuple(one for one, view in zip(given, views, strict=True) if id(view) in chosen)
 
 
 def _is_blank(candidate: Candidate, needs: frozenset[str]) -> bool:
@@ -194,10 +193,3 @@ def _chose_nan(selector: AnySelector, answer: str, others: str, *, all_nan: bool
         f"chose {answer}, whose {needs} is NaN, although other {others} have numbers: it must "
         "leave NaN out, as `fsl_sweep.orchestrator.selectors.best.first_best` does",
     )
-
-
-def _shown(answer: object) -> str:
-    try:
-        return short(repr(answer))
-    except Exception:  # a third party's object may have no text
-        return f"an object of type {type(answer).__name__}"

@@ -13,7 +13,7 @@ from fsl_sweep.orchestrator.selectors.candidate import Candidate
 from fsl_sweep.orchestrator.selectors.history import History
 
 NONE = -1
-"""In place of a position, where there is nothing to choose by."""
+"""In place of a position: there is nothing to choose by."""
 
 
 class SnapshotSelector(ABC):
@@ -42,13 +42,9 @@ class SnapshotSelector(ABC):
     def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray | None:
         """Positions of the chosen epochs in many resamples at once, int ``[R]``.
 
-        None, the default, means that ``select`` is run on each of fewer resamples.
-
-        Args:
-            scores: the declared measures in each resample of the tasks, float64 ``[R, E]``.
-
-        Returns:
-            What ``select`` would choose of each row; NONE where it would raise SelectionError.
+        They are what ``select`` would choose in each row of ``scores`` (the declared measures in
+        each resample of the tasks, float64 ``[R, E]``); NONE where it would raise SelectionError.
+        Without an answer (None, the default), ``select`` is run on each of fewer resamples.
         """
         del scores
         return None
@@ -62,11 +58,10 @@ class HyperparameterSelector(ABC):
     Attributes:
         name: how a sweep file names it.
         needs: the measures that it reads, of {"train_loss", "base", "val", "novel", "cv"}.
-        novel_budget: how many novel evaluations it may spend; None where it does not count them.
-            With a budget, novel scores are not in what it is given: each candidate has a meter in
-            their place (``candidate.novel``), which measures and counts.
+        novel_budget: novel evaluations that it may spend; None if they are not counted. With a
+            budget, each candidate has a meter (``candidate.novel``) in place of novel scores.
         asks_folds: for one that needs ``cv``, whether candidates come with the epoch that the
-            snapshot selector chooses in each class fold; else only with that of the full trial.
+            snapshot selector chooses in each class fold, or only with that of the full trial.
     """
 
     name: ClassVar[str]
@@ -85,18 +80,18 @@ class HyperparameterSelector(ABC):
     def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray | None:
         """As ``SnapshotSelector.choose_all``, of the selected snapshots' scores ``[R, n]``.
 
-        Resamples are not metered: with a budget, the rows hold all novel scores, of which no more
-        may be used than the budget would pay for.
+        Resamples are not metered: with a budget, the rows hold all novel scores, and the selector
+        must not use more of them than the budget would pay for.
         """
         del scores
         return None
 
 
 class FrontSelector(ABC):
-    """Keeps those configurations that are worth looking at, instead of choosing one.
+    """Keeps several configurations instead of choosing one.
 
-    A front is a picture, not a strategy: no single snapshot follows from it. It is named among
-    the hyperparameter selectors, and shown apart from the strategies.
+    A front is not a strategy, because no single snapshot follows from it. It is named among the
+    hyperparameter selectors, and shown apart from the strategies.
 
     Attributes:
         name, needs: as in ``HyperparameterSelector``.

@@ -1,4 +1,4 @@
-"""The rule that score-based selectors share: the best score, and the first among equals."""
+"""The rule of score-based selectors: the best score, and the first among equals."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ class _Scored:
 
         By default the one measure that the selector needs. It must be elementwise, because
         resampling asks for all resamples at once, and in the units of accuracies: scores are
-        compared as ``statistics.ties.comparable`` does.
+        compared by ``statistics.ties.comparable``.
         """
         (measure,) = self.needs
         return scores[measure]
@@ -31,7 +31,7 @@ class _Scored:
 
 
 class BestSnapshot(_Scored, SnapshotSelector):
-    """The snapshot with the highest score; subclasses say how the score is made."""
+    """The snapshot with the highest score; subclasses define the score."""
 
     def select(self, history: History) -> int:
         """The epoch of the highest score. Raises SelectionError if all scores are NaN."""
@@ -39,7 +39,7 @@ class BestSnapshot(_Scored, SnapshotSelector):
 
 
 class BestConfiguration(_Scored, HyperparameterSelector):
-    """The candidate with the highest score; subclasses say how the score is made."""
+    """The candidate with the highest score; subclasses define the score."""
 
     def select(self, candidates: Sequence[Candidate]) -> Candidate:
         """The candidate of the highest score. Raises SelectionError if all scores are NaN."""

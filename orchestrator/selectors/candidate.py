@@ -23,12 +23,8 @@ class Candidate:
         hyperparameters: axis values that set this configuration apart.
         epoch: the epoch that the snapshot selector chose.
         history: the whole trial.
-        fold_epochs: the epoch that it chose in each of ``history.folds``; None for ``epoch`` in
-            them all.
-        novel: measures the selected snapshot on novel tasks, where the selector has a budget.
-
-    Raises:
-        ValueError: there is not one of ``fold_epochs`` for each fold.
+        fold_epochs: the epoch chosen in each of ``history.folds``; None for ``epoch`` in all.
+        novel: measures the selected snapshot on novel tasks, for a selector with a budget.
     """
 
     trial: str
@@ -37,11 +33,6 @@ class Candidate:
     history: History
     fold_epochs: tuple[int, ...] | None = None
     novel: Meter | None = None
-
-    def __post_init__(self) -> None:
-        given, folds = self.fold_epochs, self.history._folds
-        if given is not None and len(given) != len(folds):
-            raise ValueError(f"{len(given)} epochs are given for {len(folds)} folds.")
 
     @property
     def scores(self) -> Measurements[float]:
@@ -63,19 +54,13 @@ class Candidate:
         """The same candidate with a sealed history. Raises as ``History.view``."""
         history = self.history.view(needs, selector)
         fold_epochs = self.fold_epochs if history._folds else None
-        hyperparameters = {key: _own(value) for key, value in self.hyperparameters.items()}
-        return Candidate(self.trial, hyperparameters, self.epoch, history, fold_epochs)
+        own = deepcopy(dict(self.hyperparameters))
+        return Candidate(self.trial, own, self.epoch, history, fold_epochs)
 
     def metered(self, account: Account) -> Meter:
-        """A meter of the selected snapshot's novel tasks, on ``account``."""
-        mean = self.scores["novel"]
-        known = "novel" in self.history.tasks
-        return Meter(account, mean, partial(self._row, "novel") if known else None)
+        """A meter of the selected snapshot's novel tasks; ``account`` pays."""
+        tasks = partial(self._row, "novel") if "novel" in self.history.tasks else None
+        return Meter(account, self.scores["novel"], tasks)
 
     def _row(self, measure: str) -> np.ndarray:
         return self.history.tasks[measure][self.history.index(self.epoch)]
-
-
-def _own(value: Any) -> Any:
-    """A copy that shares nothing; what cannot be changed needs none."""
-    return value if isinstance(value, str | int | float | None) else deepcopy(value)

@@ -6,59 +6,45 @@ from typing import Any, TypeVar
 from fsl_sweep.orchestrator.catalogue import Catalogue, Info
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.records.paper_names import is_test_measure, selector_names
+from fsl_sweep.orchestrator.selectors import hyperparameter, snapshot
 from fsl_sweep.orchestrator.selectors.base import (
+    AnySelector,
     FrontSelector,
     HyperparameterSelector,
     SnapshotSelector,
     is_cross_validated,
 )
-from fsl_sweep.orchestrator.selectors.history import SCORES
-from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import BudgetedOracle
-from fsl_sweep.orchestrator.selectors.hyperparameter.by_measure import (
-    BaseConfiguration,
-    MixtureConfiguration,
-    OracleConfiguration,
-    ValConfiguration,
-)
-from fsl_sweep.orchestrator.selectors.hyperparameter.cv import CrossValidated
-from fsl_sweep.orchestrator.selectors.hyperparameter.pareto import Pareto
+from fsl_sweep.orchestrator.selectors.budgeted_oracle import BudgetedOracle
 from fsl_sweep.orchestrator.selectors.names import parse
-from fsl_sweep.orchestrator.selectors.snapshot.by_measure import (
-    BaseSnapshot,
-    MixtureSnapshot,
-    OracleSnapshot,
-    ValSnapshot,
-)
-from fsl_sweep.orchestrator.selectors.snapshot.cv_epoch import CrossValidatedEpoch
-from fsl_sweep.orchestrator.selectors.snapshot.last import Last
-from fsl_sweep.orchestrator.selectors.snapshot.train_loss import TrainLoss
+from fsl_sweep.orchestrator.selectors.sealing import SCORES
 from fsl_sweep.orchestrator.selectors.third_party import GROUPS, broken_promise, faults_named, short
 
-T = TypeVar("T")
+S = TypeVar("S", bound=AnySelector)
 
-_PAPER = "Two Sides of Meta-Learning Evaluation, "
+
+def _of(cls: type[S], section: str, description: str) -> Info[S]:
+    return Info(cls.name, cls, f"Two Sides of Meta-Learning Evaluation, {section}", description)
+
 
 SNAPSHOT_SELECTORS: Catalogue[SnapshotSelector] = Catalogue(
     "snapshot selector",
     GROUPS[0],
     (
-        Info("last", Last, _PAPER + "appendix F.1", "the end of training"),
-        Info("train_loss", TrainLoss, _PAPER + "appendix F.1", "the lowest training loss"),
-        Info("base", BaseSnapshot, _PAPER + "section 5.1.2", "the best BaseGen"),
-        Info("val", ValSnapshot, _PAPER + "section 5.1.1", "the best ValGen"),
-        Info(
-            "cv-epoch",
-            CrossValidatedEpoch,
-            _PAPER + "appendix F.5",
+        _of(snapshot.Last, "appendix F.1", "the end of training"),
+        _of(snapshot.TrainLoss, "appendix F.1", "the lowest training loss"),
+        _of(snapshot.BaseSnapshot, "section 5.1.2", "the best BaseGen"),
+        _of(snapshot.ValSnapshot, "section 5.1.1", "the best ValGen"),
+        _of(
+            snapshot.CrossValidatedEpoch,
+            "appendix F.5",
             "the epoch that is best on held-out class folds",
         ),
-        Info(
-            "mixture",
-            MixtureSnapshot,
-            _PAPER + "appendix F.4",
+        _of(
+            snapshot.MixtureSnapshot,
+            "appendix F.4",
             "mixture(w): the best w BaseGen + (1 - w) ValGen",
         ),
-        Info("oracle", OracleSnapshot, _PAPER + "appendix F.3", "the best NovelGen (oracle)"),
+        _of(snapshot.OracleSnapshot, "appendix F.3", "the best NovelGen (oracle)"),
     ),
 )
 
@@ -66,32 +52,28 @@ HYPERPARAMETER_SELECTORS: Catalogue[HyperparameterSelector | FrontSelector] = Ca
     "hyperparameter selector",
     GROUPS[1],
     (
-        Info("base", BaseConfiguration, _PAPER + "appendix F.1", "the best BaseGen"),
-        Info("val", ValConfiguration, _PAPER + "appendix F.1", "the best ValGen"),
-        Info(
-            "cv",
-            CrossValidated,
-            _PAPER + "appendix F.5",
+        _of(hyperparameter.BaseConfiguration, "appendix F.1", "the best BaseGen"),
+        _of(hyperparameter.ValConfiguration, "appendix F.1", "the best ValGen"),
+        _of(
+            hyperparameter.CrossValidated,
+            "appendix F.5",
             "the best on held-out class folds; cv(aligned): at the same epoch",
         ),
-        Info(
-            "mixture",
-            MixtureConfiguration,
-            _PAPER + "appendix F.4",
+        _of(
+            hyperparameter.MixtureConfiguration,
+            "appendix F.4",
             "mixture(w): the best w BaseGen + (1 - w) ValGen",
         ),
-        Info("oracle", OracleConfiguration, _PAPER + "appendix F.5", "the best NovelGen (oracle)"),
-        Info(
-            "budgeted-oracle",
+        _of(hyperparameter.OracleConfiguration, "appendix F.5", "the best NovelGen (oracle)"),
+        _of(
             BudgetedOracle,
-            _PAPER + "appendix F.5",
+            "appendix F.5",
             "budgeted-oracle(b, top|per-configuration|halving): the best NovelGen that b "
             "evaluations find (oracle)",
         ),
-        Info(
-            "pareto",
-            Pareto,
-            _PAPER + "appendix F.4",
+        _of(
+            hyperparameter.Pareto,
+            "appendix F.4",
             "all that are not dominated in BaseGen and NovelGen, shown apart (oracle)",
         ),
     ),
@@ -102,7 +84,7 @@ _BLIND = frozenset(
     for info in (*SNAPSHOT_SELECTORS.own, *HYPERPARAMETER_SELECTORS.own)
     if "novel" not in info.cls.needs
 )
-"""Names of our own selectors that read no novel scores."""
+"""Our selectors that read no novel scores: only these are suggested for a misspelled name."""
 
 
 def snapshot_selector(text: str) -> SnapshotSelector:
@@ -145,7 +127,7 @@ def asked_for(step: str, typed: Sequence[str], folds: bool) -> tuple[str, ...]:
     return names
 
 
-def _built(catalogue: Catalogue[T], text: str, kinds: tuple[type, ...]) -> T:
+def _built(catalogue: Catalogue[S], text: str, kinds: tuple[type, ...]) -> S:
     name, arguments = parse(text)
     cls = _class(catalogue, name)
     with faults_named(cls):
@@ -158,8 +140,8 @@ def _built(catalogue: Catalogue[T], text: str, kinds: tuple[type, ...]) -> T:
     return selector
 
 
-def _class(catalogue: Catalogue[T], name: str) -> type[T]:
-    """The class of that name; the message names the other step where it belongs there."""
+def _class(catalogue: Catalogue[S], name: str) -> type[S]:
+    """The class of that name; the message names the other step if it belongs there."""
     try:
         return catalogue.find(name).cls
     except UnknownName:
@@ -169,10 +151,8 @@ def _class(catalogue: Catalogue[T], name: str) -> type[T]:
                 "that is meant"
             )
             raise ConfigError("", "", problem) from None
-        for step, other in (
-            ("snapshot", SNAPSHOT_SELECTORS),
-            ("hyperparameter", HYPERPARAMETER_SELECTORS),
-        ):
+        steps = {"snapshot": SNAPSHOT_SELECTORS, "hyperparameter": HYPERPARAMETER_SELECTORS}
+        for step, other in steps.items():
             if name in other.names():
                 problem = (
                     f"'{name}' is a {other.kind}, not a {catalogue.kind}; write it under "
@@ -180,20 +160,19 @@ def _class(catalogue: Catalogue[T], name: str) -> type[T]:
                 )
                 raise ConfigError("", "", problem) from None
         names = catalogue.names()
-        # Nobody is led to one that reads novel scores, or that may for all that is known of it.
         guarded = [one for one in names if one not in _BLIND]
         raise UnknownName(catalogue.kind, name, names, guarded) from None
 
 
 def _check(selector: Any, kinds: tuple[type, ...]) -> None:
-    """Check the kind of a selector, its name and what it declares."""
+    """Check what a third party's selector declares."""
+    needs = getattr(selector, "needs", None)
     if not isinstance(selector, kinds):
         wanted = " or ".join(kind.__name__ for kind in kinds)
-        raise broken_promise(selector, f"is listed as a {wanted}, and must be one")
+        raise broken_promise(selector, f"is listed as a {wanted}, but is not one")
     if not isinstance(getattr(selector, "name", None), str):
         raise broken_promise(selector, "has no `name`, which every selector has")
-    needs = getattr(selector, "needs", None)
     if not isinstance(needs, Set) or not needs <= frozenset(SCORES):
         declared = "no `needs`" if needs is None else f"`needs` of {short(repr(needs))}"
-        rule = f"that is a frozenset of some of {', '.join(SCORES)}"
+        rule = f"it must be a frozenset of some of {', '.join(SCORES)}"
         raise broken_promise(selector, f"declares {declared}: {rule}")

@@ -1,8 +1,4 @@
-"""What a selector may see of a trial: its history, or a sealed view of it.
-
-A sealed view *holds* only what its selector declared. Novel scores are not hidden in it: they
-are not there.
-"""
+"""What a selector may see of a trial: a view that holds only what the selector declared."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, final
@@ -18,7 +14,7 @@ from fsl_sweep.orchestrator.selectors.sealing import OPEN, SCORES, Measurements,
 
 @final
 class History:
-    """One trial's snapshots, measured on the selection tasks.
+    """The snapshots of one trial, measured on the selection tasks.
 
     Attributes:
         epochs: recorded epochs, strictly ascending, int64 ``[E]``; there may be gaps.
@@ -64,7 +60,7 @@ class History:
         """A history written by hand: scores ``[E]`` and per-task accuracies ``[E, T]``.
 
         Each of ``folds`` is the history of the same configuration trained without one class fold;
-        its ``val`` is the accuracy on that fold's classes. Its epochs may be others.
+        its ``val`` is the accuracy on that fold's classes. Its epochs may differ.
 
         Raises:
             ValueError: epochs do not ascend, shapes do not fit, or a fold has no ``val``.
@@ -91,11 +87,9 @@ class History:
 
     @classmethod
     def from_trial(cls, trial: TrialHistory, folds: Iterable[TrialHistory] = ()) -> "History":
-        """The history of a recorded trial on its selection tasks; tasks are read on demand.
+        """The history of a full trial on its selection tasks; tasks are read on demand.
 
-        Args:
-            trial: a full trial.
-            folds: the whole trials of its class folds, every one of them or none.
+        ``folds`` are the trials of all its class folds, or none.
         """
         tables = {m: t for (m, task_set), t in trial.scores.items() if task_set == "selection"}
         scores = {m: np.array(table.means, np.float64) for m, table in tables.items()}
@@ -108,8 +102,7 @@ class History:
     def folds(self) -> tuple["History", ...]:
         """The same configuration trained without each class fold; empty without cross-validation.
 
-        In a sealed view they hold only ``val``, the accuracy on the fold's classes, whatever the
-        selector declared beside ``cv``.
+        In a sealed view they hold only ``val``, the accuracy on the fold's classes.
 
         Raises:
             SealedMeasurement: the selector did not declare ``cv``.
@@ -127,11 +120,7 @@ class History:
         return at
 
     def view(self, needs: Iterable[str], selector: str = "selector") -> "History":
-        """A history that holds only the declared measures.
-
-        Args:
-            needs: measures, of {"train_loss", "base", "val", "novel", "cv"}.
-            selector: who declared them, for the message of SealedMeasurement.
+        """A history that holds only the measures that ``selector`` declared.
 
         Raises:
             ValueError: a need is not a measure.
@@ -158,11 +147,7 @@ class History:
 
 
 def require(history: History, needs: Iterable[str], selector: str) -> None:
-    """Check that what a selector declares was recorded at all.
-
-    Raises:
-        SelectionError: it was not, or the history is empty.
-    """
+    """Raises SelectionError if a declared measure was not recorded or the history is empty."""
     if len(history.epochs) == 0:
         raise SelectionError(f"Selector '{selector}' has no snapshot to choose from.")
     missing = sorted(frozenset(needs) - history.scores.keys())

@@ -1,8 +1,7 @@
-"""Novel tasks behind a meter: a selector with a budget measures, and cannot measure more.
+"""Novel tasks behind a meter, for a selector with a budget.
 
-One *evaluation* is one snapshot on all of its novel selection tasks. It divides: measuring a
-snapshot on k of its T tasks costs k / T, and going from k to more costs the difference, because
-what was measured once is known. Asking again costs nothing.
+One *evaluation* is one snapshot on all of its novel selection tasks. Measuring a snapshot on k of
+its T tasks costs k / T, and going from k to more costs the difference. Asking again costs nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,23 +16,18 @@ from fsl_sweep.orchestrator.errors import BudgetSpent, SelectionError
 
 
 class Account:
-    """What one selection may spend on novel tasks, and has spent.
-
-    Args:
-        selector: who spends, for messages.
-        budget: evaluations, at least 1.
-    """
+    """The budget of one selection, in novel evaluations, and what it has ``spent``."""
 
     def __init__(self, selector: str, budget: int) -> None:
         self.selector, self.budget, self.spent = selector, budget, Fraction(0)
 
     @property
     def evaluations(self) -> int:
-        """What was spent, in whole evaluations, rounded up."""
+        """What was spent, rounded up to whole evaluations."""
         return ceil(self.spent)
 
     def pay(self, cost: Fraction) -> None:
-        """Raises BudgetSpent, and spends nothing, where that is more than is left."""
+        """Spend ``cost``. Raises BudgetSpent, and spends nothing, if it exceeds what is left."""
         if self.spent + cost > self.budget:
             raise BudgetSpent(self.selector, self.budget)
         self.spent += cost
@@ -41,12 +35,12 @@ class Account:
 
 @final
 class Meter:
-    """The novel selection tasks of one selected snapshot, against payment.
+    """The novel selection tasks of one selected snapshot.
 
     Args:
-        account: who pays.
+        account: what pays.
         mean: accuracy on all tasks.
-        load: reads the accuracy of each task ``[T]``; None where only the mean was recorded.
+        load: reads the accuracy of each task ``[T]``; None if only the mean was recorded.
     """
 
     __slots__ = ("_account", "_load", "_mean", "_seen")
@@ -59,7 +53,7 @@ class Meter:
 
     @property
     def tasks(self) -> int:
-        """How many tasks there are; 1 where only the mean was recorded."""
+        """Number of tasks; 1 if only the mean was recorded."""
         return 1 if self._load is None else len(self._load())
 
     def accuracy(self, tasks: int | None = None) -> float:
@@ -70,7 +64,7 @@ class Meter:
 
         Raises:
             BudgetSpent: the budget does not cover it.
-            ValueError: there are not so many tasks, or none are asked for.
+            ValueError: ``tasks`` is not between 1 and the number of tasks.
         """
         if tasks is not None and not 1 <= tasks <= self.tasks:
             raise ValueError(f"{tasks} tasks cannot be measured: there are {self.tasks}.")
@@ -78,7 +72,7 @@ class Meter:
         self._account.pay(max(part - self._seen, Fraction(0)))
         self._seen = max(self._seen, part)
         if part == 1 or self._load is None:
-            return self._mean  # without reading the tasks, which takes long
+            return self._mean  # without reading the tasks, which is slow
         return float(np.mean(self._load()[:tasks]))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Meter":
@@ -89,10 +83,10 @@ class Meter:
 
 
 def share(budget: Fraction, meters: Sequence[Meter]) -> int:
-    """Tasks that each snapshot gets where ``budget`` evaluations are shared equally among them.
+    """Tasks for each snapshot if ``budget`` evaluations are shared equally among them.
 
     Raises:
-        SelectionError: not even one task each.
+        SelectionError: that is less than one task each.
     """
     count = meters[0].tasks
     each = min(count, int(budget * count / len(meters)))

@@ -1,4 +1,4 @@
-"""What a selector is handed: the measures that it declared, and nothing else."""
+"""A mapping that holds only the measures that a selector declared."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Generic, TypeVar, final
@@ -10,23 +10,20 @@ from fsl_sweep.orchestrator.errors import SealedMeasurement
 from fsl_sweep.orchestrator.records.measures import MEASURES
 
 SCORES = ("train_loss", *MEASURES, "cv")
-"""Everything that a selector may declare in its ``needs``.
-
-``cv`` is the accuracy on classes that a class fold kept out of training, averaged over the folds.
-"""
+"""Everything that a selector may declare in its ``needs``. ``cv`` is the accuracy on classes that a
+class fold kept out of training, averaged over the folds."""
 
 OPEN = ("", frozenset(SCORES))
-"""In place of a selector's name and needs, where nothing is sealed."""
+"""In place of a selector's name and needs: nothing is sealed."""
 
 V = TypeVar("V")
 
 
 @final
 class Measurements(Mapping[str, V], Generic[V]):
-    """Values by measure; in a sealed view, of the declared measures only.
+    """Values by measure; in a sealed view, only those of the declared measures.
 
-    Iteration, length and membership show what is held. Arrays are read-only. A measure can also be
-    read as an attribute (``scores.val``).
+    Arrays are read-only. A measure can also be read as an attribute (``scores.val``).
 
     Args:
         held: values; a function is called whenever its value is read.

@@ -20,14 +20,13 @@ _LONGEST = 200
 
 @contextmanager
 def faults_named(selector: object) -> Iterator[None]:
-    """Turn an exception of a third party's selector into one message; ours are left as they are.
+    """Turn an exception of a third party's selector into one message; ours keep their traceback.
 
     Args:
         selector: a selector, or its class before there is an instance.
 
     Raises:
-        SelectorFault: the block raised something else than an error of fsl-sweep's own, which
-            the selector may raise on purpose.
+        SelectorFault: the block raised an error that is not one of fsl-sweep's own.
     """
     cls = selector if isinstance(selector, type) else type(selector)
     try:
@@ -75,13 +74,11 @@ def _name(cls: type) -> str:
 
 
 def _origin(cls: type) -> str:
-    """The distribution whose entry point the class came by, or else its module."""
-    points = [p for group in GROUPS for p in installed(group) if p.dist is not None]
-    same = [p for p in points if p.module == cls.__module__]
-    alike = [p for p in points if _package(p.module) == _package(cls.__module__)]
-    for point in (*same, *alike):
-        assert point.dist is not None
-        return f"{point.dist.name} {point.dist.version}"
+    """The distribution that lists a class of the same package, or else the class's module."""
+    points = [p for group in GROUPS for p in installed(group)]
+    for point in points:
+        if point.dist is not None and _package(point.module) == _package(cls.__module__):
+            return f"{point.dist.name} {point.dist.version}"
     return f"module {cls.__module__}"
 
 

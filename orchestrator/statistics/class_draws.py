@@ -1,23 +1,26 @@
 """Draws of classes: how far each snapshot's mean would move, had other classes been drawn.
 
-Tasks that share a class are alike, so that drawing only tasks misses that there are few classes.
-Drawing whole classes and keeping the tasks of which all classes were drawn does not help: of n-way
-tasks it keeps about one in 2^n. Here the mean moves in proportion to what each class
-contributes to it.
+Drawing only tasks misses that there are few classes. Keeping only the tasks of which all classes
+were drawn does not work: of n-way tasks about one in 2^n is left. Here the mean moves in proportion
+to what each class contributes to it.
 
 Sources: Jaeckel, "The Infinitesimal Jackknife" (1972), for the contributions. That resampling
 crossed factors counts the noise of single observations several times, and that nothing resampled
 with one weight an observation escapes it: McCullagh, "Resampling and Exchangeable Arrays" (2000);
-Owen, "The Pigeonhole Bootstrap" (2007). The excess is estimated here, and taken off.
+Owen, "The Pigeonhole Bootstrap" (2007). The excess is estimated here, and subtracted.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import fsum, sqrt
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fsl_sweep.orchestrator.statistics.weighted import weighted_means
+from fsl_sweep.orchestrator.statistics.ties import weighted_means
+
+K = TypeVar("K", bound=tuple[str, str])
 
 _STEP = 2.0**-40
 """Contributions are whole multiples of it, so that sums of them are exact in any order."""
@@ -48,6 +51,17 @@ def class_tuples(group: str, classes: ArrayLike, *others: ArrayLike) -> ClassTup
     if any(part.ndim != 2 for part in parts):
         raise ValueError("Class tuples are [tasks, ways]: resampling needs tasks of equal ways.")
     return ClassTuples(group, parts[0], tuple(parts))
+
+
+def class_groups(classes: Mapping[K, ArrayLike] | None) -> dict[K, ClassTuples]:
+    """Class tuples by measure and task set. Tasks of one measure share their classes."""
+    given = classes or {}
+    return {
+        key: class_tuples(
+            key[0], one, *(t for k, t in given.items() if k != key and k[0] == key[0])
+        )
+        for key, one in given.items()
+    }
 
 
 @dataclass(frozen=True)

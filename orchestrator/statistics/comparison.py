@@ -32,8 +32,7 @@ class Comparison:
         effect: paired interval of a - b.
         p_value: two-sided, of the hypothesis that the true difference lies within the rope (for a
             rope of 0: that there is none); NaN for a single task.
-        p_adjusted: the same after Holm's correction across its family; equal to ``p_value`` where
-            the comparison is its own family.
+        p_adjusted: the same after Holm's correction across its family.
         rope: region of practical equivalence: differences up to this do not matter.
         caution: why not to trust it, or None.
     """
@@ -80,10 +79,8 @@ def compare_mixtures(
 
     ``first`` holds the accuracies of a and of b, ``[n1]`` each, on the same tasks of the first
     distribution; ``second`` holds them on other tasks, ``[n2]``, of the second. The effect is
-    ``weight * mean(first a - first b) + (1 - weight) * mean(second a - second b)``. Each of the two
-    means is paired, because a and b have its tasks in common; the two are independent of each
-    other, because their tasks differ. ``mixture_error`` says which degrees of freedom
-    follow. Verdicts are as in ``compare``.
+    ``weight * mean(first a - first b) + (1 - weight) * mean(second a - second b)``: two paired
+    means, independent of each other (see ``mixture_error``). Verdicts are as in ``compare``.
 
     Raises:
         ValueError: as ``compare``, or the weight is not in [0, 1].
@@ -97,8 +94,8 @@ def compare_mixtures(
 def holm(p_values: ArrayLike) -> np.ndarray:
     """Holm's step-down adjustment of ``p_values [m]``; the result is in the same order.
 
-    An adjusted p below alpha means that the hypothesis is rejected while the chance of any false
-    rejection in the family stays at most alpha (Holm 1979).
+    Rejecting where the adjusted p is below alpha keeps the chance of any false rejection in the
+    family at most alpha (Holm 1979).
 
     Raises:
         ValueError: a p value is not in [0, 1].

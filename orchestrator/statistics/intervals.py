@@ -24,9 +24,9 @@ class Interval:
 
     Attributes:
         mean: sample mean, in the units of the values.
-        low, high: ends of the interval; NaN where only one value was given, or none. They are not
-            clipped to [0, 1], because a clipped interval hides that its approximation has failed.
-        n: number of values; 0 where only the mean is known.
+        low, high: ends of the interval; NaN for fewer than two values. They are not clipped to
+            [0, 1], because a clipped interval hides that its approximation has failed.
+        n: number of values; 0 if only the mean is known.
         confidence: coverage that the interval aims at, in (0, 1).
         kind: what it is an interval over. ``closed``: tasks sampled with replacement from one set
             of examples, so that it says nothing about other examples; ``open``: tasks without a
@@ -72,19 +72,14 @@ def mean_alone(mean: float, confidence: float = 0.95) -> Interval:
 
 
 def mean_of_identical(mean: float, n: int, confidence: float = 0.95) -> Interval:
-    """The mean of ``n`` identical replicates, as of a method that trains nothing.
-
-    They are not a sample of seeds, so that there is no interval: one of width zero would claim
-    that training again changes nothing.
-    """
+    """The mean of ``n`` identical replicates: no sample of seeds, and so without an interval."""
     return Interval(mean, nan, nan, n, confidence, "seeds", IDENTICAL)
 
 
 def paired_interval(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Interval:
     """The interval of the mean of ``a - b``, both ``[n]`` on the same tasks in the same order.
 
-    Source: "Oops, I Sampled it Again", section on paired tests: the variance that tasks share
-    cancels, so that smaller differences show.
+    Source: "Oops, I Sampled it Again", section on paired tests.
 
     Raises:
         ValueError: as ``mean_interval``, or the lengths differ.
@@ -103,9 +98,8 @@ def mixture_interval(
     """The interval of ``weight * mean(first) + (1 - weight) * mean(second)``.
 
     The two are accuracies, or paired differences of accuracies, on independent tasks of two
-    distributions; the result is the expected value on tasks that come from the first with
-    probability ``weight``. The standard error and its degrees of freedom are those of
-    ``mixture_error``; ``n`` is the number of all tasks that have a weight.
+    distributions; ``mixture_error`` gives the standard error. ``n`` is the number of all tasks
+    that have a weight.
 
     Source: "Two Sides of Meta-Learning Evaluation", appendix F.4 (i).
 
@@ -124,13 +118,10 @@ def mixture_interval(
 def mixture_error(first: ArrayLike, second: ArrayLike, weight: float) -> tuple[float, float]:
     """Standard error of ``weight * mean(first) + (1 - weight) * mean(second)``, and its freedom.
 
-    The two samples are independent, so that their variances add: v1 = (weight sd1)^2 / n1, v2
-    alike. Degrees of freedom are Welch's, (v1 + v2)^2 / (v1^2 / (n1 - 1) + v2^2 / (n2 - 1))
-    (Welch 1947, Satterthwaite 1946), and infinite (the normal distribution) where each sample has
-    100 values or more. The error is NaN where one of them is a single value.
-
-    Raises:
-        ValueError: as ``mixture_interval``.
+    The samples are independent, so that their variances add: v1 = (weight sd1)^2 / n1, v2 alike.
+    Degrees of freedom are Welch's, (v1 + v2)^2 / (v1^2 / (n1 - 1) + v2^2 / (n2 - 1)) (Welch 1947,
+    Satterthwaite 1946), and infinite (the normal distribution) if each sample has 100 values or
+    more. The error is NaN if one of them is a single value. Raises as ``mixture_interval``.
     """
     parts = _weighted(first, second, weight)
     variances = [(w * standard_error(x)) ** 2 for w, x in parts]
@@ -149,7 +140,7 @@ def _weighted(first: ArrayLike, second: ArrayLike, weight: float) -> list[tuple[
 
 
 def checked(values: ArrayLike) -> np.ndarray:
-    """``values`` as float64 ``[n]``. Raises ValueError where no interval can be made of them."""
+    """``values`` as float64 ``[n]``. Raises ValueError if they have no interval."""
     data = np.asarray(values, dtype=np.float64)
     if data.ndim != 1 or data.size == 0:
         raise ValueError(f"One or more values in one dimension are needed, not {data.shape}.")

@@ -12,8 +12,7 @@ from fsl_sweep.orchestrator.statistics.class_draws import ClassDraw, ClassTuples
 class Resampling:
     """Weights of tasks in each resample: drawn once, and common to all that share the tasks.
 
-    The first row is not a resample: every task has the weight 1, which gives the choice on
-    all tasks.
+    The first row is not a resample: every task has the weight 1.
 
     Args:
         resamples: how many, at least 2.
@@ -47,12 +46,7 @@ class Resampling:
     def shifts(self, table: ArrayLike, tuples: ClassTuples) -> np.ndarray:
         """What a draw of classes adds to means over resampled tasks, ``[resamples + 1, E]``.
 
-        Args:
-            table: accuracies ``[E, T]``.
-            tuples: the classes of its tasks. One draw of classes serves all of their group.
-
-        Raises:
-            ValueError: a task holds all classes, so that no others can be drawn.
+        One draw serves all tasks of a group. See ``ClassDraw.shifts``; raises as ``ClassDraw.of``.
         """
         if tuples.group not in self._classes:
             rng = generator(self.seed, f"classes/{tuples.group}")
@@ -63,10 +57,9 @@ class Resampling:
 def seed_weights(resamples: int, seeds: int, seed: int, name: str) -> np.ndarray:
     """Share of each seed in each resample ``[resamples, seeds]``; rows sum to 1.
 
-    One seed less than there are is drawn, with replacement: with as many as there are, the
-    variance of the mean would come out (seeds - 1) / seeds too small, which for 3 seeds is a
-    third (McCarthy and Snowden, "The Bootstrap and Finite Population Sampling", 1985). A single
-    seed is kept: there is nothing to draw from.
+    One seed less than there are is drawn, with replacement: with as many, the variance of the mean
+    would be too small by the factor (seeds - 1) / seeds (McCarthy and Snowden, "The Bootstrap and
+    Finite Population Sampling", 1985). A single seed is kept.
     """
     if seeds == 1:
         return np.ones((resamples, 1))
@@ -75,5 +68,5 @@ def seed_weights(resamples: int, seeds: int, seed: int, name: str) -> np.ndarray
 
 
 def generator(seed: int, name: str) -> np.random.Generator:
-    """The random numbers for what is called ``name``: adding other draws changes none of them."""
+    """Random numbers for what is called ``name``; they do not depend on other draws."""
     return np.random.default_rng([seed, zlib.crc32(name.encode())])

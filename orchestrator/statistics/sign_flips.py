@@ -5,10 +5,9 @@ one of 2^(rows - 1) equally likely patterns of signs (a pattern and its opposite
 and the largest difference of all pairs in the others shows how large it is by chance. Neither
 normal differences nor equal variances are assumed, and columns may depend on each other.
 
-To find the best column and test the others against it, bounds for the comparisons with the best
-would do (Hsu, "Multiple Comparisons: Theory and Methods", 1996) if there were one best; where all
-are equally good, whichever came out best was found by the same numbers. Bounds for all pairs hold
-for it as well.
+Bounds for comparisons with the best (Hsu, "Multiple Comparisons: Theory and Methods", 1996) need
+one best column; if all are equally good, the best was found by these same numbers. Bounds for all
+pairs hold for it as well.
 
 Source: Westfall and Young, "Resampling-Based Multiple Testing" (1993), sections 2.3 and 2.6.
 """

@@ -1,5 +1,7 @@
 """Ties: equal accuracies stay equal in whatever order they were summed."""
 
+from math import ceil, log2
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -13,9 +15,8 @@ mean of decimal numbers may lie halfway between two decimal steps, but not betwe
 def comparable(values: ArrayLike) -> np.ndarray:
     """Accuracies, or means and mixtures of them, as numbers that may be compared for equality.
 
-    0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 differ by 1e-16 as floats. Wherever the first among equals
-    is chosen, or equals are counted, that difference would decide. NaN and infinite
-    values stay as they are.
+    0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 differ by 1e-16 as floats, which would decide which of
+    equals is the first. NaN and infinite values stay as they are.
 
     Args:
         values: of any shape, in the units of accuracies.
@@ -24,3 +25,21 @@ def comparable(values: ArrayLike) -> np.ndarray:
         float64 of the same shape, multiples of 2^-28 (4e-9). For comparing only, not for showing.
     """
     return np.rint(np.asarray(values, dtype=np.float64) * _STEPS) / _STEPS + 0.0
+
+
+def weighted_means(table: ArrayLike, weights: np.ndarray) -> np.ndarray:
+    """Means of the rows of ``table [E, T]`` under each row of ``weights [R, T]``: ``[R, E]``.
+
+    Weights are whole numbers. Accuracies in [0, 1] are rounded to multiples of a small power of
+    two, so that sums are exact in whatever order a machine adds. To be compared, the means still
+    have to go through ``comparable``.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    values = np.asarray(table, dtype=np.float64)
+    if values.ndim != 2 or values.shape[1] != weights.shape[1]:
+        raise ValueError(f"Tables are [snapshots, {weights.shape[1]} tasks], not {values.shape}.")
+    sums = weights.sum(axis=1)
+    scale = 2.0 ** (52 - max(1, ceil(log2(sums.max()))))
+    return weights @ np.rint(values * scale).T / scale / sums[:, None]  # [R, E]

@@ -6,12 +6,14 @@ collects the tests that it inherits::
     class TestMine(SnapshotSelectorContract):
         selector = MySelector()
 
-Learners have theirs in ``fsl_sweep.learners.testing.learner``, for it imports torch.
+Learners have theirs in ``fsl_sweep.learners.testing.learner``, because it imports torch.
 """
 
 from fsl_sweep.datasets.testing import BenchmarkContract
-from fsl_sweep.orchestrator.testing.front import FrontSelectorContract
-from fsl_sweep.orchestrator.testing.hyperparameter import HyperparameterSelectorContract
+from fsl_sweep.orchestrator.testing.candidates import (
+    FrontSelectorContract,
+    HyperparameterSelectorContract,
+)
 from fsl_sweep.orchestrator.testing.snapshot import SnapshotSelectorContract
 
 __all__ = [

@@ -39,8 +39,14 @@ def gappy_history(seed: int, epochs: Sequence[int] = (1, 2, 3, 4, 5, 6)) -> Hist
     generator = np.random.default_rng(seed)
     missing = generator.random(len(epochs)) < 0.5
     missing[generator.integers(len(epochs))] = False
+
+    def without(one: History, folds: Sequence[History] = ()) -> History:
+        scores = {m: np.where(missing, np.nan, one.scores[m]) for m in RECORDED}
+        tasks = {m: np.where(missing[:, None], np.nan, one.tasks[m]) for m in MEASURES}
+        return History.from_arrays(epochs=one.epochs, tasks=tasks, folds=folds, **scores)
+
     whole = random_history(seed, epochs)
-    return _without(whole, missing, [_without(fold, missing) for fold in whole.folds])
+    return without(whole, [without(fold) for fold in whole.folds])
 
 
 def candidate(history: History, number: int, epoch: int | None = None) -> Candidate:
@@ -84,19 +90,12 @@ def must_raise(select: Callable[[Any], Any], name: str, choices: Any) -> None:
 def with_noise_in(history: History, measures: frozenset[str], seed: int) -> History:
     """The same history with other values in ``measures``.
 
-    Of the class folds nothing but ``val`` stays, and where ``cv`` is among the measures neither
-    does that.
+    Of the class folds only ``val`` stays, and not even that if ``cv`` is among the measures.
     """
     generator = np.random.default_rng(seed)
     hidden = frozenset(SCORES) if "cv" in measures else frozenset(SCORES) - {"val"}
     folds = [_noisy(fold, hidden, generator) for fold in history.folds]
     return _noisy(history, measures, generator, folds)
-
-
-def _without(history: History, missing: np.ndarray, folds: Sequence[History] = ()) -> History:
-    scores = {m: np.where(missing, np.nan, history.scores[m]) for m in RECORDED}
-    tasks = {m: np.where(missing[:, None], np.nan, history.tasks[m]) for m in MEASURES}
-    return History.from_arrays(epochs=history.epochs, tasks=tasks, folds=folds, **scores)
 
 
 def _noisy(

@@ -16,9 +16,9 @@ class SnapshotSelectorContract:
 
     Attributes:
         selector: what is tried.
-        reads_scores: whether it chooses only by scores. One that goes by position (``last``), or
-            by position too, sets it to False: then the best score, and the first among equals,
-            need not win. A NaN must never win all the same, where scores are declared at all.
+        reads_scores: whether it chooses only by scores. One that also goes by position sets it to
+            False: then the best score, and the first among equals, need not win. A NaN must still
+            never win.
     """
 
     selector: ClassVar[SnapshotSelector]
@@ -65,7 +65,7 @@ class SnapshotSelectorContract:
                 assert apply(self.selector, examples.nan_history(good)) == good
 
     def test_nan_is_not_chosen_where_there_are_numbers(self) -> None:
-        """Wherever they are; where position leaves nothing but NaN, that is a SelectionError."""
+        """Wherever they are; if position leaves nothing but NaN, that is a SelectionError."""
         for seed in range(20):
             history = examples.gappy_history(seed)
             try:

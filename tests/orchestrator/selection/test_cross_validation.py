@@ -12,7 +12,6 @@ from trials import trial
 
 from fsl_sweep.orchestrator.errors import ConfigError, SealedMeasurement, SelectionError
 from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
-from fsl_sweep.orchestrator.selection.choices import FoldTrials
 from fsl_sweep.orchestrator.selection.methods import summarise
 from fsl_sweep.orchestrator.selection.select import Selected, Strategy, select
 from fsl_sweep.orchestrator.selectors import apply, hyperparameter_selector, snapshot_selector
@@ -147,8 +146,6 @@ def test_the_curve_and_the_candidates_by_hand() -> None:
     assert own.scores["cv"] == pytest.approx((0.58 + 0.52) / 2)
     assert Candidate("slow", {}, 3, slow).scores["cv"] == pytest.approx(0.58)
     assert own.scores["val"] == 0.57
-    with pytest.raises(ValueError, match="1 epochs are given for 2 folds"):
-        Candidate("slow", {}, 3, slow, fold_epochs=(2,))
 
 
 def test_a_history_with_folds_written_by_hand() -> None:
@@ -224,13 +221,6 @@ def test_a_missing_full_trial_leaves_out_everything() -> None:
     selected = select([*FAST, lost, *SLOW[1:]], ["val"], ["val", "cv"])
     assert selected.selections == ()
     assert [(gap.trial, gap.fold) for gap in selected.left_out] == [(lost.trial, None)]
-
-
-def test_folds_of_a_trial_come_in_order_or_not_at_all() -> None:
-    folds = FoldTrials([FAST[2], FAST[0], FAST[1], *SLOW[:2], KILLED])
-    assert folds.of(FAST[0]) == (FAST[1], FAST[2])
-    assert folds.of(SLOW[0]) == ()
-    assert folds.of(trial("RR", "x", base=[0.5], val=[0.5], novel=[0.5])) == ()
 
 
 def test_a_fold_that_a_snapshot_selector_cannot_choose_in_leaves_out_cv_alone() -> None:

@@ -97,33 +97,3 @@ def test_a_front_alone_is_no_strategy() -> None:
     assert alone.strategies == ()
     assert alone.selections == ()
     assert len(alone.fronts) == 1
-
-
-# Table 6: what the best BaseGen, the best ValGen and the best NovelGen snapshot attain.
-TABLE_6 = {"base": (0.8045, 0.8049), "val": (0.8005, 0.8265), "oracle": (0.8045, 0.8279)}
-TIERED = trial(
-    "PN on tiered-M",
-    "x",
-    base=[0.850, 0.880, 0.910],
-    val=[0.790, 0.805, 0.800],
-    novel=[0.790, 0.8005, 0.8045],
-)
-CIFAR = trial(
-    "SVM on cifar-M",
-    "x",
-    base=[0.880, 0.900, 0.950],
-    val=[0.790, 0.800, 0.780],
-    novel=[0.8279, 0.8265, 0.8049],
-)
-
-
-@pytest.mark.parametrize("hyperparameter", ["base", "val", "oracle"])
-def test_table_6_from_records(hyperparameter: str) -> None:
-    found = select([TIERED, CIFAR], list(TABLE_6), [hyperparameter])
-    attained = {(s.method, s.strategy.snapshot): s.novel.mean for s in found.selections}
-    for snapshot, (tiered, cifar) in TABLE_6.items():
-        assert attained[TIERED.method, snapshot] == pytest.approx(tiered)
-        assert attained[CIFAR.method, snapshot] == pytest.approx(cifar)
-    regrets = {(s.method, s.strategy.snapshot): s.regret for s in found.selections}
-    assert regrets[TIERED.method, "base"] < regrets[TIERED.method, "val"]
-    assert regrets[CIFAR.method, "base"] > regrets[CIFAR.method, "val"]

@@ -29,7 +29,7 @@ from fsl_sweep.orchestrator.selectors import (
     SnapshotSelector,
 )
 from fsl_sweep.orchestrator.selectors.best import BestConfiguration, BestSnapshot
-from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import BudgetedOracle
+from fsl_sweep.orchestrator.selectors.budgeted_oracle import BudgetedOracle
 from fsl_sweep.orchestrator.statistics import selection_bootstrap
 
 EPOCHS, TASKS = 5, 24
@@ -145,19 +145,11 @@ class Cautious(HyperparameterSelector):
         return max(candidates, key=lambda one: round(float(one.tasks["base"].mean()), 10))
 
 
-class Peeks(HyperparameterSelector):
-    name: ClassVar[str] = "peeks"
-    needs: ClassVar[frozenset[str]] = frozenset({"base"})
-
-    def select(self, candidates: Sequence[Candidate]) -> Candidate:
-        return max(candidates, key=lambda one: float(one.tasks["novel"].mean()))
-
-
 @pytest.fixture
 def third_parties(monkeypatch: pytest.MonkeyPatch) -> None:
     for catalogue, parts in (
         (SNAPSHOT_SELECTORS, [ByTasks]),
-        (HYPERPARAMETER_SELECTORS, [Cautious, Peeks]),
+        (HYPERPARAMETER_SELECTORS, [Cautious]),
     ):
         ours = {part.name: Info(part.name, part, "", "") for part in parts}
         monkeypatch.setattr(catalogue, "_own", {**catalogue._own, **ours})
@@ -187,21 +179,6 @@ def test_third_parties_selectors_run_on_each_resample(classes: dict | None) -> N
         assert (cell.weights == reference.weights[:25]).all()
         assert cell.result.resamples == 25
         assert cell.result.caution == "only 2 seeds"
-
-
-@pytest.mark.usefixtures("third_parties")
-def test_resampled_histories_are_sealed() -> None:
-    selected = select(sweep(), ["val"], ["base"])
-    stolen = replace(
-        selected,
-        strategies=(replace(selected.strategies[0], hyperparameter="peeks"),),
-        selections=tuple(
-            replace(one, strategy=replace(one.strategy, hyperparameter="peeks"))
-            for one in selected.selections
-        ),
-    )
-    with pytest.raises(SealedMeasurement, match="'peeks' read 'novel'"):
-        resample(sweep(), stolen, resamples=5)
 
 
 class AtOnce(ByTasks):
@@ -242,24 +219,6 @@ def test_a_third_party_may_choose_in_all_resamples_at_once(monkeypatch) -> None:
     assert (every(AtOnce(), monkeypatch).values == reference.values).all()
     nothing = every(AtOnce(lambda at: np.full_like(at, -1)), monkeypatch)
     assert np.isnan(nothing.values).all()
-
-
-class First(HyperparameterSelector):
-    name: ClassVar[str] = "cautious"
-    needs: ClassVar[frozenset[str]] = frozenset()
-
-    def select(self, candidates: Sequence[Candidate]) -> Candidate:
-        return candidates[0]
-
-    def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
-        raise AssertionError("It declares no measure that could say how many resamples there are.")
-
-
-@pytest.mark.usefixtures("third_parties")
-def test_what_declares_nothing_is_run_one_by_one(monkeypatch) -> None:
-    monkeypatch.setattr("fsl_sweep.orchestrator.selection.resample._single", lambda _: First())
-    (cell,) = cells(sweep(), ["val"], ["cautious"], one_by_one=5).values()
-    assert cell.values.shape == (2, 6)
 
 
 @pytest.mark.usefixtures("third_parties")

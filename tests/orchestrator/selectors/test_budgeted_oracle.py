@@ -14,11 +14,11 @@ from fsl_sweep.orchestrator.selectors import (
 )
 from fsl_sweep.orchestrator.selectors.apply import apply_counted
 from fsl_sweep.orchestrator.selectors.base import is_oracle
-from fsl_sweep.orchestrator.selectors.hyperparameter.budgeted_oracle import (
+from fsl_sweep.orchestrator.selectors.budgeted_oracle import (
     ALLOCATIONS,
     BudgetedOracle,
 )
-from fsl_sweep.orchestrator.selectors.hyperparameter.by_measure import OracleConfiguration
+from fsl_sweep.orchestrator.selectors.hyperparameter import OracleConfiguration
 
 
 class TestTop(testing.HyperparameterSelectorContract):

@@ -149,14 +149,19 @@ def test_an_error_of_its_own(install, run, capsys, selector, answer, what):
         ("one", "return 99", "chose 99, which is not a recorded epoch: it must return one of "),
         ("one", "return 'last'", "chose 'last', which is not a recorded epoch"),
         ("one", "return 2.0", "chose 2.0, which is not a recorded epoch"),
+        ("one", "return True", "chose True, which is not a recorded epoch"),
         ("one", "return None", "chose None, which is not a recorded epoch"),
         ("two", "return None", "chose None, which is not one of the candidates: it must return"),
-        ("front", "return []", "chose no candidate at all: where there is nothing to choose it "),
+        ("front", "return []", "chose no candidate at all: if there is nothing to choose it "),
         ("front", "return [1]", "chose 1, which is not one of the candidates"),
         ("front", "return None", "raised TypeError: 'NoneType' object is not iterable"),
         ("best", "return 'high'", "raised "),
-        ("greedy", "", "declares `needs` of frozenset({'wisdom'}): that is a frozenset of some "),
-        ("silent", "", "declares no `needs`: that is a frozenset of some of train_loss, base,"),
+        (
+            "greedy",
+            "",
+            "declares `needs` of frozenset({'wisdom'}): it must be a frozenset of some ",
+        ),
+        ("silent", "", "declares no `needs`: it must be a frozenset of some of train_loss, base,"),
     ],
 )
 def test_an_answer_that_is_none(install, run, capsys, selector, answer, what):
@@ -168,7 +173,7 @@ def test_an_answer_that_is_none(install, run, capsys, selector, answer, what):
 
 def test_what_is_listed_as_another_kind(install, run, capsys):
     install("pass")
-    expected = "Selector 'two' of wrong 1.2 is listed as a SnapshotSelector, and must be one"
+    expected = "Selector 'two' of wrong 1.2 is listed as a SnapshotSelector, but is not one"
     assert told(capsys, run, "odd").startswith(expected)
 
 

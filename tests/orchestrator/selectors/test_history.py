@@ -5,7 +5,6 @@ import pytest
 from following import SECRET, holds_secret
 
 from fsl_sweep.orchestrator.errors import SealedMeasurement, SelectionError
-from fsl_sweep.orchestrator.records.measures import ScoreTable, TrialHistory
 from fsl_sweep.orchestrator.selectors.candidate import Candidate
 from fsl_sweep.orchestrator.selectors.history import History
 
@@ -22,46 +21,17 @@ def by_hand() -> History:
     )
 
 
-def recorded() -> History:
-    table = np.array([[0.8] * 4, [0.9] * 4])
-    secret = np.full((2, 4), SECRET)
-    both = {"base": table, "val": table / 2, "novel": secret}
-
-    def reader(measure: str):
-        return lambda: both[measure]
-
-    scores = {
-        (m, s): ScoreTable(both[m].mean(axis=1), reader(m))
-        for m in both
-        for s in ("selection", "report")
-    }
-    trial = TrialHistory(
-        trial="t",
-        method="PN",
-        configuration="c",
-        hyperparameters={},
-        seed=0,
-        fold=None,
-        epochs=np.array([1, 2]),
-        curves={"train_loss": np.array([1.0, 0.5])},
-        scores=scores,
-    )
-    return History.from_trial(trial)
-
-
-@pytest.mark.parametrize("make", [by_hand, recorded])
-def test_whole_history_gives_all(make) -> None:
-    history = make()
+def test_whole_history_gives_all() -> None:
+    history = by_hand()
     assert set(history.scores) == {"train_loss", "base", "val", "novel"}
     assert set(history.tasks) == {"base", "val", "novel"}
     assert history.scores["novel"].tolist() == [pytest.approx(SECRET)] * len(history.epochs)
     assert history.tasks["novel"].shape == (len(history.epochs), 4)
-    assert holds_secret(by_hand())
+    assert holds_secret(history)
 
 
-@pytest.mark.parametrize("make", [by_hand, recorded])
-def test_view_holds_only_what_was_declared(make) -> None:
-    whole = make()
+def test_view_holds_only_what_was_declared() -> None:
+    whole = by_hand()
     view = whole.view({"val"}, "val")
     assert view.scores["val"].tolist() == whole.scores["val"].tolist()
     assert view.tasks["val"].tolist() == whole.tasks["val"].tolist()
@@ -93,13 +63,6 @@ def test_candidates_are_sealed_alike() -> None:
     assert not holds_secret(view)
     view.hyperparameters["lr"].append(9)
     assert whole.hyperparameters == {"lr": [0.1]}
-
-
-def test_lazy_candidate_tasks() -> None:
-    view = Candidate("t", {}, 2, recorded()).view({"base"}, "mine")
-    assert view.tasks["base"].tolist() == [0.9] * 4
-    assert not holds_secret(view)
-    assert not holds_secret(view.tasks)
 
 
 def test_slices_do_not_carry_the_table_along() -> None:

@@ -1,5 +1,4 @@
 import math
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -7,13 +6,11 @@ import pytest
 
 from fsl_sweep.orchestrator import testing
 from fsl_sweep.orchestrator.catalogue import Info
-from fsl_sweep.orchestrator.errors import ConfigError, SelectorFault, UnknownName
+from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.selectors import (
     HYPERPARAMETER_SELECTORS,
     SNAPSHOT_SELECTORS,
-    Candidate,
     History,
-    HyperparameterSelector,
     SnapshotSelector,
     apply,
     hyperparameter_selector,
@@ -88,49 +85,20 @@ def test_a_loss_that_is_infinite_is_better_than_none() -> None:
         base=[math.nan, 0.1, 0.2],
         val=[0.1, 0.2, math.nan],
     )
-    picks = {n: apply(snapshot_selector(n), diverged) for n in _names()}
-    assert picks == {"last": 30, "train_loss": 20, "base": 30, "val": 20}
-
-
-def _names() -> list[str]:
-    return ["last", "train_loss", "base", "val"]
+    expected = {"last": 30, "train_loss": 20, "base": 30, "val": 20}
+    assert {name: apply(snapshot_selector(name), diverged) for name in expected} == expected
 
 
 class Answers(SnapshotSelector):
     name: ClassVar[str] = "answers"
     needs: ClassVar[frozenset[str]] = frozenset()
 
-    def __init__(self, answer: object) -> None:
-        self.answer = answer
-
     def select(self, history: History) -> int:
-        return self.answer  # type: ignore[return-value]  # wrong on purpose
+        return np.int64(20)  # type: ignore[return-value]
 
 
-class MakesUp(HyperparameterSelector):
-    name: ClassVar[str] = "makes-up"
-    needs: ClassVar[frozenset[str]] = frozenset()
-
-    def select(self, candidates: Sequence[Candidate]) -> Candidate:
-        one = candidates[0]
-        return Candidate(one.trial, one.hyperparameters, one.epoch, one.history)
-
-
-@pytest.mark.parametrize("answer", [15, 0, None, "20", 20.0, True])
-def test_epochs_that_were_not_recorded_are_refused(answer: object) -> None:
-    with pytest.raises(SelectorFault, match=r"'answers' of module \S+ chose .*, which"):
-        apply(Answers(answer), TIERED)
-    assert apply(Answers(np.int64(20)), TIERED) == 20
-
-
-def test_made_up_candidates_are_refused() -> None:
-    with pytest.raises(SelectorFault, match="makes-up"):
-        apply(MakesUp(), [Candidate("t", {}, 10, TIERED)])
-
-
-def test_selector_and_choices_must_fit() -> None:
-    with pytest.raises(TypeError, match="cannot choose from"):
-        apply(snapshot_selector("val"), [Candidate("t", {}, 10, TIERED)])  # type: ignore[call-overload]  # wrong on purpose
+def test_an_epoch_may_be_an_integer_of_numpy() -> None:
+    assert apply(Answers(), TIERED) == 20
 
 
 def test_catalogues() -> None:

@@ -8,8 +8,7 @@ from scipy import stats
 
 from fsl_sweep.orchestrator.statistics import mean_interval, selection_bootstrap
 from fsl_sweep.orchestrator.statistics.resampling import Resampling, seed_weights
-from fsl_sweep.orchestrator.statistics.ties import comparable
-from fsl_sweep.orchestrator.statistics.weighted import weighted_means
+from fsl_sweep.orchestrator.statistics.ties import comparable, weighted_means
 
 
 def best_val(_: int, means: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -99,20 +98,6 @@ def test_distribution_against_enumeration() -> None:
     assert (got.low, got.high) == pytest.approx((min(outcomes), max(outcomes)), abs=1e-9)
 
 
-def test_seeds_alone_have_the_plain_interval_over_seeds() -> None:
-    levels = [0.3, 0.5, 0.6, 0.65]
-    tables = [np.full((1, 6), level) for level in levels]
-    got = selection_bootstrap(
-        lambda _, means: np.zeros(len(means["val"]), dtype=int),
-        [{"val": table} for table in tables],
-        tables,
-    )
-    plain = mean_interval(levels, kind="seeds")
-    assert (got.low, got.high) == pytest.approx((plain.low, plain.high))
-    assert got.standard_error == pytest.approx(stats.sem(levels))
-    assert got.changed == 0
-
-
 @pytest.mark.parametrize("seeds", [1, 2, 3, 6])
 def test_it_holds_the_mean_and_the_plain_interval_over_seeds(seeds: int) -> None:
     for world in range(20):
@@ -153,8 +138,7 @@ def test_cautions() -> None:
     [
         ({"resamples": 1}, "2 or more resamples"),
         ({"confidence": 1.0}, "between 0 and 1"),
-        ({"classes": {"val": np.zeros((15, 2))}}, "selection and the report"),
-        ({"classes": {"val": np.zeros(15)}, "report_classes": np.zeros((15, 2))}, "ways"),
+        ({"classes": {("val", "selection"): np.zeros(15)}}, "ways"),
     ],
 )
 def test_arguments_out_of_range(changes: dict, message: str) -> None:

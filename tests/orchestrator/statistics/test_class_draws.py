@@ -20,9 +20,8 @@ def drawn_tuples(generator: np.random.Generator, tasks: int, count: int, ways: i
 
 def by_class(table: np.ndarray, tuples: np.ndarray, **options) -> SelectionBootstrap:
     """One seed's one snapshot with accuracies ``table [1, T]``."""
-    return selection_bootstrap(
-        only, [{"val": table}], [table], classes={"val": tuples}, report_classes=tuples, **options
-    )
+    classes = {("val", "selection"): tuples, ("novel", "report"): tuples}
+    return selection_bootstrap(only, [{"val": table}], [table], classes=classes, **options)
 
 
 def test_a_class_moves_the_mean_by_its_own_effect() -> None:

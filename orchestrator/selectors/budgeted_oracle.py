@@ -1,4 +1,4 @@
-"""The best of a few novel evaluations: an oracle that must spend wisely."""
+"""The best configuration that a limited number of novel evaluations finds."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -20,7 +20,7 @@ class BudgetedOracle(HyperparameterSelector):
     """At most ``budget`` evaluations of the selected snapshots on novel tasks, for each seed.
 
     An evaluation is one snapshot on all novel selection tasks, and may be divided among several
-    snapshots. A meter counts, and refuses what exceeds the budget.
+    snapshots. See ``meter``.
 
     Source: "Two Sides of Meta-Learning Evaluation", appendix F.5 (restricted oracle evaluation),
     which leaves the allocation to the designer of a method.
@@ -49,7 +49,7 @@ class BudgetedOracle(HyperparameterSelector):
         self.novel_budget, self.allocation = budget, allocation
 
     def select(self, candidates: Sequence[Candidate]) -> Candidate:
-        """The best candidate, as far as the budget goes.
+        """The best candidate that the budget finds.
 
         Raises:
             SelectionError: all scores are NaN, or the budget is less than a task each.

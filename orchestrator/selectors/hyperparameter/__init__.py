@@ -1,1 +1,0 @@
-"""Hyperparameter selectors, one idea a file."""

@@ -1,1 +1,0 @@
-"""Snapshot selectors, one idea a file."""

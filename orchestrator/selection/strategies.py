@@ -130,7 +130,7 @@ def _results(
 
 
 def _regrets(choices: Sequence[Selection]) -> np.ndarray:
-    """Of each method ``[n]``, mean over its seeds; of each seed where there is one method."""
+    """Of each method ``[n]``, mean over its seeds; of each seed if there is one method."""
     own: dict[str, list[float]] = {}
     for one in choices:
         own.setdefault(one.method, []).append(one.regret)
@@ -140,7 +140,7 @@ def _regrets(choices: Sequence[Selection]) -> np.ndarray:
 
 
 def _least(regrets: dict[Strategy, np.ndarray]) -> Strategy | None:
-    """None where all strategies are oracles."""
+    """None if all strategies are oracles."""
     usual = [strategy for strategy in regrets if not strategy.oracle]
     means = comparable([float(regrets[strategy].mean()) for strategy in usual])
     return usual[int(np.argmin(means))] if usual else None

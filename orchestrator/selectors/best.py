@@ -61,6 +61,6 @@ def first_best(scores: np.ndarray) -> int:
 
 
 def best_of_each(scores: np.ndarray) -> np.ndarray:
-    """As ``first_best`` in each row of ``scores [R, n]``; NONE where all are NaN."""
+    """As ``first_best`` in each row of ``scores [R, n]``; NONE if all are NaN."""
     ranked = np.where(np.isnan(scores), -np.inf, comparable(scores))
     return np.where(np.isnan(scores).all(axis=-1), NONE, ranked.argmax(axis=-1))

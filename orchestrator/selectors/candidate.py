@@ -54,7 +54,7 @@ class Candidate:
         """The same candidate with a sealed history. Raises as ``History.view``."""
         history = self.history.view(needs, selector)
         fold_epochs = self.fold_epochs if history._folds else None
-        own = deepcopy(dict(self.hyperparameters))
+        own = {key: deepcopy(value) for key, value in self.hyperparameters.items()}
         return Candidate(self.trial, own, self.epoch, history, fold_epochs)
 
     def metered(self, account: Account) -> Meter:

@@ -83,7 +83,7 @@ def _origin(cls: type) -> str:
 
 
 def _raised_at(failure: Exception, cls: type) -> str:
-    """File and line of the innermost call in the selector's package; empty where there is none."""
+    """File and line of the innermost call in the selector's package; empty if there is none."""
     found = ""
     for frame, line in traceback.walk_tb(failure.__traceback__):
         if _package(frame.f_globals.get("__name__") or "") == _package(cls.__module__):
@@ -92,7 +92,7 @@ def _raised_at(failure: Exception, cls: type) -> str:
 
 
 def _written_at(cls: type) -> str:
-    """File and line of the class; empty where its source cannot be found."""
+    """File and line of the class; empty if its source cannot be found."""
     try:
         return f"{inspect.getsourcefile(cls)}, line {inspect.getsourcelines(cls)[1]}"
     except (OSError, TypeError):

@@ -148,7 +148,7 @@ def _interval(found: np.ndarray, seeds: np.ndarray, confidence: float) -> tuple[
 
     Two standard errors that are known unequally well have no common quantile: that of the seeds is
     known from a few values, that of tasks from very many. With Welch's degrees of freedom for
-    their sum, the interval of two seeds is much too narrow where seeds differ.
+    their sum, the interval of two seeds is much too narrow if seeds differ.
 
     Args:
         found: mean over seeds in each resample of tasks ``[R]``.

@@ -16,7 +16,7 @@ class RankCorrelation:
     """Kendall's tau-b between two rankings.
 
     Attributes:
-        tau: in [-1, 1]; NaN where one of the rankings is constant.
+        tau: in [-1, 1]; NaN if one of the rankings is constant.
         n: number of snapshots ranked.
         last: how many last snapshots were asked for, or None for all.
         caution: why not to trust it, or None.

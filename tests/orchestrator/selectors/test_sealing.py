@@ -44,37 +44,27 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> TrialHistory:
 Cheat = Callable[[History], Any]
 
 
-class CheatingSnapshot(SnapshotSelector):
+class Cheats:
     name: ClassVar[str] = "cheat"
     needs: ClassVar[frozenset[str]] = frozenset({"val"})
 
     def __init__(self, cheat: Cheat) -> None:
         self.cheat = cheat
 
+
+class CheatingSnapshot(Cheats, SnapshotSelector):
     def select(self, history: History) -> int:
         self.cheat(history)
         return int(history.epochs[0])
 
 
-class CheatingConfiguration(HyperparameterSelector):
-    name: ClassVar[str] = "cheat"
-    needs: ClassVar[frozenset[str]] = frozenset({"val"})
-
-    def __init__(self, cheat: Cheat) -> None:
-        self.cheat = cheat
-
+class CheatingConfiguration(Cheats, HyperparameterSelector):
     def select(self, candidates: Sequence[Candidate]) -> Candidate:
         self.cheat(candidates[0].history)
         return candidates[0]
 
 
-class CheatingFront(FrontSelector):
-    name: ClassVar[str] = "cheat"
-    needs: ClassVar[frozenset[str]] = frozenset({"val"})
-
-    def __init__(self, cheat: Cheat) -> None:
-        self.cheat = cheat
-
+class CheatingFront(Cheats, FrontSelector):
     def select(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         self.cheat(candidates[0].history)
         return candidates

@@ -119,8 +119,7 @@ def test_nothing_but_nan_is_nothing_to_choose_from() -> None:
         apply(Careless(), candidates(NAN, NAN))
 
 
-def test_one_measure_may_stand_in_for_another() -> None:
-    """A NaN in one of the declared measures is no NaN choice."""
+def test_a_nan_in_one_of_several_declared_measures_is_no_nan_choice() -> None:
     history = History.from_arrays(epochs=[1], base=[0.7], val=[NAN])
     only = Candidate("t", {}, 1, history)
     assert apply(Careless(), [only]) is only

@@ -6,7 +6,7 @@
     |   |   `-- EpisodicLearner    ... trained on episodes with that head (episodic.py)
     |   |-- AdaptationLearner      changes weights for each task (``predict``)
     |   `-- ClassificationLearner  answers among all base classes (``classify``)
-    `-- ProgramLearner             a program that trains itself (metadl/program.py)
+    `-- Metadl                     a program that trains itself (metadl/learner.py)
 
 A class is either abstract (these) or final (the methods).
 """
@@ -34,17 +34,6 @@ from fsl_sweep.learners.shapes import (
 BatchT = TypeVar("BatchT", EpisodeBatch, LabelledBatch)
 TrainsOn = Literal["episodes", "batches", "batches, then episodes"]
 
-__all__ = [
-    "AdaptationLearner",
-    "ClassificationLearner",
-    "EmbeddingLearner",
-    "EpisodeBatch",
-    "GradientLearner",
-    "LabelledBatch",
-    "Learner",
-    "TrainsOn",
-]
-
 
 class Learner(nn.Module, ABC, Generic[BatchT]):
     """A few-shot learner: weights to meta-train, and a rule that turns a support set into answers.
@@ -56,7 +45,6 @@ class Learner(nn.Module, ABC, Generic[BatchT]):
         trains_on: ``episodes`` (an `EpisodeBatch` a step), ``batches`` (a `LabelledBatch`), or
             ``batches, then episodes`` for the last epochs.
         takes_ragged: whether it trains on `RaggedEpisodes` too, whose tasks differ in shape.
-        options: those that it was built with.
     """
 
     Options: ClassVar[type[Options]]
@@ -104,11 +92,7 @@ class EmbeddingLearner(GradientLearner[BatchT]):
 
     @abstractmethod
     def head(self, support: Support, query: Query) -> Logits:
-        """Logits of each query for each class of its task, from features of `embed`.
-
-        Raises:
-            ValueError: as `check_support`.
-        """
+        """Logits of each query for each class of its task, from features of `embed`."""
 
 
 class AdaptationLearner(GradientLearner[BatchT]):

@@ -23,11 +23,10 @@ def build_learner(
 
     Args:
         learner: ``name`` and options, such as ``{"name": "protonet", "scale": 10}``.
-        backbone: ``name`` and options, such as ``{"name": "conv4", "width": 64}``.
-        image_shape: (channels, height, width) of the images.
-        n_base_classes: classes that a classifier tells apart in training, at least 1.
-        seed: of the initial weights, 0 .. 2**64 - 1; equal seeds give equal weights. torch's
-            global generators are left as they were.
+        backbone: the same, such as ``{"name": "conv4", "width": 64}``.
+        image_shape: (channels, height, width).
+        n_base_classes: classes of a classifier in training, at least 1.
+        seed: 0 .. 2**64 - 1. torch's global generators do not change.
 
     Raises:
         UnknownName, ConfigError, pydantic.ValidationError: as `resolve`.

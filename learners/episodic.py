@@ -33,15 +33,11 @@ class EpisodicOptions(Options):
 class EpisodicLearner(EmbeddingLearner[EpisodeBatch]):
     """An embedding learner whose training loss is its own head's on sampled episodes.
 
-    Its options derive from `EpisodicOptions`.
-
-    Attributes:
-        label_smoothing: of the training loss, in [0, 0.5); see `episode_loss`.
+    Its options derive from `EpisodicOptions`, and may have ``label_smoothing`` for the loss.
     """
 
     trains_on: ClassVar[TrainsOn] = "episodes"
     takes_ragged: ClassVar[bool] = True
-    label_smoothing: float = 0.0
 
     def __init__(self, backbone: Backbone, options: Any, n_base_classes: int) -> None:
         super().__init__(backbone, options, n_base_classes)
@@ -53,7 +49,8 @@ class EpisodicLearner(EmbeddingLearner[EpisodeBatch]):
 
     def training_loss(self, batch: EpisodeBatch | RaggedEpisodes) -> Loss:
         """Mean cross-entropy over the tasks; see `episode_loss`."""
-        return episode_loss(self, batch, self.options.passes, self.label_smoothing)
+        smoothing = getattr(self.options, "label_smoothing", 0.0)
+        return episode_loss(self, batch, self.options.passes, smoothing)
 
 
 class ScaledLearner(EpisodicLearner):
@@ -83,7 +80,7 @@ def episode_loss(
     Args:
         learner: whose `embed` and `head` are used.
         batch: the episodes.
-        passes: whether support and queries are embedded apart or together, see `EpisodicOptions`.
+        passes: see `EpisodicOptions`.
         label_smoothing: target probability taken from the query's class and shared equally by the
             others, in [0, 0.5), as in the released code of MetaOptNet and of "Two Sides of
             Meta-Learning Evaluation": eps / (way - 1) for each wrong class, 1 - eps for the right

@@ -1,4 +1,4 @@
-"""Options of a learner or a backbone: what a sweep file may write beside its ``name``."""
+"""Options of a learner or a backbone: what a sweep file may write next to its ``name``."""
 
 from collections.abc import Mapping
 from typing import Any

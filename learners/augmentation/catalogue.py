@@ -4,8 +4,7 @@ The two recipes of "Two Sides of Meta-Learning Evaluation", appendix D.2. Both t
 images, at their final size, with values in [0, 1], before normalisation.
 """
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -20,9 +19,9 @@ from fsl_sweep.learners.augmentation.operations import (
     resized_crop,
 )
 from fsl_sweep.learners.shapes import Images
-from fsl_sweep.orchestrator.errors import UnknownName
 
 Augmentation = Callable[[Images, torch.Generator], Images]
+"""Changes images of one channel or three; the generator may be on another device than they are."""
 
 STRENGTH = 0.4
 AREA = 0.08, 1.0  # share of the image that a resized crop takes
@@ -82,27 +81,11 @@ def crop_boxes(count: int, height: int, width: int, draws: torch.Generator) -> T
     return torch.stack([top, left, box_height, box_width], dim=1).long()
 
 
-AUGMENTATIONS: Mapping[str, Augmentation] = MappingProxyType(
-    {
-        "none": unchanged,
-        "crop-jitter-flip": crop_jitter_flip,
-        "resized-crop-jitter-flip": resized_crop_jitter_flip,
-    }
-)
-
-
-def augmentation(name: str) -> Augmentation:
-    """The augmentation called ``name``: images ``[n, c, h, w]`` and a generator to images.
-
-    The generator may live on another device than the images; the same generator state gives the
-    same draws. Images have one channel or three.
-
-    Raises:
-        UnknownName: nothing has that name.
-    """
-    if name not in AUGMENTATIONS:
-        raise UnknownName("augmentation", name, AUGMENTATIONS)
-    return AUGMENTATIONS[name]
+AUGMENTATIONS: dict[str, Augmentation] = {
+    "none": unchanged,
+    "crop-jitter-flip": crop_jitter_flip,
+    "resized-crop-jitter-flip": resized_crop_jitter_flip,
+}
 
 
 def _jittered(images: Images, order: Tensor, draws: torch.Generator) -> Images:

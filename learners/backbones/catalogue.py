@@ -1,6 +1,6 @@
 """The backbones that a sweep file can name.
 
-Their modules are imported when they are asked for: listing them does not import torch.
+Their modules are imported when they are used: listing them does not import torch.
 """
 
 from typing import TYPE_CHECKING

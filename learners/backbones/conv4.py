@@ -15,10 +15,10 @@ from fsl_sweep.learners.backbones.base import (
     Backbone,
     ImageShape,
     check_images,
+    fastest_layout,
     halved,
     initialised,
 )
-from fsl_sweep.learners.backbones.layout import fastest_layout
 from fsl_sweep.learners.options import Options
 from fsl_sweep.learners.shapes import Features, Images
 
@@ -35,13 +35,8 @@ class Conv4Options(Options):
 class Conv4(Backbone):
     """Four times [3x3 convolution, batch norm, ReLU, 2x2 max-pooling], flattened.
 
-    Args:
-        options: see `Conv4Options`.
-        image_shape: (channels, height, width), both sides at least 16; 84x84 gives 25 x width
-            features, 32x32 gives 4 x width, 28x28 gives width.
-
-    Raises:
-        ConfigError: the images are too small to be halved four times.
+    84x84 gives 25 x width features, 32x32 gives 4 x width, 28x28 gives width. Raises ConfigError if
+    the images have fewer than 16 pixels a side.
     """
 
     Options = Conv4Options

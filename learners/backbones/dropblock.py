@@ -8,7 +8,7 @@ steps count.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import torch
@@ -22,13 +22,9 @@ def drop_blocks(
 ) -> Float[Tensor, "n c h w"]:
     """Zeroes blocks so that about ``rate`` of all units is dropped, and rescales the rest.
 
-    Args:
-        features: feature maps; blocks larger than they are shrink to their size.
-        rate: expected share of dropped units, ignoring overlaps of blocks, in [0, 1).
-        block_size: side of a block; 1 is dropout of single units.
-        draws: generator on the device of the features.
-
-    The survivors are multiplied by units / survivors, counted over the whole batch.
+    The rate, in [0, 1), ignores overlaps of blocks. ``block_size`` is the side of a block, at most
+    that of the maps; 1 is dropout of single units. ``draws`` is on the device of the features. The
+    survivors are multiplied by units / survivors, counted over the whole batch.
     """
     height, width = features.shape[-2:]
     block = min(block_size, height, width)
@@ -58,9 +54,7 @@ class DropSchedule(nn.Module):
     Counter and seed are buffers (``step``, ``seed``, int64 scalars), so that a learner that is
     saved and loaded makes the draws that it would have made.
 
-    Args:
-        rate: the drop rate at the end of the schedule, in [0, 1).
-        steps: training steps over which the rate rises linearly from 0.
+    The rate rises linearly from 0 to ``rate``, in [0, 1), over ``steps`` training steps.
     """
 
     step: Tensor
@@ -74,12 +68,12 @@ class DropSchedule(nn.Module):
         self._mirror()
         # Passes so far within `one_training_step`, or None outside of it.
         self._passes: int | None = None
-        self.register_load_state_dict_post_hook(_mirror_loaded)
+        self.register_load_state_dict_post_hook(lambda schedule, _: schedule._mirror())
 
     def advance(self, device: torch.device) -> torch.Generator:
-        """Begins the next training step and returns its generator, on ``device``.
+        """Starts the next training step and returns its generator, on ``device``.
 
-        Within `one_training_step` it begins the step's next pass, with draws of its own.
+        Within `one_training_step` it starts the next pass of the step, with other draws.
         """
         if self._passes is None or self._passes == 0:
             self._step += 1
@@ -116,8 +110,3 @@ def one_training_step(network: nn.Module) -> Iterator[None]:
     finally:
         for schedule in schedules:
             schedule._passes = None
-
-
-def _mirror_loaded(module: nn.Module, _incompatible: Any) -> None:
-    if isinstance(module, DropSchedule):
-        module._mirror()

@@ -17,11 +17,11 @@ from fsl_sweep.learners.backbones.base import (
     Backbone,
     ImageShape,
     check_images,
+    fastest_layout,
     halved,
     initialised,
 )
 from fsl_sweep.learners.backbones.dropblock import DropSchedule, drop_blocks
-from fsl_sweep.learners.backbones.layout import fastest_layout
 from fsl_sweep.learners.options import Options
 from fsl_sweep.learners.shapes import Features, Images
 
@@ -56,8 +56,7 @@ class ResNet12Options(Options):
 class ResNet12(Backbone):
     """ResNet-12 with 12,424,320 parameters for images of three channels.
 
-    Raises:
-        ConfigError: the images are smaller than 16 pixels, and cannot be halved four times.
+    Raises ConfigError if the images have fewer than 16 pixels a side.
     """
 
     Options = ResNet12Options
@@ -91,7 +90,7 @@ class ResNet12(Backbone):
 
 
 class _Stage(nn.Module):
-    """Three convolutions beside a projected shortcut, joined, rectified and pooled."""
+    """Three convolutions and a projected shortcut, added, rectified and pooled."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()

@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images
-from fsl_sweep.learners.backbones.layout import fastest_layout
+from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images, fastest_layout
 from fsl_sweep.learners.backbones.torchvision_guard import load_torchvision
 from fsl_sweep.learners.options import Options
 from fsl_sweep.learners.shapes import Features, Images
@@ -27,9 +26,6 @@ class TorchvisionBackbone(Backbone):
 
     Grey images are repeated to three channels.
 
-    Attributes:
-        model: torchvision's name of it, such as ``resnet18``.
-
     Raises:
         ConfigError: images of neither one nor three channels, or of a size that the model refuses.
     """
@@ -42,23 +38,24 @@ class TorchvisionBackbone(Backbone):
         if image_shape[0] not in (1, 3):
             problem = f"torchvision models take 1 or 3 channels; these images have {image_shape[0]}"
             raise ConfigError("", "backbone", f"{problem}.")
-        self.network, self.feature_dim = _without_classifier(self.model, image_shape)
-        self._check_size()
+        height, width = image_shape[1:]
+        try:
+            self.network, self.feature_dim = _without_classifier(self.model, image_shape)
+            with torch.no_grad():
+                self.network.eval()(torch.zeros(1, 3, height, width))
+        except (RuntimeError, ValueError, AssertionError) as failure:
+            reason = str(failure).splitlines()[0] if str(failure) else type(failure).__name__
+            problem = (
+                f"torchvision:{self.model} does not take images of {height}x{width} ({reason})"
+            )
+            advice = "Use another image_size or model."
+            raise ConfigError("", "backbone", f"{problem}. {advice}") from failure
+        self.network.train()
 
     def forward(self, images: Images) -> Features:
         """Features ``[n, feature_dim]`` of images ``[n, c, h, w]``."""
         check_images(images, self.image_shape)
         return self.network(fastest_layout(images.expand(-1, 3, -1, -1)))
-
-    def _check_size(self) -> None:
-        """Checks that the model can take such images, by giving it one."""
-        self.network.eval()
-        try:
-            with torch.no_grad():
-                self.network(torch.zeros(1, 3, *self.image_shape[1:]))
-        except (RuntimeError, ValueError, AssertionError) as failure:
-            raise _refused(self.model, self.image_shape, failure) from failure
-        self.network.train()
 
 
 @cache
@@ -87,10 +84,7 @@ def _without_classifier(model: str, image_shape: ImageShape) -> tuple[nn.Module,
     """The model without its last layer, and the input width of that layer."""
     models = load_torchvision("torchvision.models")
     extra = _extra_arguments(model, image_shape)
-    try:
-        network = models.get_model(model, weights=None, num_classes=_CLASSES, **extra)
-    except (ValueError, AssertionError) as failure:
-        raise _refused(model, image_shape, failure) from failure
+    network = models.get_model(model, weights=None, num_classes=_CLASSES, **extra)
     name, width = _classifier(network)
     parent, _, last = name.rpartition(".")
     setattr(network.get_submodule(parent), last, nn.Identity())
@@ -116,10 +110,3 @@ def _extra_arguments(model: str, image_shape: ImageShape) -> dict[str, Any]:
     if model in ("googlenet", "inception_v3"):
         return {"aux_logits": False, "init_weights": True}
     return {}
-
-
-def _refused(model: str, image_shape: ImageShape, failure: Exception) -> ConfigError:
-    height, width = image_shape[1:]
-    reason = str(failure).splitlines()[0] if str(failure) else type(failure).__name__
-    problem = f"torchvision:{model} does not take images of {height}x{width} ({reason})"
-    return ConfigError("", "backbone", f"{problem}. Use another image_size or model.")

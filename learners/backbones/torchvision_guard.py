@@ -17,19 +17,11 @@ _MISSING = re.compile(r"operator torchvision::(\w+) does not exist")
 # The signature of nms and qnms. Another operator's may be wrong: without a kernel it cannot be
 # called.
 _SIGNATURE = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
-_MOST_OPERATORS = 20
 
 
 def load_torchvision(module: str = "torchvision") -> ModuleType:
-    """``torchvision``, or a module of it, imported in a way that also works with a CPU torch.
-
-    Args:
-        module: a dotted name, such as ``torchvision.transforms.functional``.
-
-    Raises:
-        ImportError: torchvision is not installed, or does not import for another reason.
-    """
-    for _ in range(_MOST_OPERATORS):
+    """``torchvision``, or a module of it, imported in a way that also works with a CPU torch."""
+    while True:  # torch refuses to declare an operator twice
         try:
             with warnings.catch_warnings():
                 # The same missing libraries; the image readers are not used here.
@@ -40,7 +32,3 @@ def load_torchvision(module: str = "torchvision") -> ModuleType:
             if missing is None:
                 raise
             torch.library.define(f"torchvision::{missing[1]}", _SIGNATURE)
-    raise ImportError(
-        f"'{module}' lacks more than {_MOST_OPERATORS} compiled operators; install the "
-        "torchvision release that belongs to the installed torch."
-    )

@@ -11,8 +11,13 @@ from typing import Any, final
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images, initialised
-from fsl_sweep.learners.backbones.layout import fastest_layout
+from fsl_sweep.learners.backbones.base import (
+    Backbone,
+    ImageShape,
+    check_images,
+    fastest_layout,
+    initialised,
+)
 from fsl_sweep.learners.options import Options
 from fsl_sweep.learners.shapes import Features, Images
 
@@ -47,7 +52,7 @@ class WRN16x10(Backbone):
 
 
 class _Block(nn.Module):
-    """Two convolutions, each after batch norm and ReLU, beside a shortcut."""
+    """Two convolutions, each after batch norm and ReLU, and a shortcut."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()

@@ -26,13 +26,7 @@ class Problem(NamedTuple):
 
 
 class Optimality(NamedTuple):
-    """How far A is from optimal.
-
-    Attributes:
-        residual: `residual` of the solver's documentation.
-        slope: Y - HA, the descent direction of the objective.
-        size: the size of the terms that cancel in ``slope``, at least 1.
-    """
+    """How far A is from optimal; ``slope`` is Y - HA, whose cancelling terms have that ``size``."""
 
     residual: Float[Tensor, " B"]
     slope: Float[Tensor, "B m n"]
@@ -40,7 +34,7 @@ class Optimality(NamedTuple):
 
 
 def optimality(problem: Problem, value: Float[Tensor, "B m n"]) -> Optimality:
-    """Measures A against the optimality conditions, from A alone.
+    """Measures A against the optimality conditions, from A only.
 
     The multiplier of row i's sum is nu_i = min_j (Y - HA)_ij, which leaves mu = Y - HA - nu >= 0
     for the bounds. The residual is the largest of |sum_j A_ij| / C (feasibility) and
@@ -65,10 +59,9 @@ class Face:
     possible; they are padded to a common size r.
 
     Attributes:
-        rows: ``[B, n, r]``, the free rows of each class, then rows that are not.
-        inverse: ``[B, n, r, r]``, inverse of the Hessian on those rows, zero in the padding.
-        factor: ``[B, m, m]``, Cholesky factor of the sum of these inverses, the Schur complement
-            of the row sums.
+        rows: the free rows of each class, then rows that are not.
+        inverse: of the Hessian on those rows, zero in the padding.
+        factor: Cholesky factor of the sum of these inverses, the Schur complement of the row sums.
     """
 
     rows: Int[Tensor, "B n r"]
@@ -120,15 +113,7 @@ class Face:
 
 
 class Outcome(NamedTuple):
-    """Where the exchanges ended.
-
-    Attributes:
-        value: ``[B, m, n]``.
-        unsolved: whether the residual is still above the tolerance, ``[B]``.
-        free: the set of entries below their bound, ``[B, m, n]``.
-        face: of that set.
-        steps: linear systems solved.
-    """
+    """Where the exchanges ended: which tasks are unsolved, and the face of the free entries."""
 
     value: Float[Tensor, "B m n"]
     unsolved: Bool[Tensor, " B"]
@@ -148,22 +133,23 @@ def solve_exactly(
     hessian, targets, bound = problem
     limits = tolerance * bound.amax((-2, -1), keepdim=True)
     face = Face.of(hessian, free)
-    value = torch.zeros_like(targets)
-    for step in range(1, limit + 1):
+    value, step = torch.zeros_like(targets), 0
+    while True:
+        step += 1
         start = torch.where(free, value, bound)
         change, nu = face.solve(targets - hessian @ start, start.sum(-1))
         value = start + change
         found = optimality(problem, value)
         unsolved = ~(found.residual <= tolerance)
         if step == limit or not unsolved.any():
-            return Outcome(value, unsolved, free, face, step)
+            break
         pulled = found.slope - nu.unsqueeze(-1) < -tolerance * found.size
         violated = torch.where(free, value - bound > limits, pulled)
         flips = violated & unsolved[:, None, None]
         if flips.any():  # else the same face again, which refines the solution
             free = free ^ flips
             face = Face.of(hessian, free)
-    raise ValueError(f"The limit of steps must be at least 1; it is {limit}.")
+    return Outcome(value, unsolved, free, face, step)
 
 
 def _expand(values: Tensor, classes: int) -> Tensor:

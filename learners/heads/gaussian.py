@@ -18,10 +18,7 @@ def log_densities(support: Support, query: Query, shrinkage: float) -> Logits:
     Matrices are inverted in the space of a class's examples (Woodbury's identity): shot x shot
     instead of d x d.
 
-    Args:
-        support: features.
-        query: features.
-        shrinkage: above 0, at most 1; at 1 the nearest class mean is the likeliest class.
+    ``shrinkage`` is above 0 and at most 1; at 1 the nearest class mean is the likeliest class.
     """
     with full_precision(query.device):
         support, query = at_least_float32(support), at_least_float32(query)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
 from fsl_sweep.learners.heads.ridge import one_hot_targets
-from fsl_sweep.learners.heads.solution import LinearFit, Solution, Status
+from fsl_sweep.learners.heads.solution import LinearFit, Solution, iterated
 from fsl_sweep.learners.shapes import Support
 
 MOST_STEPS = 60
@@ -36,13 +36,13 @@ def fit(support: Support, C: float) -> LinearFit:
     tasks, way, shot, width = support.shape
     with full_precision(support.device):
         examples = at_least_float32(support).reshape(tasks, way * shot, width)
+        targets = one_hot_targets(way, shot, like=examples).expand(tasks, -1, -1)
         basis = None
         if width > way * shot:
             # The weights lie in the span of the examples. In a basis of it the norm is the same,
             # and the problem is as small as the support.
             basis, upper = torch.linalg.qr(examples.transpose(-1, -2))
             examples = upper.transpose(-1, -2)
-        targets = one_hot_targets(way, shot, like=examples).expand(tasks, -1, -1)
         solution = solve(examples, targets, C)
         weights, intercept = solution.value[:, :-1], solution.value[:, -1]
         return LinearFit(weights if basis is None else basis @ weights, solution, intercept)
@@ -77,10 +77,7 @@ def solve(examples: Float[Tensor, "B m r"], targets: Float[Tensor, "B m n"], C: 
         step = problem.newton_step(gradient, probabilities)
         value, loss, probabilities = problem.search(value, step, gradient, loss)
     finite = examples.isfinite().flatten(1).all(1) & residual.isfinite()
-    status = torch.where(residual <= tolerance, Status.SOLVED, Status.INEXACT)
-    status = torch.where(finite, status, Status.NOT_FINITE)
-    value = value.masked_fill((status != Status.SOLVED)[:, None, None], torch.nan)
-    return Solution(value, status, steps, residual.masked_fill(~finite, torch.nan))
+    return iterated(value, residual, tolerance, finite, steps)
 
 
 @dataclass(frozen=True)

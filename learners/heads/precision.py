@@ -4,19 +4,14 @@ Squared distances and kernels of bfloat16 features lose the differences between 
 has no factorisation in that type.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 
-@contextmanager
-def full_precision(device: torch.device) -> Iterator[None]:
-    """Switches autocast off on ``device`` for the block."""
-    with torch.autocast(device.type, enabled=False):
-        yield
+def full_precision(device: torch.device) -> torch.autocast:
+    """A context in which autocast is off on ``device``."""
+    return torch.autocast(device.type, enabled=False)
 
 
 def at_least_float32(values: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:

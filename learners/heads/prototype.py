@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
 from fsl_sweep.learners.shapes import Logits, Query, Support
 
@@ -15,7 +16,8 @@ Centres = Float[Tensor, "task way d"]
 
 
 def prototypes(support: Support) -> Centres:
-    """Mean support feature of each class (equation 1), float32 at least."""
+    """Mean support feature of each class (equation 1), float32 at least; see `check_support`."""
+    check_support(*support.shape[1:3])
     return at_least_float32(support).mean(dim=2)
 
 

@@ -12,8 +12,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
-from fsl_sweep.learners.heads.solution import LinearFit, Solution, Status
+from fsl_sweep.learners.heads.solution import LinearFit, Solution, Status, check_shapes
 from fsl_sweep.learners.shapes import Support
 
 
@@ -36,7 +37,8 @@ def fit(support: Support, lam: float) -> LinearFit:
 
 
 def one_hot_targets(way: int, shot: int, like: Tensor) -> Float[Tensor, "m way"]:
-    """Targets ``[way * shot, way]`` of support examples in class order: 1 for the own class."""
+    """Targets of support examples in class order: 1 for the own class; see `check_support`."""
+    check_support(way, shot)
     return torch.eye(way, dtype=like.dtype, device=like.device).repeat_interleave(shot, dim=0)
 
 
@@ -56,12 +58,7 @@ def solve(kernel: Float[Tensor, "B m m"], targets: Float[Tensor, "B m n"], lam: 
     Raises:
         ValueError: the shapes do not fit each other.
     """
-    size = kernel.shape[-1]
-    if kernel.ndim != 3 or kernel.shape[1] != size or targets.shape[:2] != kernel.shape[:2]:
-        raise ValueError(
-            "The kernel must be [B, m, m] and the targets [B, m, n]; "
-            f"their shapes are {list(kernel.shape)} and {list(targets.shape)}."
-        )
+    check_shapes(kernel, targets)
     if torch.is_grad_enabled() and (kernel.requires_grad or targets.requires_grad):
         value, status, residual = _CholeskySolve.apply(kernel, targets, lam)
     else:  # without autograd a small solve is a fifth faster

@@ -15,20 +15,14 @@ from fsl_sweep.learners.shapes import Logits, Query, Support
 ROUNDS = 10
 
 
-def soft_prototype_probabilities(support: Support, query: Query, rounds: int = ROUNDS) -> Logits:
-    """Probability of each class of a task for each query; it depends on the other queries.
-
-    Args:
-        support: features, of any norm.
-        query: features, of any norm.
-        rounds: refinements of the prototypes; 0 gives those of the support only.
-    """
+def soft_prototype_probabilities(support: Support, query: Query) -> Logits:
+    """Probability of each class of a task for each query; it depends on the other queries."""
     with full_precision(query.device):
         support = normalize(at_least_float32(support), dim=-1)
         query = normalize(at_least_float32(query), dim=-1)
         total = support.sum(dim=2)  # [task, way, d]
         chances = _probabilities(query, total)
-        for _ in range(rounds):
+        for _ in range(ROUNDS):
             # The mean of support and weighted queries; its length does not matter.
             chances = _probabilities(query, total + chances @ query)
         return chances.mT

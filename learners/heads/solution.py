@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -24,10 +25,10 @@ class Solution:
     """Solutions of a batch of independent problems; a failure is a value, not an exception.
 
     Attributes:
-        value: ``[B, m, n]``, differentiable; NaN where the status is not ``SOLVED``.
-        status: int64 ``[B]`` of `Status`.
+        value: differentiable; NaN where the status is not ``SOLVED``.
+        status: int64, of `Status`.
         steps: iterations taken by the whole batch; 1 for a direct solver.
-        residual: ``[B]``, how far the optimality conditions are from holding, relative to the
+        residual: how far the optimality conditions are from holding, relative to the
             right-hand side; NaN where there is no solution to check.
     """
 
@@ -37,14 +38,33 @@ class Solution:
     residual: Float[Tensor, " B"]
 
 
+def iterated(
+    value: Tensor, residual: Tensor, tolerance: float, finite: Tensor, steps: int
+) -> Solution:
+    """The solution of an iterative solver, from its last iterate and which problems are finite."""
+    status = torch.where(residual <= tolerance, Status.SOLVED, Status.INEXACT)
+    status = torch.where(finite, status, Status.NOT_FINITE)
+    value = value.masked_fill((status != Status.SOLVED)[:, None, None], torch.nan)
+    return Solution(value, status, steps, residual.masked_fill(~finite, torch.nan))
+
+
+def check_shapes(kernel: Tensor, targets: Tensor) -> None:
+    """Raises ValueError unless a solver's arguments are ``[B, m, m]`` and ``[B, m, n]``."""
+    if kernel.shape != (*targets.shape[:2], targets.shape[1]):
+        raise ValueError(
+            "The kernel must be [B, m, m] and the targets [B, m, n]; "
+            f"their shapes are {list(kernel.shape)} and {list(targets.shape)}."
+        )
+
+
 @dataclass(frozen=True)
 class LinearFit:
     """Linear classifiers fitted to the support of each task.
 
     Attributes:
-        weights: ``[task, d, way]``; NaN for a task whose status is not ``SOLVED``.
+        weights: NaN for a task whose status is not ``SOLVED``.
         solution: of the problem whose solution gives the weights.
-        intercept: ``[task, way]``, sums to 0 over the classes; None if there is none.
+        intercept: sums to 0 over the classes.
     """
 
     weights: Float[Tensor, "task d way"]

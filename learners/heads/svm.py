@@ -20,7 +20,7 @@ from fsl_sweep.learners.heads.admm import guess_free
 from fsl_sweep.learners.heads.interior_point import guess_free_surely
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
 from fsl_sweep.learners.heads.ridge import one_hot_targets
-from fsl_sweep.learners.heads.solution import LinearFit, Solution, Status
+from fsl_sweep.learners.heads.solution import LinearFit, Solution, Status, check_shapes
 from fsl_sweep.learners.shapes import Support
 
 # The residual that ``SOLVED`` promises. The solver always continues to ``_TARGET``, in float64.
@@ -35,7 +35,7 @@ def fit(support: Support, C: float) -> LinearFit:
     """Fits W = S' A to support features S of each task, where A solves the dual of kernel S S'.
 
     Raises:
-        ValueError: fewer than two classes, no example, or C not positive.
+        ValueError: as `check_support`, or C is not positive.
     """
     tasks, way, shot, features = support.shape
     with full_precision(support.device):
@@ -150,16 +150,9 @@ def _status(finite: Tensor, definite: Tensor, residual: Tensor) -> Int[Tensor, "
 
 
 def _check(kernel: Tensor, targets: Tensor, C: float) -> None:
-    size = kernel.shape[-1]
-    if kernel.ndim != 3 or kernel.shape[1] != size or targets.shape[:2] != kernel.shape[:2]:
-        raise ValueError(
-            "The kernel must be [B, m, m] and the targets [B, m, n]; "
-            f"their shapes are {list(kernel.shape)} and {list(targets.shape)}."
-        )
+    check_shapes(kernel, targets)
     if targets.shape[2] < 2:
-        raise ValueError(
-            f"An SVM tells at least 2 classes apart; the targets have {targets.shape[2]}."
-        )
+        raise ValueError(f"An SVM needs at least 2 classes; the targets have {targets.shape[2]}.")
     if not 0 < C < float("inf"):
         raise ValueError(f"C, the bound of an example's weight, must be more than 0; it is {C}.")
     ones, zeros = targets == 1, targets == 0

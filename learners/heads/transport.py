@@ -10,29 +10,16 @@ columns (the classes of a task) Newton's method on the columns' potentials needs
 once it is close. Each step here takes the better of the two.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fsl_sweep.learners.heads.solution import Solution, Status
+from fsl_sweep.learners.heads.solution import Solution, iterated
 
 MOST_STEPS = 200
 _LENGTHS = (1.0, 0.1)
-
-
-@dataclass(frozen=True)
-class Transport:
-    """Transport plans of a batch of problems.
-
-    Attributes:
-        solution: the plans.
-        potentials: ``[B, n]``, of the columns; a good start for a similar problem.
-    """
-
-    solution: Solution
-    potentials: Float[Tensor, "B n"]
 
 
 @torch.no_grad()
@@ -42,7 +29,7 @@ def transport(
     columns: Float[Tensor, "B n"],
     lam: float,
     start: Float[Tensor, "B n"] | None = None,
-) -> Transport:
+) -> tuple[Solution, Float[Tensor, "B n"]]:
     """The plan P that minimises <P, cost> - H(P) / lam under the given marginals.
 
     Args:
@@ -50,11 +37,12 @@ def transport(
         rows: sums of P's rows, above 0. They are met exactly.
         columns: sums of P's columns, above 0; their total is that of the rows.
         lam: lambda, above 0: the larger, the closer to the plan of least cost.
-        start: potentials to begin with; finite.
+        start: initial potentials; finite.
 
     Returns:
         Plans, not differentiable; ``residual`` is the largest error of a column's sum over
-        the largest column, at most eps^(2/3) where ``SOLVED``.
+        the largest column, at most eps^(2/3) where ``SOLVED``. And the columns' potentials, a good
+        start for a similar problem.
     """
     # A problem has few columns. Softmax along them is an order of magnitude faster if the rows are
     # contiguous in memory.
@@ -72,12 +60,9 @@ def transport(
         potentials = torch.where(going[:, None], moved, potentials)
         plan = problem.plan(potentials)
         residual = problem.residual(plan)
-    status = torch.where(residual <= tolerance, Status.SOLVED, Status.INEXACT)
     finite = (0 * problem.cost).sum(dim=(1, 2)) == 0  # else NaN; five times as fast as `isfinite`
-    status = torch.where(finite, status, Status.NOT_FINITE)
-    plan = plan.masked_fill((status != Status.SOLVED)[:, None, None], torch.nan)
-    solution = Solution(plan.mT, status, steps, residual.masked_fill(~finite, torch.nan))
-    return Transport(solution, potentials)
+    solution = iterated(plan, residual, tolerance, finite, steps)
+    return replace(solution, value=solution.value.mT), potentials
 
 
 @dataclass(frozen=True)

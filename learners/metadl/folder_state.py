@@ -12,10 +12,7 @@ from torch import Tensor
 
 
 def packed(write: Callable[[str], object]) -> UInt8[Tensor, " bytes"]:
-    """The files that ``write`` puts into a folder: a tar archive, equal for equal files.
-
-    Args:
-        write: called with the path of an empty folder.
+    """The files that ``write`` puts into an empty folder: a tar archive, equal for equal files.
 
     Raises:
         ValueError: it wrote nothing, or something that is neither a file nor a folder.

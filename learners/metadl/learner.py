@@ -11,9 +11,8 @@ import torch
 from pydantic import Field, ValidationInfo, field_validator
 
 from fsl_sweep.learners.backbones.base import Backbone
-from fsl_sweep.learners.base import TrainsOn
+from fsl_sweep.learners.base import Learner, TrainsOn
 from fsl_sweep.learners.metadl.meta_dataset import Mode
-from fsl_sweep.learners.metadl.program import ProgramLearner
 from fsl_sweep.learners.metadl.run import SubmissionRun, saves_itself
 from fsl_sweep.learners.metadl.submissions import SUBMISSIONS
 from fsl_sweep.learners.options import Options
@@ -57,10 +56,10 @@ class MetadlOptions(Options):
 
 
 @final
-class Metadl(SubmissionRun, ProgramLearner):
+class Metadl(SubmissionRun, Learner[Any]):
     """Runs a submission; its snapshot is the folder that the submission's learner saved.
 
-    The program's own network is what is trained: the backbone is not used.
+    The program brings its own network and optimizer: the backbone is not used.
     """
 
     Options = MetadlOptions
@@ -77,6 +76,6 @@ class Metadl(SubmissionRun, ProgramLearner):
         return "episodes" if options.mode == "episode" else "batches"
 
     @classmethod
-    def goes_on(cls, options: MetadlOptions) -> bool:
+    def can_resume(cls, options: MetadlOptions) -> bool:
         """Whether the submission's meta-learner has ``save`` and ``load`` of its own."""
         return saves_itself(SUBMISSIONS.find(options.submission).cls.meta_learner)

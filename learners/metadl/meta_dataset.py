@@ -7,7 +7,7 @@ code, whose pipelines are those of Meta-Dataset: images float32 ``[n, h, w, c]``
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -18,7 +18,6 @@ from fsl_sweep.orchestrator.errors import TrialFailure
 Mode = Literal["episode", "batch"]
 Images = Float[np.ndarray, "n h w c"]
 Labels = Int[np.ndarray, " n"]
-ItemT = TypeVar("ItemT")
 
 
 class Episode(NamedTuple):
@@ -42,41 +41,41 @@ class Batch(NamedTuple):
     labels: Labels
 
 
-class OnePass(Generic[ItemT]):
+@dataclass
+class OnePass:
     """An iterable that gives each item once, however often it is iterated.
 
-    Raises:
-        TrialFailure: it is iterated again after its last item. A program that trains until it has
-            made enough passes would otherwise never end.
+    To iterate it after its last item raises TrialFailure: a program that trains until it has made
+    enough passes would otherwise never end.
     """
 
-    def __init__(self, items: Iterator[ItemT]) -> None:
-        self._items, self._ended = items, False
+    items: Iterator[Any]
+    ended: bool = False
 
-    def __iter__(self) -> Iterator[ItemT]:
-        if self._ended:
+    def __iter__(self) -> Iterator[Any]:
+        if self.ended:
             raise TrialFailure(
                 "meta_fit asked for more training data than the epoch has: it was given all of "
                 "its `batches` once. Raise `batches`, or let meta_fit make one pass."
             )
         return self
 
-    def __next__(self) -> ItemT:
+    def __next__(self) -> Any:
         try:
-            return next(self._items)
+            return next(self.items)
         except StopIteration:
-            self._ended = True
+            self.ended = True
             raise
 
 
-class Passes(Generic[ItemT]):
+@dataclass(frozen=True)
+class Passes:
     """An iterable that draws new items in every pass."""
 
-    def __init__(self, draw: Callable[[], Iterator[ItemT]]) -> None:
-        self._draw = draw
+    draw: Callable[[], Iterator[Any]]
 
-    def __iter__(self) -> Iterator[ItemT]:
-        return self._draw()
+    def __iter__(self) -> Iterator[Any]:
+        return self.draw()
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,6 @@ class MetaDataset:
             second place is the challenge's number of the data source. It ends with the epoch.
         meta_valid_pipeline: ``(Episode, 0)`` of the shape that snapshots are measured with, also
             drawn from the training examples: the validation classes are kept for ValGen.
-        mode: ``episode`` or ``batch``.
         n_classes: how many base classes there are.
         image_shape: height, width and channels.
     """
@@ -123,14 +121,7 @@ class QuerySet:
 
 @dataclass(frozen=True, eq=False)
 class ProgramTask:
-    """One task to answer.
-
-    Attributes:
-        support: labelled examples.
-        queries: in random order.
-        way: how many classes there are.
-        seed: of everything that the program draws for this task.
-    """
+    """One task to answer; ``seed`` is of everything that the program draws for it."""
 
     support: SupportSet
     queries: QuerySet

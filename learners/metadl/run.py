@@ -1,5 +1,6 @@
 """Running a submission: meta-training it, saving what it learned, and asking it for answers."""
 
+import random
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from fsl_sweep.learners.metadl.folder_state import packed, unpack
-from fsl_sweep.learners.metadl.global_seeds import seeded_globals
 from fsl_sweep.learners.metadl.meta_dataset import MetaDataset, ProgramTask
 from fsl_sweep.learners.metadl.submissions import Learner, MetaLearner, Submission
 from fsl_sweep.orchestrator.errors import TrialFailure
@@ -22,7 +22,7 @@ class SubmissionRun(nn.Module):
     """One meta-learner of a submission, and the learner that it last returned.
 
     As in the challenge's released scoring code, the learner is saved after ``meta_fit``, and loaded
-    anew for every task, so that what ``fit`` changes in it does not matter. The saved learner is
+    again for every task, so that what ``fit`` changes in it does not matter. The saved learner is
     the module's state.
 
     Attributes:
@@ -32,7 +32,7 @@ class SubmissionRun(nn.Module):
         name: of the submission, for messages.
         submission: its classes.
         arguments: of its meta-learner.
-        seed: of what the meta-learner draws when it is made, 0 .. 2**63 - 1.
+        seed: 0 .. 2**63 - 1, of what the meta-learner draws when it is made.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class SubmissionRun(nn.Module):
                 self.saved = packed(learner.save)
 
     def answers(self, tasks: Iterable[ProgramTask]) -> Iterator[np.ndarray]:
-        """For each task the class of each query; the learner is loaded anew for each."""
+        """For each task the class of each query; the learner is loaded for each of them."""
         if not len(self.saved):
             raise TrialFailure(f"submission '{self._name}' was not trained before it was measured")
         with tempfile.TemporaryDirectory(prefix="fsl-sweep-") as folder:
@@ -124,16 +124,11 @@ def saves_itself(meta_learner: object) -> bool:
 
 
 def chosen_classes(answer: Any, queries: int, way: int) -> np.ndarray:
-    """What a predictor answered, as the class of each query, int64 ``[m]``.
-
-    Args:
-        answer: probabilities or logits ``[m, way]``, or integer labels ``[m]`` or ``[m, 1]``; a
-            tensor, or anything that NumPy makes an array of.
-        queries: m.
-        way: how many classes there are.
+    """What a predictor answered to m queries, as the class of each, int64 ``[m]``.
 
     Raises:
-        ValueError: it is none of these, or has entries that are not finite or labels out of range.
+        ValueError: it is neither finite probabilities or logits ``[m, way]`` nor integer labels
+            ``[m]`` or ``[m, 1]`` in range; a tensor, or anything that NumPy makes an array of.
     """
     array = np.asarray(answer.detach().cpu() if isinstance(answer, Tensor) else answer)
     if array.shape == (queries, way) and array.dtype.kind in "fiu":
@@ -152,3 +147,21 @@ def chosen_classes(answer: Any, queries: int, way: int) -> np.ndarray:
             f"those of {way} classes are 0 to {way - 1}"
         )
     return labels
+
+
+@contextmanager
+def seeded_globals(seed: int) -> Iterator[None]:
+    """Seeds Python's, NumPy's and torch's generators for the block, then restores them."""
+    devices = list(range(torch.cuda.device_count()))
+    python, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002 (it is the point)
+    with torch.random.fork_rng(devices=devices):
+        torch.default_generator.manual_seed(seed)
+        if devices:
+            torch.cuda.manual_seed_all(seed)
+        random.seed(seed)
+        np.random.seed(seed % 2**32)  # noqa: NPY002
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(legacy)  # noqa: NPY002

@@ -1,4 +1,4 @@
-"""Plain image classification (IC): no few-shot learner, but the reference beside them.
+"""Plain image classification (IC): not a few-shot learner, but the reference for them.
 
 "Two Sides of Meta-Learning Evaluation", section 5.1.1, figure 2(b) and appendix D.2, table 4: a
 network with a linear classifier, trained on 80 % of the base classes' examples; its snapshots are

@@ -9,14 +9,13 @@ from typing import Annotated, Any, final
 
 from pydantic import Field, PositiveFloat
 
-from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.episodic import EpisodicLearner, EpisodicOptions
 from fsl_sweep.learners.heads.gaussian import log_densities
 from fsl_sweep.learners.shapes import Logits, Query, Support
 
 
 class ConvQdaOptions(EpisodicOptions):
-    """Options of `ConvQda`, beside those of `EpisodicOptions`.
+    """Options of `ConvQda`, in addition to those of `EpisodicOptions`.
 
     Attributes:
         shrinkage: weight of the identity in each class's covariance, above 0.
@@ -40,5 +39,4 @@ class ConvQda(EpisodicLearner):
 
     def head(self, support: Support, query: Query) -> Logits:
         """Logits of each query for each class of its task."""
-        check_support(support)
         return self.options.scale * log_densities(support, query, self.options.shrinkage)

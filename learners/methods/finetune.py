@@ -28,7 +28,7 @@ MOMENTUM = 0.9
 
 
 class FinetuneOptions(PretrainedOptions):
-    """Options of `Finetune`, beside those of `PretrainedOptions`.
+    """Options of `Finetune`, in addition to those of `PretrainedOptions`.
 
     Attributes:
         steps: passes over the support.
@@ -50,16 +50,13 @@ class Finetune(PretrainedLearner, AdaptationLearner[LabelledBatch]):
 
     def predict(self, support: SupportImages, query: QueryImages) -> Logits:
         """Logits of each query; the tasks are adapted to in turn."""
-        check_support(support)
-        pairs = zip(support, query, strict=True)
-        return torch.stack([self._answer(task, queries) for task, queries in pairs])
-
-    def _answer(
-        self, support: Float[Tensor, "way shot c h w"], query: Float[Tensor, "m c h w"]
-    ) -> Float[Tensor, "m way"]:
-        network, head = self._adapt(support)
-        with torch.no_grad():
-            return linear(self._features(network, query), *head)
+        check_support(*support.shape[1:3])
+        logits: list[Tensor] = []
+        for task, queries in zip(support, query, strict=True):
+            network, head = self._adapt(task)
+            with torch.no_grad():
+                logits.append(linear(self._features(network, queries), *head))
+        return torch.stack(logits)
 
     def _adapt(
         self, support: Float[Tensor, "way shot c h w"]
@@ -68,7 +65,12 @@ class Finetune(PretrainedLearner, AdaptationLearner[LabelledBatch]):
         way, shot = support.shape[:2]
         images = support.flatten(0, 1)
         labels = torch.arange(way, device=images.device).repeat_interleave(shot)
-        network, head = self._copied_weights(), self._initial_head(way)
+        named = self.backbone.named_parameters() if self.options.backbone_lr else ()
+        network = {name: weight.detach().clone().requires_grad_() for name, weight in named}
+        like = self.classifier.weight
+        head = [like.new_ones(way, like.shape[1]), like.new_zeros(way)]
+        for part in head:
+            part.requires_grad_()
         with torch.no_grad():
             frozen = None if network else self._features(network, images)
         descent = torch.optim.SGD(
@@ -90,19 +92,6 @@ class Finetune(PretrainedLearner, AdaptationLearner[LabelledBatch]):
                 descent.step()
                 annealing.step()
         return network, head
-
-    def _copied_weights(self) -> dict[str, Tensor]:
-        """The backbone's weights, to be changed; none if it is frozen."""
-        if self.options.backbone_lr == 0:
-            return {}
-        named = self.backbone.named_parameters()
-        return {name: weight.detach().clone().requires_grad_() for name, weight in named}
-
-    def _initial_head(self, way: int) -> list[Tensor]:
-        """Weights of 1 and a bias of 0, for each class of a task."""
-        like = self.classifier.weight
-        weight, bias = like.new_ones(way, self.backbone.feature_dim), like.new_zeros(way)
-        return [weight.requires_grad_(), bias.requires_grad_()]
 
     def _features(self, network: dict[str, Tensor], images: Tensor) -> Tensor:
         features = functional_call(self.backbone, network, (images,))

@@ -9,18 +9,13 @@ from typing import final
 
 from pydantic import PositiveFloat
 
-from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.heads import logistic
 from fsl_sweep.learners.pretrained import FrozenFeatures, PretrainedOptions
 from fsl_sweep.learners.shapes import Logits, Query, Support
 
 
 class LogisticOptions(PretrainedOptions):
-    """Options of `Logistic`, beside those of `PretrainedOptions`.
-
-    Attributes:
-        C: inverse strength of the penalty on the weights, as in scikit-learn.
-    """
+    """Options of `Logistic`: ``C`` is the inverse strength of the penalty, as in scikit-learn."""
 
     C: PositiveFloat = 1.0
 
@@ -36,5 +31,4 @@ class Logistic(FrozenFeatures):
 
     def head(self, support: Support, query: Query) -> Logits:
         """Logits of each query for each class of its task; not differentiable."""
-        check_support(support)
         return logistic.fit(support, self.options.C).predict(query)

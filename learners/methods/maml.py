@@ -58,12 +58,7 @@ class GradientAdaptationOptions(Options):
 
 
 class GradientAdaptation(AdaptationLearner[EpisodeBatch]):
-    """A backbone and a linear classifier, all of whose weights are where every task begins.
-
-    Attributes:
-        first_order: whether the outer gradient ignores how the inner gradients depend on the
-            weights.
-    """
+    """A backbone and a linear classifier, from all of whose weights every task starts."""
 
     Options = GradientAdaptationOptions
     trains_on: ClassVar[TrainsOn] = "episodes"
@@ -94,7 +89,7 @@ class GradientAdaptation(AdaptationLearner[EpisodeBatch]):
 
     def predict(self, support: SupportImages, query: QueryImages) -> Logits:
         """Logits of each query at the weights that its task's support leads to."""
-        check_support(support)
+        check_support(*support.shape[1:3])
         with torch.no_grad():
             return self._adapted_logits(support, query, self.options.inner_steps_test, False)
 

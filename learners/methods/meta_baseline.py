@@ -15,7 +15,7 @@ from torch import nn
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.base import TrainsOn
-from fsl_sweep.learners.batches import EpisodeBatch, LabelledBatch, RaggedEpisodes, check_support
+from fsl_sweep.learners.batches import EpisodeBatch, LabelledBatch, RaggedEpisodes
 from fsl_sweep.learners.episodic import EpisodicOptions, episode_loss
 from fsl_sweep.learners.heads.prototype import cosine_similarities, prototypes
 from fsl_sweep.learners.pretrained import FrozenFeatures, PretrainedOptions
@@ -23,10 +23,10 @@ from fsl_sweep.learners.shapes import Logits, Loss, Query, Support
 
 
 class MetaBaselineOptions(PretrainedOptions, EpisodicOptions):
-    """Options of `MetaBaseline`, beside ``scale`` of the first stage and ``passes`` of the second.
+    """Options of `MetaBaseline`; ``scale`` is for the first stage, ``passes`` for the second.
 
     Attributes:
-        temperature: factor of the cosines when episodes begin.
+        temperature: factor of the cosines at the first episode.
         learn_temperature: whether it is trained along with the backbone.
     """
 
@@ -59,7 +59,6 @@ class MetaBaseline(FrozenFeatures):
 
     def head(self, support: Support, query: Query) -> Logits:
         """Logits temperature * cosine to the mean of the class's unit-norm features."""
-        check_support(support)
         return self.temperature * cosine_similarities(query, prototypes(support))
 
     def training_loss(self, batch: EpisodeBatch | RaggedEpisodes | LabelledBatch) -> Loss:

@@ -60,7 +60,11 @@ class MetaDelta(EmbeddingLearner[LabelledBatch]):
 
     def __init__(self, backbone: Backbone, options: MetaDeltaOptions, n_base_classes: int) -> None:
         super().__init__(backbone, options, n_base_classes)
-        encoders = [backbone, *_others(backbone, options)]
+        if isinstance(options.encoders, int):
+            others = [(type(backbone), backbone.options)] * (options.encoders - 1)
+        else:
+            others = [resolve(BACKBONES, spec) for spec in options.encoders]
+        encoders = [backbone, *(cls(given, backbone.image_shape) for cls, given in others)]
         self.backbones = nn.ModuleList(encoders)
         self.widths = [encoder.feature_dim for encoder in encoders]
         self.classifiers = nn.ModuleList(nn.Linear(w, n_base_classes) for w in self.widths)
@@ -78,24 +82,15 @@ class MetaDelta(EmbeddingLearner[LabelledBatch]):
 
     def head(self, support: Support, query: Query) -> Logits:
         """Logits of each query for each class of its task."""
-        check_support(support)
+        check_support(*support.shape[1:3])
         pairs = zip(support.split(self.widths, -1), query.split(self.widths, -1), strict=True)
         return torch.stack([soft_prototype_probabilities(*pair) for pair in pairs]).mean(0).log()
 
     def training_loss(self, batch: LabelledBatch) -> Loss:
-        """Sum over the encoders of the mean cross-entropy: each is trained as if alone."""
+        """Sum over the encoders of the mean cross-entropy: each is trained separately."""
         features = self.embed(batch.images).split(self.widths, dim=-1)
         pairs = zip(self.classifiers, features, strict=True)
         losses = [
             cross_entropy(self.options.scale * one(part), batch.labels) for one, part in pairs
         ]
         return torch.stack(losses).sum()
-
-
-def _others(backbone: Backbone, options: MetaDeltaOptions) -> list[Backbone]:
-    """The encoders beside the trial's backbone, with fresh weights."""
-    if isinstance(options.encoders, int):
-        cls, copies = type(backbone), options.encoders - 1
-        return [cls(backbone.options, backbone.image_shape) for _ in range(copies)]
-    resolved = [resolve(BACKBONES, spec) for spec in options.encoders]
-    return [cls(given, backbone.image_shape) for cls, given in resolved]

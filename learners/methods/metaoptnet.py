@@ -6,19 +6,17 @@ trained from 1. "Two Sides of Meta-Learning Evaluation", appendix D.2, table 4, 
 on FC100 (``scale: 7, learn_scale: false``).
 """
 
-from typing import Annotated, Any, final
+from typing import Annotated, final
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
-from fsl_sweep.learners.backbones.base import Backbone
-from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.episodic import EpisodicOptions, ScaledLearner
 from fsl_sweep.learners.heads import ridge, svm
 from fsl_sweep.learners.shapes import Logits, Query, Support
 
 
 class MetaOptNetOptions(EpisodicOptions):
-    """Options of both learners, beside those of `EpisodicOptions`.
+    """Options of both learners, in addition to those of `EpisodicOptions`.
 
     Attributes:
         scale: factor of the logits; the initial one if it is learned.
@@ -33,14 +31,6 @@ class MetaOptNetOptions(EpisodicOptions):
     label_smoothing: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
 
 
-class MetaOptNet(ScaledLearner):
-    """An episodic learner whose head solves a convex problem."""
-
-    def __init__(self, backbone: Backbone, options: Any, n_base_classes: int) -> None:
-        super().__init__(backbone, options, n_base_classes)
-        self.label_smoothing = options.label_smoothing
-
-
 class RidgeOptions(MetaOptNetOptions):
     """Options of `Ridge`: ``lam`` is the regularisation lambda of the regression."""
 
@@ -48,7 +38,7 @@ class RidgeOptions(MetaOptNetOptions):
 
 
 @final
-class Ridge(MetaOptNet):
+class Ridge(ScaledLearner):
     """Logits are scale * 2 Q S' (S S' + lambda I)^-1 Y for support S and queries Q.
 
     A task that cannot be solved (NaN features, or a singular kernel where lambda is 0) has NaN
@@ -59,7 +49,6 @@ class Ridge(MetaOptNet):
 
     def head(self, support: Support, query: Query) -> Logits:
         """Logits of each query for each class of its task."""
-        check_support(support)
         return self.scale * ridge.fit(support, self.options.lam).predict(query)
 
 
@@ -70,7 +59,7 @@ class SvmOptions(MetaOptNetOptions):
 
 
 @final
-class Svm(MetaOptNet):
+class Svm(ScaledLearner):
     """Logits are scale * Q S' A for support S, queries Q and A the solution of the SVM's dual.
 
     The SVM is the multi-class SVM of Crammer and Singer. A task that cannot be solved (NaN

@@ -8,7 +8,6 @@ cosine to it.
 
 from typing import final
 
-from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.heads.prototype import cosine_similarities, prototypes
 from fsl_sweep.learners.pretrained import FrozenFeatures, PretrainedOptions
 from fsl_sweep.learners.shapes import Logits, Query, Support
@@ -25,5 +24,4 @@ class Ncc(FrozenFeatures):
 
     def head(self, support: Support, query: Query) -> Logits:
         """Logits of each query for each class of its task."""
-        check_support(support)
         return self.options.scale * cosine_similarities(query, prototypes(support))

@@ -9,14 +9,13 @@ from typing import Literal, final
 
 from pydantic import PositiveFloat
 
-from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.episodic import EpisodicOptions, ScaledLearner
 from fsl_sweep.learners.heads.prototype import cosine_similarities, prototypes, squared_distances
 from fsl_sweep.learners.shapes import Logits, Query, Support
 
 
 class ProtonetOptions(EpisodicOptions):
-    """Options of `Protonet`, beside those of `EpisodicOptions`.
+    """Options of `Protonet`, in addition to those of `EpisodicOptions`.
 
     Attributes:
         scale: factor of the logits.
@@ -37,7 +36,6 @@ class Protonet(ScaledLearner):
 
     def head(self, support: Support, query: Query) -> Logits:
         """Logits of each query for each class of its task."""
-        check_support(support)
         centres = prototypes(support)
         if self.options.metric == "cosine":
             return self.scale * cosine_similarities(query, centres)

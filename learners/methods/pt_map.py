@@ -16,7 +16,8 @@ from torch.nn.functional import normalize
 
 from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
-from fsl_sweep.learners.heads.transport import Transport, transport
+from fsl_sweep.learners.heads.solution import Solution
+from fsl_sweep.learners.heads.transport import transport
 from fsl_sweep.learners.pretrained import FrozenFeatures, PretrainedOptions
 from fsl_sweep.learners.shapes import Features, Images, Logits, Query, Support
 
@@ -24,7 +25,7 @@ _EPSILON = 1e-6
 
 
 class PtMapOptions(PretrainedOptions):
-    """Options of `PtMap`, beside those of `PretrainedOptions`.
+    """Options of `PtMap`, in addition to those of `PretrainedOptions`.
 
     Attributes:
         power: exponent beta of the transform.
@@ -57,7 +58,7 @@ class PtMap(FrozenFeatures):
     @torch.no_grad()
     def head(self, support: Support, query: Query) -> Logits:
         """Logits of each query for each class of its task; not differentiable."""
-        check_support(support)
+        check_support(*support.shape[1:3])
         with full_precision(query.device):
             tasks, way, shot = support.shape[:3]
             examples = prepared(support.flatten(1, 2), self.options.power).view(
@@ -65,21 +66,21 @@ class PtMap(FrozenFeatures):
             )
             queries = prepared(query, self.options.power)
             centres, support_sums = examples.mean(dim=2), examples.sum(dim=2)
-            found = self._transport(queries, centres, None)
+            found, potentials = self._transport(queries, centres, None)
             for _ in range(self.options.rounds):
-                shares = found.solution.value
+                shares = found.value
                 sums = support_sums + shares.transpose(-1, -2) @ queries
                 estimate = sums / (shot + shares.sum(dim=1))[..., None]
                 centres = centres + self.options.rate * (estimate - centres)
-                found = self._transport(queries, centres, found.potentials)
-            return found.solution.value.clamp_min(torch.finfo(queries.dtype).tiny).log()
+                found, potentials = self._transport(queries, centres, potentials)
+            return found.value.clamp_min(torch.finfo(queries.dtype).tiny).log()
 
     def _transport(
         self,
         queries: Query,
         centres: Float[Tensor, "task way d"],
         start: Float[Tensor, "task way"] | None,
-    ) -> Transport:
+    ) -> tuple[Solution, Float[Tensor, "task way"]]:
         """How much of each query each class gets: 1 a query, the same amount a class."""
         # Squared distances, less the queries' squared lengths: what all costs of a row have in
         # common does not change its plan.

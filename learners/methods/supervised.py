@@ -7,7 +7,6 @@ idea is Chen et al., "A Closer Look at Few-shot Classification" (arXiv 1904.0423
 
 from typing import final
 
-from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.heads.prototype import prototypes, squared_distances
 from fsl_sweep.learners.pretrained import FrozenFeatures, PretrainedOptions
 from fsl_sweep.learners.shapes import Logits, Query, Support
@@ -24,5 +23,4 @@ class Supervised(FrozenFeatures):
 
     def head(self, support: Support, query: Query) -> Logits:
         """Logits -scale * squared distance to the mean of the class's unit-norm features."""
-        check_support(support)
         return -self.options.scale * squared_distances(query, prototypes(support))

@@ -15,7 +15,6 @@ from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor
 
 from fsl_sweep.learners.backbones.base import Backbone
-from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
 from fsl_sweep.learners.heads.ridge import one_hot_targets
 from fsl_sweep.learners.pretrained import FrozenFeatures, PretrainedOptions
@@ -25,12 +24,7 @@ EPSILON = 1e-7  # TensorFlow's default
 
 
 class TransferOptions(PretrainedOptions):
-    """Options of `Transfer`, beside those of `PretrainedOptions`.
-
-    Attributes:
-        steps: passes over the support.
-        lr: learning rate of Adam.
-    """
+    """Options of `Transfer`: passes over the support, and the learning rate of Adam."""
 
     steps: PositiveInt = 10
     lr: PositiveFloat = 1e-3
@@ -40,7 +34,7 @@ class TransferOptions(PretrainedOptions):
 class Transfer(FrozenFeatures):
     """Logits of a softmax layer trained on the task's support.
 
-    Every task begins with the same initial weights, drawn once for the learner.
+    Every task starts from the same initial weights, drawn once for the learner.
     """
 
     Options = TransferOptions
@@ -58,7 +52,6 @@ class Transfer(FrozenFeatures):
     @torch.no_grad()
     def head(self, support: Support, query: Query) -> Logits:
         """Logits of each query for each class of its task; not differentiable."""
-        check_support(support)
         with full_precision(query.device):
             examples = _with_ones(at_least_float32(support).flatten(1, 2))
             targets = one_hot_targets(support.shape[1], support.shape[2], like=examples)

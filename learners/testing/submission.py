@@ -32,13 +32,8 @@ BASE_CLASSES, STEPS, TASKS = 6, 4, 3
 class SubmissionContract:
     """Subclass it and set ``submission``; pytest runs the rest, on small random images.
 
-    Attributes:
-        submission: what is tried.
-        options: keyword arguments of its meta-learner.
-        modes: how it can be meta-trained.
-        image_shape: height, width and channels of the images that it takes.
-        way, shot, query: the tasks that it can answer.
-        batch_size: of a batch in batch mode.
+    Set what differs from the defaults too: ``options`` of its meta-learner, the ``modes`` of its
+    training, the ``image_shape`` (height, width, channels) and the tasks that it takes.
     """
 
     submission: ClassVar[type[Submission]]
@@ -85,7 +80,7 @@ class SubmissionContract:
         for task, expected in zip(self._tasks(), together, strict=True):
             assert np.array_equal(next(iter(run.answers([task]))), expected)
 
-    def test_a_second_round_goes_on(self) -> None:
+    def test_a_second_round_continues(self) -> None:
         """It can be meta-trained again, and resumed where it saves what that needs."""
         for mode in self.modes:
             run = self._trained(mode)

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Int
 
 from fsl_sweep.learners.base import ClassificationLearner
-from fsl_sweep.orchestrator.errors import BadData, TrialFailure
+from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.measuring.images import PoolImages
-from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, ScoreSets
+from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, ScoreSets, check_numbers
 from fsl_sweep.orchestrator.records.measures import TaskScores
 
 
@@ -29,7 +29,7 @@ def measure_by_classification(
 
     Raises:
         BadData: a task has a class that was not trained on.
-        TrialFailure: some logits are not numbers.
+        TrialFailure: as `check_numbers`.
     """
     pool = images.pool
     asked = np.unique(np.concatenate([episodes.query.ravel() for episodes in sets.values()]))
@@ -42,11 +42,7 @@ def measure_by_classification(
         )
     with torch.inference_mode():
         logits = images.through(learner.classify, asked)
-    broken = int((~torch.isfinite(logits)).any(dim=1).sum())
-    if broken:
-        raise TrialFailure(
-            f"the learner's answers to {broken} of {len(asked)} images are not numbers"
-        )
+    check_numbers(logits, "images")
     right = np.zeros(len(pool), bool)
     right[asked] = classes[logits.argmax(dim=1).cpu().numpy()] == pool.labels[asked]
     scores: ScoreSets = {}

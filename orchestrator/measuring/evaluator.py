@@ -12,11 +12,10 @@ from fsl_sweep.learners.base import (
     EmbeddingLearner,
     Learner,
 )
-from fsl_sweep.learners.metadl.program import ProgramLearner
-from fsl_sweep.orchestrator.measuring.adaptation import measure_by_adaptation
+from fsl_sweep.learners.metadl.learner import Metadl
 from fsl_sweep.orchestrator.measuring.classification import measure_by_classification
 from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
-from fsl_sweep.orchestrator.measuring.embedding import measure_by_embedding
+from fsl_sweep.orchestrator.measuring.few_shot import measure_by_adaptation, measure_by_embedding
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.measuring.program import measure_by_program
 from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, ScoreSets
@@ -58,9 +57,6 @@ class Evaluator:
             return measure_by_adaptation(learner, images, sets)
         if isinstance(learner, ClassificationLearner):
             return measure_by_classification(learner, images, sets, self._base_classes)
-        if isinstance(learner, ProgramLearner):
+        if isinstance(learner, Metadl):
             return measure_by_program(learner, images, sets)
-        raise TypeError(
-            f"A {type(learner).__name__} can neither embed images nor adapt to tasks, and it is "
-            "no classifier and no program."
-        )
+        raise TypeError(f"A {type(learner).__name__} is of no kind that can be measured.")

@@ -12,22 +12,17 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.learners.augmentation.catalogue import Augmentation
 
-_LARGE_IMAGE = 64 * 64
-
 
 @dataclass(frozen=True)
 class AtOnce:
-    """Sizes of what is computed together.
+    """How many images pass through a network together, and how many floats through a head.
 
-    Attributes:
-        images: that pass through a network together.
-        floats: features of support and queries that a head is given together.
-        adapted: support and query images of the tasks that are adapted together.
+    ``adapted`` counts the support and query images of the tasks that are adapted together.
     """
 
     images: int
     floats: int
-    adapted: int
+    adapted: int = 1024
 
 
 def at_once(device: torch.device, image_shape: tuple[int, ...]) -> AtOnce:
@@ -41,11 +36,10 @@ def at_once(device: torch.device, image_shape: tuple[int, ...]) -> AtOnce:
     devices bound the memory, and were not.
     """
     if device.type != "cpu":
-        return AtOnce(images=512, floats=2**25, adapted=1024)
+        return AtOnce(images=512, floats=2**25)
     pixels = image_shape[-1] * image_shape[-2]
-    if pixels == 1:  # features, for which a network does little work
-        return AtOnce(images=512, floats=2**20, adapted=1024)
-    return AtOnce(images=32 if pixels < _LARGE_IMAGE else 16, floats=2**20, adapted=1024)
+    images = 512 if pixels == 1 else 32 if pixels < 64 * 64 else 16  # features need little work
+    return AtOnce(images, floats=2**20)
 
 
 class PoolImages:
@@ -100,9 +94,7 @@ class PoolImages:
         are chosen by the number of images, and the result for an image must not depend, not even in
         its last bits, on how many others are asked for.
 
-        Args:
-            network: from images ``[m, C, H, W]`` to a row for each.
-            indices: pool indices ``[n]`` of the images, at least one.
+        ``network`` gives a row for each image; ``indices`` ``[n]`` are at least one.
         """
         size = self.at_once.images
         filled = np.resize(indices, size * math.ceil(len(indices) / size))

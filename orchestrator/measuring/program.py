@@ -5,30 +5,30 @@ from collections.abc import Iterator
 import numpy as np
 
 from fsl_sweep.datasets.tasks.episodes import Episodes
+from fsl_sweep.learners.metadl.learner import Metadl
 from fsl_sweep.learners.metadl.meta_dataset import (
     ProgramTask,
     QuerySet,
     SupportSet,
     challenge_images,
 )
-from fsl_sweep.learners.metadl.program import ProgramLearner
 from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, ScoreSets, check_scorable
 from fsl_sweep.orchestrator.records.measures import TaskScores
 
 
-def measure_by_program(learner: ProgramLearner, images: PoolImages, sets: EpisodeSets) -> ScoreSets:
-    """Per-task results on episodes of one pool.
+def measure_by_program(learner: Metadl, images: PoolImages, sets: EpisodeSets) -> ScoreSets:
+    """Per-task results on episodes of one pool, all of one shape.
 
     Raises:
-        TrialFailure: the program failed, or its answers are invalid.
-        BadData: as `check_scorable`, or the tasks differ in their numbers of classes or examples.
+        BadData: as `check_scorable`, or the shapes differ.
+        TrialFailure: as `SubmissionRun.answers`.
     """
     return {key: _score(learner, images, episodes) for key, episodes in sets.items()}
 
 
-def _score(learner: ProgramLearner, images: PoolImages, episodes: Episodes) -> TaskScores:
+def _score(learner: Metadl, images: PoolImages, episodes: Episodes) -> TaskScores:
     check_scorable(episodes)
     if min(episodes.support.min(), episodes.query.min()) < 0:
         raise BadData(

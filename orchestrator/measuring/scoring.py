@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from fsl_sweep.datasets.tasks.episodes import Episodes
@@ -45,14 +45,16 @@ def score(
     """Correct answers of each task.
 
     Args:
-        episodes: as `check_scorable` accepts them.
+        episodes: the tasks.
         images: support and query images of the tasks that are answered together, at most; a task
             that has more is answered by itself.
         answer: from tasks of equal shape to the logits of their queries.
 
     Raises:
-        TrialFailure: as `correct_counts`.
+        BadData: as `check_scorable`.
+        TrialFailure: as `check_numbers`.
     """
+    check_scorable(episodes)
     correct = np.zeros(len(episodes), np.int64)
     queries = np.zeros(len(episodes), np.int64)
     for group in grouped(episodes):
@@ -60,24 +62,21 @@ def score(
         for start in range(0, len(group), step):
             some = group[start : start + step]
             logits = answer(some)
+            check_numbers(logits, "tasks")
             target = torch.from_numpy(some.target).to(logits.device)
-            correct[some.tasks] = correct_counts(logits, target)
+            correct[some.tasks] = (logits.argmax(dim=-1) == target).sum(dim=1).cpu().numpy()
         queries[group.tasks] = group.query.shape[1]
     return TaskScores(correct, queries)
 
 
-def correct_counts(
-    logits: Float[Tensor, "task m way"], target: Int[Tensor, "task m"]
-) -> Int[np.ndarray, " task"]:
-    """Correctly answered queries of each task.
+def check_numbers(logits: Float[Tensor, "n ..."], what: str) -> None:
+    """Raises TrialFailure if logits, of so many tasks or images, are not all finite.
 
-    Raises:
-        TrialFailure: some logits are not numbers. Their argmax would still be a class, and a
-            learner that has broken down would look like one that guesses.
+    Their argmax would still be a class, and a learner that has broken down would look like one that
+    guesses.
     """
     broken = int((~torch.isfinite(logits)).flatten(1).any(dim=1).sum())
     if broken:
         raise TrialFailure(
-            f"the learner's answers to {broken} of {len(logits)} tasks are not numbers"
+            f"the learner's answers to {broken} of {len(logits)} {what} are not numbers"
         )
-    return (logits.argmax(dim=-1) == target).sum(dim=1).cpu().numpy()

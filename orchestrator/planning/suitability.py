@@ -15,7 +15,7 @@ from fsl_sweep.datasets.tasks.episodes import EpisodeShape
 from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.base import ClassificationLearner
 from fsl_sweep.learners.catalogue import LEARNERS
-from fsl_sweep.learners.metadl.program import ProgramLearner
+from fsl_sweep.learners.metadl.learner import Metadl
 from fsl_sweep.learners.options import resolve
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, UnknownName, UserError
 from fsl_sweep.orchestrator.records.plan import PlannedTrial
@@ -39,7 +39,7 @@ def is_program(learner: Any) -> bool:
     """Whether a method's ``learner`` section names a program; False if its name is wrong."""
     name = learner.get("name") if isinstance(learner, Mapping) else None
     try:
-        return isinstance(name, str) and issubclass(LEARNERS.find(name).cls, ProgramLearner)
+        return isinstance(name, str) and issubclass(LEARNERS.find(name).cls, Metadl)
     except UnknownName:
         return False
 
@@ -68,7 +68,7 @@ def trains_nothing(learner: Any, backbone: Any) -> bool:
 def begins_again(learner: Named, epochs: int) -> str | None:
     """A caution if an interrupted trial of a program cannot be resumed, else None."""
     cls, options = _learner(learner)
-    if epochs == 1 or cls.goes_on(options):
+    if epochs == 1 or cls.can_resume(options):
         return None
     return (
         "its program cannot save what it needs to go on (a meta-learner's own save and load): a "
@@ -91,7 +91,7 @@ def check_in_distribution(learner: Named, benchmark: Named) -> None:
 def check_measured(learner: Named, episode: Episode) -> None:
     """Raise ConfigError, at the sweep's ``episode``, if the learner cannot be measured on it."""
     _check_way(learner, episode, "episode.way")
-    program = issubclass(_learner(learner)[0], ProgramLearner)
+    program = issubclass(_learner(learner)[0], Metadl)
     if program and not isinstance(episode_shape(episode), EpisodeShape):
         raise ConfigError(
             "",

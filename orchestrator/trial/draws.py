@@ -1,5 +1,6 @@
-"""What a trial trains on, as pool indices: episodes or labelled examples, step by step."""
+"""What a trial draws: episodes or labelled examples, as pool indices, step by step."""
 
+import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -19,7 +20,6 @@ from fsl_sweep.orchestrator.records.spec import (
     episode_shape,
     of_classes_only,
 )
-from fsl_sweep.orchestrator.trial.randomness import generator
 
 
 class Labelled(NamedTuple):
@@ -65,3 +65,24 @@ def _training_tasks(spec: TrialSpec, benchmark: Benchmark) -> TaskDistribution:
     if train.fixed_support:
         tasks = FixedSupportTasks(tasks, train.shot, generator(spec.id, "fixed support"))
     return tasks if train.query_counts == "equal" else MultinomialQueries(tasks)
+
+
+def seed_sequence(trial: str, purpose: str, epoch: int = 0) -> np.random.SeedSequence:
+    """Where every random number of a trial comes from: its id, a purpose, and an epoch.
+
+    It depends on nothing else, so that a resumed trial draws what an uninterrupted one draws, and
+    a new use of randomness does not change the others.
+    """
+    key = hashlib.sha256(f"{trial}/{purpose}".encode()).digest()
+    return np.random.SeedSequence([*np.frombuffer(key, np.uint32).tolist(), epoch])
+
+
+def generator(trial: str, purpose: str, epoch: int = 0) -> np.random.Generator:
+    """A NumPy generator for one purpose in one epoch."""
+    return np.random.default_rng(seed_sequence(trial, purpose, epoch))
+
+
+def torch_seed(trial: str, purpose: str, epoch: int = 0) -> int:
+    """A seed for a torch generator, in [0, 2^63)."""
+    (word,) = seed_sequence(trial, purpose, epoch).generate_state(1, np.uint64)
+    return int(word >> np.uint64(1))

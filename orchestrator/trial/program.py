@@ -8,7 +8,8 @@ import torch
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape, VaryingShape
-from fsl_sweep.learners.augmentation.catalogue import augmentation
+from fsl_sweep.learners.augmentation.catalogue import AUGMENTATIONS
+from fsl_sweep.learners.metadl.learner import Metadl
 from fsl_sweep.learners.metadl.meta_dataset import (
     Batch,
     Episode,
@@ -17,65 +18,31 @@ from fsl_sweep.learners.metadl.meta_dataset import (
     Passes,
     challenge_images,
 )
-from fsl_sweep.learners.metadl.program import ProgramLearner
-from fsl_sweep.orchestrator.errors import TrialFailure
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.records.spec import TrialSpec, episode_shape
-from fsl_sweep.orchestrator.trial.draws import TrainingDraws
-from fsl_sweep.orchestrator.trial.randomness import generator, torch_seed
+from fsl_sweep.orchestrator.trial.draws import TrainingDraws, generator, torch_seed
 
 Check = Callable[[int], None]
 
 
 class ProgramTraining:
-    """Gives a program each epoch's data, which depends only on trial id and epoch.
-
-    Args:
-        spec: the trial.
-        benchmark: where training tasks come from.
-        learner: the program.
-        device: where images are augmented.
-    """
+    """Gives a program each epoch's data, which depends only on trial id and epoch."""
 
     def __init__(
-        self, spec: TrialSpec, benchmark: Benchmark, learner: ProgramLearner, device: torch.device
+        self, spec: TrialSpec, benchmark: Benchmark, learner: Metadl, device: torch.device
     ) -> None:
         self.spec, self.benchmark, self.learner = spec, benchmark, learner
         self.device = device
-        self._augment = augmentation(spec.augment)
+        self._augment = AUGMENTATIONS[spec.augment]
         self._images = PoolImages(benchmark.train.pool, benchmark, device)
         self._augment_support = spec.episodic is None or spec.episodic.augment_support
         self._draws = TrainingDraws(spec, benchmark)
 
     def epoch(self, epoch: int, check: Check) -> None:
-        """Let the program train on the epoch's data.
-
-        Args:
-            epoch: from 1.
-            check: called with the number of each step before the program gets its data; what it
-                raises ends the epoch, even if the program catches it.
-
-        Raises:
-            TrialFailure: the program failed.
-        """
-        stop: list[Exception] = []
-
-        def checked(step: int) -> None:
-            try:
-                check(step)
-            except Exception as reason:
-                stop.append(reason)
-                raise
-
-        try:
-            self.learner.meta_train(
-                self._data(epoch, checked), torch_seed(self.spec.id, "program", epoch)
-            )
-        except TrialFailure:
-            if not stop:
-                raise
-        if stop:
-            raise stop[0]
+        """Let the program train; ``check`` is called with each step's number before its data."""
+        self.learner.meta_train(
+            self._data(epoch, check), torch_seed(self.spec.id, "program", epoch)
+        )
 
     def state(self) -> dict[str, Any] | None:
         """All that the program needs to continue; None if it cannot."""
@@ -83,16 +50,8 @@ class ProgramTraining:
         return None if state is None else {"program": state}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """The inverse of ``state``.
-
-        Raises:
-            ValueError: it is not the state of a program.
-            TrialFailure: the program failed to load it.
-        """
-        saved = state.get("program")
-        if not isinstance(saved, torch.Tensor) or saved.dtype != torch.uint8 or saved.ndim != 1:
-            raise ValueError("the state is not that of a program")
-        self.learner.restore_training(saved)
+        """The inverse of ``state``; raises, perhaps halfway, if the program cannot load it."""
+        self.learner.restore_training(state["program"])
 
     def _data(self, epoch: int, check: Check) -> MetaDataset:
         channels, height, width = self.benchmark.image_shape

@@ -13,26 +13,17 @@ from torch.nn.utils import clip_grad_norm_
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.datasets.tasks.ragged import grouped
-from fsl_sweep.learners.augmentation.catalogue import augmentation
+from fsl_sweep.learners.augmentation.catalogue import AUGMENTATIONS
 from fsl_sweep.learners.backbones.dropblock import one_training_step
 from fsl_sweep.learners.base import EpisodeBatch, GradientLearner, LabelledBatch
 from fsl_sweep.learners.batches import EpisodeGroup, RaggedEpisodes
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.records.spec import Optimizer, TrialSpec, of_one_shape
-from fsl_sweep.orchestrator.trial.draws import TrainingDraws
-from fsl_sweep.orchestrator.trial.randomness import torch_seed
-from fsl_sweep.orchestrator.trial.resume_state import fits_module, fits_optimizer
+from fsl_sweep.orchestrator.trial.draws import TrainingDraws, torch_seed
 
 
 class Training:
-    """Runs a learner's epochs; all that it draws depends only on trial id and epoch.
-
-    Args:
-        spec: the trial.
-        benchmark: where training tasks come from.
-        learner: on ``device`` already.
-        device: where to compute.
-    """
+    """Runs a learner's epochs; what it draws depends only on trial id and epoch."""
 
     def __init__(
         self,
@@ -41,22 +32,17 @@ class Training:
         learner: GradientLearner[Any],
         device: torch.device,
     ) -> None:
-        if spec.optimizer is None:
-            raise TypeError(f"a {type(learner).__name__} is trained with an optimizer")
+        assert spec.optimizer is not None  # only a program and what trains nothing has none
         self.spec, self.learner, self.device = spec, learner, device
         self.optimizer = make_optimizer(learner, spec.optimizer)
         self._clip_norm = spec.optimizer.clip_norm
-        self._augment = augmentation(spec.augment)
+        self._augment = AUGMENTATIONS[spec.augment]
         self._images = PoolImages(benchmark.train.pool, benchmark, device)
         self._draws = TrainingDraws(spec, benchmark)
         self._one_shape = spec.episodic is not None and of_one_shape(spec.episodic)
 
     def epoch(self, epoch: int) -> Iterator[Tensor]:
-        """Take the epoch's gradient steps, yielding each step's loss (a detached scalar).
-
-        Args:
-            epoch: from 1.
-        """
+        """Take the steps of an epoch, from 1, yielding each step's loss (a detached scalar)."""
         rate = learning_rate(self.spec.schedule, epoch)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
@@ -82,22 +68,14 @@ class Training:
         return {"learner": self.learner.state_dict(), "optimizer": self.optimizer.state_dict()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """The inverse of ``state``. Raises ValueError, and loads nothing, if it does not fit."""
-        fits = fits_module(state.get("learner"), self.learner)
-        if not fits or not fits_optimizer(state.get("optimizer"), self._stepped()):
-            raise ValueError("the state is not that of this training")
+        """The inverse of ``state``; raises, perhaps halfway, if it does not fit."""
+        for name, own in self.learner.state_dict().items():
+            saved = state["learner"][name]
+            # torch would convert types, and take a number from a vector.
+            if (saved.dtype, saved.shape) != (own.dtype, own.shape):
+                raise ValueError(f"'{name}' of the state has another type or shape")
         self.learner.load_state_dict(state["learner"])
         self.optimizer.load_state_dict(state["optimizer"])
-
-    def _stepped(self) -> torch.optim.Optimizer:
-        """An optimizer like this one after a step on zeros: it shows what a state may hold."""
-        zeros = nn.ParameterList(torch.zeros_like(p) for p in self.learner.parameters())
-        for parameter in zeros:
-            parameter.grad = torch.zeros_like(parameter)
-        assert self.spec.optimizer is not None  # checked when this was made
-        stepped = make_optimizer(zeros, self.spec.optimizer)
-        stepped.step()
-        return stepped
 
     def _precision(self) -> AbstractContextManager[Any]:
         if self.spec.precision == "bf16":
@@ -159,20 +137,16 @@ class Training:
 
 
 class Untrained:
-    """The `Training` of a learner that has nothing to train: it stays as it was built.
-
-    Args:
-        learner: on its device already.
-    """
+    """The `Training` of a learner with nothing to train; an interrupted one starts again."""
 
     def __init__(self, learner: GradientLearner[Any]) -> None:
         self.learner = learner
 
     def state(self) -> None:
-        """None: what was not measured is measured again."""
+        """None, so that `restore` is never called."""
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Never called, because there is no state."""
+        """Never called."""
 
 
 def make_optimizer(learner: nn.Module, options: Optimizer) -> torch.optim.Optimizer:

@@ -4,7 +4,6 @@ import io
 import math
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import safetensors.torch
 import torch
@@ -13,16 +12,15 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.splits.class_folds import fold_benchmark
 from fsl_sweep.learners.base import GradientLearner
 from fsl_sweep.learners.building import build_learner
-from fsl_sweep.learners.metadl.program import ProgramLearner
+from fsl_sweep.learners.metadl.learner import Metadl
 from fsl_sweep.orchestrator.errors import TrialFailure
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
 from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd
 from fsl_sweep.orchestrator.records.spec import TrialSpec
+from fsl_sweep.orchestrator.trial.draws import torch_seed
 from fsl_sweep.orchestrator.trial.program import ProgramTraining
-from fsl_sweep.orchestrator.trial.randomness import torch_seed
-from fsl_sweep.orchestrator.trial.resume_state import is_progress
 from fsl_sweep.orchestrator.trial.training import Training, Untrained, learning_rate, n_base_classes
 
 AnyTraining = Training | ProgramTraining | Untrained
@@ -31,11 +29,7 @@ AnyTraining = Training | ProgramTraining | Untrained
 class Trial:
     """One training run of one configuration with one seed.
 
-    Args:
-        spec: what to train and how to measure it.
-        storage: where records, snapshots and the state to resume from go.
-        benchmark: the opened benchmark that ``spec`` names; a fold trial takes its part of it.
-        device: where to compute; by default a GPU if there is one.
+    It computes on a GPU if there is one, unless ``device`` says otherwise.
 
     Raises:
         BadData: the benchmark cannot be divided into the class folds of ``spec``.
@@ -103,7 +97,7 @@ class Trial:
             n_base_classes(self.benchmark),
             torch_seed(spec.id, "weights"),
         )
-        if isinstance(learner, ProgramLearner):
+        if isinstance(learner, Metadl):
             return ProgramTraining(spec, self.benchmark, learner, self.device)
         if not isinstance(learner, GradientLearner):
             raise TypeError(f"A {type(learner).__name__} has no training loss.")
@@ -160,7 +154,7 @@ class Trial:
         if record is not None:
             self.storage.write_epoch(record, snapshot_bytes(training.learner))
         state = training.state()
-        if state is None:  # an interrupted training begins again, and so does its budget
+        if state is None:  # an interrupted training starts again, with its whole budget
             return
         buffer = io.BytesIO()
         torch.save({"epoch": epoch, "spent": spent, **state}, buffer)
@@ -169,33 +163,23 @@ class Trial:
     def _resumed(self) -> tuple[AnyTraining, int, float]:
         """The training to continue, epochs already done and seconds spent.
 
-        The training is a new one unless there is a whole state that fits it and follows epochs that
-        are all recorded whole. To train again gives the same numbers.
+        The training is a new one unless there is a whole state that can be loaded and follows
+        epochs that are all recorded whole. To train again gives the same numbers.
         """
-        training, state = self._training(), self._state()
-        if state is None:
+        training, data = self._training(), self.storage.read_resume()
+        if data is None:
             return training, 0, 0.0
         try:
-            training.restore(state)
+            state = torch.load(io.BytesIO(data), map_location=self.device, weights_only=True)
+            needed = {e for e in self.spec.recorded_epochs if e <= state["epoch"]}
+            if needed <= self.storage.recorded():
+                training.restore(state)
+                return training, state["epoch"], state["spent"]
         except (torch.OutOfMemoryError, MemoryError):
             raise
-        except Exception:  # a program may have failed half way, with any error
+        except Exception:  # another version's state; or a program failed halfway, with any error
             return self._training(), 0, 0.0
-        return training, state["epoch"], state["spent"]
-
-    def _state(self) -> dict[str, Any] | None:
-        """The recorded state, if it is whole and every epoch up to it is recorded whole."""
-        data = self.storage.read_resume()
-        if data is None:
-            return None
-        try:
-            state = torch.load(io.BytesIO(data), map_location=self.device, weights_only=True)
-        except Exception:  # torch raises many kinds on what it did not save; the trial starts anew
-            return None
-        if not is_progress(state, self.spec.epochs):
-            return None
-        needed = {e for e in self.spec.recorded_epochs if e <= state["epoch"]}
-        return state if needed <= self.storage.recorded() else None
+        return training, 0, 0.0
 
 
 def use_threads(threads: int) -> None:
@@ -206,8 +190,8 @@ def use_threads(threads: int) -> None:
     torch.backends.cudnn.benchmark = False
 
 
-class _BudgetSpent(Exception):
-    """Ends the epoch loop; never seen outside."""
+class _BudgetSpent(BaseException):
+    """Ends the epoch loop. No ``except Exception`` of a program in training catches it."""
 
 
 def snapshot_bytes(learner: torch.nn.Module) -> bytes:

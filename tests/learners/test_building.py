@@ -47,18 +47,12 @@ def test_an_untrained_learner_can_be_copied():
 
 
 @pytest.mark.parametrize("name", BACKBONES.names())
-def test_every_backbone_gives_the_features_that_it_declares(name):
+def test_every_backbone_gives_the_features_that_it_declares_of_images_of_its_shape(name):
     backbone = BACKBONES.find(name).cls
     built = backbone(backbone.Options(), SHAPE)
-    features = built(torch.randn(3, *SHAPE))
-    assert features.shape == (3, built.feature_dim)
-
-
-@pytest.mark.parametrize("name", BACKBONES.names())
-def test_images_of_another_shape_are_refused_with_both_shapes(name):
-    backbone = BACKBONES.find(name).cls
+    assert built(torch.randn(3, *SHAPE)).shape == (3, built.feature_dim)
     with pytest.raises(ValueError, match=r"\[n, 1, 16, 16\].*\[2, 3, 16, 16\]"):
-        backbone(backbone.Options(), SHAPE)(torch.randn(2, 3, 16, 16))
+        built(torch.randn(2, 3, 16, 16))
 
 
 def test_unknown_names_suggest_the_nearest():
@@ -77,8 +71,6 @@ def test_a_missing_name_lists_what_there_is(spec):
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("protonet", {"scale": 0}),
-        ("protonet", {"scale": float("inf")}),
         ("protonet", {"metric": "manhattan"}),
         ("protonet", {"scales": 10}),
         ("svm", {"C": 0}),
@@ -95,14 +87,13 @@ def test_options_that_do_not_fit_name_the_key(name, options):
     assert [error["loc"] for error in caught.value.errors()] == [tuple(options)]
 
 
-@pytest.mark.parametrize("key", ["scale", "temperature"])
-def test_a_scale_of_zero_is_refused_by_every_learner_that_has_one(key):
-    having = [n for n in LEARNERS.names() if key in LEARNERS.find(n).cls.Options.model_fields]
-    assert len(having) >= {"scale": 9, "temperature": 1}[key]
-    for name in having:
-        for value in (0, float("nan")):
-            with pytest.raises(pydantic.ValidationError):
-                build(name, **{key: value})
+def test_a_scale_of_zero_is_refused_by_every_learner_that_has_one():
+    for name in LEARNERS.names():
+        keys = {"scale", "temperature"} & set(LEARNERS.find(name).cls.Options.model_fields)
+        for key in keys:
+            for value in (0, float("nan")):
+                with pytest.raises(pydantic.ValidationError):
+                    build(name, **{key: value})
 
 
 @pytest.mark.parametrize(

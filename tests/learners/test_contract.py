@@ -7,12 +7,12 @@ from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.base import ClassificationLearner
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.episodic import EpisodicLearner
-from fsl_sweep.learners.metadl.program import ProgramLearner
+from fsl_sweep.learners.metadl.learner import Metadl
 from fsl_sweep.learners.methods.protonet import ProtonetOptions
 from fsl_sweep.learners.testing.classification import ClassificationContract
 from fsl_sweep.learners.testing.learner import LearnerContract
 
-# Transductive heads see the queries together; initial weights that were drawn tell classes apart.
+# Transductive heads see the queries together; initial weights are drawn for each class.
 # A classifier whose outputs were meta-learned knows one class from another; batch norm by the
 # statistics of the batch lets the queries of a task see one another.
 META_LEARNED = {
@@ -32,7 +32,7 @@ FLAGS = {
 
 for _name in LEARNERS.names():
     _learner = LEARNERS.find(_name).cls
-    if issubclass(_learner, ProgramLearner):
+    if issubclass(_learner, Metadl):
         continue  # a program is tried by what it runs, in test_metadl.py
     _contract = (
         ClassificationContract if issubclass(_learner, ClassificationLearner) else LearnerContract
@@ -54,12 +54,12 @@ def test_nothing_to_tell_apart_or_to_learn_from_is_an_error(name, way, shot):
     learner = type("Contract", (LearnerContract,), members)()._ready()
     shape, answer = ((8,), learner.head) if hasattr(learner, "head") else ((1, 16, 16), None)
     support, query = torch.randn(2, way, shot, *shape), torch.randn(2, 4, *shape)
-    with pytest.raises(ValueError, match=r"at least 2 classes|at least one support example"):
+    with pytest.raises(ValueError, match="at least 2 classes"):
         (answer or learner.predict)(support, query)
 
 
 class Careless(EpisodicLearner):
-    """Breaks what it is told to."""
+    """Breaks the rule that `fault` names."""
 
     Options = ProtonetOptions
     fault = ""
@@ -90,7 +90,7 @@ class Careless(EpisodicLearner):
         if self.fault == "precision":
             query, centres = query.half().to(query), centres.half().to(centres)
         logits = -torch.cdist(query, centres)
-        return logits.nan_to_num() if self.fault == "silent" else logits
+        return logits.nan_to_num() if self.fault.startswith("silent") else logits
 
 
 BREAKS = {
@@ -101,23 +101,14 @@ BREAKS = {
     "draws": LearnerContract.test_equal_seeds_give_equal_answers,
     "state": LearnerContract.test_a_saved_learner_answers_as_before,
     "embed": LearnerContract.test_a_pool_embedded_once_gives_the_same_answers,
-    "silent": LearnerContract.test_a_support_that_is_not_a_number_is_not_answered_silently,
+    "silent on no examples": LearnerContract.test_no_examples_are_not_answered_silently,
+    "silent": LearnerContract.test_nan_is_not_answered_silently,
 }
 
 
 def contract_of(fault):
     broken = type("Broken", (Careless,), {"fault": fault})
     return type("Contract", (LearnerContract,), {"learner": broken, "tolerance": 1e-5})()
-
-
-def test_the_contract_notices_every_way_to_be_silent():
-    for test in (
-        LearnerContract.test_a_query_that_is_not_a_number_is_not_answered_silently,
-        LearnerContract.test_a_support_without_examples_is_not_answered_silently,
-    ):
-        test(contract_of(""))
-        with pytest.raises(AssertionError):
-            test(contract_of("silent"))
 
 
 @pytest.mark.parametrize("fault", BREAKS)

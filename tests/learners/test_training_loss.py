@@ -5,7 +5,6 @@ from scipy.special import log_softmax
 
 from fsl_sweep.learners.base import EpisodeBatch, LabelledBatch
 from fsl_sweep.learners.building import build_learner
-from fsl_sweep.learners.episodic import query_labels
 
 
 def images(*shape, seed=0):
@@ -34,10 +33,9 @@ def test_episodic_loss_is_the_mean_cross_entropy_of_the_head(name):
     np.testing.assert_allclose(loss.item(), np.mean(losses), rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["ridge"])
-def test_label_smoothing_shares_among_the_other_classes(name):
+def test_label_smoothing_shares_among_the_other_classes():
     learner = build_learner(
-        {"name": name, "label_smoothing": 0.1}, {"name": "identity"}, (1, 4, 4), 7, seed=0
+        {"name": "ridge", "label_smoothing": 0.1}, {"name": "identity"}, (1, 4, 4), 7, seed=0
     )
     batch = episodes(image=(1, 4, 4))
     logits = learner.head(batch.support.flatten(3), batch.query.flatten(3).flatten(1, 2))
@@ -48,16 +46,7 @@ def test_label_smoothing_shares_among_the_other_classes(name):
     np.testing.assert_allclose(learner.training_loss(batch).item(), expected, rtol=1e-5)
 
 
-def test_meta_baseline_begins_as_the_supervised_baseline():
-    first, second = (
-        build_learner({"name": name}, {"name": "conv4", "width": 4}, (1, 16, 16), 7, seed=0)
-        for name in ("supervised", "meta-baseline")
-    )
-    batch = LabelledBatch(images(9, 1, 16, 16), torch.arange(9) % 7)
-    assert first.training_loss(batch).item() == second.training_loss(batch).item()
-
-
-def test_meta_baseline_goes_on_with_ten_times_the_cosine_to_unit_norm_centroids():
+def test_meta_baseline_continues_with_ten_times_the_cosine_to_unit_norm_centroids():
     learner = build_learner({"name": "meta-baseline"}, {"name": "identity"}, (1, 4, 4), 7, seed=0)
     batch = episodes(image=(1, 4, 4))
     losses = []
@@ -74,13 +63,6 @@ def test_meta_baseline_goes_on_with_ten_times_the_cosine_to_unit_norm_centroids(
     np.testing.assert_allclose(loss.item(), np.mean(losses), rtol=1e-5)
     loss.backward()
     assert learner.temperature.grad.abs() > 0
-
-
-def test_query_labels_follow_the_images_order():
-    query = torch.zeros(2, 3, 2, 1, 1, 1)
-    for task, way, number in np.ndindex(2, 3, 2):
-        query[task, way, number] = way
-    assert torch.equal(query_labels(query), query.flatten().long())
 
 
 def test_supervised_loss_is_cross_entropy_over_unit_norm_features_times_ten():
@@ -101,9 +83,12 @@ def test_the_classifier_of_base_classes_begins_without_a_bias(name):
     assert learner.classifier.weight.std() > 0
 
 
-@pytest.mark.parametrize("name", ["protonet", "ridge", "supervised"])
+@pytest.mark.parametrize(
+    "name", ["protonet", "ridge", "supervised", "classifier", "fomaml", "maml"]
+)
 def test_training_under_bfloat16_gives_a_float32_loss_and_gradients(name):
-    learner = build_learner({"name": name}, {"name": "conv4", "width": 8}, (1, 16, 16), 6, seed=0)
+    options = {"name": name, "way": 3} if name.endswith("maml") else {"name": name}
+    learner = build_learner(options, {"name": "conv4", "width": 8}, (1, 16, 16), 6, seed=0)
     batch = (
         episodes()
         if learner.trains_on == "episodes"
@@ -114,5 +99,5 @@ def test_training_under_bfloat16_gives_a_float32_loss_and_gradients(name):
         loss = learner.training_loss(batch)
     loss.backward()
     assert loss.dtype == torch.float32
-    assert abs(loss.item() - exact) < 0.1
+    assert abs(loss.item() - exact) < 0.2
     assert all(p.grad.isfinite().all() for p in learner.parameters() if p.requires_grad)

@@ -8,11 +8,10 @@ from fsl_sweep.learners.backbones.conv4 import Conv4, Conv4Options
 @pytest.mark.parametrize(
     ("side", "positions"), [(28, 1), (32, 4), (84, 25), (16, 1)], ids=lambda value: str(value)
 )
-@pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize("width", [32, 48, 64])
-def test_feature_lengths(side, positions, channels, width):
-    backbone = Conv4(Conv4Options(width=width), (channels, side, side)).eval()
-    features = backbone(torch.rand(2, channels, side, side))
+@pytest.mark.parametrize("width", [48, 64])
+def test_feature_lengths(side, positions, width):
+    backbone = Conv4(Conv4Options(width=width), (3, side, side)).eval()
+    features = backbone(torch.rand(2, 3, side, side))
     assert backbone.feature_dim == features.shape[1] == positions * width
 
 

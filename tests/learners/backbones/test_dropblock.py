@@ -50,7 +50,7 @@ def test_dropping_everything_gives_zeros_and_not_nan():
     assert out.tolist() == [[[[0.0]]]]
 
 
-def test_gradients_flow_through_survivors_alone():
+def test_gradients_flow_through_survivors_only():
     features = torch.randn(2, 3, 6, 6, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: drop_blocks(x, 0.3, 2, draws()), (features,))
 

@@ -56,7 +56,7 @@ def test_initial_convolutions_are_kaiming_normal_by_fan_out():
         assert abs(weight.std().item() / expected - 1) < 0.02
 
 
-def test_the_counter_advances_in_training_mode_alone():
+def test_the_counter_advances_in_training_mode_only():
     backbone, given = build(), images()
     backbone(given)
     backbone(given)
@@ -69,17 +69,6 @@ def test_the_counter_advances_in_training_mode_alone():
     assert backbone.state_dict()["drop.step"] == 3
 
 
-def test_measuring_in_between_does_not_change_training():
-    plain, measured = build(), build()
-    given = images()
-    for _ in range(2):
-        measured.eval()
-        with torch.inference_mode():
-            measured(given)
-        measured.train()
-        assert torch.equal(plain(given), measured(given))
-
-
 def test_training_drops_units_and_a_rate_of_zero_does_not():
     given = images()
     dropping = build(drop_rate=0.5)
@@ -87,15 +76,6 @@ def test_training_drops_units_and_a_rate_of_zero_does_not():
     plain = build(drop_rate=0)
     assert torch.equal(plain(given), plain(given))
     assert plain.state_dict()["drop.step"] == 0
-
-
-def test_a_loaded_backbone_trains_on_as_the_saved_one_would():
-    first, given = build(drop_rate=0.3, drop_steps=5), images()
-    for _ in range(3):
-        first(given)
-    second = build(drop_rate=0.3, drop_steps=5)
-    second.load_state_dict(first.state_dict())
-    assert torch.equal(first(given), second(given))
 
 
 def test_block_sizes_follow_the_image_size_unless_given():

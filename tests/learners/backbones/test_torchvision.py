@@ -85,12 +85,7 @@ def test_unknown_models_suggest_the_nearest():
         BACKBONES.find("torchvision:resnet17")
     with pytest.raises(UnknownName, match="did you mean 'torchvision:<model>'"):
         BACKBONES.find("torchvison:resnet18")
-    with pytest.raises(UnknownName, match="did you mean 'torchvision:<model>'"):
-        BACKBONES.find("torchvision")
-
-
-def test_segmentation_models_are_not_classifiers():
-    with pytest.raises(UnknownName):
+    with pytest.raises(UnknownName):  # no classifier
         BACKBONES.find("torchvision:fcn_resnet50")
 
 

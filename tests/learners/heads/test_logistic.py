@@ -94,7 +94,7 @@ def test_a_task_that_is_not_finite_says_so_and_the_others_are_solved(bad):
     torch.testing.assert_close(answers[[0, 2]], expected[[0, 2]])
 
 
-def test_too_few_steps_are_told(monkeypatch):
+def test_too_few_steps_are_reported(monkeypatch):
     monkeypatch.setattr(logistic, "MOST_STEPS", 1)
     support, query = features(6, 5, 5, 8)
     fit = logistic.fit(support, 100.0)

@@ -44,7 +44,7 @@ def by_clarabel(kernel, targets, C):
     return A.value, objective(kernel, targets, A.value)
 
 
-# way, shot, d, options of the features: 3 problems of each, 75 in all.
+# way, shot, d, options of the features: 2 problems of each, 50 in all.
 SHAPES = [
     (way, shot, d, {"scale": scale, "mean": mean})
     for (way, shot, d), (scale, mean) in itertools.product(
@@ -58,10 +58,10 @@ SHAPES = [
 def test_objective_and_predictions_equal_those_of_clarabel():
     agreeing, seen = np.zeros(2, int), 0
     for i, (way, shot, d, options) in enumerate(SHAPES):
-        support, query = features(3, way, shot, d, seed=i, queries=10, **options)
+        support, query = features(2, way, shot, d, seed=i, queries=10, **options)
         fits = [svm.fit(support.to(dtype), 0.1) for dtype in (torch.float32, torch.float64)]
         examples, targets = support.flatten(1, 2).numpy(), np.eye(way).repeat(shot, axis=0)
-        for task in range(3):
+        for task in range(2):
             kernel = examples[task] @ examples[task].T
             oracle, best = by_clarabel(kernel, targets, 0.1)
             expected = (query[task].numpy() @ (examples[task].T @ oracle)).argmax(-1)
@@ -111,14 +111,6 @@ def test_float32_is_the_float64_solution_rounded():
     assert solution.value.dtype == solution.residual.dtype == torch.float32
     assert solution.residual.max() < 1e-6
     torch.testing.assert_close(solution.value, exact.float(), rtol=1e-6, atol=1e-8)
-
-
-def test_without_a_kernel_the_rows_are_projections():
-    # K = 0: each row is the projection of its target onto the constraints, C for the own class.
-    _, targets = problem(2, 4, 3)
-    solution = svm.solve_dual(torch.zeros(2, 12, 12, dtype=torch.float64), targets, 0.1)
-    expected = torch.where(targets == 1, 0.1, -0.1 / 3)
-    torch.testing.assert_close(solution.value, expected.double())
 
 
 def test_two_classes_of_one_example_by_hand():
@@ -186,7 +178,7 @@ def test_where_exchanges_go_in_circles_the_sure_guess_ends_them():
     assert solution.steps > 15
 
 
-def test_the_residual_is_zero_at_the_solution_alone():
+def test_the_residual_is_zero_at_the_solution_only():
     kernel, targets = problem(1, 3, 2)
     task = Problem(kernel + torch.eye(6), targets, 0.1 * targets)
     value = svm.solve_dual(kernel, targets, 0.1).value
@@ -233,18 +225,6 @@ def test_gradient_of_a_task_that_failed_is_nan_and_the_others_have_theirs():
     assert kernel.grad[0].isnan().all()
     assert kernel.grad[1].isfinite().all()
     assert kernel.grad[1].abs().max() > 0
-
-
-# Symmetries.
-
-
-def test_permuting_examples_and_classes_permutes_the_solution():
-    kernel, targets = problem(2, 4, 3, scale=4.0)
-    value = svm.solve_dual(kernel, targets, 0.1).value
-    rng = np.random.default_rng(0)
-    rows, classes = rng.permutation(12), rng.permutation(4)
-    permuted = svm.solve_dual(kernel[:, rows][..., rows], targets[:, rows][..., classes], 0.1)
-    torch.testing.assert_close(permuted.value, value[:, rows][..., classes])
 
 
 def test_only_the_symmetric_part_of_the_kernel_counts():
@@ -325,7 +305,7 @@ def test_targets_that_are_not_one_example_one_class_raise():
 def test_fewer_than_two_classes_or_no_example_raise():
     with pytest.raises(ValueError, match="at least 2 classes"):
         svm.fit(torch.ones(1, 1, 3, 4), 0.1)
-    with pytest.raises(ValueError, match="at least one support example"):
+    with pytest.raises(ValueError, match="at least 1 example each"):
         svm.fit(torch.ones(1, 2, 0, 4), 0.1)
 
 

@@ -6,9 +6,8 @@ import submitted
 import torch
 
 from fsl_sweep.learners.metadl.folder_state import packed, unpack
-from fsl_sweep.learners.metadl.global_seeds import seeded_globals
 from fsl_sweep.learners.metadl.learner import MetadlOptions
-from fsl_sweep.learners.metadl.run import chosen_classes
+from fsl_sweep.learners.metadl.run import chosen_classes, seeded_globals
 from fsl_sweep.learners.testing.submission import SubmissionContract
 
 
@@ -60,7 +59,7 @@ def test_the_contract_notices(fault):
         test(contract)
 
 
-def test_a_mistake_in_the_options_is_told_before_anything_runs(tmp_path, monkeypatch):
+def test_a_mistake_in_the_options_is_reported_before_anything_runs(tmp_path, monkeypatch):
     submitted.install(tmp_path, monkeypatch)
     MetadlOptions(submission="protos", options={"lr": 0.1})
     with pytest.raises(ValueError, match="unknown submission 'protoss'; did you mean 'protos'"):

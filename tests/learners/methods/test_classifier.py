@@ -16,13 +16,3 @@ def test_it_is_a_linear_classifier_of_the_features_as_they_are():
     expected = -log_softmax(logits, axis=1)[np.arange(9), labels].mean()
     loss = learner.training_loss(LabelledBatch(images, labels)).item()
     np.testing.assert_allclose(loss, expected, rtol=1e-5)
-
-
-def test_its_loss_is_float32_under_bfloat16():
-    learner = build_learner(
-        {"name": "classifier"}, {"name": "conv4", "width": 4}, (1, 16, 16), 3, 0
-    )
-    batch = LabelledBatch(torch.randn(6, 1, 16, 16), torch.arange(6) % 3)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        loss = learner.training_loss(batch)
-    assert loss.dtype == torch.float32

@@ -120,7 +120,7 @@ def test_finetuning_changes_the_backbone_unless_its_rate_is_zero():
     assert not torch.allclose(answers[0], answers[0.1], rtol=1e-3, atol=1e-3)
 
 
-def test_finetuning_on_precomputed_features_trains_a_classifier_alone():
+def test_finetuning_on_precomputed_features_trains_a_classifier_only():
     learner = frozen("finetune").double()
     support, query = images(1, 3, 2, 5, 1, 1).double(), images(1, 5, 5, 1, 1, seed=2).double()
     weight, bias = reference_classifier(unit(support[0, :, :, :, 0, 0]))

@@ -145,7 +145,7 @@ def test_prediction_is_explicit_descent_for_the_steps_of_the_test(name, batch_no
     assert not logits.requires_grad
 
 
-def test_batch_statistics_leave_nothing_running_and_running_ones_move_in_training_alone():
+def test_batch_statistics_leave_nothing_running_and_running_ones_move_in_training_only():
     batch = episodes()
     assert not any("running" in name for name in build("fomaml").state_dict())
     learner = build("fomaml", batch_norm="running")
@@ -242,16 +242,3 @@ def test_each_pass_of_a_training_step_draws_anew_and_a_lone_pass_as_ever():
         schedule.advance(torch.device("cpu")).initial_seed()
         == other.advance(torch.device("cpu")).initial_seed()
     )
-
-
-@pytest.mark.parametrize("name", ["fomaml", "maml"])
-def test_training_under_bfloat16_gives_a_float32_loss_and_gradients(name):
-    learner = build(name, {"name": "conv4", "width": 8}).float()
-    batch = EpisodeBatch(*(part.float() for part in vars(episodes()).values()))
-    exact = learner.training_loss(batch).item()
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        loss = learner.training_loss(batch)
-    loss.backward()
-    assert loss.dtype == torch.float32
-    assert abs(loss.item() - exact) < 0.2
-    assert all(parameter.grad.isfinite().all() for parameter in learner.parameters())

@@ -1,6 +1,4 @@
-"""The classifier: trained and measured on examples of the base classes alone."""
-
-import itertools
+"""The classifier: trained and measured on examples of the base classes only."""
 
 import numpy as np
 import pytest
@@ -124,7 +122,7 @@ def test_answers_that_are_not_numbers_are_no_guesses(data, tasks):
         Evaluator(data, tasks, CPU).measure(made)
 
 
-def test_the_classifier_learns_the_embedded_benchmark_and_resumes_bit_for_bit(tmp_path):
+def test_the_classifier_learns_the_embedded_benchmark(tmp_path):
     use_threads(1)
     options = {"base_alphabets": 2, "val_alphabets": 1, "novel_alphabets": 1, "examples": 60}
     easy = {"classes_per_alphabet": 5, "image_size": 16}
@@ -132,8 +130,8 @@ def test_the_classifier_learns_the_embedded_benchmark_and_resumes_bit_for_bit(tm
     spec = trainable(
         learner={"name": "classifier"},
         train={"batch_size": 32},
-        epochs=2,
-        batches=60,
+        epochs=1,
+        batches=100,
         evaluation={"selection_tasks": 60, "report_tasks": 60},
         episode={"way": 5, "shot": 1, "query": 5},
     )
@@ -143,9 +141,3 @@ def test_the_classifier_learns_the_embedded_benchmark_and_resumes_bit_for_bit(tm
     novel = records[-1].scores["novel", "report"]
     standard_error = novel.accuracy.std(ddof=1) / np.sqrt(60)
     assert novel.mean - 2 * standard_error > 0.1 + 0.3  # chance is one in the ten base classes
-    cut = Ledger(tmp_path / "cut").trial(spec.id)
-    list(itertools.islice(Trial(spec, cut, glyphs).run(), 1))
-    list(Trial(spec, cut, glyphs).run())
-    for epoch in ("0001", "0002"):
-        name = f"snapshots/{epoch}.safetensors"
-        assert cut.folder.read(name) == storage.folder.read(name)

@@ -86,7 +86,7 @@ def test_nothing_is_dropped_and_no_step_counted_when_a_snapshot_is_measured(kind
     for each in (one, other):
         each.load_state_dict({**each.state_dict(), "backbone.drop.step": torch.tensor(FULL)})
     episode = Episode(way=3, shot=1, query=2)
-    tasks = CommonTasks.draw(data, episode, Evaluation(selection_tasks=20, report_tasks=5))
+    tasks = CommonTasks.draw(data, episode, Evaluation(selection_tasks=6, report_tasks=2))
     evaluator = Evaluator(data, tasks, torch.device("cpu"))
     found, expected = (evaluator.measure(each.train()) for each in (one, other))
     for key, scores in expected.items():

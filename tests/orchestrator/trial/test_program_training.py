@@ -22,6 +22,7 @@ from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
 CPU = torch.device("cpu")
 EPISODES = {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2}
 BATCHES = {"batch_size": 8}
+KEY = "base", "report"
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +48,12 @@ def spec(submission="protos", mode="episode", **changes):
             "evaluation": {"selection_tasks": 5, "report_tasks": 3},
             **changes,
         },
+    )
+
+
+def program(data):
+    return build_learner(
+        {"name": "metadl", "submission": "protos"}, {"name": "identity"}, data.image_shape, 12, 5
     )
 
 
@@ -90,7 +97,7 @@ def test_a_submission_learns_the_embedded_benchmark(tmp_path, mode):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """Folder, specification and content of an uninterrupted trial of a program that goes on."""
+    """Folder, specification and content of an uninterrupted trial of a program that can resume."""
     folder = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
         submitted.install(folder / "site", patch)
@@ -100,7 +107,7 @@ def whole(tmp_path_factory):
     return one, found
 
 
-def test_an_interrupted_trial_goes_on_and_equals_an_uninterrupted_one(
+def test_an_interrupted_trial_continues_and_equals_an_uninterrupted_one(
     tmp_path, data, monkeypatch, whole
 ):
     one, expected = whole
@@ -114,7 +121,7 @@ def test_an_interrupted_trial_goes_on_and_equals_an_uninterrupted_one(
     assert len(rounds) == 1
 
 
-def test_an_interrupted_trial_begins_again_and_equals_an_uninterrupted_one(tmp_path, data):
+def test_an_interrupted_trial_starts_again_and_equals_an_uninterrupted_one(tmp_path, data):
     one = spec("protos", "batch", epochs=2, augment="crop-jitter-flip")
     expected = content(run(tmp_path / "whole", one, data))
     storage = run(tmp_path / "cut", one, data, epochs=1)
@@ -123,7 +130,7 @@ def test_an_interrupted_trial_begins_again_and_equals_an_uninterrupted_one(tmp_p
 
 
 @pytest.mark.parametrize("state", ["refused", "no tensor"])
-def test_a_program_that_cannot_load_its_state_begins_again(
+def test_a_program_that_cannot_load_its_state_starts_again(
     tmp_path, data, monkeypatch, whole, state
 ):
     one, expected = whole
@@ -145,9 +152,7 @@ def test_a_program_that_cannot_load_its_state_begins_again(
 def test_a_snapshot_answers_as_it_did_when_it_was_measured(tmp_path, data):
     one = spec(epochs=2)
     snapshots, counts = content(run(tmp_path, one, data))
-    learner = build_learner(
-        {"name": "metadl", "submission": "protos"}, {"name": "identity"}, data.image_shape, 12, 5
-    )
+    learner = program(data)
     tasks = CommonTasks.draw(data, one.episode, one.evaluation)
     for snapshot, expected in zip(snapshots, counts, strict=True):
         learner.load_state_dict(safetensors.torch.load(snapshot))
@@ -290,22 +295,21 @@ def test_what_goes_wrong_in_a_program_ends_its_trial_and_says_so(tmp_path, data,
     assert not found.retriable
 
 
-def test_every_form_of_answer_counts_the_same_and_their_order_tells_nothing(tmp_path, data):
-    evaluation = {"selection_tasks": 2, "report_tasks": 20}
-    counts = {}
+def test_every_form_of_answer_counts_the_same_and_their_order_tells_nothing(data, monkeypatch):
+    one = spec(batches=30, evaluation={"selection_tasks": 2, "report_tasks": 20})
+    learner = program(data)
+    ProgramTraining(one, data, learner, CPU).epoch(1, lambda step: None)
+    tasks = CommonTasks.draw(data, one.episode, one.evaluation)
+    asked = Evaluator(data, CommonTasks({KEY: tasks.episodes[KEY]}), CPU)
+    counts, predict = {}, submitted.Predictor.predict
     for answers in ("logits", "probabilities", "labels", "column", "list", "order"):
-        # One trial, whatever it is asked to answer: the same weights.
-        one = spec(epochs=1, batches=30, evaluation=evaluation)
-        learner = build_learner(
-            {"name": "metadl", "submission": "protos", "options": {"answers": answers}},
-            {"name": "identity"},
-            data.image_shape,
-            12,
-            0,
-        )
-        ProgramTraining(one, data, learner, CPU).epoch(1, lambda step: None)
-        tasks = CommonTasks.draw(data, one.episode, one.evaluation)
-        scores = Evaluator(data, tasks, CPU).measure(learner)["base", "report"]
+
+        def answering(self, given, answers=answers):
+            self.answers = answers
+            return predict(self, given)
+
+        monkeypatch.setattr(submitted.Predictor, "predict", answering)
+        scores = asked.measure(learner)[KEY]
         counts[answers] = scores.correct.tolist()
         assert set(scores.queries) == {6}
     order = counts.pop("order")
@@ -321,23 +325,12 @@ def test_a_program_gets_its_support_augmented_only_where_it_is_to_be(data, augme
         augment="crop-jitter-flip",
         batches=3,
     )
-    program = ProgramTraining(
-        one,
-        data,
-        build_learner(
-            {"name": "metadl", "submission": "protos"},
-            {"name": "identity"},
-            data.image_shape,
-            12,
-            5,
-        ),
-        CPU,
-    )
+    training = ProgramTraining(one, data, program(data), CPU)
     known = {
         challenge_images(image).tobytes()
-        for image in program._images.unit(data.train.examples)[:, None]
+        for image in training._images.unit(data.train.examples)[:, None]
     }
-    for episode, _ in program._data(1, lambda step: None).meta_train_pipeline:
+    for episode, _ in training._data(1, lambda step: None).meta_train_pipeline:
         support = [image[None].tobytes() in known for image in episode.support_images]
         assert any(support) is not augment_support
         assert all(support) is not augment_support

@@ -144,7 +144,7 @@ def test_meta_baseline_trains_on_what_its_epoch_is_of():
     assert "backbone.blocks.0.0.weight" in moved[0] & moved[1]
 
 
-def test_fixed_support_holds_for_the_episodes_of_a_staged_training_alone():
+def test_fixed_support_holds_for_the_episodes_of_a_staged_training_only():
     data = benchmark()
     train = {**STAGED, "meta": {**STAGED["meta"], "fixed_support": True}}
     run = training(data, learner={"name": "meta-baseline"}, train=train, epochs=3, batches=60)

@@ -1,13 +1,13 @@
 import io
 import itertools
 
-import numpy as np
 import pytest
 import torch
 from made import benchmark, planned, trainable
 from safetensors.torch import load
 
 from fsl_sweep.datasets.splits.class_folds import fold_benchmark
+from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.spec import Fold
 from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
@@ -27,7 +27,13 @@ VARIANTS = {
     },
     "bf16": {"learner": {"name": "ridge"}, "precision": "bf16"},
     "maml-running": {
-        "learner": {"name": "maml", "way": 3, "inner_steps_test": 2, "batch_norm": "running"},
+        "learner": {
+            "name": "maml",
+            "way": 3,
+            "inner_steps": 2,
+            "inner_steps_test": 1,
+            "batch_norm": "running",
+        },
         "evaluation": {"selection_tasks": 2, "report_tasks": 2},
     },
     "meta-baseline": {
@@ -88,15 +94,11 @@ def test_a_crash_between_record_and_state_repeats_one_epoch(tmp_path, data):
     assert content(run(tmp_path / "cut", spec, data)) == whole
 
 
-@pytest.mark.parametrize("harm", ["record", "state truncated"])
-def test_damage_is_mended_by_training_again(tmp_path, data, harm):
+def test_a_torn_record_is_repaired_by_training_again(tmp_path, data):
     spec = trainable(epochs=3)
     whole = content(run(tmp_path / "whole", spec, data))
     storage = run(tmp_path / "cut", spec, data, epochs=2)
-    if harm == "record":
-        (storage.folder.path / "epochs" / "0001.record").write_bytes(b"torn")
-    else:
-        storage.write_resume(storage.read_resume()[:-100])
+    (storage.folder.path / "epochs" / "0001.record").write_bytes(b"torn")
     assert content(run(tmp_path / "cut", spec, data)) == whole
 
 
@@ -113,13 +115,6 @@ def test_a_fold_trial_trains_on_the_other_classes_and_is_measured_on_the_folds(t
     assert content(run(tmp_path, other, data))[2] != losses
 
 
-def test_seeds_and_epochs_differ(tmp_path, data):
-    first = content(run(tmp_path, trainable(seed=0), data))
-    second = content(run(tmp_path, trainable(seed=1), data))
-    assert first[2] != second[2]
-    assert len(set(first[2])) == len(first[2])
-
-
 def test_a_finished_trial_is_done_and_leaves_no_state(tmp_path, data):
     spec = trainable()
     storage = run(tmp_path, spec, data)
@@ -127,6 +122,9 @@ def test_a_finished_trial_is_done_and_leaves_no_state(tmp_path, data):
     assert history.complete
     assert history.epochs.tolist() == [1, 2, 3]
     assert storage.read_resume() is None
+    _, _, losses = content(storage)
+    assert len(set(losses)) == 3
+    assert content(run(tmp_path, trainable(seed=1), data))[2] != losses
 
 
 def test_every_second_epoch_is_recorded_and_the_last(tmp_path, data):
@@ -138,21 +136,17 @@ def test_every_second_epoch_is_recorded_and_the_last(tmp_path, data):
     assert content(run(tmp_path / "cut", spec, data)) == whole
 
 
-def test_a_loss_that_is_not_finite_ends_the_trial_for_good(tmp_path, data):
-    spec = trainable(optimizer={"lr": 1e30}, schedule=[[0, 1e30]], epochs=5)
+def test_a_loss_that_is_not_finite_ends_the_trial_and_keeps_what_was_measured_before(
+    tmp_path, data
+):
+    spec = trainable(schedule=[[0, 0.1], [2, 1e30]], epochs=5, batches=3)
     storage = run(tmp_path, spec, data)
     history = storage.history(planned(spec))
     assert history.end.status == "failed"
     assert "loss became nan in epoch" in history.end.reason
-    assert not storage.unfinished(planned(spec))
-
-
-def test_a_divergence_keeps_what_was_measured_before(tmp_path, data):
-    spec = trainable(schedule=[[0, 0.1], [2, 1e30]], epochs=5, batches=3)
-    history = run(tmp_path, spec, data).history(planned(spec))
-    assert history.end.status == "failed"
     assert history.epochs.tolist()[:2] == [1, 2]
     assert not history.complete
+    assert not storage.unfinished(planned(spec))
 
 
 def test_answers_that_are_not_numbers_end_the_trial_instead_of_counting_as_guesses(
@@ -210,17 +204,12 @@ def test_running_out_of_memory_is_recorded_and_may_be_tried_again(tmp_path, data
     assert run(tmp_path, spec, data).history(planned(spec)).complete
 
 
-def test_snapshots_hold_weights_alone_and_load_into_the_learner(tmp_path, data):
-    from fsl_sweep.learners.building import build_learner
-
-    spec = trainable()
-    snapshots, _, _ = content(run(tmp_path, spec, data))
+def test_a_snapshot_loads_into_the_learner(tmp_path, data):
+    snapshots, _, _ = content(run(tmp_path, trainable(epochs=1), data))
     learner = build_learner(
-        {"name": "protonet", "scale": 10.0}, {"name": "conv4", "width": 8}, data.image_shape, 12, 0
+        {"name": "protonet"}, {"name": "conv4", "width": 8}, data.image_shape, 12, 0
     )
-    state = load(snapshots["0003.safetensors"])
-    learner.load_state_dict(state)
-    assert all(np.isfinite(value.numpy()).all() for value in state.values())
+    learner.load_state_dict(load(snapshots["0001.safetensors"]))
 
 
 @pytest.mark.parametrize(

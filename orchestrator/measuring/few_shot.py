@@ -1,7 +1,8 @@
-"""Measuring an embedding learner: each image once, and the tasks in feature space.
+"""Measuring a learner on few-shot tasks: by features of each image once, or by adaptation.
 
-An image appears in dozens of tasks, so this costs little more than embedding the pools, and gives
-the same predictions as embedding each episode separately.
+An image appears in dozens of tasks. So embedding each image once costs little more than embedding
+the pools, and gives the same predictions as embedding each episode separately. Where every task has
+weights of its own, no feature can be shared: a few tasks at a time are answered on their images.
 """
 
 from collections.abc import Iterable
@@ -13,21 +14,15 @@ from torch import Tensor
 
 from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.datasets.tasks.ragged import TaskGroup
-from fsl_sweep.learners.base import EmbeddingLearner
+from fsl_sweep.learners.base import AdaptationLearner, EmbeddingLearner
 from fsl_sweep.orchestrator.measuring.images import PoolImages
-from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, ScoreSets, check_scorable, score
+from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, ScoreSets, score
 
 
 def measure_by_embedding(
     learner: EmbeddingLearner[Any], images: PoolImages, sets: EpisodeSets
 ) -> ScoreSets:
-    """Per-task results on episodes of one pool, of a learner in evaluation mode.
-
-    Raises:
-        BadData: as `check_scorable`.
-    """
-    for episodes in sets.values():
-        check_scorable(episodes)
+    """Per-task results on episodes of one pool, of a learner in evaluation mode."""
     with torch.inference_mode():
         features, row_of = _embed(learner, images, sets.values())
 
@@ -52,3 +47,19 @@ def _embed(
     row_of = np.full(images.pool.images.shape[0], -1, np.int64)
     row_of[indices] = np.arange(len(indices))
     return features, row_of
+
+
+def measure_by_adaptation(
+    learner: AdaptationLearner[Any], images: PoolImages, sets: EpisodeSets
+) -> ScoreSets:
+    """Per-task results on episodes of one pool, of a learner in evaluation mode."""
+
+    def ready(indices: np.ndarray) -> Tensor:
+        return images.normalised(images.unit(indices))
+
+    def answer(tasks: TaskGroup) -> Tensor:
+        return learner.predict(ready(tasks.support), ready(tasks.query))
+
+    # Not inference mode: the adaptation could not differentiate its tensors.
+    with torch.no_grad():
+        return {key: score(e, images.at_once.adapted, answer) for key, e in sets.items()}

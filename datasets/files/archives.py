@@ -1,8 +1,6 @@
 """Reading files out of a folder, a zip or a tar, without extracting the archive.
 
-An archive comes from a stranger: members that are absolute, climb out with ``..``, are links or
-devices, are encrypted, appear twice or would expand past a bound are refused before anything is
-read, and no member is read past the size that it declared.
+What an archive may not hold, `ArchiveTree` says. No member is read past the size that it declared.
 """
 
 import os
@@ -64,8 +62,8 @@ def open_tree(path: Path, bounds: Bounds | None = None) -> Iterator[FileTree]:
 def tree_signature(path: Path) -> str:
     """Hex digest of what is at a path: relative names, sizes and recorded CRCs, never dates.
 
-    For a tar.gz, its size and gzip's own checksum replace them: its names would take decompressing
-    it all, and every opening of a benchmark computes a signature.
+    For a tar.gz, its size and gzip's own checksum replace them: reading its names would mean to
+    decompress it each time that a benchmark is opened.
 
     Raises:
         MissingData: nothing is there.
@@ -82,16 +80,15 @@ def tree_signature(path: Path) -> str:
 class _Folder(FileTree):
     def __init__(self, where: Path) -> None:
         self.where = where
-        members: list[Member] = []
-        folders: list[str] = []
+        self.members, self.folders = [], []
         try:
-            self._walk(where, "", members, folders)
+            self._walk(where, "")
         except OSError as failure:
             raise BadData(f"{failure.filename or where} cannot be read: {failure.strerror}.") from (
                 failure
             )
-        self.members = tuple(sorted(members, key=lambda member: member.path))
-        self.folders = tuple(sorted(folders))
+        self.members.sort(key=lambda member: member.path)
+        self.folders.sort()
 
     def read(self, member: Member) -> bytes:
         path = self.where / member.path
@@ -103,13 +100,7 @@ class _Folder(FileTree):
             raise BadData(f"{path} changed while it was being read; prepare the data again.")
         return content
 
-    def _walk(
-        self,
-        folder: Path,
-        relative: str,
-        members: list[Member],
-        folders: list[str],
-    ) -> None:
+    def _walk(self, folder: Path, relative: str) -> None:
         # Links are followed, for people link data sets together; a loop of links ends here.
         if relative.count("/") > _DEEPEST:
             raise BadData(
@@ -121,10 +112,10 @@ class _Folder(FileTree):
                 if strewn(path):
                     continue
                 if entry.is_dir():
-                    folders.append(path)
-                    self._walk(folder / entry.name, f"{path}/", members, folders)
+                    self.folders.append(path)
+                    self._walk(folder / entry.name, f"{path}/")
                 elif entry.is_file():
-                    members.append(Member(path, entry.stat().st_size))
+                    self.members.append(Member(path, entry.stat().st_size))
                 else:
                     raise BadData(
                         f"{folder / entry.name} is a broken link or not a file; remove it, or is "

@@ -36,8 +36,7 @@ def fetch(
 ) -> tuple[Path, bool]:
     """Download a file into a folder, unless it is there already with the right checksum.
 
-    It gets its name when its checksum is right: a failed transfer leaves nothing, and the next one
-    starts from the beginning.
+    A failed transfer leaves nothing, and the next one starts from the beginning.
 
     Args:
         file: what to fetch.
@@ -90,12 +89,7 @@ def fetch(
 
 
 class _Meter:
-    """What pooch reports its progress to; refuses a file that is too large.
-
-    Args:
-        url: for messages.
-        progress: as of ``fetch``.
-    """
+    """What pooch reports its progress to; refuses a file that is too large."""
 
     def __init__(self, url: str, progress: Callable[[int, int | None], None]) -> None:
         self._url, self._progress = url, progress

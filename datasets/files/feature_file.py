@@ -22,12 +22,7 @@ _SAFETENSORS = ".safetensors"
 
 @dataclass(frozen=True)
 class FeatureFile:
-    """The arrays of a file, in memory.
-
-    Attributes:
-        where: the file, for messages.
-        arrays: each array, by name.
-    """
+    """The arrays of a file by name, in memory; ``where`` is the file, for messages."""
 
     where: Path
     arrays: Mapping[str, np.ndarray]
@@ -37,7 +32,7 @@ def read_features(path: Path) -> FeatureFile:
     """All arrays of a file.
 
     Raises:
-        BadData: the file is neither ``.npz`` nor ``.safetensors``, is damaged, holds Python
+        BadData: it is neither ``.npz`` nor ``.safetensors``, is damaged, holds Python
             objects, or would expand to more than 64 GB.
         MachineFailure: it does not fit into memory.
     """

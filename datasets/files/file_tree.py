@@ -15,13 +15,7 @@ _DEEPEST = 32
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much an archive may expand to.
-
-    Attributes:
-        members: files.
-        member_bytes: in one file.
-        total_bytes: in all files together.
-    """
+    """How much an archive may expand to: files, bytes in one file, bytes in all of them."""
 
     members: int = 5_000_000
     member_bytes: int = 64 * 2**20
@@ -38,7 +32,7 @@ class Member:
 
 
 class FileTree(ABC):
-    """Files by relative path, in a folder or in an archive.
+    """What is in a folder or an archive.
 
     Attributes:
         where: the folder or archive, for messages.
@@ -47,8 +41,8 @@ class FileTree(ABC):
     """
 
     where: Path
-    members: tuple[Member, ...]
-    folders: tuple[str, ...]
+    members: list[Member]
+    folders: list[str]
 
     @abstractmethod
     def read(self, member: Member) -> bytes:
@@ -68,12 +62,9 @@ class Entry:
     """What an archive says of one of its members.
 
     Attributes:
-        name: as the archive has it.
         size: in bytes, once expanded.
-        is_folder: whether it is a folder.
         handle: what the archive's reader finds the content by.
-        problem: why the member is not to be trusted, or None.
-        crc: CRC-32 where recorded.
+        problem: why the member is refused, or None.
     """
 
     name: str
@@ -87,11 +78,6 @@ class Entry:
 class ArchiveTree(FileTree):
     """Files in an archive, which comes from a stranger and is never extracted.
 
-    Args:
-        where: the archive.
-        bounds: how much it may expand to.
-        entries: everything in it.
-
     Attributes:
         handles: the handle of each member, by path.
 
@@ -103,7 +89,7 @@ class ArchiveTree(FileTree):
     def __init__(self, where: Path, bounds: Bounds, entries: Iterable[Entry]) -> None:
         self.where = where
         self.handles: dict[str, Any] = {}
-        members: list[Member] = []
+        self.members = []
         folders: set[str] = set()
         total = 0
         for entry in entries:
@@ -120,16 +106,16 @@ class ArchiveTree(FileTree):
             if path in self.handles:
                 raise _refused(where, entry.name, "appears twice")
             self.handles[path] = entry.handle
-            members.append(Member(path, entry.size, entry.crc))
+            self.members.append(Member(path, entry.size, entry.crc))
             total += entry.size
-            if len(members) > bounds.members:
+            if len(self.members) > bounds.members:
                 raise BadData(f"{where} holds more than {bounds.members} files.")
             if total > bounds.total_bytes:
                 raise BadData(f"{where} would expand to {total} bytes and is refused.")
-            if path.rpartition("/")[0] not in folders:
-                folders.update(_folders_above(path))
-        self.members = tuple(sorted(members, key=lambda member: member.path))
-        self.folders = tuple(sorted(folders))
+            while (path := path.rpartition("/")[0]) and path not in folders:
+                folders.add(path)
+        self.members.sort(key=lambda member: member.path)
+        self.folders = sorted(folders)
 
 
 def strewn(path: str) -> bool:
@@ -154,9 +140,3 @@ def _checked_path(where: Path, name: str) -> str:
 
 def _refused(where: Path, name: str, problem: str) -> BadData:
     return BadData(f"{where} is refused: its member {name!r} {problem}.")
-
-
-def _folders_above(path: str) -> list[str]:
-    """``a/b`` and ``a`` for ``a/b/c``."""
-    parts = path.split("/")[:-1]
-    return ["/".join(parts[:depth]) for depth in range(len(parts), 0, -1)]

@@ -17,11 +17,10 @@ _LAST_CHARACTER = 0x10FFFF
 
 
 class Named:
-    """A function or class that a pickle names.
+    """A function or class that a pickle names; ``name`` is its module and name, with a dot.
 
-    Args:
-        name: module and name, with a dot between them.
-        call: what a call of it gives; None for what a pickle may name but not call.
+    Calling it gives what the named function would return. Raises ValueError or TypeError on
+    arguments that NumPy does not write, and TypeError where ``call`` is None.
     """
 
     __slots__ = ("_call", "name")
@@ -30,13 +29,9 @@ class Named:
         self.name, self._call = name, call
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the named function would return.
-
-        Raises:
-            ValueError, TypeError: the arguments are not what NumPy writes.
-        """
+        """What the named function would return."""
         if self._call is None:
-            raise ValueError(f"{self.name} is called, which makes no array")
+            raise TypeError(f"{self.name} may be named, but not called")
         return self._call(*arguments)
 
     def __setstate__(self, state: Any) -> None:
@@ -105,8 +100,8 @@ def stand_ins(most_bytes: int) -> Mapping[str, Named]:
         "numpy.ndarray": None,
         "numpy.dtype": PendingType,
         "_codecs.encode": encoded,
-        "__builtin__.bytes": _no_bytes,
-        "builtins.bytes": _no_bytes,
+        "__builtin__.bytes": lambda: b"",
+        "builtins.bytes": lambda: b"",
     }
     for core in ("core", "_core"):  # of NumPy 1 and NumPy 2
         calls[f"numpy.{core}.multiarray._reconstruct"] = _reconstruct
@@ -139,11 +134,8 @@ def _from_buffer(content: Any, kind: Any, shape: Any, order: Any, axes: Any = No
 def _array(content: Any, kind: Any, shape: Any, order: str) -> np.ndarray:
     if not isinstance(content, bytes | bytearray) or not isinstance(kind, PendingType):
         raise TypeError("an array's content or data type is not NumPy's")
-    if (
-        not isinstance(shape, tuple)
-        or len(shape) > _MOST_DIMENSIONS
-        or not all(type(size) is int and size >= 0 for size in shape)
-    ):
+    sizes = isinstance(shape, tuple) and all(type(size) is int and size >= 0 for size in shape)
+    if not sizes or len(shape) > _MOST_DIMENSIONS:
         raise ValueError("an array's shape is not a tuple of sizes")
     dtype = kind.value
     if math.prod(shape) * dtype.itemsize != len(content):
@@ -156,10 +148,6 @@ def _array(content: Any, kind: Any, shape: Any, order: str) -> np.ndarray:
     if dtype.kind == "U" and flat.view(f"{dtype.str[0]}u4").max() > _LAST_CHARACTER:
         raise ValueError("an array of text holds what is no character")
     return flat.reshape(shape, order="F" if order == "F" else "C")
-
-
-def _no_bytes() -> bytes:
-    return b""
 
 
 def _text(value: Any) -> str:

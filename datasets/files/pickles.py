@@ -22,7 +22,7 @@ from fsl_sweep.datasets.files.pickle_arrays import Named, PendingArray, PendingT
 from fsl_sweep.orchestrator.errors import BadData, MachineFailure, MissingData
 
 _MOST_OPERATIONS = 30_000_000
-_Python = cast(Any, pickle)._Unpickler  # noqa: SLF001
+_Python = cast(Any, pickle)._Unpickler
 _Operation = Callable[[Any], None]
 
 

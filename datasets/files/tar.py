@@ -58,13 +58,13 @@ def tar_tree(path: Path, bounds: Bounds) -> Iterator[ArchiveTree]:
         BadData: it is damaged or hostile.
         MachineFailure: there is no room to decompress it.
     """
-    with _opened(path) as file, tempfile.TemporaryFile() as content:
-        if file.read(len(_MAGIC)) == _MAGIC:
-            file.seek(0)
+    with _opened(path) as file:
+        if gzip_trailer(path) is None:
+            yield _Tar(path, file, bounds)
+            return
+        with tempfile.TemporaryFile() as content:
             _decompress(path, file, content, bounds)
             yield _Tar(path, content, bounds)
-        else:
-            yield _Tar(path, file, bounds)
 
 
 @final

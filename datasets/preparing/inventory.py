@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fsl_sweep.datasets.benchmark import SPLITS, SplitCounts, SplitName
+from fsl_sweep.datasets.benchmark import SPLITS, Benchmark
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.files.download import fetch
 from fsl_sweep.datasets.files.local_path import check_local
@@ -27,21 +27,15 @@ class Availability:
     """One benchmark of the catalogue.
 
     Attributes:
-        name: as a sweep file names it.
-        description: one line.
-        paper: where it comes from; may be empty.
         embedded: whether it needs no files.
-        download: where the official files are; empty where it is embedded.
         stores: what is prepared on this machine.
-        damaged: why a prepared store cannot be used, for each one that cannot.
+        damaged: for each store that cannot be used, why.
         problem: why a plug-in does not load, or None.
     """
 
     name: str
     description: str
-    paper: str
     embedded: bool
-    download: str
     stores: tuple[Store, ...]
     damaged: tuple[str, ...] = ()
     problem: str | None = None
@@ -52,39 +46,19 @@ class Checked:
     """The result of checking a benchmark.
 
     Attributes:
-        name: the benchmark.
-        path: the store that was read.
-        fingerprint: the benchmark's.
-        image_shape: channels, height, width.
-        features: whether it holds features, as many as there are channels, and no images.
-        counts: classes and images of each split.
+        store: what was read.
+        features: whether it holds features, as many as there are channels, instead of images.
         expected: classes that the official splits have; empty where any number is right.
         problems: full sentences; empty when all is well.
         remarks: what else a user should know of its tasks.
     """
 
-    name: str
-    path: Path
-    fingerprint: str
-    image_shape: tuple[int, int, int]
+    store: Store
+    benchmark: Benchmark
     features: bool
-    counts: Mapping[SplitName, SplitCounts]
     expected: Mapping[str, int]
     problems: tuple[str, ...]
-    remarks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """The result of preparing a benchmark.
-
-    Attributes:
-        store: what is on this machine now.
-        already: whether it was prepared before, so that nothing was done.
-    """
-
-    store: Store
-    already: bool
+    remarks: tuple[str, ...]
 
 
 def available(home: Path | None = None) -> list[Availability]:
@@ -119,28 +93,20 @@ def check(
             f"`fsl-sweep data prepare {name} --from {root}`."
         )
     store.verify()
-    benchmark = source.assemble(chosen, store.pools())
-    counts, expected = benchmark.counts, source.expected(chosen)
-    missing: tuple[str, ...] = ()
-    if source.official_images not in (None, store.images):
-        official = source.official_images
-        missing = (f"{store.images:,} images in all, where the official data set has {official:,}",)
-    return Checked(
-        name=name,
-        path=store.path,
-        fingerprint=benchmark.fingerprint,
-        image_shape=benchmark.image_shape,
-        features=source.holds_features,
-        counts=counts,
-        expected=expected,
-        problems=_unexpected(counts, expected),
-        remarks=(
-            *missing,
-            *benchmark.cautions,
-            *source.remarks(benchmark),
-            *copy_remarks(benchmark),
-        ),
-    )
+    benchmark, expected = source.assemble(chosen, store.pools()), source.expected(chosen)
+    remarks = [*benchmark.cautions, *source.remarks(benchmark), *copy_remarks(benchmark)]
+    official = source.official_images
+    if official not in (None, store.images):
+        remarks.insert(0, f"{store.images:,} images; the official data set has {official:,}")
+    counts = benchmark.counts
+    problems = [
+        f"The {split} split has {counts[split].classes} {counts[split].unit}; "
+        f"{expected[split]} are expected."
+        for split in SPLITS
+        if split in expected and counts[split].classes != expected[split]
+    ]
+    features = source.holds_features
+    return Checked(store, benchmark, features, expected, tuple(problems), tuple(remarks))
 
 
 def prepare(
@@ -148,8 +114,8 @@ def prepare(
     source: Path | None,
     options: Mapping[str, Any] | None = None,
     home: Path | None = None,
-    progress: Progress | None = None,
-) -> Prepared:
+    progress: Progress = silent,
+) -> tuple[Store, bool]:
     """Prepare a benchmark from its official files, unless that is done already.
 
     A damaged store of the same source is replaced.
@@ -160,6 +126,9 @@ def prepare(
         options: as in a sweep file; those of the split make no difference.
         home: where prepared data is kept.
         progress: called with the images done and their total.
+
+    Returns:
+        The store, and whether it was there already.
 
     Raises:
         pydantic.ValidationError: an option is unknown or its value is not allowed.
@@ -178,31 +147,15 @@ def prepare(
         found = find_store(benchmark, chosen, source, home)
     except BadData:
         found = None  # preparing reports a damaged source, and replaces a damaged store
-    if found is not None:
-        return Prepared(found, already=True)
-    store = prepare_store(benchmark, chosen, source, home, progress or silent)
-    return Prepared(store, already=False)
-
-
-@dataclass(frozen=True)
-class Downloaded:
-    """The result of downloading a benchmark's official files.
-
-    Attributes:
-        folder: where they are, for ``prepare``.
-        files: each file, and whether it was there already.
-    """
-
-    folder: Path
-    files: tuple[tuple[Path, bool], ...]
+    return found or prepare_store(benchmark, chosen, source, home, progress), found is not None
 
 
 def download(
     name: str,
     folder: Path | None = None,
     home: Path | None = None,
-    progress: Progress | None = None,
-) -> Downloaded:
+    progress: Progress = silent,
+) -> tuple[Path, list[tuple[Path, bool]]]:
     """Fetch a benchmark's official files, with their checksums; nothing is prepared.
 
     Args:
@@ -211,41 +164,32 @@ def download(
         home: where prepared data is kept.
         progress: called with the bytes of a file done and their total.
 
+    Returns:
+        The folder, and each file with whether it was there already; none for an embedded benchmark.
+
     Raises:
         UnknownName: no benchmark has that name.
         MissingData: they cannot be fetched; says where to get them.
-        BadData: what came is truncated or not the official file.
+        BadData: the transfer was truncated, or gave another file than the official one.
         RunFolderError: the folder cannot be written.
     """
     source = BENCHMARKS.find(name).cls()
+    place = (folder or datasets_folder(home).parent / "downloads" / name).expanduser()
     if source.download is None:
-        return Downloaded(folder or Path(), ())
+        return place, []
     if not source.files:
         raise MissingData(
             f"fsl-sweep cannot download '{name}'. Get {source.download}, then run "
             f"`fsl-sweep data prepare {name} --from PATH`."
         )
-    place = (folder or datasets_folder(home).parent / "downloads" / name).expanduser()
     check_local(place)
     try:
-        files = tuple(fetch(file, place, progress or silent) for file in source.files)
+        return place, [fetch(file, place, progress) for file in source.files]
     except MissingData as failure:
         raise MissingData(
             f"{failure} On a machine with a network get {source.download}; put them into {place} "
             f"and run `fsl-sweep data prepare {name} --from {place}`."
         ) from failure
-    return Downloaded(place, files)
-
-
-def _unexpected(
-    counts: Mapping[SplitName, SplitCounts], expected: Mapping[str, int]
-) -> tuple[str, ...]:
-    return tuple(
-        f"The {split} split has {counts[split].classes} {counts[split].unit}; "
-        f"{expected[split]} are expected."
-        for split in SPLITS
-        if split in expected and counts[split].classes != expected[split]
-    )
 
 
 def _availability(name: str, home: Path | None) -> Availability:
@@ -262,6 +206,5 @@ def _availability(name: str, home: Path | None) -> Availability:
     try:
         info = BENCHMARKS.find(name)
     except PluginError as failure:
-        return Availability(name, "", "", False, "", *here, str(failure))
-    download = info.cls.download or ""
-    return Availability(name, info.description, info.paper, not download, download, *here)
+        return Availability(name, "", False, *here, str(failure))
+    return Availability(name, info.description, info.cls.download is None, *here)

@@ -16,8 +16,8 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from fsl_sweep.datasets.pool import PoolNames, pool_fingerprint
-from fsl_sweep.datasets.store.reading import FORMAT, SHEET, sheet_digest
+from fsl_sweep.datasets.pool import pool_fingerprint
+from fsl_sweep.datasets.store.reading import FORMAT, SHEET, names_of, sheet_digest
 from fsl_sweep.orchestrator.errors import BadData, folder_error
 
 TEMPORARY = ".preparing-"
@@ -25,14 +25,7 @@ Values = Literal["uint8", "float32"]
 
 
 class PoolWriter:
-    """Appends one pool's images to a store under preparation.
-
-    Args:
-        folder: of the store.
-        name: of the pool.
-        image_shape: channels, height and width.
-        values: ``uint8`` for images, ``float32`` for features.
-    """
+    """Appends one pool's images to a store under preparation. Arguments as ``StoreWriter.pool``."""
 
     def __init__(
         self, folder: Path, name: str, image_shape: tuple[int, int, int], values: Values = "uint8"
@@ -41,9 +34,9 @@ class PoolWriter:
         self._image_shape, self._values = image_shape, np.dtype(values)
         little = self._values.newbyteorder("<").str
         self._images = _GrowingArray(folder / f"{name}.images.npy", image_shape, little)
-        self._labels: list[np.ndarray] = []
+        self._labels: list[np.ndarray] = [np.empty(0, np.int64)]
         self._writers: list[np.ndarray] = []
-        self._names: PoolNames | None = None
+        self._words: dict[str, Any] | None = None
         self._attributes: np.ndarray | None = None
 
     def append(
@@ -75,20 +68,21 @@ class PoolWriter:
         attribute_names: Sequence[str] | None = None,
     ) -> None:
         """Name the classes; once, before or after the images."""
-        self._names = PoolNames(
-            tuple(class_names),
-            None if superclasses is None else tuple(superclasses),
-            None if attribute_names is None else tuple(attribute_names),
-        )
+        words = {
+            "class_names": class_names,
+            "superclasses": superclasses,
+            "attribute_names": attribute_names,
+        }
+        self._words = {key: None if of is None else list(of) for key, of in words.items()}
         self._attributes = None if attributes is None else np.asarray(attributes, dtype=bool)
 
     def close(self) -> dict[str, Any]:
         """Finish the files; the pool's entry in the sheet."""
-        if self._names is None:
+        if self._words is None:
             raise BadData(f"Pool '{self._name}' was written without naming its classes.")
         arrays = {"images": self._images.close()}
         small = {
-            "labels": np.concatenate([np.empty(0, np.int64), *self._labels]),
+            "labels": np.concatenate(self._labels),
             "writers": np.concatenate(self._writers) if self._writers else None,
             "attributes": self._attributes,
         }
@@ -99,13 +93,9 @@ class PoolWriter:
                 writer.append(array)
                 arrays[key] = writer.close()
         digests = {key: entry["sha256"] for key, entry in arrays.items()}
-        return {
-            "class_names": self._names.classes,
-            "superclasses": self._names.superclasses,
-            "attribute_names": self._names.attributes,
-            "fingerprint": pool_fingerprint(arrays["images"]["shape"], digests, self._names),
-            "arrays": arrays,
-        }
+        shape, names = arrays["images"]["shape"], names_of(self._words)
+        fingerprint = pool_fingerprint(shape, digests, names)
+        return {**self._words, "fingerprint": fingerprint, "arrays": arrays}
 
     def discard(self) -> None:
         """Let go of the open file."""
@@ -122,7 +112,7 @@ class StoreWriter:
     def pool(
         self, image_shape: tuple[int, int, int], name: str = "main", values: Values = "uint8"
     ) -> PoolWriter:
-        """A new pool of images of that shape (C, H, W); of features where values are floats."""
+        """A new pool of uint8 images of that shape (C, H, W), or of float32 features."""
         self._pools[name] = PoolWriter(self._folder, name, image_shape, values)
         return self._pools[name]
 
@@ -147,11 +137,8 @@ def writing_store(path: Path, head: Mapping[str, Any]) -> Iterator[StoreWriter]:
     """A writer whose store takes its place at ``path`` when the block ends without an error.
 
     The caller holds the store's lock: temporary folders of this store that are still there belong
-    to preparations that were killed, and are removed.
-
-    Args:
-        path: the store's folder.
-        head: what the sheet says beside the pools: benchmark, version, options, source.
+    to preparations that were killed, and are removed. ``head`` is what the sheet says beside the
+    pools: benchmark, version, options, source.
 
     Raises:
         RunFolderError: the folder cannot be written, with its path; nothing is left behind.
@@ -169,21 +156,17 @@ def writing_store(path: Path, head: Mapping[str, Any]) -> Iterator[StoreWriter]:
         with _reporting(path):
             folder.chmod(0o755)  # mkdtemp makes folders that a lab's other users cannot read
             _sync(folder)
-            _take_place(folder, path)
+            try:
+                folder.rename(path)
+            except OSError:
+                # Where locks do not work across nodes, another node may have been faster; its store
+                # has the same key and therefore the same content.
+                if not (path / SHEET).exists():
+                    raise
             _sync(path.parent)
     finally:
         writer.discard()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _take_place(folder: Path, path: Path) -> None:
-    try:
-        folder.rename(path)
-    except OSError:
-        # Where locks do not work across nodes, another node may have been faster; its store has
-        # the same key and therefore the same content.
-        if not (path / SHEET).exists():
-            raise
 
 
 def _sync(folder: Path) -> None:

@@ -24,9 +24,9 @@ def run_lock(folder: Path) -> Iterator[None]:
     """Hold ``folder/lock`` for the length of the block.
 
     Within a host the kernel's file lock decides, which ends with its process. Hosts may share the
-    folder without sharing file locks: there the holder touches the file every 15 seconds, and a
-    holder on another host counts as dead where the file's time is not within two minutes of now,
-    by the clock of the file system. A time in the future is no sign of life either.
+    folder without sharing file locks: the holder touches the file every 15 seconds, and a holder on
+    another host counts as dead where the file's time is not within two minutes of the file system's
+    clock. A time in the future is no sign of life either.
 
     Raises:
         RunFolderError: another run holds the lock (its host and pid are named), or the folder

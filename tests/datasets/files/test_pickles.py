@@ -190,7 +190,7 @@ TWICE = b"\x8c\x01x\x94" + b"".join(
         (b"\x80\x02]\x8e" + b"\xff" * 8 + b".", "damaged"),  # lengths beyond everything
         (b"\x80\x05\x96" + b"\x7f" * 8 + b"x.", "damaged"),
         (b"\x80\x04\x8d" + struct.pack("<Q", 2**40) + b"x.", "damaged"),
-        (b"\x80\x04\x95" + struct.pack("<Q", 2) + b"\x95" + bytes(8) + b"N.", "before end of frame"),
+        (b"\x80\x04\x95" + struct.pack("<Q", 2) + b"\x95" + bytes(8) + b"N.", "end of frame"),
         (b"\x80\x04\x95" + struct.pack("<Q", 3) + b"\x8c\x05hello.", "before end of frame"),
         (b"Np-1\n.", "damaged"),
         (b"]" * 2000 + b".", "more than 1,000 operations"),

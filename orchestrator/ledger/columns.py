@@ -150,32 +150,19 @@ def summary(table: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     return epochs, {curve: values(table[curve]).astype(np.float64) for curve in CURVES}
 
 
-def task_columns(name: str) -> list[str]:
-    """The columns that hold the tasks of a measure and task set, such as ``novel_report``."""
-    return [f"{name}_correct", f"{name}_queries"]
-
-
 def score_tables(
     means: pa.Table, load: Callable[[list[str]], pa.Table]
 ) -> dict[tuple[Measure, TaskSet], ScoreTable]:
-    """Score tables whose tasks are read when they are asked for.
-
-    Args:
-        means: a table that holds the ``_mean`` columns.
-        load: reads other columns, row for row those of ``means``.
-    """
+    """Score tables with these means; ``load`` reads their tasks when they are asked for."""
 
     def made(name: str) -> ScoreTable:
-        tasks = task_columns(name)
-        return ScoreTable(values(means[f"{name}_mean"]), lambda: _accuracies(load(tasks)))
+        def accuracies() -> np.ndarray:
+            correct, queries = load([f"{name}_correct", f"{name}_queries"]).columns
+            return matrix(correct).astype(np.float64) / matrix(queries)
+
+        return ScoreTable(values(means[f"{name}_mean"]), accuracies)
 
     return {(m, s): made(f"{m}_{s}") for m, s in PAIRS}
-
-
-def _accuracies(table: pa.Table) -> np.ndarray:
-    """Accuracies ``[rows, T]`` of a table of correct counts and of queries."""
-    correct, queries = table.columns
-    return matrix(correct).astype(np.float64) / matrix(queries)
 
 
 def matrix(column: pa.ChunkedArray) -> np.ndarray:
@@ -198,11 +185,14 @@ def values(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
     return np.from_dlpack(array)
 
 
-def read_columns(file: pq.ParquetFile, names: Sequence[str] = SCHEMA.names) -> pa.Table:
-    """Some columns of a compacted file. Raises ValueError where it cannot be read."""
+def read_columns(
+    file: pq.ParquetFile, names: Sequence[str] = SCHEMA.names, summary: pa.Table | None = None
+) -> pa.Table:
+    """Some columns of a compacted file. Raises ValueError where no trial can have measured them."""
     # Without threads: a small file gains nothing from them, and a native thread that outlives
     # the interpreter aborts the process at its exit.
     try:
-        return file.read(list(names), use_threads=False)
+        table = file.read(list(names), use_threads=False)
     except (pa.ArrowException, OSError) as failure:
         raise ValueError("it is not a Parquet file of records") from failure
+    return checked(table, pa.schema([SCHEMA.field(name) for name in names]), summary)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from fsl_sweep.orchestrator.records.spec import Selectors
 from fsl_sweep.orchestrator.replay.folder import FolderSource
 from fsl_sweep.orchestrator.replay.source import Facts, Source
 from fsl_sweep.orchestrator.replay.table_trials import filled
+
+T = TypeVar("T")
 
 
 def open_sources(paths: Sequence[Path]) -> Source:
@@ -41,8 +43,7 @@ def open_sources(paths: Sequence[Path]) -> Source:
 def _open(path: Path) -> Source:
     if not path.is_file():
         return FolderSource(path)
-    # Here, because it needs pandas and a run folder does not.
-    from fsl_sweep.orchestrator.replay.table import TableSource
+    from fsl_sweep.orchestrator.replay.table import TableSource  # needs pandas
 
     return TableSource(path)
 
@@ -126,7 +127,6 @@ def _difference(first: Any, second: Any) -> str:
 
 
 def _merged_facts(facts: Sequence[Facts]) -> Facts:
-    known = [one.fingerprint for one in facts if one.fingerprint is not None]
     measured = [one.measured for one in facts if one.measured is not None]
     cautions = [caution for one in facts for caution in one.cautions]
     if measured and len(measured) < len(facts):
@@ -137,8 +137,8 @@ def _merged_facts(facts: Sequence[Facts]) -> Facts:
     return Facts(
         name=" + ".join(one.name for one in facts),
         sweep=" + ".join(one.sweep for one in facts),
-        fingerprint=known[0] if known else None,
-        measured=measured[0] if measured else None,
+        fingerprint=_first(one.fingerprint for one in facts),
+        measured=_first(measured),
         selectors=Selectors(
             snapshot=_union(one.selectors.snapshot for one in facts),
             hyperparameter=_union(one.selectors.hyperparameter for one in facts),
@@ -153,8 +153,13 @@ def _merged_facts(facts: Sequence[Facts]) -> Facts:
         },
         cautions=tuple(dict.fromkeys(cautions)),
         per_task=all(one.per_task for one in facts),
-        tasks=next((one.tasks for one in facts if one.tasks is not None), None),
+        tasks=_first(one.tasks for one in facts),
     )
+
+
+def _first(values: Iterable[T | None]) -> T | None:
+    """The first that is known."""
+    return next((value for value in values if value is not None), None)
 
 
 def _union(lists: Iterable[Iterable[str]]) -> list[str]:

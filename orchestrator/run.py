@@ -93,12 +93,12 @@ class Run:
         hyperparameter: Sequence[str] | None = None,
         metric: str | None = None,
     ) -> "RunInfo":
-        """What a report needs to know beside the records.
+        """What a report needs to know beside the records; by default as in the sweep file.
 
         Args:
-            snapshot: names of snapshot selectors to compare; those of the sweep file by default.
-            hyperparameter: names of hyperparameter selectors, likewise.
-            metric: what methods are compared by, ``novel`` or ``mixture(w)``, likewise.
+            snapshot: names of snapshot selectors to compare.
+            hyperparameter: names of hyperparameter selectors.
+            metric: what methods are compared by, ``novel`` or ``mixture(w)``.
 
         Raises:
             UnknownName, PluginError, ConfigError: a selector that is named cannot be used, is named
@@ -151,7 +151,7 @@ class Run:
         info = self.info(snapshot, hyperparameter, metric)
         tuples = self.class_tuples() if classes else None
         try:
-            report = build(
+            return build(
                 info, self.histories, last=last, rope=rope, bootstrap=count, classes=tuples
             )
         except ValueError as failure:
@@ -159,7 +159,6 @@ class Run:
                 raise
             place = self._source.places[0]
             raise RunFolderError(f"{place} cannot be resampled: {failure}") from None
-        return report
 
     def class_tuples(self) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
         """Classes of the common tasks by measure and task set, int64 ``[tasks, ways]``.
@@ -218,14 +217,11 @@ class Run:
 
     def _resamples(self, asked: int | None) -> int | None:
         """How many resamples to make; None leaves it to the report."""
-        if asked is not None and asked != 0 and not 2 <= asked <= MOST_RESAMPLES:
-            problem = (
-                f"{asked} resamples cannot be made: give 0 for none, or 2 to {MOST_RESAMPLES:,}"
-            )
-            raise ConfigError("", "--bootstrap", problem)
-        if self._source.facts.per_task:
-            return asked
-        if asked:
-            problem = f"{asked} resamples cannot be made: there are no per-task rows to resample"
-            raise ConfigError("", "--bootstrap", problem)
-        return 0
+        per_task, problem = self._source.facts.per_task, None
+        if asked and not 2 <= asked <= MOST_RESAMPLES:
+            problem = f"give 0 for none, or 2 to {MOST_RESAMPLES:,}"
+        elif asked and not per_task:
+            problem = "there are no per-task rows to resample"
+        if problem is not None:
+            raise ConfigError("", "--bootstrap", f"{asked} resamples cannot be made: {problem}")
+        return asked if per_task else 0

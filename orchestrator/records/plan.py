@@ -16,7 +16,7 @@ TRIAL_ID = re.compile(r"[0-9a-f]{16}")
 
 
 def check_format(plain: Mapping[str, Any]) -> None:
-    """Whether plain data are a plan of this format. Raises ValueError."""
+    """Raise ValueError where plain data are not a plan of this format."""
     if plain.get("format") != FORMAT:
         raise ValueError(
             f"it has the plan format {plain.get('format')!r:.40}, and this version reads {FORMAT}; "
@@ -31,11 +31,8 @@ class PlannedTrial:
     Two methods may plan the same trial: its id is the hash of the specification, not of a name.
 
     Attributes:
-        id: the trial id.
-        method: the method's name in the sweep file.
         configuration: id of the hyperparameter configuration.
         hyperparameters: axis values by dotted path.
-        spec: the resolved specification.
     """
 
     id: str
@@ -55,7 +52,6 @@ class Plan:
     """A sweep's trials and what its report needs to know.
 
     Attributes:
-        name: the sweep's name.
         sweep: SHA-256 of the sweep's content, 16 hexadecimal digits.
         fingerprint: of the benchmark's content, once it was opened.
         trials: in the order of the file: method, configuration, seed; the full trial, then those

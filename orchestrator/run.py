@@ -27,7 +27,7 @@ MOST_RESAMPLES = 10**6
 
 
 def load_run(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Run":
-    """Open a run for reading: a run folder, a table of records, or several of them as one.
+    """Open a run for reading.
 
     Args:
         path: a run folder; a ``.csv`` or ``.parquet`` file as ``docs/replay.md`` describes it; or
@@ -75,11 +75,7 @@ class Run:
 
     @cached_property
     def histories(self) -> list[TrialHistory]:
-        """One history for each planned trial, in plan order, recorded or not.
-
-        Raises:
-            RunFolderError: two of several runs hold different records of one trial.
-        """
+        """As `Source.histories`."""
         return self._source.histories()
 
     @property
@@ -142,8 +138,7 @@ class Run:
 
         Raises:
             ConfigError: so many resamples cannot be made.
-            RunFolderError: classes are to be resampled, but the run recorded no class tuples, or
-                tuples that cannot be resampled.
+            RunFolderError: the run recorded no class tuples, or they cannot be resampled.
         """
         from fsl_sweep.orchestrator.report import build
 
@@ -161,11 +156,7 @@ class Run:
             raise RunFolderError(f"{place} cannot be resampled: {failure}") from None
 
     def class_tuples(self) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
-        """Classes of the common tasks by measure and task set, int64 ``[tasks, ways]``.
-
-        Raises:
-            RunFolderError: they were not recorded, or tasks differ in their ways.
-        """
+        """As `Source.class_tuples`."""
         return self._source.class_tuples()
 
     def records(self) -> "pd.DataFrame":

@@ -66,8 +66,7 @@ def tree_signature(path: Path) -> str:
     decompress it each time that a benchmark is opened.
 
     Raises:
-        MissingData: nothing is there.
-        BadData: it is no folder, zip, tar or tar.gz, or is damaged or hostile.
+        As `open_tree`.
     """
     trailer = gzip_trailer(path) if path.is_file() else None
     if trailer is not None:

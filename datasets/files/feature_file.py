@@ -59,7 +59,7 @@ def file_signature(path: Path) -> str:
     """Hex digest of the arrays' names, sizes and checksums; not of dates or places.
 
     Raises:
-        BadData: as `read_features`, of what the directory of the file shows.
+        BadData: as `read_features`, without reading the arrays.
     """
     try:
         if path.suffix == _SAFETENSORS:

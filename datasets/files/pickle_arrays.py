@@ -1,8 +1,7 @@
 """Stand-ins for what a pickled data set names, so that nothing it names is ever imported.
 
-NumPy pickles an array as calls of its own functions on plain values. Here the stand-ins check these
-values, and the array is made from the bytes beside them. NumPy's own functions never see the
-values: some of them crash the process when the values are forged.
+NumPy pickles an array as calls of its own functions on plain values. The stand-ins check these
+values and make the array. NumPy's own functions would crash the process on forged values.
 """
 
 import math
@@ -81,9 +80,8 @@ class PendingArray:
 def stand_ins(most_bytes: int) -> Mapping[str, Named]:
     """A stand-in for each name that a pickled data set may hold, for one pickle.
 
-    Args:
-        most_bytes: how much text calls may turn into bytes, all together. Python 3 writes bytes as
-            text in old protocols; a forged pickle could have one text turned again and again.
+    Python 3 writes bytes as text in old protocols. A forged pickle could turn one text into bytes
+    again and again; all together they may have ``most_bytes``.
     """
     left = most_bytes
 
@@ -105,7 +103,9 @@ def stand_ins(most_bytes: int) -> Mapping[str, Named]:
     }
     for core in ("core", "_core"):  # of NumPy 1 and NumPy 2
         calls[f"numpy.{core}.multiarray._reconstruct"] = _reconstruct
-        calls[f"numpy.{core}.multiarray.scalar"] = _scalar
+        calls[f"numpy.{core}.multiarray.scalar"] = lambda kind, content: PendingArray(
+            _array(content, kind, (), "C")[()]
+        )
         calls[f"numpy.{core}.numeric._frombuffer"] = _from_buffer
     return {name: Named(name, call) for name, call in calls.items()}
 
@@ -114,10 +114,6 @@ def _reconstruct(kind: Any, shape: Any, _: Any) -> PendingArray:
     if not isinstance(kind, Named) or kind.name != "numpy.ndarray" or shape != (0,):
         raise ValueError("an array is started in a way that is not NumPy's")
     return PendingArray()
-
-
-def _scalar(kind: Any, content: Any) -> PendingArray:
-    return PendingArray(_array(content, kind, (), "C")[()])
 
 
 def _from_buffer(content: Any, kind: Any, shape: Any, order: Any, axes: Any = None) -> PendingArray:

@@ -103,11 +103,7 @@ def load_pickle(source: Path | bytes, where: str | None = None) -> Any:
 
 
 def load_dict(source: Path | bytes, where: str) -> dict[str, Any]:
-    """The dict in a pickle, as `load_pickle` gives it, with text for keys.
-
-    Raises:
-        MissingData, BadData, MachineFailure: as `load_pickle`, or it holds something else.
-    """
+    """The dict in a pickle, with text for keys. Raises as `load_pickle`, or BadData for no dict."""
     content = load_pickle(source, where)
     if not isinstance(content, dict):
         raise BadData(f"{where} holds a {type(content).__name__} instead of a dict.")
@@ -177,12 +173,7 @@ class _Unpickler(_Python):
 
 
 def _settled(value: Any, seen: dict[int, tuple[Any, Any]]) -> Any:
-    """A value with arrays in the place of their stand-ins; lists and dicts are changed in place.
-
-    Args:
-        value: what was unpickled.
-        seen: by identity, the lists, dicts and tuples so far and what became of them.
-    """
+    """A value with arrays in place of their stand-ins; ``seen`` has what became of containers."""
     kind = type(value)
     if kind is PendingArray and value.value is not None:
         return value.value

@@ -74,14 +74,8 @@ def check(
 ) -> Checked:
     """Read every byte of a prepared benchmark, and count its splits.
 
-    Nothing is prepared, except an embedded benchmark.
-
-    Raises:
-        pydantic.ValidationError: an option is unknown or its value is not allowed.
-        UnknownName: no benchmark has that name.
-        MissingData: it has not been prepared; says how.
-        BadData: a checksum or the store is wrong, or it has too few classes or examples.
-        ConfigError: several prepared stores fit.
+    Nothing is prepared, except an embedded benchmark. Raises as `open_benchmark`: MissingData where
+    it has not been prepared, BadData where a checksum is wrong.
     """
     source, chosen = resolve(name, options or {})
     store = find_store(source, chosen, root, home)
@@ -118,24 +112,11 @@ def prepare(
 ) -> tuple[Store, bool]:
     """Prepare a benchmark from its official files, unless that is done already.
 
-    A damaged store of the same source is replaced.
-
-    Args:
-        name: the benchmark.
-        source: the files; None for an embedded benchmark.
-        options: as in a sweep file; those of the split make no difference.
-        home: where prepared data is kept.
-        progress: called with the images done and their total.
+    A damaged store of the same source is replaced. Options of the split make no difference.
+    ``progress`` is called with the images done and their total. Raises as `open_benchmark`.
 
     Returns:
         The store, and whether it was there already.
-
-    Raises:
-        pydantic.ValidationError: an option is unknown or its value is not allowed.
-        UnknownName: no benchmark has that name.
-        MissingData: the files are not there; says what was looked for.
-        BadData: the files are damaged or hostile.
-        RunFolderError: the store cannot be written.
     """
     benchmark, chosen = resolve(name, options or {})
     if source is None and benchmark.download is not None:
@@ -158,20 +139,14 @@ def download(
 ) -> tuple[Path, list[tuple[Path, bool]]]:
     """Fetch a benchmark's official files, with their checksums; nothing is prepared.
 
-    Args:
-        name: the benchmark.
-        folder: where to; by default ``downloads/NAME`` beside the prepared data sets.
-        home: where prepared data is kept.
-        progress: called with the bytes of a file done and their total.
+    They go into ``downloads/NAME`` beside the prepared data sets, unless a folder is given.
+    ``progress`` is called with the bytes of a file done and their total.
 
     Returns:
         The folder, and each file with whether it was there already; none for an embedded benchmark.
 
     Raises:
-        UnknownName: no benchmark has that name.
-        MissingData: they cannot be fetched; says where to get them.
-        BadData: the transfer was truncated, or gave another file than the official one.
-        RunFolderError: the folder cannot be written.
+        As `fetch`; UnknownName where no benchmark has that name.
     """
     source = BENCHMARKS.find(name).cls()
     place = (folder or datasets_folder(home).parent / "downloads" / name).expanduser()

@@ -46,12 +46,7 @@ def open_benchmark(
 
 
 def resolve(name: str, options: Mapping[str, Any]) -> tuple[AbstractBenchmark[Any], BaseModel]:
-    """A benchmark's source and its validated options.
-
-    Raises:
-        UnknownName: no benchmark has that name.
-        pydantic.ValidationError: an option is unknown or its value is not allowed.
-    """
+    """A benchmark's source and its validated options. Raises UnknownName and ValidationError."""
     source = BENCHMARKS.find(name).cls()
     return source, source.Options.model_validate(dict(options))
 
@@ -91,12 +86,8 @@ def prepare_store(
 ) -> Store:
     """Prepare the store for these options and source, unless another process just has.
 
-    Concurrent callers wait for the first one. A damaged store is replaced.
-
-    Raises:
-        MissingData: the source is not under ``root``.
-        BadData: the source is damaged or hostile.
-        RunFolderError: the store cannot be written.
+    Concurrent callers wait for the first one. A damaged store is replaced. Raises as
+    `open_benchmark`.
     """
     path = _place(source, options, root, home)
     with _locked(path):
@@ -134,7 +125,7 @@ def _fitting_stores(
     for path in prepared_stores(source.name, home):
         try:
             store = open_store(path)
-            if store.options == wanted and store.version == source.version:
+            if (store.sheet["options"], store.sheet["version"]) == (wanted, source.version):
                 fitting[store.fingerprint] = store
         except MissingData:
             continue

@@ -31,16 +31,6 @@ class Store:
     sheet: Mapping[str, Any]
 
     @property
-    def options(self) -> Mapping[str, Any]:
-        """The pool options that it was prepared with."""
-        return self.sheet["options"]
-
-    @property
-    def version(self) -> int:
-        """The version of the preparation that wrote it."""
-        return int(self.sheet["version"])
-
-    @property
     def origin(self) -> str:
         """Where its source was, for a person; empty for an embedded benchmark."""
         return str(self.sheet["source"]["path"])
@@ -48,8 +38,8 @@ class Store:
     @property
     def fingerprint(self) -> str:
         """Hex digest of the content of all its pools."""
-        pools = self.sheet["pools"]
-        return canonical_digest({key: pools[key]["fingerprint"] for key in pools})
+        pools = self.sheet["pools"].items()
+        return canonical_digest({name: pool["fingerprint"] for name, pool in pools})
 
     @property
     def images(self) -> int:

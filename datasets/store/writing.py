@@ -10,9 +10,9 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, BinaryIO, Literal, final
 
 import numpy as np
 
@@ -97,10 +97,6 @@ class PoolWriter:
         fingerprint = pool_fingerprint(shape, digests, names)
         return {**self._words, "fingerprint": fingerprint, "arrays": arrays}
 
-    def discard(self) -> None:
-        """Let go of the open file."""
-        self._images.discard()
-
 
 class StoreWriter:
     """A store under preparation, in a temporary folder beside its final place."""
@@ -125,11 +121,6 @@ class StoreWriter:
             json.dump(sheet, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
-
-    def discard(self) -> None:
-        """Let go of open files."""
-        for pool in self._pools.values():
-            pool.discard()
 
 
 @contextmanager
@@ -165,7 +156,6 @@ def writing_store(path: Path, head: Mapping[str, Any]) -> Iterator[StoreWriter]:
                     raise
             _sync(path.parent)
     finally:
-        writer.discard()
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -184,46 +174,36 @@ class _GrowingArray:
     def __init__(self, path: Path, item: Sequence[int], dtype: str) -> None:
         self._path, self._item, self._dtype = path, tuple(item), np.dtype(dtype)
         self._count, self._digest = 0, hashlib.sha256()
-        with _reporting(path):
-            self._file = path.open("wb")
-            self._write_header()
+        with _reporting(path), path.open("xb") as file:
+            self._write_header(file)
 
     def append(self, array: np.ndarray) -> None:
         """Add rows ``[M, *item]``."""
         content = np.ascontiguousarray(array, dtype=self._dtype).tobytes()
         self._digest.update(content)
-        with _reporting(self._path):
-            self._file.write(content)
+        with _reporting(self._path), self._path.open("ab") as file:
+            file.write(content)
         self._count += len(array)
 
     def close(self) -> dict[str, Any]:
         """Finish the file; its entry in the sheet."""
-        with _reporting(self._path):
-            size = self._file.tell()
-            self._file.seek(0)
-            self._write_header()
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
+        with _reporting(self._path), self._path.open("r+b") as file:
+            self._write_header(file)
+            file.flush()
+            os.fsync(file.fileno())
         return {
             "file": self._path.name,
             "shape": [self._count, *self._item],
             "dtype": self._dtype.str,
-            "bytes": size,
+            "bytes": self._path.stat().st_size,
             "sha256": self._digest.hexdigest(),
         }
 
-    def discard(self) -> None:
-        """Let go of the file."""
-        # A full disk may refuse the last buffer of a file that is thrown away anyway.
-        with suppress(OSError):
-            self._file.close()
-
-    def _write_header(self) -> None:
+    def _write_header(self, file: BinaryIO) -> None:
         # NumPy pads headers so that the first axis can grow without moving the data.
         shape = (self._count, *self._item)
         header = {"descr": self._dtype.str, "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(self._file, header)
+        np.lib.format.write_array_header_1_0(file, header)
 
 
 @contextmanager

@@ -65,11 +65,7 @@ class Ledger:
         return TrialLedger(self.folder / "trials" / trial)
 
     def read_plan(self) -> Plan | None:
-        """The plan, or None where nothing was planned.
-
-        Raises:
-            RunFolderError: ``plan.json`` is damaged or of another version.
-        """
+        """The plan; None where nothing was planned. Raises RunFolderError where it is damaged."""
         try:
             return self.checked_plan()
         except Damaged as damage:
@@ -90,11 +86,7 @@ class Ledger:
             raise Damaged("plan.json", str(failure).splitlines()[0]) from failure
 
     def write_plan(self, plan: Plan, sweep_text: str) -> None:
-        """Record a plan and the file it came from.
-
-        Raises:
-            RunFolderError: the folder holds another sweep, or the benchmark's data changed.
-        """
+        """Record a plan and the file it came from. Raises as ``check_plan``."""
         self.check_plan(plan)
         text = sweep_text.encode()
         self.folder.write("sweep.yaml", text)
@@ -108,12 +100,9 @@ class Ledger:
         return plan is not None and plan.get("sweep_file") != digest
 
     def check_plan(self, plan: Plan) -> None:
-        """Whether the folder is new, or holds this sweep on the same data.
+        """Raise RunFolderError unless the folder is new, or holds this sweep on the same data.
 
         A fingerprint that is not known yet (None) is not compared.
-
-        Raises:
-            RunFolderError: it holds something else.
         """
         before = self.read_plan()
         if before is None and self.folder.names() not in ([], ["lock"]):

@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 
 @final
 class FolderSource(Source):
-    """What a sweep recorded.
-
-    Raises:
-        RunFolderError: there is no run in that folder, or its plan is damaged.
-    """
+    """What a sweep recorded. Raises RunFolderError where there is no run, or a damaged plan."""
 
     def __init__(self, path: Path) -> None:
         self._ledger = Ledger(path)

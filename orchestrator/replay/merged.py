@@ -4,6 +4,7 @@ Trials that belong together join; contradictions are refused.
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -50,14 +51,10 @@ def _open(path: Path) -> Source:
 
 @final
 class MergedSource(Source):
-    """Sources whose records were measured alike.
+    """Sources whose records were measured alike. Raises RunFolderError where they were not.
 
-    Trials of one method and configuration join. A trial that two sources hold is taken once,
-    where its records agree.
-
-    Raises:
-        RunFolderError: benchmarks, episode shapes or evaluation settings differ, or the tasks
-            behind a table cannot be known to be those of the others.
+    Trials of one method and configuration join. A trial that two sources hold is taken once, where
+    its records agree.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:
@@ -67,11 +64,7 @@ class MergedSource(Source):
         self.facts = _merged_facts([source.facts for source in sources])
 
     def histories(self) -> list[TrialHistory]:
-        """Those of all sources, and an empty one for each hole in a method's grid.
-
-        Raises:
-            RunFolderError: two sources hold different records of one trial.
-        """
+        """Those of all sources, and an empty one for each hole in a method's grid."""
         found: dict[tuple[str, str], tuple[TrialHistory, Path]] = {}
         for source in self._sources:
             for trial in source.histories():
@@ -96,12 +89,12 @@ class MergedSource(Source):
 
 
 def _check_alike(sources: Sequence[Source]) -> None:
-    for what, value_of in (
-        ("benchmark fingerprint", lambda facts: facts.fingerprint),
-        ("episode and evaluation settings", lambda facts: facts.measured),
-        ("the names of their tasks", lambda facts: facts.tasks),
+    for fact, what in (
+        ("fingerprint", "benchmark fingerprint"),
+        ("measured", "episode and evaluation settings"),
+        ("tasks", "the names of their tasks"),
     ):
-        known = [(s.places[0], v) for s in sources if (v := value_of(s.facts)) is not None]
+        known = [(s.places[0], v) for s in sources if (v := getattr(s.facts, fact)) is not None]
         for place, value in known[1:]:
             if value != known[0][1]:
                 raise RunFolderError(
@@ -186,16 +179,23 @@ def _joined(
     (a, place), (b, other) = first, second
     common = np.intersect1d(a.epochs, b.epochs)
     if a.complete and b.complete and not np.array_equal(a.epochs, b.epochs):
-        raise _conflict(a, place, other, f"{len(a.epochs)} and {len(b.epochs)} epochs")
-    if (epoch := _first_difference(a, b, common)) is not None:
-        raise _conflict(a, place, other, f"epoch {epoch}")
+        what: str | None = f"{len(a.epochs)} and {len(b.epochs)} epochs"
+    else:
+        what = _first_difference(a, b, common)
+    if what is not None:
+        fold = "" if a.fold is None else f", fold {a.fold}"
+        raise RunFolderError(
+            f"{place} and {other} hold different records of the same trial ({a.method}, "
+            f"configuration {a.configuration}, seed {a.seed}{fold}): {what}. Report each by "
+            "itself, or remove the trial from one of them."
+        )
     fuller = [(one.complete and not one.damaged, len(one.epochs)) for one in (a, b)]
     kept, where = first if fuller[0] >= fuller[1] else second
     axes = max(a.hyperparameters, b.hyperparameters, key=len)
     return replace(kept, hyperparameters=axes), where
 
 
-def _first_difference(a: TrialHistory, b: TrialHistory, common: np.ndarray) -> int | None:
+def _first_difference(a: TrialHistory, b: TrialHistory, common: np.ndarray) -> str | None:
     """The first epoch of ``common [n]`` whose loss or accuracy of any task differs."""
     rows = [np.flatnonzero(np.isin(one.epochs, common)) for one in (a, b)]
     differs = np.zeros(len(common), bool)
@@ -207,20 +207,11 @@ def _first_difference(a: TrialHistory, b: TrialHistory, common: np.ndarray) -> i
             tables = [t.scores[pair].load()[at] for t, at in zip((a, b), rows, strict=True)]
             same_tasks = tables[0].shape == tables[1].shape
             differs |= _differ(*tables).any(axis=1) if same_tasks else np.True_
-    return int(common[differs][0]) if differs.any() else None
+    return f"epoch {common[differs][0]}" if differs.any() else None
 
 
 def _differ(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return (first != second) & ~(np.isnan(first) & np.isnan(second))
-
-
-def _conflict(trial: TrialHistory, place: Path, other: Path, what: str) -> RunFolderError:
-    fold = "" if trial.fold is None else f", fold {trial.fold}"
-    return RunFolderError(
-        f"{place} and {other} hold different records of the same trial ({trial.method}, "
-        f"configuration {trial.configuration}, seed {trial.seed}{fold}): {what}. Report each by "
-        "itself, or remove the trial from one of them."
-    )
 
 
 def _distinguished(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
@@ -232,11 +223,8 @@ def _distinguished(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
     for one in trials:
         key = (one.method, one.configuration)
         axes[key] = max(axes.get(key, {}), one.hyperparameters, key=len)
-    shown: dict[tuple[str, str], set[str]] = {}
-    for (method, configuration), values in axes.items():
-        shown.setdefault((method, repr(sorted(values.items()))), set()).add(configuration)
-    for (method, _), alike in shown.items():
-        for configuration in alike if len(alike) > 1 else ():
-            key = (method, configuration)
-            axes[key] = {**axes[key], "configuration": configuration}
+    alike = Counter((method, repr(sorted(of.items()))) for (method, _), of in axes.items())
+    for (method, configuration), of in axes.items():
+        if alike[method, repr(sorted(of.items()))] > 1:
+            axes[method, configuration] = {**of, "configuration": configuration}
     return [replace(one, hyperparameters=axes[one.method, one.configuration]) for one in trials]

@@ -150,7 +150,7 @@ def _place(
 
 def _missing(source: AbstractBenchmark[Any], options: BaseModel, home: Path | None) -> MissingData:
     others = ", ".join(map(str, prepared_stores(source.name, home)))
-    elsewhere = f" (with other options it has been prepared in {others})" if others else ""
+    elsewhere = f" (it has been prepared with other options, in {others})" if others else ""
     wanted = ", ".join(f"{key}={value}" for key, value in source.pool_options(options).items())
     prepared = f"prepared with {wanted}" if wanted else "prepared of it"
     return MissingData(

@@ -15,7 +15,7 @@ def test_a_tree_lists_and_reads_its_files(write_tree, zipped):
     with open_tree(write_tree(FILES, zipped=zipped)) as tree:
         assert {m.path: tree.read(m) for m in tree.members} == FILES
         assert [m.path for m in tree.members] == sorted(FILES)
-        assert tree.folders == ("a", "b", "b/c")
+        assert tree.folders == ["a", "b", "b/c"]
 
 
 def test_strewn_files_are_ignored(write_tree):

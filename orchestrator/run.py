@@ -62,11 +62,11 @@ class Run:
         Raises:
             RunFolderError: the records come from a table, or from several places.
         """
-        places = self._source.places
-        if len(places) != 1 or not places[0].is_dir():
-            shown = ", ".join(map(str, places))
-            raise RunFolderError(f"This needs a run folder of its own; there is none for {shown}.")
-        return places[0]
+        place, *others = self._source.places
+        if others or not place.is_dir():
+            shown = ", ".join(map(str, self._source.places))
+            raise RunFolderError(f"This needs one run folder, and the records are from {shown}.")
+        return place
 
     @property
     def name(self) -> str:
@@ -162,17 +162,15 @@ class Run:
     def records(self) -> "pd.DataFrame":
         """One row for each recorded epoch of each planned trial.
 
-        Columns: method, trial, configuration, seed, fold, status, the hyperparameters by dotted
-        key, epoch, the curves, and the mean accuracies ``base_selection`` to ``novel_report`` in
-        [0, 1].
+        Columns: method, trial, configuration, seed, fold, status, hyperparameters by dotted key,
+        epoch, curves, and the mean accuracies ``base_selection`` to ``novel_report`` in [0, 1].
         """
         import pandas as pd
 
         from fsl_sweep.orchestrator.report.frames import epoch_columns, epochs_of
 
         frames = [epochs_of(trial) for trial in self.histories if len(trial.epochs)]
-        if not frames:
-            return pd.DataFrame(columns=epoch_columns(self.histories))
+        frames = frames or [pd.DataFrame(columns=epoch_columns(self.histories))]
         return pd.concat(frames, ignore_index=True)
 
     def selections(

@@ -1,15 +1,15 @@
 """What ``fsl-sweep data`` does: list, check, prepare and download benchmarks."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from fsl_sweep.datasets.benchmark import SPLITS, Benchmark
+from fsl_sweep.datasets.benchmark import MEASURED, SPLITS, Benchmark
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.files.download import fetch
 from fsl_sweep.datasets.files.local_path import check_local
-from fsl_sweep.datasets.preparing.copies import copy_remarks
 from fsl_sweep.datasets.preparing.opening import (
     find_store,
     prepare_store,
@@ -19,6 +19,7 @@ from fsl_sweep.datasets.preparing.opening import (
 )
 from fsl_sweep.datasets.source import Progress
 from fsl_sweep.datasets.store.reading import Store, datasets_folder, open_store
+from fsl_sweep.datasets.tasks.distribution import TaskDistribution
 from fsl_sweep.orchestrator.errors import BadData, FslSweepError, MissingData, PluginError
 
 
@@ -88,7 +89,7 @@ def check(
         )
     store.verify()
     benchmark, expected = source.assemble(chosen, store.pools()), source.expected(chosen)
-    remarks = [*benchmark.cautions, *source.remarks(benchmark), *copy_remarks(benchmark)]
+    remarks = [*benchmark.cautions, *source.remarks(benchmark), *_copies(benchmark)]
     official = source.official_images
     if official not in (None, store.images):
         remarks.insert(0, f"{store.images:,} images; the official data set has {official:,}")
@@ -165,6 +166,28 @@ def download(
             f"{failure} On a machine with a network get {source.download}; put them into {place} "
             f"and run `fsl-sweep data prepare {name} --from {place}`."
         ) from failure
+
+
+def _copies(benchmark: Benchmark) -> Iterator[str]:
+    """For each measured split how many of its images are exact copies of training images.
+
+    Every image is read. Splits that are meant to share images with training are left out.
+    """
+    if not benchmark.fresh_base:
+        return
+    trained = set(_digests(benchmark.train))
+    for split in MEASURED:
+        measured = benchmark.distribution(split)
+        if count := sum(digest in trained for digest in _digests(measured)):
+            yield (
+                f"{split}: {count} of {len(measured.examples)} images are exact copies of training "
+                "images; accuracies count them"
+            )
+
+
+def _digests(tasks: TaskDistribution) -> Iterator[bytes]:
+    for example in tasks.examples:
+        yield blake2b(tasks.pool.images[example].tobytes(), digest_size=16).digest()
 
 
 def _availability(name: str, home: Path | None) -> Availability:

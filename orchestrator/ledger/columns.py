@@ -45,8 +45,7 @@ SUMMARY_COLUMNS = ["epoch", *CURVES, *(f"{m}_{s}_mean" for m, s in PAIRS)]
 def epoch_row(record: EpochRecord, snapshot: str) -> pa.Table:
     """One row of ``SCHEMA``; ``snapshot`` is the SHA-256 of the epoch's weights."""
     columns: dict[str, Any] = {"epoch": [record.epoch], "snapshot": [snapshot]}
-    for curve in CURVES:
-        columns[curve] = [getattr(record, curve)]
+    columns |= {curve: [getattr(record, curve)] for curve in CURVES}
     for measure, task_set in PAIRS:
         scores, name = record.scores[measure, task_set], f"{measure}_{task_set}"
         columns[f"{name}_mean"] = [scores.mean]
@@ -91,9 +90,7 @@ def checked(table: pa.Table, schema: pa.Schema, summary: pa.Table | None = None)
 def check_values(table: pa.Table, summary: pa.Table | None = None) -> None:
     """Check what a table holds of epochs, means and counts; each row is an epoch.
 
-    Args:
-        table: some columns of a trial's records.
-        summary: where their means are, row for row, if not in ``table``.
+    The means are in ``summary``, row for row, if not in ``table``.
 
     Raises:
         ValueError: an epoch does not follow the one before; a mean is outside [0, 1], or not that
@@ -127,12 +124,9 @@ def _check_counts(
 def record_of(row: pa.Table) -> EpochRecord:
     """The record that a one-row table holds."""
     (plain,) = row.to_pylist()
+    counts = lambda name: np.array(plain[name], np.int64)  # noqa: E731
     scores: dict[tuple[Measure, TaskSet], TaskScores] = {
-        (m, s): TaskScores(
-            np.array(plain[f"{m}_{s}_correct"], np.int64),
-            np.array(plain[f"{m}_{s}_queries"], np.int64),
-        )
-        for m, s in PAIRS
+        (m, s): TaskScores(counts(f"{m}_{s}_correct"), counts(f"{m}_{s}_queries")) for m, s in PAIRS
     }
     return EpochRecord(epoch=plain["epoch"], scores=scores, **{c: plain[c] for c in CURVES})
 

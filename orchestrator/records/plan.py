@@ -26,9 +26,7 @@ def check_format(plain: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class PlannedTrial:
-    """One trial as one method planned it.
-
-    Two methods may plan the same trial: its id is the hash of the specification, not of a name.
+    """One trial as one method planned it; two methods may plan the same trial.
 
     Attributes:
         configuration: id of the hyperparameter configuration.
@@ -95,6 +93,7 @@ class Plan:
 
     def to_plain(self) -> dict[str, Any]:
         """Plain data for ``plan.json``."""
+        trials = [{**vars(trial), "spec": trial.spec.canonical()} for trial in self.trials]
         return {
             "format": FORMAT,
             "name": self.name,
@@ -103,25 +102,12 @@ class Plan:
             "selectors": self.selectors.model_dump(mode="json"),
             "parts": dict(self.parts),
             "cautions": list(self.cautions),
-            "trials": [
-                {
-                    "id": trial.id,
-                    "method": trial.method,
-                    "configuration": trial.configuration,
-                    "hyperparameters": dict(trial.hyperparameters),
-                    "spec": trial.spec.canonical(),
-                }
-                for trial in self.trials
-            ],
+            "trials": trials,
         }
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Plan":
-        """The inverse of ``to_plain``.
-
-        Raises:
-            ValueError, KeyError, TypeError: it is not a plan of this format.
-        """
+        """The inverse of ``to_plain``. Raises ValueError, KeyError, TypeError on all else."""
         trials = tuple(_trial(number, trial) for number, trial in enumerate(plain["trials"]))
         if not trials:
             raise ValueError("it plans no trials")

@@ -67,14 +67,13 @@ def test_an_empty_trial_has_an_empty_history(tmp_path):
     assert (history.end, history.complete, history.damaged) == (None, False, ())
 
 
-@pytest.mark.parametrize("harm", ["truncate", "flip", "empty", "junk"])
+@pytest.mark.parametrize("harm", ["flip", "empty"])
 def test_a_damaged_epoch_is_named_skipped_and_not_counted(tmp_path, harm):
     storage, trial = filled(tmp_path)
     path = storage.folder.path / "epochs" / "0002.record"
     data = bytearray(path.read_bytes())
-    if harm == "flip":
-        data[len(data) // 2] ^= 1
-    path.write_bytes({"truncate": data[:-9], "flip": data, "empty": b"", "junk": b"junk"}[harm])
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data if harm == "flip" else b"")
     history = storage.history(trial)
     assert_holds(history, [1, 3])
     assert history.damaged == (str(path),)

@@ -1,8 +1,7 @@
 """Named tables of interchangeable parts: learners, backbones, benchmarks, selectors.
 
-A table is a plain tuple of frozen entries and not a registry filled by decorators, so that a worker
-process sees the same table as the driver. Third parties add entries through entry points, which are
-loaded only when their name is used: a broken plug-in matters only to a sweep that names it.
+A table is a tuple of entries, not a registry filled by decorators, so that a worker sees the same
+table as the driver. Third parties' entry points are loaded only when their name is used.
 """
 
 import sys
@@ -125,7 +124,7 @@ class Catalogue(Generic[T]):
         """The entry called ``name``.
 
         Raises:
-            UnknownName: nothing has that name; the message suggests the nearest.
+            UnknownName: there is none.
             PluginError: the plug-in of that name does not load, or two have that name.
         """
         if (family := self._family(name)) is not None:

@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import final
 
 from fsl_sweep.datasets.files.digests import canonical_digest
-from fsl_sweep.datasets.files.file_tree import ArchiveTree, Bounds, Entry, FileTree, Member, strewn
+from fsl_sweep.datasets.files.file_tree import (
+    ArchiveTree,
+    Bounds,
+    Entry,
+    FileTree,
+    Member,
+    left_behind,
+)
 from fsl_sweep.datasets.files.tar import gzip_trailer, is_tar, tar_tree
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
@@ -108,7 +115,7 @@ class _Folder(FileTree):
         with os.scandir(folder) as entries:
             for entry in entries:
                 path = f"{relative}{entry.name}"
-                if strewn(path):
+                if left_behind(path):
                     continue
                 if entry.is_dir():
                     self.folders.append(path)

@@ -9,7 +9,7 @@ from typing import Any
 from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.orchestrator.errors import BadData
 
-_STREWN = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
+_LEFT_BEHIND = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
 _DEEPEST = 32
 
 
@@ -98,7 +98,7 @@ class ArchiveTree(FileTree):
                 raise _refused(where, entry.name, entry.problem)
             if entry.size > bounds.member_bytes:
                 raise _refused(where, entry.name, f"would expand to {entry.size} bytes")
-            if strewn(path):
+            if left_behind(path):
                 continue
             if entry.is_folder:
                 folders.add(path)
@@ -118,10 +118,10 @@ class ArchiveTree(FileTree):
         self.folders = sorted(folders)
 
 
-def strewn(path: str) -> bool:
-    """Whether a file is one that operating systems leave beside people's own."""
+def left_behind(path: str) -> bool:
+    """Whether an operating system left the file there, such as ``.DS_Store``."""
     parts = path.split("/")
-    return not _STREWN.isdisjoint(parts) or parts[-1].startswith("._")
+    return not _LEFT_BEHIND.isdisjoint(parts) or parts[-1].startswith("._")
 
 
 def _checked_path(where: Path, name: str) -> str:

@@ -71,12 +71,8 @@ def load_pickle(source: Path | bytes, where: str | None = None) -> Any:
     It takes up to about twice the memory of the file, and up to 3 GB more for a file of very many
     small values.
 
-    Args:
-        source: a file, or its content.
-        where: its name for messages; by default the path.
-
-    Returns:
-        The value. The ``str`` values of Python 2, which held text and bytes alike, are bytes.
+    The ``str`` values of Python 2, which held text and bytes alike, are bytes. ``where`` is the
+    name for messages, by default the path.
 
     Raises:
         MissingData: there is no such file.

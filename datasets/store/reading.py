@@ -32,7 +32,7 @@ class Store:
 
     @property
     def origin(self) -> str:
-        """Where its source was, for a person; empty for an embedded benchmark."""
+        """The path of its source, for messages; empty for an embedded benchmark."""
         return str(self.sheet["source"]["path"])
 
     @property
@@ -114,11 +114,11 @@ class Store:
 
 
 def open_store(path: Path) -> Store:
-    """The store in a folder, checked for completeness by sizes and the sheet's own digest.
+    """The store in a folder; its sizes and its sheet's digest are checked.
 
     Raises:
         MissingData: there is no store in the folder.
-        BadData: it is damaged; the message says how, and what to do.
+        BadData: it is damaged.
     """
     try:
         with (path / SHEET).open("rb") as file:
@@ -163,7 +163,7 @@ def damaged(path: Path, problem: str) -> BadData:
 
 
 def sheet_digest(sheet: Mapping[str, Any]) -> str:
-    """Hex digest of everything in a sheet but the digest itself."""
+    """Hex digest of a sheet without its digest."""
     return canonical_digest({key: value for key, value in sheet.items() if key != "digest"})
 
 

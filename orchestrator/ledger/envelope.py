@@ -31,7 +31,7 @@ def unsealed(data: bytes, place: str) -> bytes:
 
 
 def sealed_json(content: Mapping[str, Any], place: str) -> bytes:
-    """Content as JSON for a person to read, with its checksum as the last key."""
+    """Content as readable JSON, with its checksum as the last key."""
     checksum = _checksum(canonical_json(content).encode(), place)
     return (json.dumps({**content, _KEY: checksum}, indent=1, allow_nan=False) + "\n").encode()
 

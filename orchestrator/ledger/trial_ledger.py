@@ -78,7 +78,7 @@ class TrialLedger:
         """Record how the trial ended, and compact its records unless it may be tried again."""
         content = self._content()
         recorded = content.end is not None and not content.end.retriable
-        # Where the end is recorded with its records, the files left in `epochs` are not needed.
+        # Once the end is recorded with its records, the files left in `epochs` are not needed.
         if not (recorded and len(content.table) and not content.damaged):
             self._write_end(end)
         if not end.retriable:

@@ -1,8 +1,7 @@
 """What a trial measures, as plain data.
 
-A *measure* is one of the three generalisation measures; a *task set* is one of the two sets of
-common tasks. Selectors see scores on ``selection`` tasks; reported numbers come from ``report``
-tasks, so that a maximum over snapshots is never reported on the tasks it was maximised on.
+Selectors see scores on ``selection`` tasks; reported numbers come from ``report`` tasks, so that a
+maximum over snapshots is never reported on the tasks it was maximised on.
 """
 
 from collections.abc import Callable, Mapping, Sequence

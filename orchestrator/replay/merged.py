@@ -25,13 +25,7 @@ T = TypeVar("T")
 
 
 def open_sources(paths: Sequence[Path]) -> Source:
-    """One source of the records under ``paths``: run folders, ``.csv`` and ``.parquet`` tables.
-
-    Raises:
-        RunFolderError: a path is given twice or is neither, a run's plan is damaged, or several
-            were not measured alike.
-        BadData: a table cannot be used.
-    """
+    """One source of the records under ``paths``. Arguments and exceptions as of ``load_run``."""
     seen: set[str] = set()
     for path in paths:
         if (place := os.path.realpath(path)) in seen:
@@ -100,13 +94,13 @@ def _check_alike(sources: Sequence[Source]) -> None:
                 raise RunFolderError(
                     f"{known[0][0]} and {place} cannot be reported together: they differ in "
                     f"{what} ({_difference(known[0][1], value)}), so that their numbers are "
-                    "about different tasks. Report each by itself."
+                    "about different tasks. Report each separately."
                 )
     unknown = [s for s in sources if s.facts.measured is None and s.facts.per_task]
     if unknown and len({s.facts.measured is None for s in sources}) > 1:
         raise RunFolderError(
             f"{unknown[0].places[0]} has tasks of its own, which cannot be matched with those of "
-            "a run folder. Report each by itself, or leave the per-task rows out of the table."
+            "a run folder. Report each separately, or leave the per-task rows out of the table."
         )
 
 
@@ -186,8 +180,8 @@ def _joined(
         fold = "" if a.fold is None else f", fold {a.fold}"
         raise RunFolderError(
             f"{place} and {other} hold different records of the same trial ({a.method}, "
-            f"configuration {a.configuration}, seed {a.seed}{fold}): {what}. Report each by "
-            "itself, or remove the trial from one of them."
+            f"configuration {a.configuration}, seed {a.seed}{fold}): {what}. Report each "
+            "separately, or remove the trial from one of them."
         )
     fuller = [(one.complete and not one.damaged, len(one.epochs)) for one in (a, b)]
     kept, where = first if fuller[0] >= fuller[1] else second

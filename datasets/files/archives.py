@@ -6,7 +6,6 @@ What an archive may not hold, `ArchiveTree` says. No member is read past the siz
 import os
 import stat
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import final
 
 from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.files.file_tree import (
+    UNREADABLE,
     ArchiveTree,
     Bounds,
     Entry,
@@ -25,16 +25,6 @@ from fsl_sweep.datasets.files.tar import gzip_trailer, is_tar, tar_tree
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 _DEEPEST = 8
-UNREADABLE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    OSError,
-    EOFError,
-    RuntimeError,
-    NotImplementedError,
-    ValueError,
-)
-"""What ``zipfile`` raises on damaged or unusual archives."""
 
 
 @contextmanager
@@ -96,15 +86,8 @@ class _Folder(FileTree):
         self.members.sort(key=lambda member: member.path)
         self.folders.sort()
 
-    def read(self, member: Member) -> bytes:
-        path = self.where / member.path
-        try:
-            content = path.read_bytes()
-        except OSError as failure:
-            raise BadData(f"{path} cannot be read: {failure.strerror}.") from failure
-        if len(content) != member.size:
-            raise BadData(f"{path} changed while it was being read; prepare the data again.")
-        return content
+    def content(self, member: Member) -> bytes:
+        return (self.where / member.path).read_bytes()
 
     def _walk(self, folder: Path, relative: str) -> None:
         # Links are followed, for people link data sets together; a loop of links ends here.
@@ -135,20 +118,9 @@ class _Zip(ArchiveTree):
         self._archive = archive
         super().__init__(where, bounds, map(_entry, archive.infolist()))
 
-    def read(self, member: Member) -> bytes:
-        try:
-            with self._archive.open(self.handles[member.path]) as file:
-                content = file.read(member.size + 1)
-        except UNREADABLE as failure:
-            raise BadData(
-                f"{member.path} in {self.where} cannot be read ({failure}); download it again."
-            ) from failure
-        if len(content) != member.size:
-            raise BadData(
-                f"{member.path} in {self.where} is not as long as the archive says; "
-                "download it again."
-            )
-        return content
+    def content(self, member: Member) -> bytes:
+        with self._archive.open(self.handles[member.path]) as file:
+            return file.read(member.size + 1)
 
 
 def _entry(info: zipfile.ZipInfo) -> Entry:

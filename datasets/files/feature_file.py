@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fsl_sweep.datasets.files.archives import UNREADABLE
 from fsl_sweep.datasets.files.digests import canonical_digest
+from fsl_sweep.datasets.files.file_tree import UNREADABLE
 from fsl_sweep.orchestrator.errors import BadData, MachineFailure
 
 _MOST_BYTES = 64 * 2**30

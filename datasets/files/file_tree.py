@@ -1,5 +1,7 @@
 """Files by relative path, in a folder or an archive, and which archives are refused."""
 
+import zipfile
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,6 +13,16 @@ from fsl_sweep.orchestrator.errors import BadData
 
 _LEFT_BEHIND = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
 _DEEPEST = 32
+UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    EOFError,
+    RuntimeError,
+    NotImplementedError,
+    ValueError,
+)
+"""What ``zipfile`` raises on damaged or unusual archives."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +57,23 @@ class FileTree(ABC):
     folders: list[str]
 
     @abstractmethod
+    def content(self, member: Member) -> bytes:
+        """What is there of a file, or a byte more than its size. Raises some of `UNREADABLE`."""
+
     def read(self, member: Member) -> bytes:
         """The content of a file.
 
         Raises:
-            BadData: it cannot be read, or is not what the directory says; names the file.
+            BadData: it cannot be read, or has not the size that was listed; names the file.
         """
+        problem = "has another size than was listed"
+        try:
+            content = self.content(member)
+            if len(content) == member.size:
+                return content
+        except UNREADABLE as failure:
+            problem = f"cannot be read ({failure})"
+        raise BadData(f"{member.path} in {self.where} {problem}; download or copy it again.")
 
     def signature(self) -> str:
         """Hex digest of relative names, sizes and recorded CRCs; not of dates or places."""

@@ -56,17 +56,9 @@ class _Tar(ArchiveTree):
         self._file = file
         super().__init__(where, bounds, _entries(where, file))
 
-    def read(self, member: Member) -> bytes:
-        try:
-            self._file.seek(self.handles[member.path])
-            content = self._file.read(member.size)
-        except OSError as failure:
-            raise BadData(
-                f"{member.path} in {self.where} cannot be read ({failure}); download it again."
-            ) from failure
-        if len(content) != member.size:
-            raise BadData(f"{member.path} in {self.where} breaks off; download it again.")
-        return content
+    def content(self, member: Member) -> bytes:
+        self._file.seek(self.handles[member.path])
+        return self._file.read(member.size)
 
 
 def _decompress(path: Path, file: BinaryIO, content: BinaryIO, bounds: Bounds) -> None:

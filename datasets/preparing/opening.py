@@ -14,8 +14,8 @@ from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.files.local_path import check_local
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
 from fsl_sweep.datasets.store.reading import SHEET, Store, datasets_folder, open_store, store_path
-from fsl_sweep.datasets.store.writing import writing_store
-from fsl_sweep.orchestrator.errors import BadData, ConfigError, MissingData, folder_error
+from fsl_sweep.datasets.store.writing import reporting, writing_store
+from fsl_sweep.orchestrator.errors import BadData, ConfigError, MissingData
 
 
 def open_benchmark(
@@ -171,15 +171,9 @@ def _advice(source: AbstractBenchmark[Any]) -> str:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     lock = path.with_name(f".{path.name}.lock")
-    try:
+    with reporting(path):
         lock.parent.mkdir(parents=True, exist_ok=True)
         file = lock.open("a")
-    except OSError as failure:
-        raise folder_error(
-            failure,
-            f"Cannot write the prepared data set {path}: {failure.strerror}. "
-            "Choose another folder with the environment variable FSL_SWEEP_HOME.",
-        ) from failure
     with file:
         fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed, or the process dies
         yield

@@ -117,7 +117,7 @@ class StoreWriter:
         pools = {name: pool.close() for name, pool in self._pools.items()}
         sheet: dict[str, Any] = {"format": FORMAT, **head, "pools": pools}
         sheet["digest"] = sheet_digest(sheet)
-        with _reporting(self._folder), (self._folder / SHEET).open("w", encoding="utf-8") as file:
+        with reporting(self._folder), (self._folder / SHEET).open("w", encoding="utf-8") as file:
             json.dump(sheet, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
@@ -135,7 +135,7 @@ def writing_store(path: Path, head: Mapping[str, Any]) -> Iterator[StoreWriter]:
         RunFolderError: the folder cannot be written, with its path; nothing is left behind.
         MachineFailure: the same, where the disk is full or fails.
     """
-    with _reporting(path.parent):
+    with reporting(path.parent):
         prefix = f"{TEMPORARY}{path.name}-"
         for left in path.parent.glob(f"{prefix}*"):
             shutil.rmtree(left, ignore_errors=True)
@@ -144,7 +144,7 @@ def writing_store(path: Path, head: Mapping[str, Any]) -> Iterator[StoreWriter]:
     try:
         yield writer
         writer.close(head)
-        with _reporting(path):
+        with reporting(path):
             folder.chmod(0o755)  # mkdtemp makes folders that a lab's other users cannot read
             _sync(folder)
             try:
@@ -174,20 +174,20 @@ class _GrowingArray:
     def __init__(self, path: Path, item: Sequence[int], dtype: str) -> None:
         self._path, self._item, self._dtype = path, tuple(item), np.dtype(dtype)
         self._count, self._digest = 0, hashlib.sha256()
-        with _reporting(path), path.open("xb") as file:
+        with reporting(path), path.open("xb") as file:
             self._write_header(file)
 
     def append(self, array: np.ndarray) -> None:
         """Add rows ``[M, *item]``."""
         content = np.ascontiguousarray(array, dtype=self._dtype).tobytes()
         self._digest.update(content)
-        with _reporting(self._path), self._path.open("ab") as file:
+        with reporting(self._path), self._path.open("ab") as file:
             file.write(content)
         self._count += len(array)
 
     def close(self) -> dict[str, Any]:
         """Finish the file; its entry in the sheet."""
-        with _reporting(self._path), self._path.open("r+b") as file:
+        with reporting(self._path), self._path.open("r+b") as file:
             self._write_header(file)
             file.flush()
             os.fsync(file.fileno())
@@ -207,7 +207,7 @@ class _GrowingArray:
 
 
 @contextmanager
-def _reporting(path: Path) -> Iterator[None]:
+def reporting(path: Path) -> Iterator[None]:
     """Turn failures to write into our error, with the path and what to do about it."""
     try:
         yield

@@ -4,7 +4,7 @@ Selectors see scores on ``selection`` tasks; reported numbers come from ``report
 maximum over snapshots is never reported on the tasks it was maximised on.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, get_args
@@ -95,10 +95,6 @@ class ScoreTable:
     means: np.ndarray
     load: Callable[[], np.ndarray]
     per_task: bool = True
-
-    def rows(self, at: Sequence[int]) -> np.ndarray:
-        """Per-task accuracies of the snapshots at some positions, float64 ``[len(at), T]``."""
-        return self.load()[list(at)]
 
     @classmethod
     def from_accuracies(cls, accuracies: np.ndarray) -> "ScoreTable":

@@ -213,7 +213,7 @@ def _measured(
     """Snapshots of one trial by epoch; None for one with scores that are not numbers."""
     at = [trial.index(epoch) for epoch in epochs]
     tables = {m: trial.scores[m, "report"] for m in MEASURES}
-    rows = {m: table.rows(at) for m, table in tables.items()}
+    rows = {m: table.load()[at] for m, table in tables.items()}
 
     def scores(measure: Measure, values: np.ndarray) -> _Scores:
         if tables[measure].per_task:

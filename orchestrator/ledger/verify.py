@@ -81,15 +81,13 @@ class _Findings(list[Finding]):
         """Names that no run makes, and what a killed run left; whether it is a folder at all."""
         with self.damage(follows):
             for name in folder.every_name():
+                place = folder.place(name)
                 if TEMPORARY.fullmatch(name):
-                    problem, then = "a write was interrupted", "the next `fsl-sweep run` removes it"
-                    self.add(folder.place(name), problem, then, harm=False)
+                    then = "the next `fsl-sweep run` removes it"
+                    self.add(place, "a write was interrupted", then, harm=False)
                 elif name not in ours:
-                    problem, then = (
-                        "no run makes a file of this name",
-                        "nothing reads or removes it",
-                    )
-                    self.add(folder.place(name), problem, then, harm=False)
+                    then = "nothing reads or removes it"
+                    self.add(place, "no run makes a file of this name", then, harm=False)
             return True
         return False
 
@@ -101,9 +99,8 @@ def check_run(path: Path) -> Sequence[Finding]:
         RunFolderError: there is no run there.
     """
     ledger, plan, found = Ledger(path), None, _Findings()
-    with found.damage(
-        "nothing else can be checked; run the sweep into another folder, or restore it"
-    ):
+    follows = "nothing else can be checked; run the sweep into another folder, or restore it"
+    with found.damage(follows):
         plan = ledger.checked_plan()
         if plan is None:
             raise RunFolderError(f"{path} is not a run folder: it has no plan.json.")

@@ -1,8 +1,7 @@
 """Named tables of interchangeable parts: learners, backbones, benchmarks, selectors.
 
-A table is a plain tuple of frozen entries and not a registry filled by decorators, so that a worker
-process sees the same table as the driver. Third parties add entries through entry points, which are
-loaded only when their name is used: a broken plug-in matters only to a sweep that names it.
+A table is a tuple of entries, not a registry filled by decorators, so that a worker sees the same
+table as the driver. Third parties' entry points are loaded only when their name is used.
 """
 
 import sys
@@ -41,10 +40,7 @@ class Info(Generic[T]):
 
 @dataclass(frozen=True)
 class Ours:
-    """An entry of our own whose module is imported only when its class is needed.
-
-    Attributes as of ``Info``, with ``place`` for its class, as ``module:class``.
-    """
+    """As ``Info``, with a class that is imported from ``place``, ``module:class``, when needed."""
 
     name: str
     place: str
@@ -62,11 +58,9 @@ class Family(Generic[T]):
     """Entries too many to list, named ``PREFIX:MEMBER``, such as ``torchvision:resnet18``.
 
     Attributes:
-        prefix: the part before the colon.
-        parameter: what the part after it is called in lists (``model``).
+        parameter: what the part after the colon is called in lists (``model``).
         member: the class of a member. Raises UnknownName where there is none of that name.
-        paper, description: as of ``Info``.
-        has: whether there is a member of that name, for a hint to who forgets the prefix.
+        has: whether there is a member of that name, for a hint where the prefix is missing.
     """
 
     prefix: str
@@ -100,13 +94,7 @@ class Listing:
 
 
 class Catalogue(Generic[T]):
-    """Entries of one kind, ours and third parties'.
-
-    Args:
-        kind: what an entry is, for messages (``learner``).
-        group: third parties' entry-point group (``fsl_sweep.learners``).
-        entries: our own entries.
-        families: our own families of entries.
+    """Entries of one kind (``learner``), ours and those of an entry-point group.
 
     Raises:
         PluginError: two of our own entries share a name.
@@ -136,18 +124,20 @@ class Catalogue(Generic[T]):
         """The entry called ``name``.
 
         Raises:
-            UnknownName: nothing has that name; the message suggests the nearest.
+            UnknownName: there is none.
             PluginError: the plug-in of that name does not load, or two have that name.
         """
-        family = self._family(name)
-        if family is not None:
-            return family.find(name.removeprefix(f"{family.prefix}:"))
-        plugins = [point for point in installed(self.group) if point.name == name]
-        if name in self._own and not plugins:
+        if (family := self._family(name)) is not None:
+            return family.find(name.partition(":")[2])
+        if plugins := self._plugins(name):
+            return self._load(plugins)
+        if name in self._own:
             return self._own[name].load()
-        if not plugins:
-            raise UnknownName(self.kind, name, self._meant(name))
-        return self._load(plugins)
+        # What it may mean: a member without its prefix, or any entry.
+        families = self._families.values()
+        members = [f"{f.prefix}:{name}" for f in families if f.has is not None and f.has(name)]
+        meant = members or [*self.names(), *(family.name for family in families)]
+        raise UnknownName(self.kind, name, meant)
 
     def names(self) -> list[str]:
         """Every name, sorted, without members of families."""
@@ -170,18 +160,13 @@ class Catalogue(Generic[T]):
             description, error = "", None
             if check:
                 try:
-                    same_name = [p for p in installed(self.group) if p.name == point.name]
-                    description = self._load(same_name).description
+                    description = self._load(self._plugins(point.name)).description
                 except PluginError as failure:
                     error = str(failure)
-            source, version = _distribution(point)
-            yield Listing(self.kind, point.name, source, version, description, error)
+            yield Listing(self.kind, point.name, *_distribution(point), description, error)
 
-    def _meant(self, name: str) -> list[str]:
-        """What an unknown name may mean: a member without its prefix, or any entry."""
-        families = self._families.values()
-        members = [f"{f.prefix}:{name}" for f in families if f.has is not None and f.has(name)]
-        return members or [*self.names(), *(family.name for family in families)]
+    def _plugins(self, name: str) -> list[EntryPoint]:
+        return [point for point in installed(self.group) if point.name == name]
 
     def _family(self, name: str) -> Family[T] | None:
         prefix, colon, _ = name.partition(":")

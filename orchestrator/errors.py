@@ -8,7 +8,6 @@ sentences: what happened, where, and what to do about it.
 import errno
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any
 
 # Failures that no other folder and no other permissions would avoid.
 _OF_THE_MACHINE = {
@@ -29,7 +28,10 @@ _OF_THE_MACHINE = {
 
 
 class FslSweepError(Exception):
-    """Base of every error that fsl-sweep raises on purpose."""
+    """Base of every error that fsl-sweep raises on purpose.
+
+    One with several arguments makes its message in ``__str__``, so that it can be pickled.
+    """
 
 
 class UserError(FslSweepError):
@@ -46,11 +48,11 @@ class ConfigError(UserError):
     """
 
     def __init__(self, where: str, path: str, problem: str) -> None:
-        super().__init__(": ".join(part for part in (where, path, problem) if part))
+        super().__init__(where, path, problem)
         self.where, self.path, self.problem = where, path, problem
 
-    def __reduce__(self) -> tuple[type["ConfigError"], tuple[str, str, str]]:
-        return ConfigError, (self.where, self.path, self.problem)
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.where, self.path, self.problem) if part)
 
 
 class UnknownName(UserError):
@@ -61,11 +63,11 @@ class UnknownName(UserError):
     ) -> None:
         self.kind, self.name = kind, name
         self.known, self.guarded = tuple(known), tuple(guarded)
-        advice = did_you_mean(name, self.known, self.guarded)
-        super().__init__(f"unknown {kind} '{name}'; {advice}")
+        super().__init__(kind, name, self.known, self.guarded)
 
-    def __reduce__(self) -> tuple[type["UnknownName"], tuple[Any, ...]]:
-        return UnknownName, (self.kind, self.name, self.known, self.guarded)
+    def __str__(self) -> str:
+        advice = did_you_mean(self.name, self.known, self.guarded)
+        return f"unknown {self.kind} '{self.name}'; {advice}"
 
 
 class MissingData(UserError):
@@ -89,13 +91,14 @@ class Damaged(RunFolderError):
     """
 
     def __init__(self, place: str, reason: str) -> None:
-        super().__init__(
-            f"{place} is damaged: {reason}. `fsl-sweep verify` lists all damage and what follows."
-        )
+        super().__init__(place, reason)
         self.place, self.reason = place, reason
 
-    def __reduce__(self) -> tuple[type["Damaged"], tuple[str, str]]:
-        return Damaged, (self.place, self.reason)
+    def __str__(self) -> str:
+        return (
+            f"{self.place} is damaged: {self.reason}. `fsl-sweep verify` lists all damage and what "
+            "follows."
+        )
 
 
 class PluginError(UserError):
@@ -110,14 +113,14 @@ class SealedMeasurement(UserError):
     """A selector read a measure that it did not declare in its ``needs``."""
 
     def __init__(self, selector: str, measure: str) -> None:
-        super().__init__(
-            f"Selector '{selector}' read '{measure}', which it did not declare. "
-            f"Add '{measure}' to its `needs`, or choose without it."
-        )
+        super().__init__(selector, measure)
         self.selector, self.measure = selector, measure
 
-    def __reduce__(self) -> tuple[type["SealedMeasurement"], tuple[str, str]]:
-        return SealedMeasurement, (self.selector, self.measure)
+    def __str__(self) -> str:
+        return (
+            f"Selector '{self.selector}' read '{self.measure}', which it did not declare. "
+            f"Add '{self.measure}' to its `needs`, or choose without it."
+        )
 
 
 class BudgetSpent(SealedMeasurement):
@@ -125,14 +128,14 @@ class BudgetSpent(SealedMeasurement):
 
     def __init__(self, selector: str, budget: int) -> None:
         super().__init__(selector, "novel")
+        self.args = selector, budget
         self.budget = budget
-        self.args = (
-            f"Selector '{selector}' asked for more than the {budget} novel evaluations of its "
-            "budget. Raise the budget, or ask for fewer.",
-        )
 
-    def __reduce__(self) -> tuple[type["BudgetSpent"], tuple[str, int]]:  # type: ignore[override]
-        return BudgetSpent, (self.selector, self.budget)
+    def __str__(self) -> str:
+        return (
+            f"Selector '{self.selector}' asked for more than the {self.budget} novel evaluations "
+            "of its budget. Raise the budget, or ask for fewer."
+        )
 
 
 class MachineFailure(FslSweepError):
@@ -168,12 +171,8 @@ def did_you_mean(name: str, known: Iterable[str], guarded: Iterable[str] = ()) -
     names, apart = sorted(known), set(guarded)
     for member in (one for one in names if one.endswith(f":{name}")):
         return f"did you mean '{member}'?"  # torchvision:resnet18
-    for some, cutoff in (
-        ([one for one in names if one in apart], 0.82),
-        ([one for one in names if one not in apart], 0.5),
-    ):
-        lower = {one.lower(): one for one in some}
-        near = get_close_matches(name.lower(), lower, n=1, cutoff=cutoff)
-        if near:
+    for is_apart, cutoff in ((True, 0.82), (False, 0.5)):
+        lower = {one.lower(): one for one in names if (one in apart) == is_apart}
+        if near := get_close_matches(name.lower(), lower, n=1, cutoff=cutoff):
             return f"did you mean '{lower[near[0]]}'?"
     return f"known: {', '.join(names)}" if names else "none is known"

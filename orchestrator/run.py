@@ -27,7 +27,7 @@ MOST_RESAMPLES = 10**6
 
 
 def load_run(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Run":
-    """Open a run for reading: a run folder, a table of records, or several of them as one.
+    """Open a run for reading.
 
     Args:
         path: a run folder; a ``.csv`` or ``.parquet`` file as ``docs/replay.md`` describes it; or
@@ -62,11 +62,11 @@ class Run:
         Raises:
             RunFolderError: the records come from a table, or from several places.
         """
-        places = self._source.places
-        if len(places) != 1 or not places[0].is_dir():
-            shown = ", ".join(map(str, places))
-            raise RunFolderError(f"This needs a run folder of its own; there is none for {shown}.")
-        return places[0]
+        place, *others = self._source.places
+        if others or not place.is_dir():
+            shown = ", ".join(map(str, self._source.places))
+            raise RunFolderError(f"This needs one run folder, and the records are from {shown}.")
+        return place
 
     @property
     def name(self) -> str:
@@ -75,11 +75,7 @@ class Run:
 
     @cached_property
     def histories(self) -> list[TrialHistory]:
-        """One history for each planned trial, in plan order, recorded or not.
-
-        Raises:
-            RunFolderError: two of several runs hold different records of one trial.
-        """
+        """As `Source.histories`."""
         return self._source.histories()
 
     @property
@@ -93,12 +89,12 @@ class Run:
         hyperparameter: Sequence[str] | None = None,
         metric: str | None = None,
     ) -> "RunInfo":
-        """What a report needs to know beside the records.
+        """What a report needs to know beside the records; by default as in the sweep file.
 
         Args:
-            snapshot: names of snapshot selectors to compare; those of the sweep file by default.
-            hyperparameter: names of hyperparameter selectors, likewise.
-            metric: what methods are compared by, ``novel`` or ``mixture(w)``, likewise.
+            snapshot: names of snapshot selectors to compare.
+            hyperparameter: names of hyperparameter selectors.
+            metric: what methods are compared by, ``novel`` or ``mixture(w)``.
 
         Raises:
             UnknownName, PluginError, ConfigError: a selector that is named cannot be used, is named
@@ -142,8 +138,7 @@ class Run:
 
         Raises:
             ConfigError: so many resamples cannot be made.
-            RunFolderError: classes are to be resampled, but the run recorded no class tuples, or
-                tuples that cannot be resampled.
+            RunFolderError: the run recorded no class tuples, or they cannot be resampled.
         """
         from fsl_sweep.orchestrator.report import build
 
@@ -151,7 +146,7 @@ class Run:
         info = self.info(snapshot, hyperparameter, metric)
         tuples = self.class_tuples() if classes else None
         try:
-            report = build(
+            return build(
                 info, self.histories, last=last, rope=rope, bootstrap=count, classes=tuples
             )
         except ValueError as failure:
@@ -159,30 +154,23 @@ class Run:
                 raise
             place = self._source.places[0]
             raise RunFolderError(f"{place} cannot be resampled: {failure}") from None
-        return report
 
     def class_tuples(self) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
-        """Classes of the common tasks by measure and task set, int64 ``[tasks, ways]``.
-
-        Raises:
-            RunFolderError: they were not recorded, or tasks differ in their ways.
-        """
+        """As `Source.class_tuples`."""
         return self._source.class_tuples()
 
     def records(self) -> "pd.DataFrame":
         """One row for each recorded epoch of each planned trial.
 
-        Columns: method, trial, configuration, seed, fold, status, the hyperparameters by dotted
-        key, epoch, the curves, and the mean accuracies ``base_selection`` to ``novel_report`` in
-        [0, 1].
+        Columns: method, trial, configuration, seed, fold, status, hyperparameters by dotted key,
+        epoch, curves, and the mean accuracies ``base_selection`` to ``novel_report`` in [0, 1].
         """
         import pandas as pd
 
         from fsl_sweep.orchestrator.report.frames import epoch_columns, epochs_of
 
         frames = [epochs_of(trial) for trial in self.histories if len(trial.epochs)]
-        if not frames:
-            return pd.DataFrame(columns=epoch_columns(self.histories))
+        frames = frames or [pd.DataFrame(columns=epoch_columns(self.histories))]
         return pd.concat(frames, ignore_index=True)
 
     def selections(
@@ -218,14 +206,11 @@ class Run:
 
     def _resamples(self, asked: int | None) -> int | None:
         """How many resamples to make; None leaves it to the report."""
-        if asked is not None and asked != 0 and not 2 <= asked <= MOST_RESAMPLES:
-            problem = (
-                f"{asked} resamples cannot be made: give 0 for none, or 2 to {MOST_RESAMPLES:,}"
-            )
-            raise ConfigError("", "--bootstrap", problem)
-        if self._source.facts.per_task:
-            return asked
-        if asked:
-            problem = f"{asked} resamples cannot be made: there are no per-task rows to resample"
-            raise ConfigError("", "--bootstrap", problem)
-        return 0
+        per_task, problem = self._source.facts.per_task, None
+        if asked and not 2 <= asked <= MOST_RESAMPLES:
+            problem = f"give 0 for none, or 2 to {MOST_RESAMPLES:,}"
+        elif asked and not per_task:
+            problem = "there are no per-task rows to resample"
+        if problem is not None:
+            raise ConfigError("", "--bootstrap", f"{asked} resamples cannot be made: {problem}")
+        return asked if per_task else 0

@@ -1,35 +1,30 @@
 """Reading files out of a folder, a zip or a tar, without extracting the archive.
 
-An archive comes from a stranger: members that are absolute, climb out with ``..``, are links or
-devices, are encrypted, appear twice or would expand past a bound are refused before anything is
-read, and no member is read past the size that it declared.
+What an archive may not hold, `ArchiveTree` says. No member is read past the size that it declared.
 """
 
 import os
 import stat
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import final
 
 from fsl_sweep.datasets.files.digests import canonical_digest
-from fsl_sweep.datasets.files.file_tree import ArchiveTree, Bounds, Entry, FileTree, Member, strewn
+from fsl_sweep.datasets.files.file_tree import (
+    UNREADABLE,
+    ArchiveTree,
+    Bounds,
+    Entry,
+    FileTree,
+    Member,
+    left_behind,
+)
 from fsl_sweep.datasets.files.tar import gzip_trailer, is_tar, tar_tree
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 _DEEPEST = 8
-UNREADABLE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    OSError,
-    EOFError,
-    RuntimeError,
-    NotImplementedError,
-    ValueError,
-)
-"""What ``zipfile`` raises on damaged or unusual archives."""
 
 
 @contextmanager
@@ -64,12 +59,11 @@ def open_tree(path: Path, bounds: Bounds | None = None) -> Iterator[FileTree]:
 def tree_signature(path: Path) -> str:
     """Hex digest of what is at a path: relative names, sizes and recorded CRCs, never dates.
 
-    For a tar.gz, its size and gzip's own checksum replace them: its names would take decompressing
-    it all, and every opening of a benchmark computes a signature.
+    For a tar.gz, its size and gzip's own checksum replace them: reading its names would mean to
+    decompress it each time that a benchmark is opened.
 
     Raises:
-        MissingData: nothing is there.
-        BadData: it is no folder, zip, tar or tar.gz, or is damaged or hostile.
+        As `open_tree`.
     """
     trailer = gzip_trailer(path) if path.is_file() else None
     if trailer is not None:
@@ -82,34 +76,20 @@ def tree_signature(path: Path) -> str:
 class _Folder(FileTree):
     def __init__(self, where: Path) -> None:
         self.where = where
-        members: list[Member] = []
-        folders: list[str] = []
+        self.members, self.folders = [], []
         try:
-            self._walk(where, "", members, folders)
+            self._walk(where, "")
         except OSError as failure:
             raise BadData(f"{failure.filename or where} cannot be read: {failure.strerror}.") from (
                 failure
             )
-        self.members = tuple(sorted(members, key=lambda member: member.path))
-        self.folders = tuple(sorted(folders))
+        self.members.sort(key=lambda member: member.path)
+        self.folders.sort()
 
-    def read(self, member: Member) -> bytes:
-        path = self.where / member.path
-        try:
-            content = path.read_bytes()
-        except OSError as failure:
-            raise BadData(f"{path} cannot be read: {failure.strerror}.") from failure
-        if len(content) != member.size:
-            raise BadData(f"{path} changed while it was being read; prepare the data again.")
-        return content
+    def content(self, member: Member) -> bytes:
+        return (self.where / member.path).read_bytes()
 
-    def _walk(
-        self,
-        folder: Path,
-        relative: str,
-        members: list[Member],
-        folders: list[str],
-    ) -> None:
+    def _walk(self, folder: Path, relative: str) -> None:
         # Links are followed, for people link data sets together; a loop of links ends here.
         if relative.count("/") > _DEEPEST:
             raise BadData(
@@ -118,13 +98,13 @@ class _Folder(FileTree):
         with os.scandir(folder) as entries:
             for entry in entries:
                 path = f"{relative}{entry.name}"
-                if strewn(path):
+                if left_behind(path):
                     continue
                 if entry.is_dir():
-                    folders.append(path)
-                    self._walk(folder / entry.name, f"{path}/", members, folders)
+                    self.folders.append(path)
+                    self._walk(folder / entry.name, f"{path}/")
                 elif entry.is_file():
-                    members.append(Member(path, entry.stat().st_size))
+                    self.members.append(Member(path, entry.stat().st_size))
                 else:
                     raise BadData(
                         f"{folder / entry.name} is a broken link or not a file; remove it, or is "
@@ -138,20 +118,9 @@ class _Zip(ArchiveTree):
         self._archive = archive
         super().__init__(where, bounds, map(_entry, archive.infolist()))
 
-    def read(self, member: Member) -> bytes:
-        try:
-            with self._archive.open(self.handles[member.path]) as file:
-                content = file.read(member.size + 1)
-        except UNREADABLE as failure:
-            raise BadData(
-                f"{member.path} in {self.where} cannot be read ({failure}); download it again."
-            ) from failure
-        if len(content) != member.size:
-            raise BadData(
-                f"{member.path} in {self.where} is not as long as the archive says; "
-                "download it again."
-            )
-        return content
+    def content(self, member: Member) -> bytes:
+        with self._archive.open(self.handles[member.path]) as file:
+            return file.read(member.size + 1)
 
 
 def _entry(info: zipfile.ZipInfo) -> Entry:

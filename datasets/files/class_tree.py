@@ -15,7 +15,7 @@ _SUFFIXES = frozenset(
 
 @dataclass(frozen=True)
 class ClassEntry:
-    """A class of a tree: its folder's name, its superclass folder's where there is one, images."""
+    """A class of a tree: its folder's name, its superclass's where there is one, its images."""
 
     name: str
     superclass: str | None
@@ -33,13 +33,13 @@ def read_class_tree(tree: FileTree) -> list[ClassEntry]:
     """
     _check_images(tree)
     outer = _outer_folders(tree)
-    levels = {member.path.count("/") - outer for member in tree.members}
-    if len(levels) != 1 or not levels <= {1, 2}:
+    examples = {member.path.count("/") - outer: member.path for member in tree.members}
+    if len(examples) != 1 or not examples.keys() <= {1, 2}:
         raise BadData(
             f"{tree.where} must have images in CLASS/ folders, or all in SUPERCLASS/CLASS/ "
-            f"folders; {_examples(tree)}."
+            f"folders, but it has {' and '.join(examples.values())}."
         )
-    (depth,) = levels
+    (depth,) = examples
     members: dict[str, list[Member]] = {}
     for member in tree.members:
         members.setdefault(member.path.rpartition("/")[0], []).append(member)
@@ -84,11 +84,6 @@ def _check_folders(tree: FileTree, members: Collection[str]) -> None:
     for folder in tree.folders:
         if folder not in filled:
             raise BadData(f"Class folder {tree.where / folder} holds no images.")
-
-
-def _examples(tree: FileTree) -> str:
-    by_depth = {member.path.count("/"): member.path for member in tree.members}
-    return "but it has " + " and ".join(by_depth.values())
 
 
 def _check_names(tree: FileTree, folders: Collection[str]) -> None:

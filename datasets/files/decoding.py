@@ -24,12 +24,7 @@ def read_image(tree: FileTree, member: Member, colour: Colour) -> Image.Image:
 
 
 def decode(content: bytes, where: str, colour: Colour) -> Image.Image:
-    """The image in a file's bytes, upright, in the wanted colours.
-
-    Args:
-        content: a PNG, JPEG or other file that Pillow reads.
-        where: the file's name, for messages.
-        colour: ``rgb`` or ``grey``.
+    """The image in a file's bytes, upright, in the wanted colours; ``where`` names the file.
 
     Raises:
         BadData: it cannot be decoded, or has more than 64 million pixels.
@@ -49,18 +44,14 @@ def decode(content: bytes, where: str, colour: Colour) -> Image.Image:
         return upright.convert("RGB" if colour == "rgb" else "L")
     except BadData:
         raise
-    except UnidentifiedImageError as failure:  # its text names the buffer, not the file
-        problem = "its format is unknown" if content else "it is empty"
-        raise _undecoded(where, problem) from failure
     except Exception as failure:  # Pillow's decoders raise anything at all on damaged files
-        raise _undecoded(where, f"{type(failure).__name__}: {failure}") from failure
-
-
-def _undecoded(where: str, problem: str) -> BadData:
-    return BadData(
-        f"{where} cannot be decoded as an image ({problem}). Download or copy it again, or remove "
-        "it from a data set of your own."
-    )
+        problem = f"{type(failure).__name__}: {failure}"
+        if isinstance(failure, UnidentifiedImageError):  # its text names the buffer, not the file
+            problem = "its format is unknown" if content else "it is empty"
+        raise BadData(
+            f"{where} cannot be decoded as an image ({problem}). Download or copy it again, or "
+            "remove it from a data set of your own."
+        ) from failure
 
 
 def squared(image: Image.Image, side: int) -> np.ndarray:

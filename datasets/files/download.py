@@ -15,12 +15,7 @@ _SECONDS = 60  # without a byte
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """An official file on the web.
-
-    Attributes:
-        url: its http or https address.
-        checksum: ``md5:`` or ``sha256:`` and hex digits, as published.
-    """
+    """An official file on the web; its checksum is ``md5:`` or ``sha256:`` and hex digits."""
 
     url: str
     checksum: str
@@ -36,13 +31,8 @@ def fetch(
 ) -> tuple[Path, bool]:
     """Download a file into a folder, unless it is there already with the right checksum.
 
-    It gets its name when its checksum is right: a failed transfer leaves nothing, and the next one
-    starts from the beginning.
-
-    Args:
-        file: what to fetch.
-        folder: where to; it is made.
-        progress: called with the bytes done, and their total where it is known.
+    A failed transfer leaves nothing, and the next one starts from the beginning. ``progress`` is
+    called with the bytes done, and their total where it is known.
 
     Returns:
         Its path, and whether it was there already.
@@ -90,12 +80,7 @@ def fetch(
 
 
 class _Meter:
-    """What pooch reports its progress to; refuses a file that is too large.
-
-    Args:
-        url: for messages.
-        progress: as of ``fetch``.
-    """
+    """What pooch reports its progress to; refuses a file that is too large."""
 
     def __init__(self, url: str, progress: Callable[[int, int | None], None]) -> None:
         self._url, self._progress = url, progress

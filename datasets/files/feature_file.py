@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fsl_sweep.datasets.files.archives import UNREADABLE
 from fsl_sweep.datasets.files.digests import canonical_digest
+from fsl_sweep.datasets.files.file_tree import UNREADABLE
 from fsl_sweep.orchestrator.errors import BadData, MachineFailure
 
 _MOST_BYTES = 64 * 2**30
@@ -22,12 +22,7 @@ _SAFETENSORS = ".safetensors"
 
 @dataclass(frozen=True)
 class FeatureFile:
-    """The arrays of a file, in memory.
-
-    Attributes:
-        where: the file, for messages.
-        arrays: each array, by name.
-    """
+    """The arrays of a file by name, in memory; ``where`` is the file, for messages."""
 
     where: Path
     arrays: Mapping[str, np.ndarray]
@@ -37,7 +32,7 @@ def read_features(path: Path) -> FeatureFile:
     """All arrays of a file.
 
     Raises:
-        BadData: the file is neither ``.npz`` nor ``.safetensors``, is damaged, holds Python
+        BadData: it is neither ``.npz`` nor ``.safetensors``, is damaged, holds Python
             objects, or would expand to more than 64 GB.
         MachineFailure: it does not fit into memory.
     """
@@ -64,7 +59,7 @@ def file_signature(path: Path) -> str:
     """Hex digest of the arrays' names, sizes and checksums; not of dates or places.
 
     Raises:
-        BadData: as `read_features`, of what the directory of the file shows.
+        BadData: as `read_features`, without reading the arrays.
     """
     try:
         if path.suffix == _SAFETENSORS:

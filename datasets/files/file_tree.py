@@ -1,5 +1,7 @@
 """Files by relative path, in a folder or an archive, and which archives are refused."""
 
+import zipfile
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,19 +11,23 @@ from typing import Any
 from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.orchestrator.errors import BadData
 
-_STREWN = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
+_LEFT_BEHIND = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
 _DEEPEST = 32
+UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    EOFError,
+    RuntimeError,
+    NotImplementedError,
+    ValueError,
+)
+"""What ``zipfile`` raises on damaged or unusual archives."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much an archive may expand to.
-
-    Attributes:
-        members: files.
-        member_bytes: in one file.
-        total_bytes: in all files together.
-    """
+    """How much an archive may expand to: files, bytes in one file, bytes in all of them."""
 
     members: int = 5_000_000
     member_bytes: int = 64 * 2**20
@@ -38,7 +44,7 @@ class Member:
 
 
 class FileTree(ABC):
-    """Files by relative path, in a folder or in an archive.
+    """What is in a folder or an archive.
 
     Attributes:
         where: the folder or archive, for messages.
@@ -47,16 +53,27 @@ class FileTree(ABC):
     """
 
     where: Path
-    members: tuple[Member, ...]
-    folders: tuple[str, ...]
+    members: list[Member]
+    folders: list[str]
 
     @abstractmethod
+    def content(self, member: Member) -> bytes:
+        """What is there of a file, or a byte more than its size. Raises some of `UNREADABLE`."""
+
     def read(self, member: Member) -> bytes:
         """The content of a file.
 
         Raises:
-            BadData: it cannot be read, or is not what the directory says; names the file.
+            BadData: it cannot be read, or has not the size that was listed; names the file.
         """
+        problem = "has another size than was listed"
+        try:
+            content = self.content(member)
+            if len(content) == member.size:
+                return content
+        except UNREADABLE as failure:
+            problem = f"cannot be read ({failure})"
+        raise BadData(f"{member.path} in {self.where} {problem}; download or copy it again.")
 
     def signature(self) -> str:
         """Hex digest of relative names, sizes and recorded CRCs; not of dates or places."""
@@ -68,12 +85,9 @@ class Entry:
     """What an archive says of one of its members.
 
     Attributes:
-        name: as the archive has it.
         size: in bytes, once expanded.
-        is_folder: whether it is a folder.
         handle: what the archive's reader finds the content by.
-        problem: why the member is not to be trusted, or None.
-        crc: CRC-32 where recorded.
+        problem: why the member is refused, or None.
     """
 
     name: str
@@ -87,11 +101,6 @@ class Entry:
 class ArchiveTree(FileTree):
     """Files in an archive, which comes from a stranger and is never extracted.
 
-    Args:
-        where: the archive.
-        bounds: how much it may expand to.
-        entries: everything in it.
-
     Attributes:
         handles: the handle of each member, by path.
 
@@ -103,7 +112,7 @@ class ArchiveTree(FileTree):
     def __init__(self, where: Path, bounds: Bounds, entries: Iterable[Entry]) -> None:
         self.where = where
         self.handles: dict[str, Any] = {}
-        members: list[Member] = []
+        self.members = []
         folders: set[str] = set()
         total = 0
         for entry in entries:
@@ -112,7 +121,7 @@ class ArchiveTree(FileTree):
                 raise _refused(where, entry.name, entry.problem)
             if entry.size > bounds.member_bytes:
                 raise _refused(where, entry.name, f"would expand to {entry.size} bytes")
-            if strewn(path):
+            if left_behind(path):
                 continue
             if entry.is_folder:
                 folders.add(path)
@@ -120,22 +129,22 @@ class ArchiveTree(FileTree):
             if path in self.handles:
                 raise _refused(where, entry.name, "appears twice")
             self.handles[path] = entry.handle
-            members.append(Member(path, entry.size, entry.crc))
+            self.members.append(Member(path, entry.size, entry.crc))
             total += entry.size
-            if len(members) > bounds.members:
+            if len(self.members) > bounds.members:
                 raise BadData(f"{where} holds more than {bounds.members} files.")
             if total > bounds.total_bytes:
                 raise BadData(f"{where} would expand to {total} bytes and is refused.")
-            if path.rpartition("/")[0] not in folders:
-                folders.update(_folders_above(path))
-        self.members = tuple(sorted(members, key=lambda member: member.path))
-        self.folders = tuple(sorted(folders))
+            while (path := path.rpartition("/")[0]) and path not in folders:
+                folders.add(path)
+        self.members.sort(key=lambda member: member.path)
+        self.folders = sorted(folders)
 
 
-def strewn(path: str) -> bool:
-    """Whether a file is one that operating systems leave beside people's own."""
+def left_behind(path: str) -> bool:
+    """Whether an operating system left the file there, such as ``.DS_Store``."""
     parts = path.split("/")
-    return not _STREWN.isdisjoint(parts) or parts[-1].startswith("._")
+    return not _LEFT_BEHIND.isdisjoint(parts) or parts[-1].startswith("._")
 
 
 def _checked_path(where: Path, name: str) -> str:
@@ -154,9 +163,3 @@ def _checked_path(where: Path, name: str) -> str:
 
 def _refused(where: Path, name: str, problem: str) -> BadData:
     return BadData(f"{where} is refused: its member {name!r} {problem}.")
-
-
-def _folders_above(path: str) -> list[str]:
-    """``a/b`` and ``a`` for ``a/b/c``."""
-    parts = path.split("/")[:-1]
-    return ["/".join(parts[:depth]) for depth in range(len(parts), 0, -1)]

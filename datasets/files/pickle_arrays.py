@@ -1,8 +1,7 @@
 """Stand-ins for what a pickled data set names, so that nothing it names is ever imported.
 
-NumPy pickles an array as calls of its own functions on plain values. Here the stand-ins check these
-values, and the array is made from the bytes beside them. NumPy's own functions never see the
-values: some of them crash the process when the values are forged.
+NumPy pickles an array as calls of its own functions on plain values. The stand-ins check these
+values and make the array. NumPy's own functions would crash the process on forged values.
 """
 
 import math
@@ -17,11 +16,10 @@ _LAST_CHARACTER = 0x10FFFF
 
 
 class Named:
-    """A function or class that a pickle names.
+    """A function or class that a pickle names; ``name`` is its module and name, with a dot.
 
-    Args:
-        name: module and name, with a dot between them.
-        call: what a call of it gives; None for what a pickle may name but not call.
+    Calling it gives what the named function would return. Raises ValueError or TypeError on
+    arguments that NumPy does not write, and TypeError where ``call`` is None.
     """
 
     __slots__ = ("_call", "name")
@@ -30,13 +28,9 @@ class Named:
         self.name, self._call = name, call
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the named function would return.
-
-        Raises:
-            ValueError, TypeError: the arguments are not what NumPy writes.
-        """
+        """What the named function would return."""
         if self._call is None:
-            raise ValueError(f"{self.name} is called, which makes no array")
+            raise TypeError(f"{self.name} may be named, but not called")
         return self._call(*arguments)
 
     def __setstate__(self, state: Any) -> None:
@@ -86,9 +80,8 @@ class PendingArray:
 def stand_ins(most_bytes: int) -> Mapping[str, Named]:
     """A stand-in for each name that a pickled data set may hold, for one pickle.
 
-    Args:
-        most_bytes: how much text calls may turn into bytes, all together. Python 3 writes bytes as
-            text in old protocols; a forged pickle could have one text turned again and again.
+    Python 3 writes bytes as text in old protocols. A forged pickle could turn one text into bytes
+    again and again; all together they may have ``most_bytes``.
     """
     left = most_bytes
 
@@ -105,12 +98,14 @@ def stand_ins(most_bytes: int) -> Mapping[str, Named]:
         "numpy.ndarray": None,
         "numpy.dtype": PendingType,
         "_codecs.encode": encoded,
-        "__builtin__.bytes": _no_bytes,
-        "builtins.bytes": _no_bytes,
+        "__builtin__.bytes": lambda: b"",
+        "builtins.bytes": lambda: b"",
     }
     for core in ("core", "_core"):  # of NumPy 1 and NumPy 2
         calls[f"numpy.{core}.multiarray._reconstruct"] = _reconstruct
-        calls[f"numpy.{core}.multiarray.scalar"] = _scalar
+        calls[f"numpy.{core}.multiarray.scalar"] = lambda kind, content: PendingArray(
+            _array(content, kind, (), "C")[()]
+        )
         calls[f"numpy.{core}.numeric._frombuffer"] = _from_buffer
     return {name: Named(name, call) for name, call in calls.items()}
 
@@ -119,10 +114,6 @@ def _reconstruct(kind: Any, shape: Any, _: Any) -> PendingArray:
     if not isinstance(kind, Named) or kind.name != "numpy.ndarray" or shape != (0,):
         raise ValueError("an array is started in a way that is not NumPy's")
     return PendingArray()
-
-
-def _scalar(kind: Any, content: Any) -> PendingArray:
-    return PendingArray(_array(content, kind, (), "C")[()])
 
 
 def _from_buffer(content: Any, kind: Any, shape: Any, order: Any, axes: Any = None) -> PendingArray:
@@ -139,11 +130,8 @@ def _from_buffer(content: Any, kind: Any, shape: Any, order: Any, axes: Any = No
 def _array(content: Any, kind: Any, shape: Any, order: str) -> np.ndarray:
     if not isinstance(content, bytes | bytearray) or not isinstance(kind, PendingType):
         raise TypeError("an array's content or data type is not NumPy's")
-    if (
-        not isinstance(shape, tuple)
-        or len(shape) > _MOST_DIMENSIONS
-        or not all(type(size) is int and size >= 0 for size in shape)
-    ):
+    sizes = isinstance(shape, tuple) and all(type(size) is int and size >= 0 for size in shape)
+    if not sizes or len(shape) > _MOST_DIMENSIONS:
         raise ValueError("an array's shape is not a tuple of sizes")
     dtype = kind.value
     if math.prod(shape) * dtype.itemsize != len(content):
@@ -156,10 +144,6 @@ def _array(content: Any, kind: Any, shape: Any, order: str) -> np.ndarray:
     if dtype.kind == "U" and flat.view(f"{dtype.str[0]}u4").max() > _LAST_CHARACTER:
         raise ValueError("an array of text holds what is no character")
     return flat.reshape(shape, order="F" if order == "F" else "C")
-
-
-def _no_bytes() -> bytes:
-    return b""
 
 
 def _text(value: Any) -> str:

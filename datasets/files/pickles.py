@@ -1,21 +1,20 @@
 """Pickled data sets, read without importing or calling anything that they name.
 
-A pickle is a program: it may name any function and call it. `load_pickle` first reads through its
-operations and refuses those that data does not need, and those that could take far more memory or
-time than the file is large. Then Python's own unpickler runs it, with a stand-in of ours for each
-of the few names that arrays need; any other name is refused. Files that Python 2 or 3 and NumPy 1
-or 2 wrote are read.
+A pickle is a program: it may name any function and call it. The standard library's unpickler runs
+it here with only the operations that data needs, and with a stand-in of ours for each of the few
+names that arrays need; any other operation or name is refused. It is the unpickler that is written
+in Python: the one in C allocates what a file only announces, such as a memo of 2^31 places. Files
+that Python 2 or 3 and NumPy 1 or 2 wrote are read.
 """
 
 import io
 import pickle
 import pickletools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from pickletools import genops
-from typing import Any, BinaryIO, cast, final
+from typing import Any, cast, final
 
 import numpy as np
 
@@ -23,7 +22,28 @@ from fsl_sweep.datasets.files.pickle_arrays import Named, PendingArray, PendingT
 from fsl_sweep.orchestrator.errors import BadData, MachineFailure, MissingData
 
 _MOST_OPERATIONS = 30_000_000
-_FRAME_HEADER = 9
+_Python = cast(Any, pickle)._Unpickler
+_Operation = Callable[[Any], None]
+
+
+def _unless_tuples_are_keys(code: bytes, keys: slice) -> _Operation:
+    """An operation that puts keys into a dict. Hashing nested tuples may never end."""
+    operation = _Python.dispatch[code[0]]
+
+    def checked(unpickler: Any) -> None:
+        if any(type(key) is tuple for key in unpickler.stack[keys]):
+            raise ValueError("a dict has a tuple as a key")
+        operation(unpickler)
+
+    return checked
+
+
+def _read_bytearray(unpickler: Any) -> None:
+    """BYTEARRAY8 without allocating what the file only announces."""
+    size = int.from_bytes(unpickler.read(8), "little")
+    unpickler.append(bytearray(unpickler.read(size)))
+
+
 # Left out on purpose: instances, persistent ids, extension codes, sets, buffers outside the pickle,
 # and what only tuples that contain themselves need (DUP, POP, POP_MARK).
 _NEEDED = frozenset(
@@ -35,9 +55,14 @@ _NEEDED = frozenset(
     LONG_BINGET GLOBAL STACK_GLOBAL REDUCE BUILD
     """.split()  # noqa: SIM905 (a list would take a line for each)
 )
-# The value below stays where it is, whatever kind it is.
-_CHANGING = frozenset({"APPEND", "APPENDS", "SETITEM", "SETITEMS", "BUILD"})
-_Kinds = list[pickletools.StackObject]
+_NAMES = {ord(operation.code): operation.name for operation in pickletools.opcodes}
+_OPERATIONS: dict[int, _Operation] = {
+    **{code: _Python.dispatch[code] for code, name in _NAMES.items() if name in _NEEDED},
+    pickle.BYTEARRAY8[0]: _read_bytearray,
+    pickle.SETITEM[0]: _unless_tuples_are_keys(pickle.SETITEM, slice(-2, -1)),
+    pickle.SETITEMS[0]: _unless_tuples_are_keys(pickle.SETITEMS, slice(None, None, 2)),
+    pickle.DICT[0]: _unless_tuples_are_keys(pickle.DICT, slice(None, None, 2)),
+}
 
 
 def load_pickle(source: Path | bytes, where: str | None = None) -> Any:
@@ -46,12 +71,8 @@ def load_pickle(source: Path | bytes, where: str | None = None) -> Any:
     It takes up to about twice the memory of the file, and up to 3 GB more for a file of very many
     small values.
 
-    Args:
-        source: a file, or its content.
-        where: its name for messages; by default the path.
-
-    Returns:
-        The value. The ``str`` values of Python 2, which held text and bytes alike, are bytes.
+    The ``str`` values of Python 2, which held text and bytes alike, are bytes. ``where`` is the
+    name for messages, by default the path.
 
     Raises:
         MissingData: there is no such file.
@@ -60,10 +81,9 @@ def load_pickle(source: Path | bytes, where: str | None = None) -> Any:
         MachineFailure: it does not fit into memory.
     """
     where = where or ("a pickle" if isinstance(source, bytes) else str(source))
-    with _opened(source, where) as (content, size, file):
+    with _opened(source, where) as (content, size):
         try:
-            _scan(content, size)
-            return _settled(_Unpickler(file, size).load(), {})
+            return _settled(_Unpickler(content, size).load(), {})
         except BadData as failure:
             raise BadData(f"{where} is {failure}") from None
         except MemoryError as failure:
@@ -72,17 +92,14 @@ def load_pickle(source: Path | bytes, where: str | None = None) -> Any:
                 "takes about twice as much. Prepare it on a larger machine."
             ) from failure
         except Exception as failure:  # a damaged pickle makes the unpickler raise anything at all
+            problem = "it breaks off" if isinstance(failure, EOFError) else failure
             raise BadData(
-                f"{where} is damaged, or not a pickled data set ({failure})."
+                f"{where} is damaged, or not a pickled data set ({problem})."
             ) from failure
 
 
 def load_dict(source: Path | bytes, where: str) -> dict[str, Any]:
-    """The dict in a pickle, as `load_pickle` gives it, with text for keys.
-
-    Raises:
-        MissingData, BadData, MachineFailure: as `load_pickle`, or it holds something else.
-    """
+    """The dict in a pickle, with text for keys. Raises as `load_pickle`, or BadData for no dict."""
     content = load_pickle(source, where)
     if not isinstance(content, dict):
         raise BadData(f"{where} holds a {type(content).__name__} instead of a dict.")
@@ -106,14 +123,14 @@ def as_text(value: Any) -> str:
 
 
 @contextmanager
-def _opened(source: Path | bytes, where: str) -> Iterator[tuple[mmap | io.BytesIO, int, BinaryIO]]:
-    """The content to scan, its size, and the content again to load."""
+def _opened(source: Path | bytes, where: str) -> Iterator[tuple[io.BytesIO | mmap, int]]:
+    """The content and its size; reading never allocates more than there is."""
     if isinstance(source, bytes):
-        yield io.BytesIO(source), len(source), io.BytesIO(source)
+        yield io.BytesIO(source), len(source)
         return
     try:
         with source.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
-            yield content, len(content), file
+            yield content, len(content)
     except FileNotFoundError as failure:
         raise MissingData(f"There is no file {where}.") from failure
     except (OSError, ValueError) as failure:  # an empty file cannot be mapped
@@ -121,10 +138,23 @@ def _opened(source: Path | bytes, where: str) -> Iterator[tuple[mmap | io.BytesI
 
 
 @final
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        super().__init__(file, encoding="bytes")
-        self._stand_ins = stand_ins(size)
+class _Unpickler(_Python):
+    def __init__(self, content: io.BytesIO | mmap, size: int) -> None:
+        super().__init__(content, encoding="bytes")
+        self._stand_ins, self._left = stand_ins(size), _MOST_OPERATIONS
+        self.dispatch = self  # where the unpickler looks its operations up
+
+    def __getitem__(self, code: int) -> _Operation:
+        """What an operation of the pickle does."""
+        self._left -= 1
+        if self._left < 0:
+            raise BadData(f"refused: it has more than {_MOST_OPERATIONS:,} operations.")
+        if code not in _OPERATIONS:
+            raise BadData(
+                f"not a pickled data set: it has the operation {_NAMES.get(code, code)}, which "
+                "lists, dicts, arrays, text and numbers do not need."
+            )
+        return _OPERATIONS[code]
 
     def find_class(self, module: str, name: str) -> Named:
         """The stand-in for a name; nothing is imported."""
@@ -138,74 +168,8 @@ class _Unpickler(pickle.Unpickler):
         return found
 
 
-def _scan(content: mmap | io.BytesIO, size: int) -> None:
-    """Read through the operations, with a stack that holds only what kind of value there is.
-
-    Refused are operations that no data set needs, too many of them, memo places far beyond the
-    number of values (the unpickler allocates the memo up to there), frames that end inside an
-    operation (the unpickler would read other operations than this scan), and tuples as keys
-    (hashing nested ones may never end).
-    """
-    stack: _Kinds = []
-    memo: dict[int, pickletools.StackObject] = {}
-    frame_end = start = 0
-    for count, (operation, argument, position) in enumerate(genops(cast(BinaryIO, content))):
-        name = operation.name
-        if name not in _NEEDED:
-            raise BadData(
-                f"not a pickled data set: it has the operation {name} at byte {position}, and "
-                "lists, dicts, arrays, text and numbers do not need that one."
-            )
-        if count >= _MOST_OPERATIONS:
-            raise BadData(f"refused: it has more than {_MOST_OPERATIONS:,} operations.")
-        if start < frame_end < (position or 0):
-            raise ValueError("a frame ends inside an operation")
-        start = position or 0
-        number = argument if isinstance(argument, int) else 0
-        if name == "FRAME":
-            if start < frame_end or start + _FRAME_HEADER + number > size:
-                raise ValueError("a frame is longer than what follows")
-            frame_end = start + _FRAME_HEADER + number
-        elif name.endswith("PUT") or name == "MEMOIZE":
-            place = len(memo) if name == "MEMOIZE" else number
-            if place > count + 256:
-                raise ValueError(f"it has no {place} values to remember")
-            memo[place] = stack[-1]
-        elif name.endswith("GET"):
-            stack.append(memo[number])
-        else:
-            below, above = _taken(stack, operation.stack_before)
-            if pickletools.pytuple in _keys(name, below, above):
-                raise ValueError("a dict has a tuple as a key")
-            stack.extend(below[:1] if name in _CHANGING else operation.stack_after)
-
-
-def _taken(stack: _Kinds, before: Sequence[pickletools.StackObject]) -> tuple[_Kinds, _Kinds]:
-    """Pop what an operation takes: what lies below a mark, or all without one; what lies above."""
-    below, above = len(before), []
-    if pickletools.markobject in before:
-        while (kind := stack.pop()) is not pickletools.markobject:
-            above.append(kind)
-        below = before.index(pickletools.markobject)
-    popped = [stack.pop() for _ in range(below)]
-    if pickletools.markobject in popped:
-        raise ValueError("a mark is where a value should be")
-    return popped[::-1], above[::-1]
-
-
-def _keys(name: str, below: _Kinds, above: _Kinds) -> _Kinds:
-    if name == "SETITEM":
-        return below[1:2]
-    return above[::2] if name in ("DICT", "SETITEMS") else []
-
-
 def _settled(value: Any, seen: dict[int, tuple[Any, Any]]) -> Any:
-    """A value with arrays in the place of their stand-ins; lists and dicts are changed in place.
-
-    Args:
-        value: what was unpickled.
-        seen: by identity, the lists, dicts and tuples so far and what became of them.
-    """
+    """A value with arrays in place of their stand-ins; ``seen`` has what became of containers."""
     kind = type(value)
     if kind is PendingArray and value.value is not None:
         return value.value

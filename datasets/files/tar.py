@@ -1,8 +1,4 @@
-"""The entries of a tar, or of one that gzip compressed.
-
-A tar has no directory: its headers are read once, from the beginning to the end. One that gzip
-compressed is first decompressed into a temporary file, which checks gzip's checksum as well.
-"""
+"""The entries of a tar. One that gzip compressed is first decompressed into a temporary file."""
 
 import gzip
 import tarfile
@@ -24,11 +20,7 @@ _KINDS = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE)
 
 
 def is_tar(path: Path) -> bool:
-    """Whether a file begins as a tar or as a gzip file does.
-
-    Raises:
-        BadData: it cannot be read.
-    """
+    """Whether a file begins as a tar or as a gzip file does. Raises BadData if it is unreadable."""
     with _opened(path) as file:
         block = file.read(_BLOCK)
     try:
@@ -38,11 +30,7 @@ def is_tar(path: Path) -> bool:
 
 
 def gzip_trailer(path: Path) -> str | None:
-    """Checksum and length at the end of a gzip file, hex; None for another file.
-
-    Raises:
-        BadData: it cannot be read.
-    """
+    """Checksum and length at the end of a gzip file, hex; None for another file. Raises BadData."""
     with _opened(path) as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             return None
@@ -52,19 +40,14 @@ def gzip_trailer(path: Path) -> str | None:
 
 @contextmanager
 def tar_tree(path: Path, bounds: Bounds) -> Iterator[ArchiveTree]:
-    """The files of a tar or tar.gz.
-
-    Raises:
-        BadData: it is damaged or hostile.
-        MachineFailure: there is no room to decompress it.
-    """
-    with _opened(path) as file, tempfile.TemporaryFile() as content:
-        if file.read(len(_MAGIC)) == _MAGIC:
-            file.seek(0)
+    """The files of a tar or tar.gz. Raises as `open_tree`."""
+    with _opened(path) as file:
+        if gzip_trailer(path) is None:
+            yield _Tar(path, file, bounds)
+            return
+        with tempfile.TemporaryFile() as content:
             _decompress(path, file, content, bounds)
             yield _Tar(path, content, bounds)
-        else:
-            yield _Tar(path, file, bounds)
 
 
 @final
@@ -73,17 +56,9 @@ class _Tar(ArchiveTree):
         self._file = file
         super().__init__(where, bounds, _entries(where, file))
 
-    def read(self, member: Member) -> bytes:
-        try:
-            self._file.seek(self.handles[member.path])
-            content = self._file.read(member.size)
-        except OSError as failure:
-            raise BadData(
-                f"{member.path} in {self.where} cannot be read ({failure}); download it again."
-            ) from failure
-        if len(content) != member.size:
-            raise BadData(f"{member.path} in {self.where} breaks off; download it again.")
-        return content
+    def content(self, member: Member) -> bytes:
+        self._file.seek(self.handles[member.path])
+        return self._file.read(member.size)
 
 
 def _decompress(path: Path, file: BinaryIO, content: BinaryIO, bounds: Bounds) -> None:
@@ -120,7 +95,10 @@ def _entries(where: Path, file: BinaryIO) -> Iterator[Entry]:
                 # The folder that the archive was made of.
                 if not (info.isdir() and info.name in (".", "./", "")):
                     name = info.name.removeprefix("./")
-                    yield Entry(name, info.size, info.isdir(), info.offset_data, _problem(info))
+                    problem = "has holes" if info.issparse() else None
+                    if info.type not in _KINDS:
+                        problem = "is a link or a device"
+                    yield Entry(name, info.size, info.isdir(), info.offset_data, problem)
             end = archive.offset
     except (tarfile.TarError, OSError, ValueError, RecursionError) as failure:
         raise BadData(f"{where} is not a readable tar ({failure}); download it again.") from failure
@@ -129,12 +107,6 @@ def _entries(where: Path, file: BinaryIO) -> Iterator[Entry]:
     block = file.read(_BLOCK)
     if len(block) != _BLOCK or any(block):
         raise BadData(f"{where} breaks off or is damaged at byte {end}; download it again.")
-
-
-def _problem(info: tarfile.TarInfo) -> str | None:
-    if info.type not in _KINDS:
-        return "is a link or a device"
-    return "has holes" if info.issparse() else None
 
 
 @final

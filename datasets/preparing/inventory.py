@@ -1,15 +1,15 @@
 """What ``fsl-sweep data`` does: list, check, prepare and download benchmarks."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from fsl_sweep.datasets.benchmark import SPLITS, SplitCounts, SplitName
+from fsl_sweep.datasets.benchmark import MEASURED, SPLITS, Benchmark
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.files.download import fetch
 from fsl_sweep.datasets.files.local_path import check_local
-from fsl_sweep.datasets.preparing.copies import copy_remarks
 from fsl_sweep.datasets.preparing.opening import (
     find_store,
     prepare_store,
@@ -19,6 +19,7 @@ from fsl_sweep.datasets.preparing.opening import (
 )
 from fsl_sweep.datasets.source import Progress
 from fsl_sweep.datasets.store.reading import Store, datasets_folder, open_store
+from fsl_sweep.datasets.tasks.distribution import TaskDistribution
 from fsl_sweep.orchestrator.errors import BadData, FslSweepError, MissingData, PluginError
 
 
@@ -27,21 +28,15 @@ class Availability:
     """One benchmark of the catalogue.
 
     Attributes:
-        name: as a sweep file names it.
-        description: one line.
-        paper: where it comes from; may be empty.
         embedded: whether it needs no files.
-        download: where the official files are; empty where it is embedded.
         stores: what is prepared on this machine.
-        damaged: why a prepared store cannot be used, for each one that cannot.
+        damaged: for each store that cannot be used, why.
         problem: why a plug-in does not load, or None.
     """
 
     name: str
     description: str
-    paper: str
     embedded: bool
-    download: str
     stores: tuple[Store, ...]
     damaged: tuple[str, ...] = ()
     problem: str | None = None
@@ -52,39 +47,19 @@ class Checked:
     """The result of checking a benchmark.
 
     Attributes:
-        name: the benchmark.
-        path: the store that was read.
-        fingerprint: the benchmark's.
-        image_shape: channels, height, width.
-        features: whether it holds features, as many as there are channels, and no images.
-        counts: classes and images of each split.
+        store: what was read.
+        features: whether it holds features, as many as there are channels, instead of images.
         expected: classes that the official splits have; empty where any number is right.
         problems: full sentences; empty when all is well.
         remarks: what else a user should know of its tasks.
     """
 
-    name: str
-    path: Path
-    fingerprint: str
-    image_shape: tuple[int, int, int]
+    store: Store
+    benchmark: Benchmark
     features: bool
-    counts: Mapping[SplitName, SplitCounts]
     expected: Mapping[str, int]
     problems: tuple[str, ...]
-    remarks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """The result of preparing a benchmark.
-
-    Attributes:
-        store: what is on this machine now.
-        already: whether it was prepared before, so that nothing was done.
-    """
-
-    store: Store
-    already: bool
+    remarks: tuple[str, ...]
 
 
 def available(home: Path | None = None) -> list[Availability]:
@@ -100,14 +75,8 @@ def check(
 ) -> Checked:
     """Read every byte of a prepared benchmark, and count its splits.
 
-    Nothing is prepared, except an embedded benchmark.
-
-    Raises:
-        pydantic.ValidationError: an option is unknown or its value is not allowed.
-        UnknownName: no benchmark has that name.
-        MissingData: it has not been prepared; says how.
-        BadData: a checksum or the store is wrong, or it has too few classes or examples.
-        ConfigError: several prepared stores fit.
+    Nothing is prepared, except an embedded benchmark. Raises as `open_benchmark`: MissingData where
+    it has not been prepared, BadData where a checksum is wrong.
     """
     source, chosen = resolve(name, options or {})
     store = find_store(source, chosen, root, home)
@@ -119,28 +88,20 @@ def check(
             f"`fsl-sweep data prepare {name} --from {root}`."
         )
     store.verify()
-    benchmark = source.assemble(chosen, store.pools())
-    counts, expected = benchmark.counts, source.expected(chosen)
-    missing: tuple[str, ...] = ()
-    if source.official_images not in (None, store.images):
-        official = source.official_images
-        missing = (f"{store.images:,} images in all, where the official data set has {official:,}",)
-    return Checked(
-        name=name,
-        path=store.path,
-        fingerprint=benchmark.fingerprint,
-        image_shape=benchmark.image_shape,
-        features=source.holds_features,
-        counts=counts,
-        expected=expected,
-        problems=_unexpected(counts, expected),
-        remarks=(
-            *missing,
-            *benchmark.cautions,
-            *source.remarks(benchmark),
-            *copy_remarks(benchmark),
-        ),
-    )
+    benchmark, expected = source.assemble(chosen, store.pools()), source.expected(chosen)
+    remarks = [*benchmark.cautions, *source.remarks(benchmark), *_copies(benchmark)]
+    official = source.official_images
+    if official not in (None, store.images):
+        remarks.insert(0, f"{store.images:,} images; the official data set has {official:,}")
+    counts = benchmark.counts
+    problems = [
+        f"The {split} split has {counts[split].classes} {counts[split].unit}; "
+        f"{expected[split]} are expected."
+        for split in SPLITS
+        if split in expected and counts[split].classes != expected[split]
+    ]
+    features = source.holds_features
+    return Checked(store, benchmark, features, expected, tuple(problems), tuple(remarks))
 
 
 def prepare(
@@ -148,25 +109,15 @@ def prepare(
     source: Path | None,
     options: Mapping[str, Any] | None = None,
     home: Path | None = None,
-    progress: Progress | None = None,
-) -> Prepared:
+    progress: Progress = silent,
+) -> tuple[Store, bool]:
     """Prepare a benchmark from its official files, unless that is done already.
 
-    A damaged store of the same source is replaced.
+    A damaged store of the same source is replaced. Options of the split make no difference.
+    ``progress`` is called with the images done and their total. Raises as `open_benchmark`.
 
-    Args:
-        name: the benchmark.
-        source: the files; None for an embedded benchmark.
-        options: as in a sweep file; those of the split make no difference.
-        home: where prepared data is kept.
-        progress: called with the images done and their total.
-
-    Raises:
-        pydantic.ValidationError: an option is unknown or its value is not allowed.
-        UnknownName: no benchmark has that name.
-        MissingData: the files are not there; says what was looked for.
-        BadData: the files are damaged or hostile.
-        RunFolderError: the store cannot be written.
+    Returns:
+        The store, and whether it was there already.
     """
     benchmark, chosen = resolve(name, options or {})
     if source is None and benchmark.download is not None:
@@ -178,74 +129,65 @@ def prepare(
         found = find_store(benchmark, chosen, source, home)
     except BadData:
         found = None  # preparing reports a damaged source, and replaces a damaged store
-    if found is not None:
-        return Prepared(found, already=True)
-    store = prepare_store(benchmark, chosen, source, home, progress or silent)
-    return Prepared(store, already=False)
-
-
-@dataclass(frozen=True)
-class Downloaded:
-    """The result of downloading a benchmark's official files.
-
-    Attributes:
-        folder: where they are, for ``prepare``.
-        files: each file, and whether it was there already.
-    """
-
-    folder: Path
-    files: tuple[tuple[Path, bool], ...]
+    return found or prepare_store(benchmark, chosen, source, home, progress), found is not None
 
 
 def download(
     name: str,
     folder: Path | None = None,
     home: Path | None = None,
-    progress: Progress | None = None,
-) -> Downloaded:
+    progress: Progress = silent,
+) -> tuple[Path, list[tuple[Path, bool]]]:
     """Fetch a benchmark's official files, with their checksums; nothing is prepared.
 
-    Args:
-        name: the benchmark.
-        folder: where to; by default ``downloads/NAME`` beside the prepared data sets.
-        home: where prepared data is kept.
-        progress: called with the bytes of a file done and their total.
+    They go into ``downloads/NAME`` beside the prepared data sets, unless a folder is given.
+    ``progress`` is called with the bytes of a file done and their total.
+
+    Returns:
+        The folder, and each file with whether it was there already; none for an embedded benchmark.
 
     Raises:
-        UnknownName: no benchmark has that name.
-        MissingData: they cannot be fetched; says where to get them.
-        BadData: what came is truncated or not the official file.
-        RunFolderError: the folder cannot be written.
+        As `fetch`; UnknownName where no benchmark has that name.
     """
     source = BENCHMARKS.find(name).cls()
+    place = (folder or datasets_folder(home).parent / "downloads" / name).expanduser()
     if source.download is None:
-        return Downloaded(folder or Path(), ())
+        return place, []
     if not source.files:
         raise MissingData(
             f"fsl-sweep cannot download '{name}'. Get {source.download}, then run "
             f"`fsl-sweep data prepare {name} --from PATH`."
         )
-    place = (folder or datasets_folder(home).parent / "downloads" / name).expanduser()
     check_local(place)
     try:
-        files = tuple(fetch(file, place, progress or silent) for file in source.files)
+        return place, [fetch(file, place, progress) for file in source.files]
     except MissingData as failure:
         raise MissingData(
             f"{failure} On a machine with a network get {source.download}; put them into {place} "
             f"and run `fsl-sweep data prepare {name} --from {place}`."
         ) from failure
-    return Downloaded(place, files)
 
 
-def _unexpected(
-    counts: Mapping[SplitName, SplitCounts], expected: Mapping[str, int]
-) -> tuple[str, ...]:
-    return tuple(
-        f"The {split} split has {counts[split].classes} {counts[split].unit}; "
-        f"{expected[split]} are expected."
-        for split in SPLITS
-        if split in expected and counts[split].classes != expected[split]
-    )
+def _copies(benchmark: Benchmark) -> Iterator[str]:
+    """For each measured split how many of its images are exact copies of training images.
+
+    Every image is read. Splits that are meant to share images with training are left out.
+    """
+    if not benchmark.fresh_base:
+        return
+    trained = set(_digests(benchmark.train))
+    for split in MEASURED:
+        measured = benchmark.distribution(split)
+        if count := sum(digest in trained for digest in _digests(measured)):
+            yield (
+                f"{split}: {count} of {len(measured.examples)} images are exact copies of training "
+                "images; accuracies count them"
+            )
+
+
+def _digests(tasks: TaskDistribution) -> Iterator[bytes]:
+    for example in tasks.examples:
+        yield blake2b(tasks.pool.images[example].tobytes(), digest_size=16).digest()
 
 
 def _availability(name: str, home: Path | None) -> Availability:
@@ -262,6 +204,5 @@ def _availability(name: str, home: Path | None) -> Availability:
     try:
         info = BENCHMARKS.find(name)
     except PluginError as failure:
-        return Availability(name, "", "", False, "", *here, str(failure))
-    download = info.cls.download or ""
-    return Availability(name, info.description, info.paper, not download, download, *here)
+        return Availability(name, "", False, *here, str(failure))
+    return Availability(name, info.description, info.cls.download is None, *here)

@@ -14,8 +14,8 @@ from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.files.local_path import check_local
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
 from fsl_sweep.datasets.store.reading import SHEET, Store, datasets_folder, open_store, store_path
-from fsl_sweep.datasets.store.writing import writing_store
-from fsl_sweep.orchestrator.errors import BadData, ConfigError, MissingData, folder_error
+from fsl_sweep.datasets.store.writing import reporting, writing_store
+from fsl_sweep.orchestrator.errors import BadData, ConfigError, MissingData
 
 
 def open_benchmark(
@@ -26,8 +26,7 @@ def open_benchmark(
     Args:
         name: as in the catalogue.
         options: as in the sweep file's ``benchmark`` section, without ``name`` and ``root``.
-        root: the official files; they are prepared where that is still to do. None uses what has
-            been prepared already.
+        root: the official files, which are prepared if necessary; None uses what is prepared.
         home: where prepared data is kept; by default ``$FSL_SWEEP_HOME``, else
             ``~/.cache/fsl-sweep``.
 
@@ -47,12 +46,7 @@ def open_benchmark(
 
 
 def resolve(name: str, options: Mapping[str, Any]) -> tuple[AbstractBenchmark[Any], BaseModel]:
-    """A benchmark's source and its validated options.
-
-    Raises:
-        UnknownName: no benchmark has that name.
-        pydantic.ValidationError: an option is unknown or its value is not allowed.
-    """
+    """A benchmark's source and its validated options. Raises UnknownName and ValidationError."""
     source = BENCHMARKS.find(name).cls()
     return source, source.Options.model_validate(dict(options))
 
@@ -73,12 +67,11 @@ def find_store(
     fitting = _fitting_stores(source, options, home)
     if len(fitting) > 1:
         listed = "; ".join(f"{store.path} from {store.origin}" for store in fitting.values())
-        raise ConfigError(
-            "",
-            "benchmark.root",
+        problem = (
             f"'{source.name}' has been prepared from several sources with different content "
-            f"({listed}); set benchmark.root to the one that is meant",
+            f"({listed}); set benchmark.root to the one that is meant"
         )
+        raise ConfigError("", "benchmark.root", problem)
     if not fitting:
         raise _missing(source, options, home)
     return next(iter(fitting.values()))
@@ -93,12 +86,8 @@ def prepare_store(
 ) -> Store:
     """Prepare the store for these options and source, unless another process just has.
 
-    Concurrent callers wait for the first one. A damaged store is replaced.
-
-    Raises:
-        MissingData: the source is not under ``root``.
-        BadData: the source is damaged or hostile.
-        RunFolderError: the store cannot be written.
+    Concurrent callers wait for the first one. A damaged store is replaced. Raises as
+    `open_benchmark`.
     """
     path = _place(source, options, root, home)
     with _locked(path):
@@ -136,13 +125,12 @@ def _fitting_stores(
     for path in prepared_stores(source.name, home):
         try:
             store = open_store(path)
+            if (store.sheet["options"], store.sheet["version"]) == (wanted, source.version):
+                fitting[store.fingerprint] = store
         except MissingData:
             continue
         except BadData as failure:
             damage = failure
-            continue
-        if store.options == wanted and store.version == source.version:
-            fitting[store.fingerprint] = store
     if damage is not None and not fitting:
         raise damage
     return fitting
@@ -154,21 +142,17 @@ def _place(
     if root is not None:
         check_local(root)
         root = root.expanduser().absolute()
-    if root is not None and not root.exists():
-        raise MissingData(f"There is nothing at {root}. {_advice(source)}")
+        if not root.exists():
+            raise MissingData(f"There is nothing at {root}. {_advice(source)}")
     signature = source.signature(options, root)
     return store_path(home, source.name, source.version, source.pool_options(options), signature)
 
 
 def _missing(source: AbstractBenchmark[Any], options: BaseModel, home: Path | None) -> MissingData:
-    others = prepared_stores(source.name, home)
-    elsewhere = (
-        f" (it has been prepared with other options, in {', '.join(map(str, others))})"
-        if others
-        else ""
-    )
-    wanted = [f"{key}={value}" for key, value in source.pool_options(options).items()]
-    prepared = f"prepared with {', '.join(wanted)}" if wanted else "prepared of it"
+    others = ", ".join(map(str, prepared_stores(source.name, home)))
+    elsewhere = f" (it has been prepared with other options, in {others})" if others else ""
+    wanted = ", ".join(f"{key}={value}" for key, value in source.pool_options(options).items())
+    prepared = f"prepared with {wanted}" if wanted else "prepared of it"
     return MissingData(
         f"The files of benchmark '{source.name}' are not on this machine: benchmark.root is not "
         f"set, and {datasets_folder(home)} holds nothing {prepared}{elsewhere}. "
@@ -187,19 +171,13 @@ def _advice(source: AbstractBenchmark[Any]) -> str:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     lock = path.with_name(f".{path.name}.lock")
-    try:
+    with reporting(path):
         lock.parent.mkdir(parents=True, exist_ok=True)
         file = lock.open("a")
-    except OSError as failure:
-        raise folder_error(
-            failure,
-            f"Cannot write the prepared data set {path}: {failure.strerror}. "
-            "Choose another folder with the environment variable FSL_SWEEP_HOME.",
-        ) from failure
     with file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # released when the file closes, or its process dies
+        fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed, or the process dies
         yield
 
 
 def silent(done: int, total: int | None) -> None:
-    """Progress that nobody is shown."""
+    """Progress that is not shown."""

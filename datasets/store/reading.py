@@ -1,7 +1,7 @@
 """Prepared pools on disk: memory-mapped arrays, a JSON sheet and checksums.
 
 A store is a folder ``HOME/datasets/NAME-KEY`` with a ``sheet.json`` and one ``.npy`` file for
-each array of each pool. It appears whole or not at all; ``store_writer`` makes it.
+each array of each pool. It appears whole or not at all.
 """
 
 import json
@@ -25,36 +25,21 @@ _SHEET_BYTES = 256 * 2**20
 
 @dataclass(frozen=True)
 class Store:
-    """A prepared store whose sheet has been read and checked.
-
-    Attributes:
-        path: its folder.
-        sheet: the content of ``sheet.json``.
-    """
+    """A prepared store: its folder, and its ``sheet.json``, read and checked."""
 
     path: Path
     sheet: Mapping[str, Any]
 
     @property
-    def options(self) -> Mapping[str, Any]:
-        """The pool options that it was prepared with."""
-        return self.sheet["options"]
-
-    @property
-    def version(self) -> int:
-        """The version of the preparation that wrote it."""
-        return int(self.sheet["version"])
-
-    @property
     def origin(self) -> str:
-        """Where its source was, for a person; empty for an embedded benchmark."""
+        """The path of its source, for messages; empty for an embedded benchmark."""
         return str(self.sheet["source"]["path"])
 
     @property
     def fingerprint(self) -> str:
         """Hex digest of the content of all its pools."""
-        pools = self.sheet["pools"]
-        return canonical_digest({key: pools[key]["fingerprint"] for key in pools})
+        pools = self.sheet["pools"].items()
+        return canonical_digest({name: pool["fingerprint"] for name, pool in pools})
 
     @property
     def images(self) -> int:
@@ -97,21 +82,24 @@ class Store:
                 if array_digest(self._map(entry)) != entry["sha256"]:
                     raise damaged(self.path, f"the content of {entry['file']} has changed")
             digests = {key: entry["sha256"] for key, entry in arrays.items()}
-            names = _names(pool)
-            if pool_fingerprint(arrays["images"]["shape"], digests, names) != pool["fingerprint"]:
+            if (
+                pool_fingerprint(arrays["images"]["shape"], digests, names_of(pool))
+                != pool["fingerprint"]
+            ):
                 raise damaged(self.path, f"{SHEET} does not agree with its fingerprint")
 
     def _pool(self, entry: Mapping[str, Any]) -> ImagePool:
         arrays = {key: self._map(array) for key, array in entry["arrays"].items()}
-        names = _names(entry)
+        small = {key: np.array(arrays[key]) for key in arrays if key != "images"}  # spares maps
+        names = names_of(entry)
         return ImagePool(
             images=arrays["images"],
-            labels=np.array(arrays["labels"]),  # small: a copy spares a map
+            labels=small["labels"],
             class_names=names.classes,
             fingerprint=entry["fingerprint"],
             superclasses=names.superclasses,
-            writers=np.array(arrays["writers"]) if "writers" in arrays else None,
-            attributes=np.array(arrays["attributes"]) if "attributes" in arrays else None,
+            writers=small.get("writers"),
+            attributes=small.get("attributes"),
             attribute_names=names.attributes,
         )
 
@@ -126,11 +114,11 @@ class Store:
 
 
 def open_store(path: Path) -> Store:
-    """The store in a folder, checked for completeness by sizes and the sheet's own digest.
+    """The store in a folder; its sizes and its sheet's digest are checked.
 
     Raises:
         MissingData: there is no store in the folder.
-        BadData: it is damaged; the message says how, and what to do.
+        BadData: it is damaged.
     """
     try:
         with (path / SHEET).open("rb") as file:
@@ -141,9 +129,13 @@ def open_store(path: Path) -> Store:
     except (OSError, ValueError) as failure:
         raise damaged(path, f"{SHEET} cannot be read ({failure})") from failure
     _check_sheet(path, sheet)
-    for pool in sheet["pools"].values():
-        for entry in pool["arrays"].values():
-            _check_size(path, entry)
+    for entry in (array for pool in sheet["pools"].values() for array in pool["arrays"].values()):
+        try:
+            size = (path / entry["file"]).stat().st_size
+        except OSError as failure:
+            raise damaged(path, f"{entry['file']} is missing ({failure.strerror})") from failure
+        if size != entry["bytes"]:
+            raise damaged(path, f"{entry['file']} has {size} bytes instead of {entry['bytes']}")
     return Store(path, sheet)
 
 
@@ -171,17 +163,14 @@ def damaged(path: Path, problem: str) -> BadData:
 
 
 def sheet_digest(sheet: Mapping[str, Any]) -> str:
-    """Hex digest of everything in a sheet but the digest itself."""
+    """Hex digest of a sheet without its digest."""
     return canonical_digest({key: value for key, value in sheet.items() if key != "digest"})
 
 
-def _names(entry: Mapping[str, Any]) -> PoolNames:
-    superclasses, attributes = entry["superclasses"], entry["attribute_names"]
-    return PoolNames(
-        tuple(entry["class_names"]),
-        None if superclasses is None else tuple(superclasses),
-        None if attributes is None else tuple(attributes),
-    )
+def names_of(entry: Mapping[str, Any]) -> PoolNames:
+    """The words of a pool's entry in a sheet."""
+    keys = ("class_names", "superclasses", "attribute_names")
+    return PoolNames(*(None if entry[key] is None else tuple(entry[key]) for key in keys))  # type: ignore[arg-type]
 
 
 def _check_sheet(path: Path, sheet: Any) -> None:
@@ -194,12 +183,3 @@ def _check_sheet(path: Path, sheet: Any) -> None:
             f"The prepared data set in {path} has format {sheet.get('format')}; this version of "
             f"fsl-sweep reads format {FORMAT}. Delete that folder and prepare it again."
         )
-
-
-def _check_size(path: Path, entry: Mapping[str, Any]) -> None:
-    try:
-        size = (path / entry["file"]).stat().st_size
-    except OSError as failure:
-        raise damaged(path, f"{entry['file']} is missing ({failure.strerror})") from failure
-    if size != entry["bytes"]:
-        raise damaged(path, f"{entry['file']} has {size} bytes instead of {entry['bytes']}")

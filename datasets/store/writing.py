@@ -10,14 +10,14 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, BinaryIO, Literal, final
 
 import numpy as np
 
-from fsl_sweep.datasets.pool import PoolNames, pool_fingerprint
-from fsl_sweep.datasets.store.reading import FORMAT, SHEET, sheet_digest
+from fsl_sweep.datasets.pool import pool_fingerprint
+from fsl_sweep.datasets.store.reading import FORMAT, SHEET, names_of, sheet_digest
 from fsl_sweep.orchestrator.errors import BadData, folder_error
 
 TEMPORARY = ".preparing-"
@@ -25,14 +25,7 @@ Values = Literal["uint8", "float32"]
 
 
 class PoolWriter:
-    """Appends one pool's images to a store under preparation.
-
-    Args:
-        folder: of the store.
-        name: of the pool.
-        image_shape: channels, height and width.
-        values: ``uint8`` for images, ``float32`` for features.
-    """
+    """Appends one pool's images to a store under preparation. Arguments as ``StoreWriter.pool``."""
 
     def __init__(
         self, folder: Path, name: str, image_shape: tuple[int, int, int], values: Values = "uint8"
@@ -41,9 +34,9 @@ class PoolWriter:
         self._image_shape, self._values = image_shape, np.dtype(values)
         little = self._values.newbyteorder("<").str
         self._images = _GrowingArray(folder / f"{name}.images.npy", image_shape, little)
-        self._labels: list[np.ndarray] = []
+        self._labels: list[np.ndarray] = [np.empty(0, np.int64)]
         self._writers: list[np.ndarray] = []
-        self._names: PoolNames | None = None
+        self._words: dict[str, Any] | None = None
         self._attributes: np.ndarray | None = None
 
     def append(
@@ -75,20 +68,21 @@ class PoolWriter:
         attribute_names: Sequence[str] | None = None,
     ) -> None:
         """Name the classes; once, before or after the images."""
-        self._names = PoolNames(
-            tuple(class_names),
-            None if superclasses is None else tuple(superclasses),
-            None if attribute_names is None else tuple(attribute_names),
-        )
+        words = {
+            "class_names": class_names,
+            "superclasses": superclasses,
+            "attribute_names": attribute_names,
+        }
+        self._words = {key: None if of is None else list(of) for key, of in words.items()}
         self._attributes = None if attributes is None else np.asarray(attributes, dtype=bool)
 
     def close(self) -> dict[str, Any]:
         """Finish the files; the pool's entry in the sheet."""
-        if self._names is None:
+        if self._words is None:
             raise BadData(f"Pool '{self._name}' was written without naming its classes.")
         arrays = {"images": self._images.close()}
         small = {
-            "labels": np.concatenate([np.empty(0, np.int64), *self._labels]),
+            "labels": np.concatenate(self._labels),
             "writers": np.concatenate(self._writers) if self._writers else None,
             "attributes": self._attributes,
         }
@@ -99,17 +93,9 @@ class PoolWriter:
                 writer.append(array)
                 arrays[key] = writer.close()
         digests = {key: entry["sha256"] for key, entry in arrays.items()}
-        return {
-            "class_names": self._names.classes,
-            "superclasses": self._names.superclasses,
-            "attribute_names": self._names.attributes,
-            "fingerprint": pool_fingerprint(arrays["images"]["shape"], digests, self._names),
-            "arrays": arrays,
-        }
-
-    def discard(self) -> None:
-        """Let go of the open file."""
-        self._images.discard()
+        shape, names = arrays["images"]["shape"], names_of(self._words)
+        fingerprint = pool_fingerprint(shape, digests, names)
+        return {**self._words, "fingerprint": fingerprint, "arrays": arrays}
 
 
 class StoreWriter:
@@ -122,7 +108,7 @@ class StoreWriter:
     def pool(
         self, image_shape: tuple[int, int, int], name: str = "main", values: Values = "uint8"
     ) -> PoolWriter:
-        """A new pool of images of that shape (C, H, W); of features where values are floats."""
+        """A new pool of uint8 images of that shape (C, H, W), or of float32 features."""
         self._pools[name] = PoolWriter(self._folder, name, image_shape, values)
         return self._pools[name]
 
@@ -131,15 +117,10 @@ class StoreWriter:
         pools = {name: pool.close() for name, pool in self._pools.items()}
         sheet: dict[str, Any] = {"format": FORMAT, **head, "pools": pools}
         sheet["digest"] = sheet_digest(sheet)
-        with _reporting(self._folder), (self._folder / SHEET).open("w", encoding="utf-8") as file:
+        with reporting(self._folder), (self._folder / SHEET).open("w", encoding="utf-8") as file:
             json.dump(sheet, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
-
-    def discard(self) -> None:
-        """Let go of open files."""
-        for pool in self._pools.values():
-            pool.discard()
 
 
 @contextmanager
@@ -147,17 +128,14 @@ def writing_store(path: Path, head: Mapping[str, Any]) -> Iterator[StoreWriter]:
     """A writer whose store takes its place at ``path`` when the block ends without an error.
 
     The caller holds the store's lock: temporary folders of this store that are still there belong
-    to preparations that were killed, and are removed.
-
-    Args:
-        path: the store's folder.
-        head: what the sheet says beside the pools: benchmark, version, options, source.
+    to preparations that were killed, and are removed. ``head`` is what the sheet says beside the
+    pools: benchmark, version, options, source.
 
     Raises:
         RunFolderError: the folder cannot be written, with its path; nothing is left behind.
         MachineFailure: the same, where the disk is full or fails.
     """
-    with _reporting(path.parent):
+    with reporting(path.parent):
         prefix = f"{TEMPORARY}{path.name}-"
         for left in path.parent.glob(f"{prefix}*"):
             shutil.rmtree(left, ignore_errors=True)
@@ -166,24 +144,19 @@ def writing_store(path: Path, head: Mapping[str, Any]) -> Iterator[StoreWriter]:
     try:
         yield writer
         writer.close(head)
-        with _reporting(path):
+        with reporting(path):
             folder.chmod(0o755)  # mkdtemp makes folders that a lab's other users cannot read
             _sync(folder)
-            _take_place(folder, path)
+            try:
+                folder.rename(path)
+            except OSError:
+                # Where locks do not work across nodes, another node may have been faster; its store
+                # has the same key and therefore the same content.
+                if not (path / SHEET).exists():
+                    raise
             _sync(path.parent)
     finally:
-        writer.discard()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _take_place(folder: Path, path: Path) -> None:
-    try:
-        folder.rename(path)
-    except OSError:
-        # Where locks do not work across nodes, another node may have been faster; its store has
-        # the same key and therefore the same content.
-        if not (path / SHEET).exists():
-            raise
 
 
 def _sync(folder: Path) -> None:
@@ -201,50 +174,40 @@ class _GrowingArray:
     def __init__(self, path: Path, item: Sequence[int], dtype: str) -> None:
         self._path, self._item, self._dtype = path, tuple(item), np.dtype(dtype)
         self._count, self._digest = 0, hashlib.sha256()
-        with _reporting(path):
-            self._file = path.open("wb")
-            self._write_header()
+        with reporting(path), path.open("xb") as file:
+            self._write_header(file)
 
     def append(self, array: np.ndarray) -> None:
         """Add rows ``[M, *item]``."""
         content = np.ascontiguousarray(array, dtype=self._dtype).tobytes()
         self._digest.update(content)
-        with _reporting(self._path):
-            self._file.write(content)
+        with reporting(self._path), self._path.open("ab") as file:
+            file.write(content)
         self._count += len(array)
 
     def close(self) -> dict[str, Any]:
         """Finish the file; its entry in the sheet."""
-        with _reporting(self._path):
-            size = self._file.tell()
-            self._file.seek(0)
-            self._write_header()
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
+        with reporting(self._path), self._path.open("r+b") as file:
+            self._write_header(file)
+            file.flush()
+            os.fsync(file.fileno())
         return {
             "file": self._path.name,
             "shape": [self._count, *self._item],
             "dtype": self._dtype.str,
-            "bytes": size,
+            "bytes": self._path.stat().st_size,
             "sha256": self._digest.hexdigest(),
         }
 
-    def discard(self) -> None:
-        """Let go of the file."""
-        # A full disk may refuse the last buffer of a file that is thrown away anyway.
-        with suppress(OSError):
-            self._file.close()
-
-    def _write_header(self) -> None:
+    def _write_header(self, file: BinaryIO) -> None:
         # NumPy pads headers so that the first axis can grow without moving the data.
         shape = (self._count, *self._item)
         header = {"descr": self._dtype.str, "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(self._file, header)
+        np.lib.format.write_array_header_1_0(file, header)
 
 
 @contextmanager
-def _reporting(path: Path) -> Iterator[None]:
+def reporting(path: Path) -> Iterator[None]:
     """Turn failures to write into our error, with the path and what to do about it."""
     try:
         yield

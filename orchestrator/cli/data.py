@@ -39,9 +39,10 @@ def check(
     from fsl_sweep.datasets.preparing import inventory
 
     checked = _with_options(name, options, lambda given: inventory.check(name, given, root))
-    say(f"{name}: {checked.path}")
-    say(f"{_content(checked)}, fingerprint {checked.fingerprint}")
-    for split, counts in checked.counts.items():
+    benchmark = checked.benchmark
+    say(f"{name}: {checked.store.path}")
+    say(f"{_content(checked)}, fingerprint {benchmark.fingerprint}")
+    for split, counts in benchmark.counts.items():
         expected = checked.expected.get(split)
         beside = f" (expected {expected})" if expected is not None else ""
         say(f"  {split:6} {counts.classes:5} {counts.unit}{beside}, {counts.images:7,} images")
@@ -64,14 +65,14 @@ def prepare(
     from fsl_sweep.datasets.preparing import inventory
 
     with _progress(f"preparing {name}") as advance:
-        done = _with_options(
+        store, already = _with_options(
             name, options, lambda given: inventory.prepare(name, source, given, None, advance)
         )
-    state = "already prepared" if done.already else "prepared"
-    say(f"{name}: {state}, {_classes_and_images(done.store)}")
-    if done.already and done.store.origin:
-        say(f"from {done.store.origin}, where files have these names and sizes")
-    say(f"{done.store.path} ({done.store.bytes / 2**20:.1f} MB)")
+    state = "already prepared" if already else "prepared"
+    say(f"{name}: {state}, {_classes_and_images(store)}")
+    if already and store.origin:
+        say(f"from {store.origin}, where files have these names and sizes")
+    say(f"{store.path} ({store.bytes / 2**20:.1f} MB)")
     return 0
 
 
@@ -86,11 +87,11 @@ def download(
     from fsl_sweep.datasets.preparing import inventory
 
     with _progress(f"downloading {name}") as advance:
-        done = inventory.download(name, folder, None, advance)
-    for path, already in done.files:
+        place, files = inventory.download(name, folder, None, advance)
+    for path, already in files:
         say(f"{path}: {'already there' if already else 'downloaded'}, checksum right")
-    if done.files:
-        say(f"next: fsl-sweep data prepare {name} --from {done.folder}")
+    if files:
+        say(f"next: fsl-sweep data prepare {name} --from {place}")
     else:
         say(f"{name}: embedded, there is nothing to download")
     return 0
@@ -132,8 +133,8 @@ def _with_options(name: str, overrides: list[str] | None, action: Any) -> Any:
 
 def _content(checked: Any) -> str:
     if checked.features:
-        return f"features: {checked.image_shape[0]}"
-    return f"images: {'x'.join(map(str, checked.image_shape))}"
+        return f"features: {checked.benchmark.image_shape[0]}"
+    return f"images: {'x'.join(map(str, checked.benchmark.image_shape))}"
 
 
 def _classes_and_images(store: Any) -> str:

@@ -45,8 +45,7 @@ SUMMARY_COLUMNS = ["epoch", *CURVES, *(f"{m}_{s}_mean" for m, s in PAIRS)]
 def epoch_row(record: EpochRecord, snapshot: str) -> pa.Table:
     """One row of ``SCHEMA``; ``snapshot`` is the SHA-256 of the epoch's weights."""
     columns: dict[str, Any] = {"epoch": [record.epoch], "snapshot": [snapshot]}
-    for curve in CURVES:
-        columns[curve] = [getattr(record, curve)]
+    columns |= {curve: [getattr(record, curve)] for curve in CURVES}
     for measure, task_set in PAIRS:
         scores, name = record.scores[measure, task_set], f"{measure}_{task_set}"
         columns[f"{name}_mean"] = [scores.mean]
@@ -91,9 +90,7 @@ def checked(table: pa.Table, schema: pa.Schema, summary: pa.Table | None = None)
 def check_values(table: pa.Table, summary: pa.Table | None = None) -> None:
     """Check what a table holds of epochs, means and counts; each row is an epoch.
 
-    Args:
-        table: some columns of a trial's records.
-        summary: where their means are, row for row, if not in ``table``.
+    The means are in ``summary``, row for row, if not in ``table``.
 
     Raises:
         ValueError: an epoch does not follow the one before; a mean is outside [0, 1], or not that
@@ -127,12 +124,9 @@ def _check_counts(
 def record_of(row: pa.Table) -> EpochRecord:
     """The record that a one-row table holds."""
     (plain,) = row.to_pylist()
+    counts = lambda name: np.array(plain[name], np.int64)  # noqa: E731
     scores: dict[tuple[Measure, TaskSet], TaskScores] = {
-        (m, s): TaskScores(
-            np.array(plain[f"{m}_{s}_correct"], np.int64),
-            np.array(plain[f"{m}_{s}_queries"], np.int64),
-        )
-        for m, s in PAIRS
+        (m, s): TaskScores(counts(f"{m}_{s}_correct"), counts(f"{m}_{s}_queries")) for m, s in PAIRS
     }
     return EpochRecord(epoch=plain["epoch"], scores=scores, **{c: plain[c] for c in CURVES})
 
@@ -150,32 +144,19 @@ def summary(table: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     return epochs, {curve: values(table[curve]).astype(np.float64) for curve in CURVES}
 
 
-def task_columns(name: str) -> list[str]:
-    """The columns that hold the tasks of a measure and task set, such as ``novel_report``."""
-    return [f"{name}_correct", f"{name}_queries"]
-
-
 def score_tables(
     means: pa.Table, load: Callable[[list[str]], pa.Table]
 ) -> dict[tuple[Measure, TaskSet], ScoreTable]:
-    """Score tables whose tasks are read when they are asked for.
-
-    Args:
-        means: a table that holds the ``_mean`` columns.
-        load: reads other columns, row for row those of ``means``.
-    """
+    """Score tables with these means; ``load`` reads their tasks when they are asked for."""
 
     def made(name: str) -> ScoreTable:
-        tasks = task_columns(name)
-        return ScoreTable(values(means[f"{name}_mean"]), lambda: _accuracies(load(tasks)))
+        def accuracies() -> np.ndarray:
+            correct, queries = load([f"{name}_correct", f"{name}_queries"]).columns
+            return matrix(correct).astype(np.float64) / matrix(queries)
+
+        return ScoreTable(values(means[f"{name}_mean"]), accuracies)
 
     return {(m, s): made(f"{m}_{s}") for m, s in PAIRS}
-
-
-def _accuracies(table: pa.Table) -> np.ndarray:
-    """Accuracies ``[rows, T]`` of a table of correct counts and of queries."""
-    correct, queries = table.columns
-    return matrix(correct).astype(np.float64) / matrix(queries)
 
 
 def matrix(column: pa.ChunkedArray) -> np.ndarray:
@@ -198,11 +179,14 @@ def values(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
     return np.from_dlpack(array)
 
 
-def read_columns(file: pq.ParquetFile, names: Sequence[str] = SCHEMA.names) -> pa.Table:
-    """Some columns of a compacted file. Raises ValueError where it cannot be read."""
+def read_columns(
+    file: pq.ParquetFile, names: Sequence[str] = SCHEMA.names, summary: pa.Table | None = None
+) -> pa.Table:
+    """Some columns of a compacted file. Raises ValueError where no trial can have measured them."""
     # Without threads: a small file gains nothing from them, and a native thread that outlives
     # the interpreter aborts the process at its exit.
     try:
-        return file.read(list(names), use_threads=False)
+        table = file.read(list(names), use_threads=False)
     except (pa.ArrowException, OSError) as failure:
         raise ValueError("it is not a Parquet file of records") from failure
+    return checked(table, pa.schema([SCHEMA.field(name) for name in names]), summary)

@@ -1,9 +1,8 @@
-"""Content that shows when it was altered, or put in another file's place.
+"""Checksums of a file's content and of its place in the run folder.
 
-Bytes of any kind go into an envelope: a line with a SHA-256, then the bytes. JSON stays readable:
-its checksum is an additional key, over the canonical text of the rest. Both cover the file's place
-in the run folder as well (``trials/ID/end.json``), so that an undamaged file in another file's
-place, or another trial's, counts as damaged too.
+Bytes go into an envelope: a line with a SHA-256, then the bytes. JSON stays readable: its checksum
+is an additional key, over the canonical text of the rest. Both cover the file's place as well
+(``trials/ID/end.json``), so that a file that was moved to another place counts as damaged too.
 """
 
 import hashlib
@@ -32,13 +31,13 @@ def unsealed(data: bytes, place: str) -> bytes:
 
 
 def sealed_json(content: Mapping[str, Any], place: str) -> bytes:
-    """Content as JSON for a person to read, with its checksum as the last key."""
+    """Content as readable JSON, with its checksum as the last key."""
     checksum = _checksum(canonical_json(content).encode(), place)
     return (json.dumps({**content, _KEY: checksum}, indent=1, allow_nan=False) + "\n").encode()
 
 
 def parsed_json(data: bytes, place: str) -> dict[str, Any]:
-    """A JSON object whose checksum is not compared yet. Raises Damaged."""
+    """A JSON object whose checksum has not been compared. Raises Damaged."""
     try:
         content = json.loads(data)
     except (ValueError, RecursionError):
@@ -48,8 +47,9 @@ def parsed_json(data: bytes, place: str) -> dict[str, Any]:
     return content
 
 
-def checked_json(content: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """An object without its checksum, however its text is laid out. Raises Damaged."""
+def checked_json(data: bytes, place: str) -> dict[str, Any]:
+    """The inverse of ``sealed_json``, for any layout of the text. Raises Damaged."""
+    content = parsed_json(data, place)
     rest = {key: value for key, value in content.items() if key != _KEY}
     try:
         checksum = _checksum(canonical_json(rest).encode(), place)

@@ -13,15 +13,11 @@
 
 Every file appears whole or not at all, and has a checksum: records and states in an envelope, JSON
 in a key, ``records.parquet`` in ``end.json``, a snapshot in its epoch's record, ``sweep.yaml`` in
-the plan. A file that does not match is damaged: it is named and not used. Only files that a run
-names are ever removed.
-
-A trial that has ``end.json`` has ended. Its records are compacted before that file is written, so
-that a crash at any point loses nothing.
+the plan. A file that does not match is damaged: it is named and not used.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -69,11 +65,7 @@ class Ledger:
         return TrialLedger(self.folder / "trials" / trial)
 
     def read_plan(self) -> Plan | None:
-        """The plan, or None where nothing was planned.
-
-        Raises:
-            RunFolderError: ``plan.json`` is damaged or of another version.
-        """
+        """The plan; None where nothing was planned. Raises RunFolderError where it is damaged."""
         try:
             return self.checked_plan()
         except Damaged as damage:
@@ -87,19 +79,14 @@ class Ledger:
         data = self.folder.read("plan.json")
         if data is None:
             return None
-        plain = envelope.parsed_json(data, "plan.json")
         try:
-            check_format(plain)
-            return Plan.from_plain(envelope.checked_json(plain, "plan.json"))
+            check_format(envelope.parsed_json(data, "plan.json"))  # earlier ones had no checksum
+            return Plan.from_plain(envelope.checked_json(data, "plan.json"))
         except (ValueError, KeyError, TypeError, ValidationError, RecursionError) as failure:
             raise Damaged("plan.json", str(failure).splitlines()[0]) from failure
 
     def write_plan(self, plan: Plan, sweep_text: str) -> None:
-        """Record a plan and the file it came from.
-
-        Raises:
-            RunFolderError: the folder holds another sweep, or the benchmark's data changed.
-        """
+        """Record a plan and the file it came from. Raises as ``check_plan``."""
         self.check_plan(plan)
         text = sweep_text.encode()
         self.folder.write("sweep.yaml", text)
@@ -107,18 +94,15 @@ class Ledger:
         self.folder.write_json("plan.json", content)
 
     def sweep_file_changed(self) -> bool:
-        """Whether ``sweep.yaml`` is not the file that was planned last. Raises Damaged."""
+        """Whether ``sweep.yaml`` differs from the file that was planned last. Raises Damaged."""
         plan, text = self.folder.read_json("plan.json"), self.folder.read("sweep.yaml")
         digest = None if text is None else hashlib.sha256(text).hexdigest()
         return plan is not None and plan.get("sweep_file") != digest
 
     def check_plan(self, plan: Plan) -> None:
-        """Whether the folder is new, or holds this sweep on the same data.
+        """Raise RunFolderError unless the folder is new, or holds this sweep on the same data.
 
         A fingerprint that is not known yet (None) is not compared.
-
-        Raises:
-            RunFolderError: it holds something else.
         """
         before = self.read_plan()
         if before is None and self.folder.names() not in ([], ["lock"]):
@@ -126,8 +110,20 @@ class Ledger:
                 f"{self.path} holds files but no plan.json: it is not a run folder. "
                 "Choose another with -o."
             )
-        if before is not None:
-            _check_same_sweep(before, plan, self.path)
+        if before is None:
+            return
+        if before.name != plan.name:
+            raise RunFolderError(
+                f"{self.path} holds the sweep '{before.name}', not '{plan.name}'. "
+                "Choose another folder with -o."
+            )
+        if plan.fingerprint not in (None, before.fingerprint):
+            raise RunFolderError(
+                f"{self.path} was measured on other data: benchmark fingerprint "
+                f"{before.fingerprint}, now {plan.fingerprint}. Its numbers and new ones cannot be "
+                "compared; restore the data and the benchmark's settings, or choose another folder "
+                "with -o."
+            )
 
     def write_note(self, name: str, content: Mapping[str, Any]) -> None:
         """Put a JSON file beside the plan (``environment.json``, ``tasks/...``)."""
@@ -143,24 +139,19 @@ class Ledger:
         """Ids of trials that the folder holds and the plan no longer names."""
         return [t for t in self.trial_ids() if t not in plan.specs]
 
-    def unplanned_notice(self, plan: Plan) -> str | None:
-        """How many recorded trials the plan leaves out, and what becomes of them."""
-        if not (count := len(self.unplanned(plan))):
-            return None
-        trials = f"{counted(count, 'trial')} {'is' if count == 1 else 'are'}"
-        return (
-            f"{self.path}: {trials} no longer planned and left out of the report (`fsl-sweep "
-            f"status` lists them); {COME_BACK}."
-        )
-
-    def sweep_file_notice(self) -> str | None:
-        """That ``sweep.yaml`` is not the file that was planned last. Raises Damaged."""
-        if not self.sweep_file_changed():
-            return None
-        return (
-            f"{self.path / 'sweep.yaml'} is not the file that was planned last: it was edited or "
-            "damaged. It is replaced by the sweep that runs now."
-        )
+    def notices(self, plan: Plan) -> Iterator[str]:
+        """What a run of the plan should say of the folder before it starts. Raises Damaged."""
+        if self.sweep_file_changed():
+            yield (
+                f"{self.path / 'sweep.yaml'} is not the file that was planned last: it was edited "
+                "or damaged. It is replaced by the sweep that runs now."
+            )
+        if count := len(self.unplanned(plan)):
+            trials = f"{counted(count, 'trial')} {'is' if count == 1 else 'are'}"
+            yield (
+                f"{self.path}: {trials} no longer planned and left out of the report (`fsl-sweep "
+                f"status` lists them); {COME_BACK}."
+            )
 
     def trial_ids(self) -> list[str]:
         """Ids of trials that the folder holds, planned or not."""
@@ -179,17 +170,3 @@ class Ledger:
             for planned in plan.trials
             if self.trial(planned.id).unfinished(planned)
         }
-
-
-def _check_same_sweep(before: Plan, plan: Plan, path: Path) -> None:
-    if before.name != plan.name:
-        raise RunFolderError(
-            f"{path} holds the sweep '{before.name}', not '{plan.name}'. "
-            "Choose another folder with -o."
-        )
-    if plan.fingerprint is not None and before.fingerprint != plan.fingerprint:
-        raise RunFolderError(
-            f"{path} was measured on other data: benchmark fingerprint {before.fingerprint}, now "
-            f"{plan.fingerprint}. Its numbers and new ones cannot be compared; "
-            "restore the data and the benchmark's settings, or choose another folder with -o."
-        )

@@ -24,9 +24,9 @@ def run_lock(folder: Path) -> Iterator[None]:
     """Hold ``folder/lock`` for the length of the block.
 
     Within a host the kernel's file lock decides, which ends with its process. Hosts may share the
-    folder without sharing file locks: there the holder touches the file every 15 seconds, and a
-    holder on another host counts as dead where the file's time is not within two minutes of now,
-    by the clock of the file system. A time in the future is no sign of life either.
+    folder without sharing file locks: the holder touches the file every 15 seconds, and a holder on
+    another host counts as dead where the file's time is not within two minutes of the file system's
+    clock. A time in the future is no sign of life either.
 
     Raises:
         RunFolderError: another run holds the lock (its host and pid are named), or the folder
@@ -54,12 +54,9 @@ def run_lock(folder: Path) -> Iterator[None]:
 
 
 def check_writable(folder: Path) -> None:
-    """Whether a run could write to the folder, or make it; nothing is left behind.
+    """Raise RunFolderError where a run could not write to the folder, or make it.
 
-    It tries: permissions do not show whether a file system accepts files.
-
-    Raises:
-        RunFolderError: it could not.
+    It tries, for permissions do not show whether a file system accepts files; nothing is left.
     """
     try:
         place = next(path for path in (folder, *folder.absolute().parents) if path.exists())
@@ -69,11 +66,7 @@ def check_writable(folder: Path) -> None:
 
 
 def holder_of(folder: Path) -> str | None:
-    """Who runs in ``folder`` now (``process 7 on host``), or None.
-
-    Raises:
-        RunFolderError: the lock is a link, or not a file.
-    """
+    """Who runs in ``folder`` now (``process 7 on host``), or None. Raises as ``run_lock``."""
     try:
         descriptor = _opened(folder / "lock", os.O_RDONLY)
     except OSError:
@@ -96,10 +89,11 @@ def _opened(path: Path, flags: int) -> int:
     with suppress(FileNotFoundError):
         found = path.lstat()
         kind = kind_of(found.st_mode)
-        if kind != "file" or found.st_nlink > 1:
-            shown = "file with several names" if kind == "file" else kind
+        if kind == "file" and found.st_nlink > 1:
+            kind = "file with several names"
+        if kind != "file":
             raise RunFolderError(
-                f"{path} is a {shown}, not a file of its own: the folder cannot be locked. "
+                f"{path} is a {kind}, not a file of its own: the folder cannot be locked. "
                 "Remove it."
             )
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)

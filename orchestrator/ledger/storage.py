@@ -35,7 +35,7 @@ class Folder:
 
     Attributes:
         root: the folder that a user named; it may be a link, or be reached through links.
-        inside: where below it this folder is, with ``/``; empty for the root itself.
+        inside: where below the root this folder is, with ``/``.
         standing: the root exists: if it vanishes, it is not made again.
     """
 
@@ -74,7 +74,7 @@ class Folder:
                     raise
                 raise MachineFailure(
                     f"The run folder {self.root} is gone: it was deleted or moved. Nothing more "
-                    "is written there; put it back, or run the same command to start again."
+                    "is written there; restore it, or run the same command to start again."
                 ) from failure
 
     def read(self, name: str) -> bytes | None:
@@ -88,7 +88,7 @@ class Folder:
                 return None
 
     def write_sealed(self, name: str, payload: bytes) -> None:
-        """As ``write``, in an envelope for that place."""
+        """As ``write``, with a checksum."""
         self.write(name, envelope.sealed(payload, self.place(name)))
 
     def read_sealed(self, name: str) -> bytes | None:
@@ -103,9 +103,7 @@ class Folder:
     def read_json(self, name: str) -> dict[str, Any] | None:
         """What ``write_json`` was given. Raises Damaged."""
         data, place = self.read(name), self.place(name)
-        if data is None:
-            return None
-        return envelope.checked_json(envelope.parsed_json(data, place), place)
+        return None if data is None else envelope.checked_json(data, place)
 
     def modified(self, name: str) -> int | None:
         """When a file was last written, in nanoseconds since 1970; None if it is missing."""

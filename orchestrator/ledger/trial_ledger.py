@@ -39,14 +39,7 @@ def snapshot_name(epoch: int) -> str:
 
 
 class _Content(NamedTuple):
-    """What a trial's folder holds.
-
-    Attributes:
-        end: how the trial ended; None while it has not, or where its end or records are damaged.
-        table: epochs, curves and means.
-        load: reads other columns, row for row those of ``table``.
-        damaged: where the damaged files are, below the run folder.
-    """
+    """What a trial's folder holds; ``load`` reads other columns, row for row those of ``table``."""
 
     end: TrialEnd | None = None
     table: pa.Table = _EMPTY
@@ -85,7 +78,7 @@ class TrialLedger:
         """Record how the trial ended, and compact its records unless it may be tried again."""
         content = self._content()
         recorded = content.end is not None and not content.end.retriable
-        # Where the end is recorded with its records, the files left in `epochs` are not needed.
+        # Once the end is recorded with its records, the files left in `epochs` are not needed.
         if not (recorded and len(content.table) and not content.damaged):
             self._write_end(end)
         if not end.retriable:
@@ -152,14 +145,14 @@ class TrialLedger:
 
     def recorded(self) -> set[int]:
         """Epochs with undamaged records, of a trial that has not ended."""
-        return {int(row["epoch"][0].as_py()) for row in self._rows()[0]}
+        return {row["epoch"][0].as_py() for row in self._rows()[0]}
 
     def damaged(self) -> Sequence[str]:
         """Where damaged files are among its end and its records, below the run folder."""
         return self._content().damaged
 
     def unfinished(self, planned: PlannedTrial) -> bool:
-        """Whether running the sweep should run this trial."""
+        """Whether running the sweep runs this trial."""
         history = self.history(planned)
         return history.end is None or history.end.retriable
 
@@ -196,9 +189,10 @@ class TrialLedger:
         try:
             plain = self.folder.read_json("end.json")
             end = None if plain is None else _end_of(plain)
-        except (Damaged, ValueError, KeyError, TypeError) as failure:
-            here = self.folder.place("end.json")  # or a link in the place of a folder above
-            return _Content(damaged=[failure.place if isinstance(failure, Damaged) else here])
+        except Damaged as damage:  # perhaps a link in the place of a folder above
+            return _Content(damaged=[damage.place])
+        except (ValueError, KeyError, TypeError):
+            return _Content(damaged=[self.folder.place("end.json")])
         if plain and "records" in plain:
             return self._compacted(end, plain["records"])
         rows, damaged = self._rows()
@@ -211,7 +205,7 @@ class TrialLedger:
     def _compacted(self, end: TrialEnd | None, checksum: str) -> _Content:
         try:
             file = _parquet(self.folder, checksum)
-            table = _selected(file, columns.SUMMARY_COLUMNS)
+            table = columns.read_columns(file, columns.SUMMARY_COLUMNS)
             if not {*columns.SCHEMA.names} <= {*file.schema_arrow.names}:
                 raise ValueError("it lacks columns")
         except (Damaged, ValueError):
@@ -220,7 +214,7 @@ class TrialLedger:
         def load(names: list[str]) -> pa.Table:
             # Read each time: the tasks of a thousand trials do not fit in memory.
             try:
-                return _selected(_last_parquet(self.folder, checksum), names, table)
+                return columns.read_columns(_last_parquet(self.folder, checksum), names, table)
             except ValueError as failure:
                 raise Damaged(self.folder.place(COMPACTED), str(failure)) from failure
 
@@ -233,7 +227,8 @@ class TrialLedger:
         try:
             for epoch in self.record_epochs():
                 try:
-                    rows += [row for row in [self._row(epoch)] if row is not None]
+                    if (row := self._row(epoch)) is not None:
+                        rows.append(row)
                 except Damaged as damage:
                     damaged.append(damage.place)
             if rows:
@@ -269,12 +264,6 @@ def _parquet(folder: Folder, checksum: str) -> pq.ParquetFile:
 
 _last_parquet = lru_cache(maxsize=1)(_parquet)
 """The last file is kept: a trial's columns are read in turn."""
-
-
-def _selected(file: pq.ParquetFile, names: list[str], summary: pa.Table | None = None) -> pa.Table:
-    """Some columns of a compacted file. Raises ValueError where no trial can have measured them."""
-    schema = pa.schema([columns.SCHEMA.field(name) for name in names])
-    return columns.checked(columns.read_columns(file, names), schema, summary)
 
 
 def _end_of(plain: Mapping[str, Any]) -> TrialEnd:

@@ -1,11 +1,10 @@
 """What a trial measures, as plain data.
 
-A *measure* is one of the three generalisation measures; a *task set* is one of the two sets of
-common tasks. Selectors see scores on ``selection`` tasks; reported numbers come from ``report``
-tasks, so that a maximum over snapshots is never reported on the tasks it was maximised on.
+Selectors see scores on ``selection`` tasks; reported numbers come from ``report`` tasks, so that a
+maximum over snapshots is never reported on the tasks it was maximised on.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, get_args
@@ -26,12 +25,7 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 
 @dataclass(frozen=True)
 class TaskScores:
-    """Per-task results of one snapshot on one set of common tasks.
-
-    Attributes:
-        correct: correctly classified queries of each task, int64 ``[T]``.
-        queries: queries of each task, int64 ``[T]``.
-    """
+    """Correct answers and queries of each task, int64 ``[T]``: one snapshot, one task set."""
 
     correct: np.ndarray
     queries: np.ndarray
@@ -58,9 +52,8 @@ class EpochRecord:
 
     Attributes:
         epoch: 1 for the snapshot after the first epoch.
-        train_loss: mean training loss over the epoch's steps.
+        train_loss: mean over the epoch's steps.
         learning_rate: of the epoch's last step.
-        scores: results by (measure, task set).
         train_seconds, evaluation_seconds: wall-clock cost.
     """
 
@@ -77,9 +70,9 @@ class TrialEnd:
     """How a trial ended.
 
     Attributes:
-        status: ``done``, ``failed`` or ``budget`` (stopped by its time budget).
-        reason: why, for a person; empty when done.
-        retriable: whether running the sweep again should try it again.
+        status: ``budget`` where the time budget stopped it.
+        reason: why it failed or was stopped.
+        retriable: whether running the sweep again tries it again.
     """
 
     status: Status
@@ -103,10 +96,6 @@ class ScoreTable:
     load: Callable[[], np.ndarray]
     per_task: bool = True
 
-    def rows(self, at: Sequence[int]) -> np.ndarray:
-        """Per-task accuracies of the snapshots at some positions, float64 ``[len(at), T]``."""
-        return self.load()[list(at)]
-
     @classmethod
     def from_accuracies(cls, accuracies: np.ndarray) -> "ScoreTable":
         """A table of accuracies ``[E, T]`` in memory."""
@@ -124,17 +113,13 @@ class TrialHistory:
     """One planned trial and its records.
 
     Attributes:
-        trial: the trial id.
         method: a method that planned it (a trial that two methods share appears once for each).
         configuration: id of its hyperparameter configuration: equal for trials of one method that
             differ only in seed or fold.
         hyperparameters: the values of the grid axes, by dotted key.
-        seed: replicate.
         fold: class fold, or None for a trial on all base classes.
         epochs: recorded epochs, ascending, int64 ``[E]``.
         curves: float64 ``[E]`` for each of CURVES.
-        scores: results by (measure, task set).
-        end: how the trial ended; None while it has not.
         damaged: names of damaged files, which were skipped.
     """
 

@@ -16,7 +16,7 @@ TRIAL_ID = re.compile(r"[0-9a-f]{16}")
 
 
 def check_format(plain: Mapping[str, Any]) -> None:
-    """Whether plain data are a plan of this format. Raises ValueError."""
+    """Raise ValueError where plain data are not a plan of this format."""
     if plain.get("format") != FORMAT:
         raise ValueError(
             f"it has the plan format {plain.get('format')!r:.40}, and this version reads {FORMAT}; "
@@ -26,16 +26,11 @@ def check_format(plain: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class PlannedTrial:
-    """One trial as one method planned it.
-
-    Two methods may plan the same trial: its id is the hash of the specification, not of a name.
+    """One trial as one method planned it; two methods may plan the same trial.
 
     Attributes:
-        id: the trial id.
-        method: the method's name in the sweep file.
         configuration: id of the hyperparameter configuration.
         hyperparameters: axis values by dotted path.
-        spec: the resolved specification.
     """
 
     id: str
@@ -55,7 +50,6 @@ class Plan:
     """A sweep's trials and what its report needs to know.
 
     Attributes:
-        name: the sweep's name.
         sweep: SHA-256 of the sweep's content, 16 hexadecimal digits.
         fingerprint: of the benchmark's content, once it was opened.
         trials: in the order of the file: method, configuration, seed; the full trial, then those
@@ -99,6 +93,7 @@ class Plan:
 
     def to_plain(self) -> dict[str, Any]:
         """Plain data for ``plan.json``."""
+        trials = [{**vars(trial), "spec": trial.spec.canonical()} for trial in self.trials]
         return {
             "format": FORMAT,
             "name": self.name,
@@ -107,25 +102,12 @@ class Plan:
             "selectors": self.selectors.model_dump(mode="json"),
             "parts": dict(self.parts),
             "cautions": list(self.cautions),
-            "trials": [
-                {
-                    "id": trial.id,
-                    "method": trial.method,
-                    "configuration": trial.configuration,
-                    "hyperparameters": dict(trial.hyperparameters),
-                    "spec": trial.spec.canonical(),
-                }
-                for trial in self.trials
-            ],
+            "trials": trials,
         }
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Plan":
-        """The inverse of ``to_plain``.
-
-        Raises:
-            ValueError, KeyError, TypeError: it is not a plan of this format.
-        """
+        """The inverse of ``to_plain``. Raises ValueError, KeyError, TypeError on all else."""
         trials = tuple(_trial(number, trial) for number, trial in enumerate(plain["trials"]))
         if not trials:
             raise ValueError("it plans no trials")

@@ -47,8 +47,8 @@ class Named(Model):
 class Episode(Model):
     """How snapshots are measured: ``way`` classes, ``shot`` support and ``query`` queries each.
 
-    For tasks with classes and examples of their own, such as writers, ``way: all`` takes all
-    classes of each task, and ``query: rest`` all examples that are not in the support set.
+    For tasks with classes of their own, such as writers, ``way: all`` takes all of them, and
+    ``query: rest`` all examples that are not in the support set.
     """
 
     way: Ways = 5
@@ -72,8 +72,7 @@ OF_SGD = frozenset({"momentum", "nesterov"})
 class Optimizer(Model):
     """Stochastic gradient descent, Adam, or Adam with decoupled weight decay (arXiv 1711.05101).
 
-    Only ``sgd`` uses ``momentum`` and ``nesterov``. ``clip_norm`` is the largest norm of the
-    gradient of all parameters together.
+    ``clip_norm`` is the largest norm of the gradient of all parameters together.
     """
 
     name: Literal["sgd", "adam", "adamw"] = "sgd"
@@ -182,7 +181,7 @@ class Selectors(Model):
 
     snapshot: SelectorNames = ["last", "train_loss", "base", "val", "oracle"]
     hyperparameter: SelectorNames = ["base", "val", "oracle"]
-    # A plan without it has the digest that it had before there was a choice.
+    # Plans of before there was a choice keep their digest.
     metric: Annotated[str, AfterValidator(measure_name)] = Field(
         default="novel", exclude_if=lambda metric: metric == "novel"
     )
@@ -196,10 +195,8 @@ class TrialSpec(Model):
             and where nothing is trained.
         schedule: (first epoch, learning rate) pairs, ascending, beginning at epoch 0.
         batches: gradient steps per epoch; 0 where nothing is trained.
-        train: what it trains on; None where there is nothing to train: the learner is measured as
-            it is built, in one epoch.
-        fold: class fold that is left out of training, or None for the full trial, which trains on
-            all base classes.
+        train: None where nothing is trained: the learner is measured as it is built, in one epoch.
+        fold: the class fold that is left out of training; None trains on all base classes.
     """
 
     benchmark: Named
@@ -250,9 +247,8 @@ class TrialSpec(Model):
             raise ValueError(f"trial {self.id} trains nothing")
         if not isinstance(self.train, StagedTraining):
             return self.train
-        if epoch > self.epochs - self.train.meta.epochs:
-            return self.train.meta
-        return BatchTraining(batch_size=self.train.batch_size)
+        episodes = epoch > self.epochs - self.train.meta.epochs
+        return self.train.meta if episodes else BatchTraining(batch_size=self.train.batch_size)
 
     @classmethod
     def from_canonical(cls, plain: dict[str, Any]) -> "TrialSpec":

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
@@ -16,7 +16,6 @@ from fsl_sweep.orchestrator.records.measures import (
     TaskSet,
     TrialHistory,
 )
-from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.replay.source import Facts, Source
 
 if TYPE_CHECKING:
@@ -25,11 +24,7 @@ if TYPE_CHECKING:
 
 @final
 class FolderSource(Source):
-    """What a sweep recorded.
-
-    Raises:
-        RunFolderError: there is no run in that folder, or its plan is damaged.
-    """
+    """What a sweep recorded. Raises RunFolderError where there is no run, or a damaged plan."""
 
     def __init__(self, path: Path) -> None:
         self._ledger = Ledger(path)
@@ -46,12 +41,13 @@ class FolderSource(Source):
                 "`fsl-sweep run SWEEP -o FOLDER` makes one."
             )
         self._plan, self.places = plan, (path,)
+        measured = plan.trials[0].spec.canonical()
         versions, problems = _versions(self._ledger.folder)
         self.facts = Facts(
             name=plan.name,
             sweep=plan.sweep,
             fingerprint=plan.fingerprint,
-            measured=_measured(plan),
+            measured={key: measured[key] for key in ("episode", "evaluation")},
             selectors=plan.selectors,
             parts=plan.parts,
             versions=versions,
@@ -88,13 +84,6 @@ class FolderSource(Source):
         raise RunFolderError(
             f"{self._ledger.path / name} {problem}; leave out --classes to resample tasks."
         )
-
-
-def _measured(plan: Plan) -> dict[str, Any] | None:
-    if not plan.trials:
-        return None
-    canonical = plan.trials[0].spec.canonical()
-    return {key: canonical[key] for key in ("episode", "evaluation")}
 
 
 def _versions(folder: Folder) -> tuple[dict[str, str | None], tuple[str, ...]]:

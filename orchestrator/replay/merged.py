@@ -4,11 +4,12 @@ Trials that belong together join; contradictions are refused.
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 
@@ -20,15 +21,11 @@ from fsl_sweep.orchestrator.replay.folder import FolderSource
 from fsl_sweep.orchestrator.replay.source import Facts, Source
 from fsl_sweep.orchestrator.replay.table_trials import filled
 
+T = TypeVar("T")
+
 
 def open_sources(paths: Sequence[Path]) -> Source:
-    """One source of the records under ``paths``: run folders, ``.csv`` and ``.parquet`` tables.
-
-    Raises:
-        RunFolderError: a path is given twice or is neither, a run's plan is damaged, or several
-            were not measured alike.
-        BadData: a table cannot be used.
-    """
+    """One source of the records under ``paths``. Arguments and exceptions as of ``load_run``."""
     seen: set[str] = set()
     for path in paths:
         if (place := os.path.realpath(path)) in seen:
@@ -41,22 +38,17 @@ def open_sources(paths: Sequence[Path]) -> Source:
 def _open(path: Path) -> Source:
     if not path.is_file():
         return FolderSource(path)
-    # Here, because it needs pandas and a run folder does not.
-    from fsl_sweep.orchestrator.replay.table import TableSource
+    from fsl_sweep.orchestrator.replay.table import TableSource  # needs pandas
 
     return TableSource(path)
 
 
 @final
 class MergedSource(Source):
-    """Sources whose records were measured alike.
+    """Sources whose records were measured alike. Raises RunFolderError where they were not.
 
-    Trials of one method and configuration join. A trial that two sources hold is taken once,
-    where its records agree.
-
-    Raises:
-        RunFolderError: benchmarks, episode shapes or evaluation settings differ, or the tasks
-            behind a table cannot be known to be those of the others.
+    Trials of one method and configuration join. A trial that two sources hold is taken once, where
+    its records agree.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:
@@ -66,11 +58,7 @@ class MergedSource(Source):
         self.facts = _merged_facts([source.facts for source in sources])
 
     def histories(self) -> list[TrialHistory]:
-        """Those of all sources, and an empty one for each hole in a method's grid.
-
-        Raises:
-            RunFolderError: two sources hold different records of one trial.
-        """
+        """Those of all sources, and an empty one for each hole in a method's grid."""
         found: dict[tuple[str, str], tuple[TrialHistory, Path]] = {}
         for source in self._sources:
             for trial in source.histories():
@@ -95,24 +83,24 @@ class MergedSource(Source):
 
 
 def _check_alike(sources: Sequence[Source]) -> None:
-    for what, value_of in (
-        ("benchmark fingerprint", lambda facts: facts.fingerprint),
-        ("episode and evaluation settings", lambda facts: facts.measured),
-        ("the names of their tasks", lambda facts: facts.tasks),
+    for fact, what in (
+        ("fingerprint", "benchmark fingerprint"),
+        ("measured", "episode and evaluation settings"),
+        ("tasks", "the names of their tasks"),
     ):
-        known = [(s.places[0], v) for s in sources if (v := value_of(s.facts)) is not None]
+        known = [(s.places[0], v) for s in sources if (v := getattr(s.facts, fact)) is not None]
         for place, value in known[1:]:
             if value != known[0][1]:
                 raise RunFolderError(
                     f"{known[0][0]} and {place} cannot be reported together: they differ in "
                     f"{what} ({_difference(known[0][1], value)}), so that their numbers are "
-                    "about different tasks. Report each by itself."
+                    "about different tasks. Report each separately."
                 )
     unknown = [s for s in sources if s.facts.measured is None and s.facts.per_task]
     if unknown and len({s.facts.measured is None for s in sources}) > 1:
         raise RunFolderError(
             f"{unknown[0].places[0]} has tasks of its own, which cannot be matched with those of "
-            "a run folder. Report each by itself, or leave the per-task rows out of the table."
+            "a run folder. Report each separately, or leave the per-task rows out of the table."
         )
 
 
@@ -126,7 +114,6 @@ def _difference(first: Any, second: Any) -> str:
 
 
 def _merged_facts(facts: Sequence[Facts]) -> Facts:
-    known = [one.fingerprint for one in facts if one.fingerprint is not None]
     measured = [one.measured for one in facts if one.measured is not None]
     cautions = [caution for one in facts for caution in one.cautions]
     if measured and len(measured) < len(facts):
@@ -137,8 +124,8 @@ def _merged_facts(facts: Sequence[Facts]) -> Facts:
     return Facts(
         name=" + ".join(one.name for one in facts),
         sweep=" + ".join(one.sweep for one in facts),
-        fingerprint=known[0] if known else None,
-        measured=measured[0] if measured else None,
+        fingerprint=_first(one.fingerprint for one in facts),
+        measured=_first(measured),
         selectors=Selectors(
             snapshot=_union(one.selectors.snapshot for one in facts),
             hyperparameter=_union(one.selectors.hyperparameter for one in facts),
@@ -153,8 +140,13 @@ def _merged_facts(facts: Sequence[Facts]) -> Facts:
         },
         cautions=tuple(dict.fromkeys(cautions)),
         per_task=all(one.per_task for one in facts),
-        tasks=next((one.tasks for one in facts if one.tasks is not None), None),
+        tasks=_first(one.tasks for one in facts),
     )
+
+
+def _first(values: Iterable[T | None]) -> T | None:
+    """The first that is known."""
+    return next((value for value in values if value is not None), None)
 
 
 def _union(lists: Iterable[Iterable[str]]) -> list[str]:
@@ -181,16 +173,23 @@ def _joined(
     (a, place), (b, other) = first, second
     common = np.intersect1d(a.epochs, b.epochs)
     if a.complete and b.complete and not np.array_equal(a.epochs, b.epochs):
-        raise _conflict(a, place, other, f"{len(a.epochs)} and {len(b.epochs)} epochs")
-    if (epoch := _first_difference(a, b, common)) is not None:
-        raise _conflict(a, place, other, f"epoch {epoch}")
+        what: str | None = f"{len(a.epochs)} and {len(b.epochs)} epochs"
+    else:
+        what = _first_difference(a, b, common)
+    if what is not None:
+        fold = "" if a.fold is None else f", fold {a.fold}"
+        raise RunFolderError(
+            f"{place} and {other} hold different records of the same trial ({a.method}, "
+            f"configuration {a.configuration}, seed {a.seed}{fold}): {what}. Report each "
+            "separately, or remove the trial from one of them."
+        )
     fuller = [(one.complete and not one.damaged, len(one.epochs)) for one in (a, b)]
     kept, where = first if fuller[0] >= fuller[1] else second
     axes = max(a.hyperparameters, b.hyperparameters, key=len)
     return replace(kept, hyperparameters=axes), where
 
 
-def _first_difference(a: TrialHistory, b: TrialHistory, common: np.ndarray) -> int | None:
+def _first_difference(a: TrialHistory, b: TrialHistory, common: np.ndarray) -> str | None:
     """The first epoch of ``common [n]`` whose loss or accuracy of any task differs."""
     rows = [np.flatnonzero(np.isin(one.epochs, common)) for one in (a, b)]
     differs = np.zeros(len(common), bool)
@@ -202,20 +201,11 @@ def _first_difference(a: TrialHistory, b: TrialHistory, common: np.ndarray) -> i
             tables = [t.scores[pair].load()[at] for t, at in zip((a, b), rows, strict=True)]
             same_tasks = tables[0].shape == tables[1].shape
             differs |= _differ(*tables).any(axis=1) if same_tasks else np.True_
-    return int(common[differs][0]) if differs.any() else None
+    return f"epoch {common[differs][0]}" if differs.any() else None
 
 
 def _differ(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return (first != second) & ~(np.isnan(first) & np.isnan(second))
-
-
-def _conflict(trial: TrialHistory, place: Path, other: Path, what: str) -> RunFolderError:
-    fold = "" if trial.fold is None else f", fold {trial.fold}"
-    return RunFolderError(
-        f"{place} and {other} hold different records of the same trial ({trial.method}, "
-        f"configuration {trial.configuration}, seed {trial.seed}{fold}): {what}. Report each by "
-        "itself, or remove the trial from one of them."
-    )
 
 
 def _distinguished(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
@@ -227,11 +217,8 @@ def _distinguished(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
     for one in trials:
         key = (one.method, one.configuration)
         axes[key] = max(axes.get(key, {}), one.hyperparameters, key=len)
-    shown: dict[tuple[str, str], set[str]] = {}
-    for (method, configuration), values in axes.items():
-        shown.setdefault((method, repr(sorted(values.items()))), set()).add(configuration)
-    for (method, _), alike in shown.items():
-        for configuration in alike if len(alike) > 1 else ():
-            key = (method, configuration)
-            axes[key] = {**axes[key], "configuration": configuration}
+    alike = Counter((method, repr(sorted(of.items()))) for (method, _), of in axes.items())
+    for (method, configuration), of in axes.items():
+        if alike[method, repr(sorted(of.items()))] > 1:
+            axes[method, configuration] = {**of, "configuration": configuration}
     return [replace(one, hyperparameters=axes[one.method, one.configuration]) for one in trials]

@@ -20,17 +20,15 @@ class Facts:
     """What a report needs to know of its source beside the records.
 
     Attributes:
-        name: the sweep's name.
         sweep: digest of the sweep's content, or of the table's.
         fingerprint: of the benchmark's content; None where it is not known.
         measured: episode shape and evaluation settings; None where they are not known.
         selectors: the strategies to compare unless others are asked for.
         parts: name, source and version of every learner, backbone and benchmark in use.
         versions: versions of packages that the records were made with.
-        cautions: what to know before trusting the records.
-        per_task: whether the accuracy of each task is known, and not only its mean.
+        per_task: whether the accuracy of each task is known, and not only their mean.
         tasks: digest of the names of a table's tasks; None for a run folder, whose tasks follow
-            from ``fingerprint`` and ``measured``, and where tasks are not known.
+            from ``fingerprint`` and ``measured``.
     """
 
     name: str

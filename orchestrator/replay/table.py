@@ -30,12 +30,7 @@ if TYPE_CHECKING:
 
 @final
 class TableSource(Source):
-    """A ``.csv`` or ``.parquet`` file with one number a row.
-
-    Raises:
-        BadData: it cannot be read, or a row does not fit.
-        RunFolderError: it is neither of the two.
-    """
+    """A ``.csv`` or ``.parquet`` file. Raises BadData, or RunFolderError where it is neither."""
 
     def __init__(self, path: Path) -> None:
         table = checked_table(path, _read(path))
@@ -52,7 +47,7 @@ class TableSource(Source):
         )
 
     def histories(self) -> list[TrialHistory]:
-        """The trials of the table, with an empty one for each hole in a method's grid."""
+        """The trials of the table, and an empty one for each hole in a method's grid."""
         return list(self._trials)
 
     def class_tuples(self) -> dict[tuple[Measure, TaskSet], np.ndarray]:
@@ -160,11 +155,12 @@ def _cautions(name: str, table: "pd.DataFrame", trials: list[TrialHistory]) -> t
             f"{name} has no per-task rows: there are no intervals over tasks, no paired "
             "comparisons and no resampling."
         )
-    for method in dict.fromkeys(one.method for one in trials):
-        ran = {tuple(t.epochs.tolist()) for t in trials if t.method == method and len(t.epochs)}
-        if len(ran) > 1:
-            found.append(
-                f"{name}: configurations of {method} have different epochs; check that none of "
-                "them was cut short."
-            )
+    ran: dict[str, set[tuple[int, ...]]] = {}
+    for one in (trial for trial in trials if len(trial.epochs)):
+        ran.setdefault(one.method, set()).add(tuple(one.epochs.tolist()))
+    found += [
+        f"{name}: configurations of {method} have different epochs; check that none was cut short."
+        for method, epochs in ran.items()
+        if len(epochs) > 1
+    ]
     return tuple(found)

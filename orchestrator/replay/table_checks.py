@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 REQUIRED = ("method", "configuration", "seed", "epoch", "measure", "accuracy")
-OPTIONAL = ("fold", "task", "set")
-ROW_MEASURES = ("train_loss", *MEASURES)
-WHOLE = "must be a whole number, 0 or above"
+KNOWN = (*REQUIRED, "fold", "task", "set")
 KEY = ("method", "configuration", "seed", "fold", "epoch", "measure", "set", "task")
 
 
@@ -38,7 +36,9 @@ def checked_table(path: Path, given: "pd.DataFrame") -> "pd.DataFrame":
     rows.whole_numbers("seed")
     rows.whole_numbers("epoch")
     rows.whole_numbers("fold", empty="-1")
-    rows.measures()
+    ours = {typed: measure_name(typed) for typed in rows.table["measure"].unique()}
+    rows.table["measure"] = rows.table["measure"].map(ours)
+    rows.one_of("measure", ("train_loss", *MEASURES))
     rows.accuracies()
     rows.tasks_and_sets()
     rows.no_repeats()
@@ -46,7 +46,6 @@ def checked_table(path: Path, given: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def _check_columns(path: Path, columns: list[str]) -> None:
-    known = (*REQUIRED, *OPTIONAL)
     if len(columns) == 1 and all(name in columns[0] for name in REQUIRED):
         raise BadData(f"{path} has one column, '{columns[0]}'; separate columns with commas.")
     if columns[0] == "Unnamed: 0":
@@ -55,8 +54,8 @@ def _check_columns(path: Path, columns: list[str]) -> None:
             "leave it out (`index=False`)."
         )
     for column in columns:
-        if column not in known:
-            raise BadData(f"{path}: unknown column '{column}'; {did_you_mean(column, known)}")
+        if column not in KNOWN:
+            raise BadData(f"{path}: unknown column '{column}'; {did_you_mean(column, KNOWN)}")
     for column in REQUIRED:
         if column not in columns:
             raise BadData(
@@ -73,38 +72,32 @@ class _Rows:
         # A CSV's header is its first row, as in a spreadsheet.
         self._first = 2 if path.suffix.lower() == ".csv" else 1
 
-    def refuse(self, bad: np.ndarray, column: str, why: Callable[[Any], str]) -> None:
-        """Raise for the first of the ``bad`` rows; ``why`` explains its value."""
-        if bad.any():
-            at = int(np.flatnonzero(bad)[0])
-            value = self.table[column].iloc[at]
+    def refuse(self, bad: Any, column: str, why: str | Callable[[Any], str]) -> None:
+        """Raise for the first of the ``bad`` rows; ``why`` says what is wrong with its value."""
+        if len(at := np.flatnonzero(bad)):
+            value = self.table[column].iloc[at[0]]
             shown = f" '{one_line(str(value))}'" if value != "" else ""
-            end = "" if why(value).endswith("?") else "."
-            row = at + self._first
-            raise BadData(f"{self.path}: row {row}: {column}{shown} {why(value)}{end}")
+            problem = why if isinstance(why, str) else why(value)
+            end = "" if problem.endswith("?") else "."
+            row = at[0] + self._first
+            raise BadData(f"{self.path}: row {row}: {column}{shown} {problem}{end}")
 
     def names(self, column: str) -> None:
         """Texts that are not empty and differ in more than spaces at their ends."""
         texts = self.table[column]
-        self.refuse((texts == "").to_numpy(), column, lambda _: "is empty")
+        self.refuse(texts == "", column, "is empty")
         self.no_control_characters(column)
-        spaced = (texts != texts.str.strip()).to_numpy()
-        self.refuse(spaced, column, lambda _: "begins or ends with a space")
-
-    def measures(self) -> None:
-        """Measures by any of their names."""
-        typed = self.table["measure"].astype(str)
-        self.table["measure"] = typed.map({one: measure_name(one) for one in typed.unique()})
-        self.one_of("measure", ROW_MEASURES)
+        self.refuse(texts != texts.str.strip(), column, "begins or ends with a space")
 
     def no_control_characters(self, column: str) -> None:
         """No text that would control a terminal, or break a line of a report."""
         held = {text: unfit(text) for text in self.table[column].unique()}
-        bad = self.table[column].map(lambda text: held[text] is not None).to_numpy(bool)
+        bad = [held[text] is not None for text in self.table[column]]
         self.refuse(bad, column, lambda text: f"holds the control character {held[text]}")
 
     def one_of(self, column: str, known: tuple[str, ...]) -> None:
-        bad = ~np.isin(self.table[column].to_numpy().astype(str), known)
+        """Only these values."""
+        bad = ~self.table[column].isin(known)
         advice = lambda value: did_you_mean(value, known, [TEST_MEASURE])  # noqa: E731
         self.refuse(bad, column, lambda value: f"is not known; {advice(value)}")
 
@@ -115,7 +108,8 @@ class _Rows:
             return
         texts = self.table[column].str.strip().replace("", empty)
         whole = texts.str.fullmatch(r"\d{1,18}(\.0+)?").to_numpy(bool) | (texts == empty).to_numpy()
-        self.refuse(~whole | (texts == "").to_numpy(), column, lambda _: WHOLE)
+        bad = ~whole | (texts == "").to_numpy()
+        self.refuse(bad, column, "must be a whole number, 0 or above")
         self.table[column] = texts.str.partition(".")[0].astype(np.int64)
 
     def accuracies(self) -> None:
@@ -123,14 +117,14 @@ class _Rows:
         import pandas as pd
 
         values = pd.to_numeric(self.table["accuracy"], errors="coerce").to_numpy(np.float64)
-        self.refuse(~np.isfinite(values), "accuracy", lambda _: "is not a finite number")
+        self.refuse(~np.isfinite(values), "accuracy", "is not a finite number")
         if not pd.api.types.is_numeric_dtype(self.table["accuracy"]):
             # Digit for digit: the reader above may be off by the last bit.
             values = np.array([float(text) for text in self.table["accuracy"]])
         outside = (self.table["measure"] != "train_loss").to_numpy() & ((values < 0) | (values > 1))
         percent = outside.any() and values[outside].min() >= 0 and values[outside].max() <= 100
         advice = "; these look like percentages: divide them by 100" if percent else ""
-        self.refuse(outside, "accuracy", lambda _: f"is outside 0 to 1{advice}")
+        self.refuse(outside, "accuracy", f"is outside 0 to 1{advice}")
         self.table["accuracy"] = values
 
     def tasks_and_sets(self) -> None:
@@ -143,22 +137,23 @@ class _Rows:
             texts = self.table[column].str.strip()
             self.table[column] = texts.str.replace(r"^(\d+)\.0+$", r"\1", regex=True)
             filled = (self.table[column] != "").to_numpy()
-            self.refuse(loss & filled, column, lambda _: "must be empty: it is a row of train_loss")
+            self.refuse(loss & filled, column, "must be empty: it is a row of train_loss")
             if not filled.any():
                 del self.table[column]
                 continue
             empty = "is empty, but other rows have one: give it in every row of an accuracy"
-            self.refuse(~loss & ~filled, column, lambda _, empty=empty: empty)
+            self.refuse(~loss & ~filled, column, empty)
         if "task" in self.table:
             self.no_control_characters("task")
         if "set" in self.table:
             self.one_of("set", ("", *TASK_SETS))
 
     def no_repeats(self) -> None:
+        """No two rows of the same number."""
         key = [column for column in KEY if column in self.table]
-        repeats = np.flatnonzero(self.table.duplicated(key).to_numpy())
+        repeats = np.flatnonzero(self.table.duplicated(key))
         if len(repeats):
-            same = (self.table[key] == self.table[key].iloc[repeats[0]]).all(axis=1).to_numpy()
+            same = (self.table[key] == self.table[key].iloc[repeats[0]]).all(axis=1)
             row, first = repeats[0] + self._first, np.flatnonzero(same)[0] + self._first
             raise BadData(
                 f"{self.path}: row {row} repeats row {first}: the same {', '.join(key)}. Remove "

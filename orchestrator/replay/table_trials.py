@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, final
 
@@ -27,11 +28,7 @@ Tasks = dict[tuple[int, str, str], tuple[list[str], str]]
 
 
 def trials_of(path: Path, table: "pd.DataFrame") -> list[TrialHistory]:
-    """The trials of a table, with an empty one for each hole in a method's grid.
-
-    Args:
-        path: the table's file, for messages.
-        table: as ``checked_table`` gives it.
+    """The trials of a checked table, with an empty one for each hole in a method's grid.
 
     Raises:
         BadData: a measure, an epoch or a task is missing from a trial.
@@ -62,7 +59,6 @@ class _Trial:
     def history(self, several: bool, common: Tasks) -> TrialHistory:
         """The trial; ``several`` says whether its method has other configurations."""
         fold = None if self.fold < 0 else self.fold
-        pairs: list[tuple[Measure, TaskSet]] = [(m, s) for m in MEASURES for s in TASK_SETS]
         loss = self._rows("train_loss")
         curves = {"train_loss": self._matrix(loss, "train_loss", [""])[:, 0]} if len(loss) else {}
         return TrialHistory(
@@ -74,7 +70,7 @@ class _Trial:
             fold=fold,
             epochs=self.epochs,
             curves=curves,
-            scores={pair: self._scores(*pair, common) for pair in pairs},
+            scores={(m, s): self._scores(m, s, common) for m in MEASURES for s in TASK_SETS},
             end=TrialEnd("done"),
         )
 
@@ -141,23 +137,20 @@ def _grid(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
         for seed in sorted({one.seed for one in trials}):
             here = found.get((configuration, seed), [])
             if all(one.fold is not None for one in here):
-                grid.append(_hole(example, seed))
+                hole = replace(
+                    example,
+                    trial=_trial_id(example.method, configuration, seed, None),
+                    seed=seed,
+                    fold=None,
+                    epochs=np.zeros(0, np.int64),
+                    curves={},
+                    scores={},
+                    end=None,
+                    damaged=(),
+                )
+                grid.append(hole)
             grid += sorted(here, key=lambda one: -1 if one.fold is None else one.fold)
     return grid
-
-
-def _hole(example: TrialHistory, seed: int) -> TrialHistory:
-    return TrialHistory(
-        trial=_trial_id(example.method, example.configuration, seed, None),
-        method=example.method,
-        configuration=example.configuration,
-        hyperparameters=example.hyperparameters,
-        seed=seed,
-        fold=None,
-        epochs=np.zeros(0, np.int64),
-        curves={},
-        scores={},
-    )
 
 
 def _trial_id(method: str, configuration: str, seed: int, fold: int | None) -> str:

@@ -207,7 +207,7 @@ def _measured(trial: TrialHistory, epochs: Sequence[int]) -> dict[int, Scores]:
     """Snapshots of one trial by epoch, without those whose scores are not all numbers."""
     at = [trial.index(epoch) for epoch in epochs]
     tables: dict[Measure, ScoreTable] = {m: trial.scores[m, "report"] for m in MEASURES}
-    rows: dict[Measure, np.ndarray] = {m: table.rows(at) for m, table in tables.items()}
+    rows: dict[Measure, np.ndarray] = {m: table.load()[at] for m, table in tables.items()}
     return {
         epoch: {
             m: (mean_interval(v[i]), v[i])

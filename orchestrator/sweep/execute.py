@@ -151,9 +151,8 @@ def _recording(
             if keep_plan:
                 ledger.check_plan(plan)
             else:
-                for remark in (ledger.sweep_file_notice(), ledger.unplanned_notice(plan)):
-                    if remark is not None:
-                        notify(remark)
+                for remark in ledger.notices(plan):
+                    notify(remark)
                 ledger.write_plan(plan, prepared.sweep.text)
                 _write_tasks(prepared, benchmark, "")
                 for fold in plan.folds:

@@ -1,1 +1,1 @@
-"""Text as it reaches a person."""
+"""Text that is shown to people."""

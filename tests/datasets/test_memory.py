@@ -41,7 +41,7 @@ def watch():
 
 watcher = threading.Thread(target=watch)
 watcher.start()
-store = prepare(name, root, options, home).store
+store, _ = prepare(name, root, options, home)
 benchmark = open_benchmark(name, options, root, home)
 assert min(benchmark.pixel_std) > 0
 drawn = benchmark.novel.sample(50, EpisodeShape(2, 1, 5), np.random.default_rng(0))

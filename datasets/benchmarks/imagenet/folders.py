@@ -32,7 +32,7 @@ class ClassImages:
     """The files of one class, sorted by path, and the tree to read them from."""
 
     tree: FileTree
-    members: tuple[Member, ...]
+    members: Sequence[Member]
 
     def signature(self) -> str:
         """Hex digest of the files' names and sizes, wherever they lie."""

@@ -165,8 +165,8 @@ def test_it_is_named_in_a_sweep_file_and_shares_the_prepared_data(tmp_path):
     assert other.fingerprint == in_distribution(plain, seed=1).fingerprint != made.fingerprint
     checked = check("in-distribution:glyphs", GLYPHS, None, tmp_path)
     assert checked.problems == ()
-    assert checked.counts["novel"].classes == 4
-    assert checked.counts["novel"].images == 4 * 2
+    assert checked.benchmark.counts["novel"].classes == 4
+    assert checked.benchmark.counts["novel"].images == 4 * 2
     with pytest.raises(ValueError, match="share_seed"):
         open_benchmark("glyphs", {**GLYPHS, "share_seed": 1}, None, tmp_path)
 

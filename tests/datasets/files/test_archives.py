@@ -15,7 +15,7 @@ def test_a_tree_lists_and_reads_its_files(write_tree, zipped):
     with open_tree(write_tree(FILES, zipped=zipped)) as tree:
         assert {m.path: tree.read(m) for m in tree.members} == FILES
         assert [m.path for m in tree.members] == sorted(FILES)
-        assert tree.folders == ("a", "b", "b/c")
+        assert tree.folders == ["a", "b", "b/c"]
 
 
 def test_strewn_files_are_ignored(write_tree):
@@ -154,7 +154,7 @@ def test_links_to_files_are_followed_and_broken_ones_named(write_tree, tmp_path)
         linked = next(m for m in tree.members if m.path == "a/link")
         assert tree.read(linked) == b"real"
         (tmp_path / "elsewhere").write_bytes(b"grown since")
-        with pytest.raises(BadData, match="changed while"):
+        with pytest.raises(BadData, match="has another size"):
             tree.read(linked)
         (tmp_path / "elsewhere").unlink()
         with pytest.raises(BadData, match="cannot be read"):

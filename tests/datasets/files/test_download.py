@@ -175,7 +175,7 @@ def test_what_is_not_for_downloading_is_explained(command):
         "glyphs: embedded, there is nothing to download\n",
         "",
     )
-    assert inventory.download("glyphs").files == Glyphs.files == ()
+    assert (inventory.download("glyphs")[1], Glyphs.files) == ([], ())
     assert "did you mean 'omniglot'" in command("download", "omnigloth")[2]
 
 

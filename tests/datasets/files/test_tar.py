@@ -51,7 +51,7 @@ def rewritten(path, change):
 
 @pytest.mark.parametrize("style", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 @pytest.mark.parametrize("prefix", ["", "./"])
-def test_a_tar_lists_and_reads_its_files(write_tar, style, prefix):
+def test_a_tar_lists_and_reads_its_files(write_tar, tmp_path, style, prefix):
     long = {f"{'d' * 90}/{'e' * 90}/ü{'f' * 70}.txt": b"long"}
     files = {**FILES, **(long if style != tarfile.USTAR_FORMAT else {})}
     folder = entry(f"{prefix}empty", kind=tarfile.DIRTYPE)
@@ -65,14 +65,7 @@ def test_a_tar_lists_and_reads_its_files(write_tar, style, prefix):
         for member in reversed(tree.members):
             assert tree.read(member) == files[member.path]
             assert member.size == len(files[member.path])
-
-
-def test_nothing_is_extracted(write_tar, tmp_path):
-    path = write_tar(entries(FILES))
-    with open_tree(path) as tree:
-        for member in tree.members:
-            tree.read(member)
-    assert list(tmp_path.iterdir()) == [path]
+    assert list(tmp_path.iterdir()) == [path]  # nothing is extracted
 
 
 def test_the_signature_follows_the_content_and_not_the_place(write_tar, tmp_path):
@@ -241,5 +234,5 @@ def test_a_file_that_shrinks_while_it_is_read_is_noticed(tmp_path):
             archive.addfile(info, io.BytesIO(content))
     with open_tree(path) as tree:
         path.write_bytes(b"")
-        with pytest.raises(BadData, match=r"a/1\.txt in .* breaks off"):
+        with pytest.raises(BadData, match=r"a/1\.txt in .* has another size"):
             tree.read(tree.members[0])

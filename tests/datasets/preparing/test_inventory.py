@@ -21,40 +21,38 @@ def test_an_empty_machine_lists_every_benchmark(tmp_path):
     assert row("glyphs", tmp_path).embedded
     entry = row("omniglot", tmp_path)
     assert (entry.embedded, entry.stores) == (False, ())
-    assert "github.com/brendenlake" in entry.download
     assert "50 alphabets" in entry.description
     assert list(tmp_path.iterdir()) == []
 
 
 def test_preparing_twice_does_it_once_and_tells_its_progress(source, tmp_path):
     seen = []
-    first = prepare("image-folder", source, OPTIONS, tmp_path, lambda *done: seen.append(done))
-    assert not first.already
+    store, already = prepare(
+        "image-folder", source, OPTIONS, tmp_path, lambda *done: seen.append(done)
+    )
+    assert not already
     assert seen[-1] == (24, 24)
-    assert (first.store.classes, first.store.images) == (8, 24)
-    assert first.store.origin == str(source)
-    again = prepare("image-folder", source, {**OPTIONS, "seed": 5}, tmp_path)
-    assert again.already
-    assert again.store == first.store
-    assert row("image-folder", tmp_path).stores == (first.store,)
+    assert (store.classes, store.images) == (8, 24)
+    assert store.origin == str(source)
+    assert prepare("image-folder", source, {**OPTIONS, "seed": 5}, tmp_path) == (store, True)
+    assert row("image-folder", tmp_path).stores == (store,)
 
 
 def test_a_damaged_store_is_listed_and_replaced(source, tmp_path):
-    store = prepare("image-folder", source, OPTIONS, tmp_path).store
+    store, _ = prepare("image-folder", source, OPTIONS, tmp_path)
     (store.path / "main.labels.npy").unlink()
     listed = row("image-folder", tmp_path)
     assert listed.stores == ()
     assert "main.labels.npy is missing" in listed.damaged[0]
-    again = prepare("image-folder", source, OPTIONS, tmp_path)
-    assert not again.already
+    assert not prepare("image-folder", source, OPTIONS, tmp_path)[1]
     assert check("image-folder", OPTIONS, source, tmp_path).problems == ()
 
 
 def test_checking_counts_and_compares(tmp_path):
     result = check("glyphs", GLYPHS, None, tmp_path)
     assert result.problems == ()
-    assert result.image_shape == (1, 28, 28)
-    found = {split: (c.classes, c.images) for split, c in result.counts.items()}
+    assert result.benchmark.image_shape == (1, 28, 28)
+    found = {split: (c.classes, c.images) for split, c in result.benchmark.counts.items()}
     assert found == {"train": (8, 56), "base": (8, 24), "val": (8, 80), "novel": (16, 160)}
     assert result.expected == {"base": 8, "val": 8, "novel": 16}
 
@@ -74,14 +72,14 @@ def test_checking_says_that_images_are_missing(source, tmp_path, monkeypatch):
     prepare("image-folder", source, OPTIONS, tmp_path)
     monkeypatch.setattr(ImageFolder, "official_images", 24)
     whole = check("image-folder", OPTIONS, None, tmp_path).remarks
-    assert "images in all" not in str(whole)
+    assert "the official data set" not in str(whole)
     monkeypatch.setattr(ImageFolder, "official_images", 6000)
     remark, *_ = check("image-folder", OPTIONS, None, tmp_path).remarks
-    assert remark == "24 images in all, where the official data set has 6,000"
+    assert remark == "24 images; the official data set has 6,000"
 
 
 def test_checking_reads_every_byte(source, tmp_path):
-    store = prepare("image-folder", source, OPTIONS, tmp_path).store
+    store, _ = prepare("image-folder", source, OPTIONS, tmp_path)
     file = store.path / "main.images.npy"
     content = np.frombuffer(file.read_bytes(), np.uint8).copy()
     content[-5] ^= 4
@@ -95,4 +93,4 @@ def test_preparing_from_nothing(tmp_path):
         prepare("omniglot", None, {}, tmp_path)
     with pytest.raises(MissingData, match="nothing at"):
         prepare("omniglot", tmp_path / "gone", {}, tmp_path)
-    assert not prepare("glyphs", None, GLYPHS, tmp_path).already
+    assert not prepare("glyphs", None, GLYPHS, tmp_path)[1]

@@ -11,7 +11,6 @@ from fsl_sweep.orchestrator.errors import (
     ConfigError,
     MissingData,
     RunFolderError,
-    UnknownName,
 )
 
 GLYPHS = {"base_alphabets": 1, "val_alphabets": 1, "novel_alphabets": 1, "examples": 10}
@@ -25,23 +24,6 @@ def source(write_tree, png):
         return write_tree(files, name)
 
     return make
-
-
-def test_an_unknown_name_suggests_the_nearest(tmp_path):
-    with pytest.raises(UnknownName, match="unknown benchmark 'glyph'; did you mean 'glyphs'"):
-        open_benchmark("glyph", {}, None, tmp_path)
-
-
-def test_a_prepared_benchmark_is_not_prepared_again(source, tmp_path, monkeypatch):
-    root = source()
-    first = open_benchmark("image-folder", FOLDER, root, tmp_path)
-    store = next((tmp_path / "datasets").glob("image-folder-*"))
-    before = (store / "sheet.json").stat().st_mtime_ns
-    again = open_benchmark("image-folder", FOLDER, root, tmp_path)
-    without_root = open_benchmark("image-folder", {**FOLDER, "seed": 3}, None, tmp_path)
-    assert (store / "sheet.json").stat().st_mtime_ns == before
-    assert again.fingerprint == first.fingerprint
-    assert without_root.train.pool.fingerprint == first.train.pool.fingerprint
 
 
 def test_nothing_found_says_what_where_and_how(source, tmp_path):
@@ -74,14 +56,6 @@ def test_two_sources_that_fit_ask_for_the_root(source, tmp_path):
     assert str(other) in str(info.value)
     again = open_benchmark("image-folder", FOLDER, other, tmp_path)
     assert again.fingerprint == second.fingerprint
-
-
-def test_moving_the_source_or_the_home_changes_no_fingerprint(source, tmp_path):
-    root = source()
-    first = open_benchmark("image-folder", FOLDER, root, tmp_path / "a")
-    root.rename(tmp_path / "moved")
-    again = open_benchmark("image-folder", FOLDER, tmp_path / "moved", tmp_path / "b")
-    assert again.fingerprint == first.fingerprint
 
 
 def test_a_damaged_store_of_other_options_is_no_hindrance(source, tmp_path):

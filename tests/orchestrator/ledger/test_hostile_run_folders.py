@@ -1,6 +1,6 @@
 """Damaged and hostile run folders: the identical answer, or a named problem; nothing outside.
 
-Seeded. ``FUZZ=2000 pytest ...`` tries more than the usual 60 folders.
+Seeded. ``FUZZ=2000 pytest ...`` tries more than the usual 40 folders.
 """
 
 import io
@@ -19,7 +19,7 @@ from hostile import harm, state
 
 from fsl_sweep.orchestrator.cli import invoke
 
-COUNT = int(os.environ.get("FUZZ", "60"))
+COUNT = int(os.environ.get("FUZZ", "40"))
 COMMANDS = {
     "report": "report run --format json --bootstrap 0 --snapshot val --hyperparameter val",
     "status": "status run",

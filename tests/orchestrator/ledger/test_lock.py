@@ -66,12 +66,6 @@ def test_a_lock_from_the_past_or_the_future_is_no_sign_of_life(tmp_path, seconds
         pass
 
 
-def test_a_path_that_cannot_be_a_folder(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RunFolderError, match="cannot be written"), run_lock(tmp_path / "file"):
-        pass
-
-
 def test_a_folder_without_permission_is_reported(tmp_path):
     """As a user without rights: root may write anywhere, unless it gives up that capability."""
     (tmp_path / "locked").mkdir(mode=0o555)

@@ -120,7 +120,7 @@ def test_without_tasks_nothing_is_said_over_tasks(tmp_path: Path) -> None:
         run.report(bootstrap=10)
     with pytest.raises(RunFolderError, match="class tuples"):
         run.report(classes=True)
-    with pytest.raises(RunFolderError, match="run folder of its own"):
+    with pytest.raises(RunFolderError, match="needs one run folder"):
         _ = run.path
 
 

@@ -128,7 +128,7 @@ def test_the_published_sets_have_36_and_30_attributes():
 def test_counts_and_unseen_pairs_are_reported(corpus, tmp_path):
     open_benchmark("zappos-ood", SMALL, corpus, tmp_path)
     checked = check("zappos-ood", SMALL, None, tmp_path)
-    counts = {split: (c.classes, c.images, c.unit) for split, c in checked.counts.items()}
+    counts = {split: (c.classes, c.images, c.unit) for split, c in checked.benchmark.counts.items()}
     assert counts["val"] == (36, 60, "attributes")
     assert counts["novel"] == (30, 60, "attributes")
     assert counts["train"][1:] == (120, "attributes")

@@ -18,6 +18,7 @@ from fsl_sweep.orchestrator.errors import BadData
 
 _NEEDED = ("features", "labels")
 _KNOWN = (*_NEEDED, "names", "superclasses", "split")
+_BATCH = 1024  # rows; the file is in memory, a copy of it need not be
 
 
 class FeatureOptions(SplitOptions):
@@ -68,8 +69,10 @@ class Features(AbstractBenchmark[FeatureOptions]):
             )
         total, width = file.arrays["features"].shape
         pool = writer.pool((width, 1, 1), values="float32")
-        pool.append(_as_images(file), labels)
-        progress(total, total)
+        for start in range(0, total, _BATCH):
+            rows = slice(start, min(start + _BATCH, total))
+            pool.append(_as_images(file, rows), labels[rows])
+            progress(rows.stop, total)
         pool.describe(
             names,
             superclasses,
@@ -160,14 +163,14 @@ def _column(file: FeatureFile, array: str) -> np.ndarray:
     return np.char.decode(column, "utf-8", "replace") if column.dtype.kind == "S" else column
 
 
-def _as_images(file: FeatureFile) -> np.ndarray:
-    """Rows as float32 ``[N, d, 1, 1]``; all finite."""
+def _as_images(file: FeatureFile, rows: slice) -> np.ndarray:
+    """Some rows as float32 ``[M, d, 1, 1]``; all finite."""
     with np.errstate(over="ignore"):
-        rows = file.arrays["features"].astype(np.float32)
-    finite = np.isfinite(rows).all(axis=1)
+        block = file.arrays["features"][rows].astype(np.float32)
+    finite = np.isfinite(block).all(axis=1)
     if not finite.all():
         raise BadData(
-            f"Row {np.argmin(finite)} of the features of {file.where} has NaN, infinity or a value "
-            "beyond float32."
+            f"Row {rows.start + np.argmin(finite)} of the features of {file.where} has NaN, "
+            "infinity or a value beyond float32."
         )
-    return rows[:, :, None, None]
+    return block[:, :, None, None]

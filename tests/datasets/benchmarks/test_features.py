@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from fsl_sweep.datasets.benchmarks import features as module
 from fsl_sweep.datasets.benchmarks.features import Features
 from fsl_sweep.datasets.files.feature_file import file_signature
 from fsl_sweep.datasets.preparing.opening import open_benchmark
@@ -54,6 +55,12 @@ def test_rows_come_back_as_they_are(save, tmp_path, compressed, dtype):
     np.testing.assert_array_equal(pool.labels, arrays()["labels"])
     assert pool.class_names == tuple(map(str, range(CLASSES)))
     assert (benchmark.pixel_mean, benchmark.pixel_std) == ((0.0,) * WIDTH, (1.0,) * WIDTH)
+
+
+def test_many_blocks_are_one_array(save, tmp_path, monkeypatch):
+    whole = open_benchmark("features", {}, save(), tmp_path / "one").fingerprint
+    monkeypatch.setattr(module, "_BATCH", 7)
+    assert open_benchmark("features", {}, save(), tmp_path / "two").fingerprint == whole
 
 
 def test_labels_may_be_words_or_any_integers_or_numbers_of_names(save, tmp_path):

@@ -89,6 +89,13 @@ class Features(AbstractBenchmark[FeatureOptions]):
             given = {split: np.flatnonzero(column) for split, column in columns}
         return split_benchmark(self.name, pool, options, given)
 
+    def given(self, root: Path | None) -> Path:
+        """The file's place; BadData if it is a folder."""
+        path = super().given(root)
+        if path.is_dir():
+            raise BadData(f"{path} is a folder; features are prepared from one file: give that.")
+        return path
+
 
 def _check_arrays(file: FeatureFile) -> None:
     where, arrays = file.where, file.arrays

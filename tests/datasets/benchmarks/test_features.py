@@ -225,7 +225,7 @@ def test_a_damaged_truncated_or_other_file_is_named(save, tmp_path):
     path.write_bytes(rotten)
     with pytest.raises(BadData, match=r"is not a readable .* \(Bad CRC"):
         open_benchmark("features", {}, path, tmp_path)
-    with pytest.raises(BadData, match=r"is not a readable .* directory"):
+    with pytest.raises(BadData, match="is a folder"):
         open_benchmark("features", {}, tmp_path, tmp_path)
     with pytest.raises(MissingData, match=r"nothing at .*an \.npz or \.safetensors file with"):
         open_benchmark("features", {}, tmp_path / "gone.npz", tmp_path)

@@ -9,10 +9,7 @@ import numpy as np
 
 from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.tasks.classes import check_common
-from fsl_sweep.datasets.tasks.distribution import (
-    TaskDistribution,
-    VaryingTasks,
-)
+from fsl_sweep.datasets.tasks.distribution import TaskDistribution, VaryingTasks
 from fsl_sweep.datasets.tasks.episodes import Episodes, Shape
 from fsl_sweep.orchestrator.errors import BadData
 
@@ -29,10 +26,7 @@ _IMAGES_AT_ONCE = 100
 
 @dataclass(frozen=True)
 class SplitCounts:
-    """How many classes and images a split may draw.
-
-    ``unit`` says what is counted as ``classes`` where tasks are made of something else.
-    """
+    """How many classes (or other units that tasks are made of) and images a split may draw."""
 
     classes: int
     images: int
@@ -115,11 +109,8 @@ class Benchmark:
     @property
     def counts(self) -> dict[SplitName, SplitCounts]:
         """Classes and images of each split."""
-        return {
-            split: SplitCounts(drawn.size, len(drawn.examples), drawn.unit)
-            for split in SPLITS
-            for drawn in (self.distribution(split),)
-        }
+        drawn: dict[SplitName, TaskDistribution] = {s: self.distribution(s) for s in SPLITS}
+        return {s: SplitCounts(d.size, len(d.examples), d.unit) for s, d in drawn.items()}
 
     @property
     def pixel_mean(self) -> tuple[float, ...]:
@@ -142,22 +133,16 @@ class Benchmark:
         size = min(_STATISTICS_IMAGES, len(examples))
         chosen = examples[np.linspace(0, len(examples) - 1, size).astype(np.int64)]
         values = np.arange(256) / 255
-        counts = _value_counts(self.train.pool.images, chosen)
+        counts = np.zeros((self.image_shape[0], 256), dtype=np.int64)
+        for start in range(0, size, _IMAGES_AT_ONCE):
+            part = self.train.pool.images[chosen[start : start + _IMAGES_AT_ONCE]]
+            for channel, count in enumerate(counts):
+                count += np.bincount(part[:, channel].ravel(), minlength=256)
         share = counts / counts.sum(axis=1, keepdims=True)  # (C, 256)
         mean = share @ values
         std = np.sqrt((share * (values - mean[:, None]) ** 2).sum(axis=1))
         std[std < 1e-6] = 1.0  # a constant channel is left as it is
         return tuple(mean.tolist()), tuple(std.tolist())
-
-
-def _value_counts(images: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """How often each value 0-255 occurs in each channel, int64 ``[C, 256]``; a few at a time."""
-    counts = np.zeros((images.shape[1], 256), dtype=np.int64)
-    for start in range(0, len(chosen), _IMAGES_AT_ONCE):
-        part = images[chosen[start : start + _IMAGES_AT_ONCE]]
-        for channel, count in enumerate(counts):
-            count += np.bincount(part[:, channel].ravel(), minlength=256)
-    return counts
 
 
 TaskSet = Literal["selection", "report"]
@@ -177,16 +162,8 @@ def common_tasks(
     for every trial, epoch, method and process, so that every comparison can be paired.
     Snapshots are selected on one task set and reported on the other, drawn independently of it.
 
-    No writer is in a set twice, and the two sets share none where there are enough: both use one
+    No writer is in a set twice, and the two sets share none if there are enough: both use one
     random order of the writers, selection from its start and the report from its end.
-
-    Args:
-        benchmark: where tasks come from.
-        split: ``base``, ``val`` or ``novel`` (``train`` for a study of memorisation).
-        task_set: ``selection`` or ``report``.
-        tasks: how many.
-        shape: way, shot and query, or all that a task has.
-        seed: the evaluation's seed.
 
     Raises:
         BadData: the split has too few classes, examples or writers.

@@ -25,7 +25,7 @@ class ImagePool:
         attribute_names: one for each column of ``attributes``.
         families: one for each class, where some classes show the same originals, as a character
             and its turns do: the i-th examples of the classes of a family are one original. None
-            where every class has images of its own.
+            if every class has images of its own.
 
     Raises:
         BadData: the arrays disagree in length, shape, type or range.
@@ -64,7 +64,11 @@ class ImagePool:
                 f"these are {list(self.attributes.shape)}."
             )
         if self.families is not None:
-            self._check_families(self.families)
+            counts = np.bincount(self.labels, minlength=classes).tolist()
+            if len(self.families) != classes:
+                raise BadData(f"{len(self.families)} families are given for {classes} classes.")
+            if len(set(zip(self.families, counts, strict=True))) != len(set(self.families)):
+                raise BadData("The classes of a family must have equally many examples.")
 
     def __len__(self) -> int:
         return int(self.images.shape[0])
@@ -73,8 +77,7 @@ class ImagePool:
     def origins(self) -> tuple[str, ...]:
         """For each class a name that it shares with the classes that show the same originals.
 
-        Originals and their turns must stay together: they are drawn by this name, not by the
-        class's own.
+        Splits are drawn by this name, so that originals and their turns stay together.
         """
         return self.families or self.class_names
 
@@ -105,29 +108,11 @@ class ImagePool:
         labels = np.asarray(labels, dtype=np.int64)
         arrays = {"images": images, "labels": labels, "writers": writers, "attributes": attributes}
         digests = {key: array_digest(a) for key, a in arrays.items() if a is not None}
-        names = PoolNames(
-            tuple(class_names),
-            None if superclasses is None else tuple(superclasses),
-            None if attribute_names is None else tuple(attribute_names),
-        )
-        return cls(
-            images=images,
-            labels=labels,
-            class_names=names.classes,
-            fingerprint=pool_fingerprint(images.shape, digests, names),
-            superclasses=names.superclasses,
-            writers=writers,
-            attributes=attributes,
-            attribute_names=names.attributes,
-        )
-
-    def _check_families(self, families: tuple[str, ...]) -> None:
-        counts = np.bincount(self.labels, minlength=len(self.class_names))
-        if len(families) != len(counts):
-            raise BadData(f"{len(families)} families are given for {len(counts)} classes.")
-        sizes = set(zip(families, counts.tolist(), strict=True))
-        if len(sizes) != len(set(families)):
-            raise BadData("The classes of a family must have equally many examples.")
+        given = (class_names, superclasses, attribute_names)
+        words, above, known = (None if w is None else tuple(w) for w in given)
+        names = PoolNames(words or (), above, known)
+        fingerprint = pool_fingerprint(images.shape, digests, names)
+        return cls(images, labels, names.classes, fingerprint, above, writers, attributes, known)
 
     def _check_labels(self) -> None:
         labels, classes = self.labels, len(self.class_names)
@@ -153,18 +138,6 @@ class PoolNames:
 
 
 def pool_fingerprint(image_shape: Sequence[int], digests: dict[str, str], names: PoolNames) -> str:
-    """Hex digest of a pool's content.
-
-    Args:
-        image_shape: ``[N, C, H, W]``.
-        digests: ``array_digest`` of each array that the pool has.
-        names: the pool's words.
-    """
-    content = {
-        "shape": [int(size) for size in image_shape],
-        "arrays": digests,
-        "classes": names.classes,
-        "superclasses": names.superclasses,
-        "attributes": names.attributes,
-    }
-    return canonical_digest(content)
+    """Hex digest of a pool's content: its shape, the ``array_digest`` of each array, its words."""
+    shape = [int(size) for size in image_shape]
+    return canonical_digest({"shape": shape, "arrays": digests, **vars(names)})

@@ -9,7 +9,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.files.archives import tree_signature
+from fsl_sweep.datasets.files.decoding import Colour, read_image, squared
 from fsl_sweep.datasets.files.download import RemoteFile
+from fsl_sweep.datasets.files.file_tree import FileTree, Member
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.store.writing import PoolWriter, StoreWriter
 from fsl_sweep.orchestrator.errors import MissingData
@@ -17,9 +20,10 @@ from fsl_sweep.orchestrator.errors import MissingData
 OptionsT = TypeVar("OptionsT", bound=BaseModel)
 
 Progress = Callable[[int, int | None], None]
-"""Called with the images done, and their total where it is known."""
+"""Called with the number of images done, and their total if it is known."""
 
-_BATCH = 256
+BATCH = 128
+"""Images that are decoded and written together."""
 
 
 class Options(BaseModel):
@@ -39,13 +43,14 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
         name: as in the catalogue.
         Options: a frozen pydantic model that forbids unknown keys and describes each option.
         version: raised whenever ``prepare`` would write something else for the same source.
-        download: where the official files are, in words for a person; None for an embedded
+        download: where to get the official files, for messages; None for an embedded
             benchmark, which needs no source.
         in_distribution: whether val and novel are further examples of the base classes.
         files: official files that may be downloaded, together all that ``prepare`` needs; empty
-            where the licence or the owner does not allow that.
-        official_images: how many images the whole official data set has; None where that varies.
+            if the licence or the owner does not allow that.
+        official_images: how many images the whole official data set has; None if that varies.
         holds_features: whether its pools hold features of a frozen extractor, not images.
+        pooled: names of the options that determine the prepared pools.
     """
 
     name: ClassVar[str]
@@ -56,23 +61,23 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
     files: ClassVar[tuple[RemoteFile, ...]] = ()
     official_images: ClassVar[int | None] = None
     holds_features: ClassVar[bool] = False
+    pooled: ClassVar[frozenset[str]] = frozenset()
 
-    @abstractmethod
     def pool_options(self, options: OptionsT) -> dict[str, Any]:
         """The part of the options that determines the prepared pools, as JSON values."""
+        return options.model_dump(mode="json", include=set(self.pooled))
 
-    @abstractmethod
-    def signature(self, options: OptionsT, root: Path | None) -> str:
+    def signature(self, options: OptionsT, root: Path | None) -> str:  # noqa: ARG002 (an interface)
         """Hex digest of the source's relative names and sizes: quick, and free of dates.
 
-        Args:
-            options: as validated.
-            root: the source folder or file; None for an embedded benchmark.
+        Of all files under ``root``, the source folder or archive, if a benchmark does not narrow
+        them down.
 
         Raises:
             MissingData: the source is not under ``root``; the message names what is missing.
             BadData: the source is damaged or hostile.
         """
+        return tree_signature(self.given(root))
 
     @abstractmethod
     def prepare(
@@ -100,7 +105,7 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
         return {}
 
     def remarks(self, benchmark: Benchmark) -> tuple[str, ...]:  # noqa: ARG002 (an interface)
-        """What a person should know of the tasks besides counts; lines for ``data check``."""
+        """What else to know about the tasks; lines for ``data check``."""
         return ()
 
     def given(self, root: Path | None) -> Path:
@@ -114,6 +119,17 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
         return root.expanduser()
 
 
+def read_squares(
+    tree: FileTree, colour: Colour, side: int, members: Sequence[Member]
+) -> np.ndarray:
+    """Centre squares of images, scaled with antialiasing, uint8 ``[len(members), C, side, side]``.
+
+    Raises:
+        BadData: a file is not an image or is truncated; names it.
+    """
+    return np.stack([squared(read_image(tree, member, colour), side) for member in members])
+
+
 def append_batches(
     pool: PoolWriter,
     parts: Sequence[tuple[int, Sequence[Any], Callable[[Any], np.ndarray]]],
@@ -122,15 +138,15 @@ def append_batches(
     """Append images in bounded memory.
 
     Args:
-        pool: where to.
+        pool: receives them.
         parts: for each a class label, what its images are made of (one item an image), and what
             makes uint8 images ``[len(items), C, H, W]`` of a slice of the items.
         progress: called after every batch.
     """
     total, done = sum(len(items) for _, items, _ in parts), 0
     for label, items, pixels in parts:
-        for start in range(0, len(items), _BATCH):
-            batch = items[start : start + _BATCH]
+        for start in range(0, len(items), BATCH):
+            batch = items[start : start + BATCH]
             pool.append(pixels(batch), label)
             done += len(batch)
             progress(done, total)

@@ -1,8 +1,8 @@
 """Precomputed features of a frozen extractor, such as CLIP or DINO, from a file of arrays."""
 
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
@@ -18,9 +18,7 @@ from fsl_sweep.orchestrator.errors import BadData
 
 _NEEDED = ("features", "labels")
 _KNOWN = (*_NEEDED, "names", "superclasses", "split")
-_BATCH = 1024
-_MOST_FEATURES = 2**20
-_MOST_NAME_BYTES = 4096
+_BATCH = 1024  # rows; the file is in memory, a copy of it need not be
 
 
 class FeatureOptions(SplitOptions):
@@ -46,10 +44,6 @@ class Features(AbstractBenchmark[FeatureOptions]):
     )
     holds_features = True
 
-    def pool_options(self, options: FeatureOptions) -> dict[str, Any]:  # noqa: ARG002 (an interface)
-        """None: the split is an index."""
-        return {}
-
     def signature(self, options: FeatureOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
         """Of the arrays' names, sizes and checksums."""
         return file_signature(self.given(root))
@@ -64,20 +58,25 @@ class Features(AbstractBenchmark[FeatureOptions]):
         """Every row in the file's order, as float32."""
         file = read_features(self.given(root))
         _check_arrays(file)
-        classes = _read_classes(file)
-        features = file.arrays["features"]
-        total, width = features.shape
+        values, labels = np.unique(_column(file, "labels"), return_inverse=True)
+        names = _names(file, values.tolist())
+        superclasses, split = (
+            _of_classes(file, array, labels, names) for array in ("superclasses", "split")
+        )
+        if wrong := set(split or ()) - set(MEASURED):
+            raise BadData(
+                f"Array 'split' of {file.where} has '{min(wrong)}'; it must say base, val or novel."
+            )
+        total, width = file.arrays["features"].shape
         pool = writer.pool((width, 1, 1), values="float32")
         for start in range(0, total, _BATCH):
             rows = slice(start, min(start + _BATCH, total))
-            pool.append(_as_images(features[rows], file.where, start), classes.labels[rows])
+            pool.append(_as_images(file, rows), labels[rows])
             progress(rows.stop, total)
-        split = classes.split
-        member = [[given == known for known in MEASURED] for given in split or ()]
         pool.describe(
-            classes.names,
-            classes.superclasses,
-            np.array(member) if split else None,
+            names,
+            superclasses,
+            np.array(split)[:, None] == np.array(MEASURED) if split else None,
             MEASURED if split else None,
         )
 
@@ -91,26 +90,11 @@ class Features(AbstractBenchmark[FeatureOptions]):
         return split_benchmark(self.name, pool, options, given)
 
     def given(self, root: Path | None) -> Path:
-        """The file's place.
-
-        Raises:
-            MissingData: none is given.
-            BadData: it is a folder.
-        """
+        """The file's place; BadData if it is a folder."""
         path = super().given(root)
         if path.is_dir():
             raise BadData(f"{path} is a folder; features are prepared from one file: give that.")
         return path
-
-
-@dataclass(frozen=True)
-class _Classes:
-    """The class of each row, and for each class its name, superclass and split where given."""
-
-    labels: np.ndarray
-    names: tuple[str, ...]
-    superclasses: tuple[str, ...] | None
-    split: tuple[str, ...] | None
 
 
 def _check_arrays(file: FeatureFile) -> None:
@@ -127,8 +111,6 @@ def _check_arrays(file: FeatureFile) -> None:
             f"Array 'features' of {where} must be floats [N, d]; "
             f"it is {features.dtype} {list(features.shape)}."
         )
-    if features.shape[1] > _MOST_FEATURES:
-        raise BadData(f"{where} has {features.shape[1]} features a row; at most 2**20 are allowed.")
     for name in ("labels", "superclasses", "split"):
         if name in arrays and arrays[name].shape != features.shape[:1]:
             raise BadData(
@@ -136,57 +118,33 @@ def _check_arrays(file: FeatureFile) -> None:
                 f"{features.shape[0]} rows of features; its shape is {list(arrays[name].shape)}."
             )
     for name in _KNOWN[1:]:
-        if name in arrays:
-            _check_words(name, arrays[name], where)
-
-
-def _check_words(name: str, array: np.ndarray, where: Path) -> None:
-    kinds = "USiu" if name == "labels" else "US"
-    if array.dtype.kind not in kinds or len(array.shape) != 1:
-        wanted = "integers or strings" if name == "labels" else "strings"
-        raise BadData(
-            f"Array '{name}' of {where} must be a row of {wanted}; "
-            f"it is {array.dtype} {list(array.shape)}."
-        )
-    if array.dtype.itemsize > _MOST_NAME_BYTES:
-        raise BadData(f"Array '{name}' of {where} holds strings of more than 1024 characters.")
-
-
-def _read_classes(file: FeatureFile) -> _Classes:
-    values, labels = np.unique(_column(file, "labels"), return_inverse=True)
-    names = _names(file, values.tolist())
-    seen: set[str] = set()
-    for name in names:
-        # Two spellings of one accented name look the same to a reader.
-        spelling = unicodedata.normalize("NFC", name)
-        if spelling in seen or not name.strip():
-            raise BadData(f"{file.where} has an empty class name, or two classes '{spelling}'.")
-        seen.add(spelling)
-    split = _of_classes(file, "split", labels, names)
-    for given in split or ():
-        if given not in MEASURED:
+        kinds, wanted = ("USiu", "integers or strings") if name == "labels" else ("US", "strings")
+        array = arrays.get(name)
+        if array is not None and (array.dtype.kind not in kinds or array.ndim != 1):
             raise BadData(
-                f"Array 'split' of {file.where} has '{given}'; it must say base, val or novel."
+                f"Array '{name}' of {where} must be a row of {wanted}; "
+                f"it is {array.dtype} {list(array.shape)}."
             )
-    return _Classes(labels, names, _of_classes(file, "superclasses", labels, names), split)
 
 
 def _names(file: FeatureFile, values: list[Any]) -> tuple[str, ...]:
     """A name for each label that occurs, in the order of the labels."""
-    if "names" not in file.arrays:
-        return tuple(map(str, values))
-    if isinstance(values[0], str):
-        raise BadData(f"{file.where} names classes twice: its labels are strings already.")
-    names = _column(file, "names").tolist()
-    if values != list(range(len(names))):
-        lacking = sorted(set(range(len(names))) - set(values))
-        problem = (
-            f"class '{names[lacking[0]]}' has no rows"
-            if lacking
-            else f"labels run from {values[0]} to {values[-1]}"
-        )
-        raise BadData(f"{file.where} names {len(names)} classes, but {problem}.")
-    return tuple(names)
+    names = tuple(map(str, values))
+    if "names" in file.arrays:
+        if isinstance(values[0], str):
+            raise BadData(f"{file.where} names classes twice: its labels are strings already.")
+        names = tuple(_column(file, "names").tolist())
+        if values != list(range(len(names))):
+            raise BadData(
+                f"{file.where} names {len(names)} classes, but labels are not all the numbers from "
+                f"0 to {len(names) - 1}."
+            )
+    # Two spellings of one accented name look the same to a reader.
+    spelled = Counter(unicodedata.normalize("NFC", name) for name in names)
+    for name, uses in spelled.items():
+        if uses > 1 or not name.strip():
+            raise BadData(f"{file.where} has an empty class name, or two classes '{name}'.")
+    return names
 
 
 def _of_classes(
@@ -212,14 +170,14 @@ def _column(file: FeatureFile, array: str) -> np.ndarray:
     return np.char.decode(column, "utf-8", "replace") if column.dtype.kind == "S" else column
 
 
-def _as_images(block: np.ndarray, where: Path, first: int) -> np.ndarray:
-    """Rows as float32 ``[M, d, 1, 1]``; all finite."""
+def _as_images(file: FeatureFile, rows: slice) -> np.ndarray:
+    """Some rows as float32 ``[M, d, 1, 1]``; all finite."""
     with np.errstate(over="ignore"):
-        rows = block.astype(np.float32)
-    finite = np.isfinite(rows).all(axis=1)
+        block = file.arrays["features"][rows].astype(np.float32)
+    finite = np.isfinite(block).all(axis=1)
     if not finite.all():
-        bad = first + int(np.argmin(finite))
         raise BadData(
-            f"Row {bad} of the features of {where} has NaN, infinity or a value beyond float32."
+            f"Row {rows.start + np.argmin(finite)} of the features of {file.where} has NaN, "
+            "infinity or a value beyond float32."
         )
-    return rows[:, :, None, None]
+    return block[:, :, None, None]

@@ -1,20 +1,18 @@
 """Any folder, zip or tar of images by class: ``[SUPERCLASS/]CLASS/image``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
-import numpy as np
 from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.files.archives import open_tree, tree_signature
+from fsl_sweep.datasets.files.archives import open_tree
 from fsl_sweep.datasets.files.class_tree import read_class_tree
-from fsl_sweep.datasets.files.decoding import Colour, decode, squared
-from fsl_sweep.datasets.files.file_tree import FileTree, Member
+from fsl_sweep.datasets.files.decoding import Colour
 from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress, append_batches
+from fsl_sweep.datasets.source import AbstractBenchmark, Progress, append_batches, read_squares
 from fsl_sweep.datasets.splits.options import SplitOptions, split_benchmark
 from fsl_sweep.datasets.store.writing import StoreWriter
 
@@ -35,13 +33,7 @@ class ImageFolder(AbstractBenchmark[ImageFolderOptions]):
     version = 1
     download = "a folder, or a zip or tar of one, with an image folder for each class"
 
-    def pool_options(self, options: ImageFolderOptions) -> dict[str, Any]:
-        """The images' size and colours."""
-        return {"image_size": options.image_size, "colour": options.colour}
-
-    def signature(self, options: ImageFolderOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
-        """Of the tree."""
-        return tree_signature(self.given(root))
+    pooled = frozenset({"image_size", "colour"})
 
     def prepare(
         self,
@@ -55,7 +47,7 @@ class ImageFolder(AbstractBenchmark[ImageFolderOptions]):
             classes = read_class_tree(tree)
             channels = 3 if options.colour == "rgb" else 1
             pool = writer.pool((channels, options.image_size, options.image_size))
-            pixels = partial(_pixels, tree, options)
+            pixels = partial(read_squares, tree, options.colour, options.image_size)
             parts = [(label, entry.members, pixels) for label, entry in enumerate(classes)]
             append_batches(pool, parts, progress)
             superclasses = [entry.superclass for entry in classes]
@@ -65,16 +57,3 @@ class ImageFolder(AbstractBenchmark[ImageFolderOptions]):
     def assemble(self, options: ImageFolderOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Classes by the given lists, or drawn."""
         return split_benchmark(self.name, pools["main"], options)
-
-
-def _pixels(tree: FileTree, options: ImageFolderOptions, members: Sequence[Member]) -> np.ndarray:
-    """Images ``[len(members), C, side, side]``."""
-    return np.stack(
-        [
-            squared(
-                decode(tree.read(member), f"{tree.where}/{member.path}", options.colour),
-                options.image_size,
-            )
-            for member in members
-        ]
-    )

@@ -77,13 +77,8 @@ def in_distribution_of(source: type[AbstractBenchmark[Any]]) -> type[AbstractBen
         base = inner.expected(plain(options)).get("base")
         return {} if base is None else dict.fromkeys(MEASURED, base)
 
-    members = {
-        "Options": extended,
-        "in_distribution": True,
-        "pool_options": pool_options,
-        "assemble": assemble,
-        "expected": expected,
-    }
+    overrides = {f.__name__: f for f in (pool_options, assemble, expected)}
+    members = {"Options": extended, "in_distribution": True, **overrides}
     return type("InDistribution", (source,), members)
 
 
@@ -91,7 +86,7 @@ def _shares(
     pool: ImagePool, classes: np.ndarray, examples: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Pool indices to train on, to validate on and to test on, int64."""
-    parts: tuple[list[np.ndarray], ...] = ([], [], [])
+    parts: list[list[np.ndarray]] = []
     labels = pool.labels[examples]
     for label in classes:
         own, name = examples[labels == label], pool.class_names[label]
@@ -102,8 +97,6 @@ def _shares(
             )
         shuffled = named_generator(seed, PREFIX, pool.origins[label]).permutation(own)
         size = max(1, round(SHARE * len(own)))
-        pieces = np.split(shuffled, [len(own) - 2 * size, len(own) - size])
-        for part, piece in zip(parts, pieces, strict=True):
-            part.append(piece)
-    train, validation, test = (np.concatenate(part) for part in parts)
+        parts.append(np.split(shuffled, [len(own) - 2 * size, len(own) - size]))
+    train, validation, test = map(np.concatenate, zip(*parts, strict=True))
     return train, validation, test

@@ -12,15 +12,9 @@ _COUPLING = 1e-9  # of the mean weight, between any two nodes: keeps the graph c
 def attribute_sets(
     pool: ImagePool, attributes: np.ndarray, least: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A and A': the attributes that are in a feasible pair, cut in two.
+    """A and A': the attributes that are in a pair feasible with ``least`` images, cut in two.
 
-    Args:
-        pool: images whose classes carry attributes.
-        attributes: columns of ``pool.attributes`` to choose from.
-        least: images that a pair needs to be feasible.
-
-    Returns:
-        Two sorted int64 arrays of columns, the larger first.
+    Both are sorted columns of ``pool.attributes``, int64, the larger set first.
 
     Raises:
         BadData: too few attributes are left.
@@ -38,7 +32,7 @@ def bipartition(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution" (appendix D.1) cuts the
     graph of attributes, whose edges count the images that carry both, so that few images carry
     attributes of different sides. Here: the eigenvector to the second smallest eigenvalue of
-    the normalised Laplacian, cut at the place where the normalised cut is least (Shi and Malik,
+    the normalised Laplacian, cut where the normalised cut is least (Shi and Malik,
     "Normalized Cuts and Image Segmentation", 2000). Each side gets at least two nodes. Of two
     sides of one size the first holds node 0, so that the eigenvector's sign does not matter.
 

@@ -52,15 +52,10 @@ def attribute_benchmark(
     distribution), or over the pairs of a set A' that is disjoint from A. With ``images:
     shared``, as in the paper, all of them draw from all images. With ``split`` no image is in two
     splits: the share ``held_out`` is dealt out evenly to base, val and novel, and a pair is
-    feasible where every split that draws it has enough images. BaseGen is measured on the pairs of
+    feasible if every split that draws it has enough images. BaseGen is measured on the pairs of
     the training tasks.
 
-    Args:
-        name: as in the catalogue.
-        pool: images whose classes carry attributes.
-        attributes: A, columns of ``pool.attributes``.
-        novel_attributes: A again, or A'.
-        options: how many tasks and images.
+    ``attributes`` is A, columns of ``pool.attributes``; ``novel_attributes`` is A again, or A'.
 
     Raises:
         BadData: no pair of a set is feasible.
@@ -71,7 +66,7 @@ def attribute_benchmark(
         if shared
         else _parts(len(pool), options.held_out, options.seed)
     )
-    same = np.array_equal(np.unique(attributes), np.unique(novel_attributes))
+    same = set(attributes) == set(novel_attributes)
     sharing = [parts[split] for split in SPLITS if same or split != "novel"]
     pairs = feasible_pairs(pool, attributes, sharing, options.min_images)
     novel_pairs = pairs
@@ -101,7 +96,7 @@ def pair_remarks(benchmark: Benchmark) -> tuple[str, ...]:
     """How many pairs each split draws from, and how many of them are in no training task.
 
     In distribution the second number falls as training tasks are added ("Two Sides", appendix E.2:
-    16, 153 and 269 pairs at 1000, 250 and 50 tasks). Empty where tasks are not attribute pairs.
+    16, 153 and 269 pairs at 1000, 250 and 50 tasks). Empty if tasks are not attribute pairs.
     """
     train, measured = benchmark.train, (benchmark.val, benchmark.novel)
     if not isinstance(train, FixedTasks):

@@ -37,11 +37,10 @@ def fold_benchmark(
     Args:
         benchmark: whose classes are dealt into folds.
         index: the fold, from 0.
-        folds: how many there are, at least 2.
-        over: the classes that are dealt into folds: those of base, or of base and val.
-        by: whether they are dealt one by one (classes of a family together) or a superclass at a
-            time.
-        seed: of the deal; and, for val classes that are trained on, of their held-out examples.
+        folds: at least 2.
+        over: the classes that are dealt.
+        by: one by one (classes of a family together), or a superclass at a time.
+        seed: of the deal, and of the held-out examples of val classes that are trained on.
 
     Raises:
         BadData: a split draws its tasks from something else than classes, the splits do not share
@@ -88,10 +87,8 @@ def deal(groups: Sequence[str], folds: int, seed: int) -> np.ndarray:
     the fewest classes so far (the first of several): with groups of one class the folds' sizes
     differ by at most one class, with larger groups by at most the largest group.
 
-    Args:
-        groups: the group of each class: its superclass, or its own name for a deal by class.
-        folds: how many.
-        seed: of the order, which does not depend on the order of the classes.
+    ``groups`` has the group of each class: its superclass, or its own name for a deal by class. The
+    order does not depend on that of the classes.
 
     Returns:
         The fold of each class, int64 ``[len(groups)]``, from 0.

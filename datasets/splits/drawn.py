@@ -30,12 +30,6 @@ def held_out_split(
     that a class is split in the same way in every fold and benchmark. Classes of a family are split
     alike: an original is held out with all of its turns, or with none.
 
-    Args:
-        pool: the images.
-        classes: the class labels to split.
-        held_out: the share of each class that is held out, in (0, 1).
-        seed: of the split.
-
     Returns:
         Training and held-out pool indices, int64, each sorted.
 
@@ -68,15 +62,11 @@ def class_benchmark(
 ) -> Benchmark:
     """A benchmark of class tasks over one pool.
 
-    Args:
-        name: as in the catalogue.
-        pool: the images of all classes.
-        partition: class labels of ``base``, ``val`` and ``novel``.
-        held_out: as ``held_out_split``.
-        seed: of the held-out split.
+    ``partition`` has the class labels of ``base``, ``val`` and ``novel``; ``held_out`` and ``seed``
+    are those of ``held_out_split``.
 
     Raises:
-        BadData: a class is in two splits, a split has fewer than 2 classes, or a base class has
+        BadData: a class is listed twice, a split has fewer than 2 classes, or a base class has
             fewer than 2 examples.
     """
     for split, classes in partition.items():
@@ -87,7 +77,7 @@ def class_benchmark(
     labels, uses = np.unique(together, return_counts=True)
     if np.any(uses > 1):
         twice = pool.class_names[labels[np.argmax(uses)]]
-        raise BadData(f"Class '{twice}' is in more than one of base, val and novel.")
+        raise BadData(f"Class '{twice}' is listed twice in base, val and novel.")
     train, held = held_out_split(pool, partition["base"], held_out, seed)
     return Benchmark.of(
         name,
@@ -103,15 +93,14 @@ def draw_partition(
 ) -> dict[str, np.ndarray]:
     """Classes drawn into base, val and novel, whole groups at a time.
 
-    Args:
-        groups: the group of each class: its superclass, or its own name for a draw by class.
-        fractions: shares of the groups in base, val and novel, with a sum of at most 1.
-        seed: of the draw, which does not depend on the order of the classes.
+    ``groups`` has the group of each class: its superclass, or its own name for a draw by class.
+    ``fractions`` are the shares of the groups, with a sum of at most 1. The draw does not depend on
+    the order of the classes.
 
     Returns:
         Class labels of each split, int64, sorted. Every split gets at least one group; shares are
-        rounded to the nearest number of groups (halves to the even one), and where they sum to 1
-        base gets what val and novel leave.
+        rounded to the nearest number of groups (halves to the even one), and if they sum to 1 base
+        gets what val and novel leave.
 
     Raises:
         BadData: fewer than three groups.
@@ -119,26 +108,17 @@ def draw_partition(
     names = sorted(set(groups))
     if len(names) < 3:
         raise BadData(
-            f"Base, val and novel need at least 3 groups of classes to be drawn; {len(names)} "
-            "are there. Draw by class instead of by superclass, or give the split as lists."
+            f"Base, val and novel need at least 3 groups of classes to be drawn; there are "
+            f"{len(names)}. Draw by class instead of by superclass, or give the split as lists."
         )
     named_generator(seed, "partition").shuffle(names)
-    sizes = _sizes(len(names), fractions)
-    bounds = np.cumsum([0, *sizes])
-    membership = np.asarray(groups)
-    return {
-        split: np.flatnonzero(np.isin(membership, names[start:stop]))
-        for split, start, stop in zip(MEASURED, bounds[:-1], bounds[1:], strict=True)
-    }
-
-
-def _sizes(groups: int, fractions: tuple[float, float, float]) -> tuple[int, int, int]:
-    base, val, novel = (max(1, round(share * groups)) for share in fractions)
+    base, val, novel = (max(1, round(share * len(names))) for share in fractions)
     if abs(sum(fractions) - 1) < 1e-9:
-        base = groups - val - novel
-    if base < 1 or base + val + novel > groups:
+        base = len(names) - val - novel
+    if base < 1 or base + val + novel > len(names):
         raise BadData(
-            f"{groups} groups of classes are too few for the shares {fractions} of base, val "
+            f"{len(names)} groups of classes are too few for the shares {fractions} of base, val "
             "and novel."
         )
-    return base, val, novel
+    parts = np.split(names[: base + val + novel], [base, base + val])
+    return {s: np.flatnonzero(np.isin(groups, p)) for s, p in zip(MEASURED, parts, strict=True)}

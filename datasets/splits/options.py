@@ -40,14 +40,10 @@ def split_benchmark(
     options: SplitOptions,
     given: Mapping[str, np.ndarray] | None = None,
 ) -> Benchmark:
-    """A benchmark of class tasks with the split that the options say.
+    """A benchmark of class tasks with the split that the options ask for.
 
-    Args:
-        name: as in the catalogue.
-        pool: the images or features of all classes.
-        options: the lists' file, or how to draw.
-        given: class labels of each split that came with the data; used unless the options name a
-            file of lists. A split is drawn where there is neither.
+    ``given`` has the class labels of each split that came with the data; it is used unless the
+    options name a file of lists. Without either, a split is drawn.
 
     Raises:
         MissingData: there is no such file of lists.
@@ -58,21 +54,15 @@ def split_benchmark(
     elif given is not None:
         split = given
     else:
-        shares = (options.base, options.val, options.novel)
-        split = draw_partition(_groups(pool, options.by), shares, options.seed)
+        groups = pool.class_names if options.by == "class" else pool.superclasses
+        if groups is None:
+            raise BadData(
+                "The classes have no superclasses to split by: an image tree is CLASS/image, or "
+                "features have no array 'superclasses'. Use `by: class`, put class folders into "
+                "superclass folders, or add the array."
+            )
+        split = draw_partition(groups, (options.base, options.val, options.novel), options.seed)
     return class_benchmark(name, pool, split, options.held_out, options.seed)
-
-
-def _groups(pool: ImagePool, by: str) -> tuple[str, ...]:
-    if by == "class":
-        return pool.class_names
-    if pool.superclasses is None:
-        raise BadData(
-            "The classes have no superclasses to split by: an image tree is CLASS/image, or "
-            "features have no array 'superclasses'. Use `by: class`, put class folders into "
-            "superclass folders, or add the array."
-        )
-    return pool.superclasses
 
 
 def _listed(path: Path, class_names: tuple[str, ...]) -> dict[str, np.ndarray]:
@@ -85,8 +75,6 @@ def _listed(path: Path, class_names: tuple[str, ...]) -> dict[str, np.ndarray]:
                     f"{path}: '{key}' lists a class '{name}', which the data do not have; "
                     f"{did_you_mean(name, label)}"
                 )
-        if len(set(names)) != len(names):
-            raise BadData(f"{path}: '{key}' lists a class twice.")
         split[key] = np.array(sorted(label[name] for name in names), dtype=np.int64)
     return split
 

@@ -40,16 +40,11 @@ def writer_benchmark(
     with a support that is drawn once. BaseGen is measured on the same people:
 
     * ``held-out``: on examples that no training task has. Of the n examples that a person has of a
-      class, ``max(2, round(held_out n))`` are held out where that leaves two, so for n of 4 or
+      class, ``max(2, round(held_out n))`` are held out if that leaves two, so for n of 4 or
       more; people with fewer than two such classes are not measured.
     * ``redrawn``: on all that they wrote, which training sees too, with other supports.
 
-    Args:
-        name: as in the catalogue.
-        pool: the images, with their writers.
-        held_out: the share of each class of each training writer that is held out, in (0, 1).
-        seed: of all draws.
-        base: what BaseGen is measured on.
+    ``held_out`` is a share in (0, 1); ``seed`` is of all draws.
 
     Raises:
         BadData: the pool does not say who wrote what, or there are too few writers or examples.
@@ -84,7 +79,7 @@ def _held_out(name: str, trained: WriterTasks, held_out: float, seed: int) -> Wr
     """Tasks of examples that training never sees; see ``writer_benchmark``."""
     pool, examples = trained.pool, trained.examples
     writers = np.asarray(pool.writers)
-    # In a random order that does not depend on who else is there, cell by cell.
+    # In a random order that does not depend on the other writers, cell by cell.
     order = named_generator(seed, "held-out examples").permutation(len(pool))[examples]
     rows = examples[np.lexsort((order, pool.labels[examples], writers[examples]))]
     cells = np.stack([writers[rows], pool.labels[rows]])

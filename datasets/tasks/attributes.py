@@ -4,13 +4,13 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from fsl_sweep.datasets.files.digests import array_digest, canonical_digest
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import distinct
 from fsl_sweep.datasets.tasks.distribution import (
-    INDICES_AT_ONCE,
     TaskDistribution,
     checked_examples,
+    digest_of,
+    in_chunks,
 )
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape
 from fsl_sweep.orchestrator.errors import BadData
@@ -48,30 +48,24 @@ class AttributeTasks(TaskDistribution):
         if examples is None:
             examples = np.arange(len(pool))
         self.examples = checked_examples(pool, examples)
+        self.classes = np.unique(pool.labels[self.examples])
         carried = known[pool.labels[self.examples]]  # (N, A)
         places = [np.flatnonzero(carried[:, a] & carried[:, b]) for a, b in self.pairs]
         self._counts = np.array([len(place) for place in places])
         self._starts = np.cumsum(self._counts) - self._counts
         self._positive = np.concatenate(places)
-        self._gaps = self._positive_gaps()
+        # For each positive, how many negatives come before it, made ascending over all pairs.
+        pair = np.repeat(np.arange(len(self.pairs)), self._counts)
+        order = np.arange(len(pair)) - self._starts[pair]
+        self._gaps = pair * (len(self.examples) + 1) + self._positive - order
         for group, count in (("both", self._counts), ("not both", self._negatives)):
             if count.min() < 1:
                 raise BadData(f"No image has {group} of {self._names(int(count.argmin()))}.")
 
     @property
-    def classes(self) -> np.ndarray:
-        """The pool's class labels of all its examples, int64, sorted."""
-        return np.unique(self.pool.labels[self.examples])
-
-    @property
-    def attributes(self) -> np.ndarray:
-        """The attributes that its pairs are made of, int64, sorted."""
-        return np.unique(self.pairs)
-
-    @property
     def size(self) -> int:
         """How many attributes its pairs are made of."""
-        return len(self.attributes)
+        return len(np.unique(self.pairs))
 
     def _check(self, shape: EpisodeShape) -> None:
         if shape.way != 2:
@@ -106,22 +100,16 @@ class AttributeTasks(TaskDistribution):
             BadData: as ``check``.
         """
         self.check(shape)
-        chunk = max(1, INDICES_AT_ONCE // (2 * shape.per_class))
-        parts = [
-            self._sample_chunk(which[first : first + chunk], shape, rng)
-            for first in range(0, len(which), chunk)
-        ]
-        return Episodes.concatenate(parts)
+        return in_chunks(
+            len(which),
+            2 * shape.per_class,
+            lambda first, last: self._sample_chunk(which[first:last], shape, rng),
+        )
 
     def digest(self) -> str:
         """Hex digest of the pool's content, the pairs and the examples."""
-        return canonical_digest(
-            {
-                "kind": "attribute-tasks",
-                "pool": self.pool.fingerprint,
-                "pairs": array_digest(self.pairs),
-                "examples": array_digest(self.examples),
-            }
+        return digest_of(
+            "attribute-tasks", pool=self.pool.fingerprint, pairs=self.pairs, examples=self.examples
         )
 
     @property
@@ -133,26 +121,13 @@ class AttributeTasks(TaskDistribution):
     ) -> Episodes:
         ranks = distinct(rng, self._counts[which], shape.per_class)  # (T, k + q)
         positive = self._positive[self._starts[which, None] + ranks]
+        # The negatives of a pair are nearly all examples, so they are not listed: the r-th of
+        # them is at r plus the number of positives before it.
         ranks = distinct(rng, self._negatives[which], shape.per_class)
-        negative = self._without(which, ranks)
-        drawn = self.examples[np.stack([negative, positive], axis=1)]  # (T, 2, k + q)
-        return Episodes.of(drawn, shape.shot, self.pairs[which])
-
-    def _without(self, which: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-        """The places of the negatives with these ranks.
-
-        The negatives of a pair are nearly all examples, so they are not listed: the r-th of them
-        is at r plus the number of positives before it.
-        """
         keys = which[:, None] * (len(self.examples) + 1) + ranks
         before = np.searchsorted(self._gaps, keys, side="right") - self._starts[which, None]
-        return ranks + before
-
-    def _positive_gaps(self) -> np.ndarray:
-        """For each positive, how many negatives stand before it, made ascending over all pairs."""
-        order = np.arange(len(self._positive)) - np.repeat(self._starts, self._counts)
-        pair = np.repeat(np.arange(len(self.pairs)), self._counts)
-        return pair * (len(self.examples) + 1) + self._positive - order
+        drawn = self.examples[np.stack([ranks + before, positive], axis=1)]  # (T, 2, k + q)
+        return Episodes.of(drawn, shape.shot, self.pairs[which])
 
     def _names(self, position: int) -> str:
         names = self.pool.attribute_names or ()
@@ -169,7 +144,7 @@ def feasible_pairs(
 
     Args:
         pool: images whose classes carry attributes.
-        attributes: columns of ``pool.attributes`` to pair.
+        attributes: columns of ``pool.attributes``.
         parts: pool indices; each part must have enough images.
         least: images that a pair needs (20 in "Two Sides", appendix D.1).
 

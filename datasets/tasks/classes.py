@@ -1,24 +1,21 @@
 """Task distributions, and the common tasks on which every snapshot is measured."""
 
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
-from fsl_sweep.datasets.files.digests import array_digest, canonical_digest
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import distinct
 from fsl_sweep.datasets.tasks.distribution import (
-    INDICES_AT_ONCE,
     TaskDistribution,
     VaryingTasks,
     checked_examples,
+    digest_of,
+    in_chunks,
 )
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape, Shape
 from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.text.printed import counted
-
-if TYPE_CHECKING:
-    pass
 
 
 @final
@@ -34,7 +31,10 @@ class ClassTasks(TaskDistribution):
         classes: class labels to draw from, in any order.
         examples: pool indices that may be drawn, all of those classes; by default every example
             of them.
-        note: a sentence that ends the message of `check` where a class has too few examples.
+        note: a sentence that ends the message of `check` about too few examples of a class.
+
+    Attributes:
+        counts: how many examples each of ``classes`` has, int64 ``[len(classes)]``.
 
     Raises:
         BadData: a class is not in the pool or has no example; an example is repeated or is of
@@ -49,32 +49,20 @@ class ClassTasks(TaskDistribution):
         note: str = "",
     ) -> None:
         self.pool, self._note = pool, note
-        self._classes = np.unique(np.asarray(classes, dtype=np.int64))
+        self.classes = np.unique(np.asarray(classes, dtype=np.int64))
         if examples is None:
-            examples = np.flatnonzero(np.isin(pool.labels, self._classes))
+            examples = np.flatnonzero(np.isin(pool.labels, self.classes))
         self.examples = checked_examples(pool, examples)
         self._check_members()
         labels = pool.labels[self.examples]
         self._by_class = self.examples[np.argsort(labels, kind="stable")]
-        self._counts = np.bincount(labels, minlength=len(pool.class_names))[self._classes]
-        self._starts = np.cumsum(self._counts) - self._counts
-
-    @property
-    def classes(self) -> np.ndarray:
-        """The class labels it draws from, int64, sorted."""
-        return self._classes
-
-    @property
-    def counts(self) -> np.ndarray:
-        """How many examples each of ``classes`` has, int64 ``[len(classes)]``."""
-        return self._counts
+        self.counts = np.bincount(labels, minlength=len(pool.class_names))[self.classes]
+        self._starts = np.cumsum(self.counts) - self.counts
 
     def check_ways(self, way: int) -> None:
-        """Raises BadData where a task of ``way`` classes needs more than there are."""
-        if len(self._classes) < way:
-            raise BadData(
-                f"{way}-way tasks need {way} classes, but only {len(self._classes)} are there."
-            )
+        """Raises BadData if there are fewer than ``way`` classes."""
+        if self.size < way:
+            raise BadData(f"{way}-way tasks need {way} classes, but only {self.size} are there.")
 
     def sample_without_replacement(
         self, shape: EpisodeShape, rng: np.random.Generator, tasks: int | None = None
@@ -89,7 +77,7 @@ class ClassTasks(TaskDistribution):
             BadData: as ``check``.
         """
         self.check(shape, tasks)
-        left = self._counts // shape.per_class
+        left = self.counts // shape.per_class
         rows = []
         while (tasks is None or len(rows) < tasks) and np.sum(left > 0) >= shape.way:
             row = rng.permutation(np.flatnonzero(left))[: shape.way]
@@ -97,23 +85,16 @@ class ClassTasks(TaskDistribution):
             rows.append(row)
         which = np.stack(rows)  # (T, n)
         examples = np.empty((*which.shape, shape.per_class), dtype=np.int64)
-        for position in range(len(self._classes)):
+        for position, (start, count) in enumerate(zip(self._starts, self.counts, strict=True)):
             uses = which == position
-            start, count = self._starts[position], self._counts[position]
             order = rng.permutation(self._by_class[start : start + count])
-            needed = int(uses.sum()) * shape.per_class
-            examples[uses] = order[:needed].reshape(-1, shape.per_class)
-        return Episodes.of(examples, shape.shot, self._classes[which])
+            examples[uses] = order[: uses.sum() * shape.per_class].reshape(-1, shape.per_class)
+        return Episodes.of(examples, shape.shot, self.classes[which])
 
     def digest(self) -> str:
         """Hex digest of the pool's content, the classes and the examples."""
-        return canonical_digest(
-            {
-                "kind": "class-tasks",
-                "pool": self.pool.fingerprint,
-                "classes": array_digest(self._classes),
-                "examples": array_digest(self.examples),
-            }
+        return digest_of(
+            "class-tasks", pool=self.pool.fingerprint, classes=self.classes, examples=self.examples
         )
 
     def draw(
@@ -124,54 +105,47 @@ class ClassTasks(TaskDistribution):
         The caller has made sure that there are enough of both (``check``).
 
         Returns:
-            positions in ``classes``, int64 ``[T, way]``, and pool indices, int64
+            Positions in ``classes``, int64 ``[T, way]``, and pool indices, int64
             ``[T, way, per_class]``.
         """
-        which = distinct(rng, np.full(tasks, len(self._classes)), way)  # (T, n)
+        which = distinct(rng, np.full(tasks, self.size), way)
         return which, self.draw_examples(which, per_class, rng)
 
     def draw_examples(
         self, which: np.ndarray, per_class: int, rng: np.random.Generator
     ) -> np.ndarray:
-        """Distinct examples of given classes, every choice with the same probability.
+        """Distinct examples of the classes at the positions ``which`` ``[T, way]``.
 
-        Args:
-            which: int64 ``[T, way]``, positions in ``classes``.
-            per_class: examples of each class, at most as many as it has.
-            rng: the source of randomness.
-
-        Returns:
-            Pool indices, int64 ``[T, way, per_class]``.
+        Every choice has the same probability. Pool indices, int64 ``[T, way, per_class]``.
         """
         flat = which.reshape(-1)
-        places = distinct(rng, self._counts[flat], per_class)  # (T n, k + q)
+        places = distinct(rng, self.counts[flat], per_class)  # (T n, k + q)
         examples = self._by_class[self._starts[flat, None] + places]
         return examples.reshape(*which.shape, per_class)
 
     def _check(self, shape: EpisodeShape) -> None:
         self.check_ways(shape.way)
-        fewest = int(np.argmin(self._counts))
-        if self._counts[fewest] < shape.per_class:
-            name = self.pool.class_names[self._classes[fewest]]
+        fewest = int(np.argmin(self.counts))
+        if self.counts[fewest] < shape.per_class:
+            name = self.pool.class_names[self.classes[fewest]]
             queries = counted(shape.query, "query", "queries")
-            short = int(np.sum(self._counts < shape.per_class))
+            short = int(np.sum(self.counts < shape.per_class))
             raise BadData(
                 f"{shape.shot}-shot tasks with {queries} need {shape.per_class} "
-                f"examples a class, but class '{name}' has {self._counts[fewest]}"
+                f"examples a class, but class '{name}' has {self.counts[fewest]}"
                 + (f" (and {short - 1} more classes have too few)." if short > 1 else ".")
                 + (f" {self._note}" if self._note else "")
             )
 
     def _sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
-        chunk = max(1, INDICES_AT_ONCE // (shape.way * shape.per_class))
-        sizes = [min(chunk, tasks - done) for done in range(0, tasks, chunk)]
-        draws = (self.draw(size, shape.way, shape.per_class, rng) for size in sizes)
-        return Episodes.concatenate(
-            [Episodes.of(examples, shape.shot, self._classes[which]) for which, examples in draws]
-        )
+        def part(first: int, last: int) -> Episodes:
+            which, examples = self.draw(last - first, shape.way, shape.per_class, rng)
+            return Episodes.of(examples, shape.shot, self.classes[which])
+
+        return in_chunks(tasks, shape.way * shape.per_class, part)
 
     def _check_members(self) -> None:
-        known, classes = len(self.pool.class_names), self._classes
+        known, classes = len(self.pool.class_names), self.classes
         if len(classes) == 0:
             raise BadData("A task distribution needs at least one class.")
         if np.any((classes < 0) | (classes >= known)):
@@ -185,7 +159,7 @@ class ClassTasks(TaskDistribution):
 
 
 def check_common(distribution: TaskDistribution, tasks: int, shape: Shape) -> None:
-    """Whether so many common tasks of ``shape`` can be drawn.
+    """Check that so many common tasks of ``shape`` can be drawn.
 
     Raises:
         BadData: too few classes or examples, or fewer writers than tasks.
@@ -194,13 +168,13 @@ def check_common(distribution: TaskDistribution, tasks: int, shape: Shape) -> No
     most = most_tasks(distribution, shape)
     if most is not None and tasks > most:
         raise BadData(
-            f"{tasks} tasks are asked for, and none may come twice, but there are only {most} "
-            f"{distribution.unit} with what a task needs. Set evaluation.selection_tasks and "
-            f"evaluation.report_tasks to {most} at most; with {most // 2} each the two sets share "
+            f"{tasks} tasks are asked for, each used at most once, but only {most} "
+            f"{distribution.unit} have what a task needs. Set evaluation.selection_tasks and "
+            f"evaluation.report_tasks to at most {most}; with {most // 2} each the two sets share "
             f"no {distribution.unit}."
         )
 
 
 def most_tasks(distribution: TaskDistribution, shape: Shape) -> int | None:
-    """How many tasks there are to measure on, of which none is taken twice; None: any number."""
+    """How many tasks there are to measure on, each used once; None if there is no limit."""
     return distribution.count(shape) if isinstance(distribution, VaryingTasks) else None

@@ -1,15 +1,17 @@
 """What tasks are drawn from: the interface of class tuples, writers and attribute pairs."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
+from fsl_sweep.datasets.files.digests import array_digest, canonical_digest
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape, Shape
 from fsl_sweep.orchestrator.errors import BadData
 
-INDICES_AT_ONCE = 1_000_000  # bounds the working memory of a draw to some tens of megabytes
+INDICES_AT_ONCE = 1_000_000  # some tens of megabytes
 
 
 class TaskDistribution(ABC):
@@ -20,20 +22,17 @@ class TaskDistribution(ABC):
     Attributes:
         pool: the images that its episodes index.
         examples: int64, sorted, each once: every pool index that it may draw.
-        unit: what tasks are made of, in words for a person; ``size`` counts them.
+        unit: what tasks are made of, for messages; ``size`` counts them.
         by_label: whether the classes of a task are the pool's, so that every image has a label
             that a learner can be taught.
+        classes: the pool's class labels that it may draw, int64, sorted, each once.
     """
 
     unit: ClassVar[str] = "classes"
     by_label: ClassVar[bool] = True
     pool: ImagePool
     examples: np.ndarray
-
-    @property
-    @abstractmethod
-    def classes(self) -> np.ndarray:
-        """The pool's class labels that it may draw, int64, sorted, each once."""
+    classes: np.ndarray
 
     @property
     def size(self) -> int:
@@ -41,15 +40,16 @@ class TaskDistribution(ABC):
         return len(self.classes)
 
     def check(self, shape: Shape, tasks: int | None = None) -> None:
-        """Whether episodes of ``shape`` can be drawn.
+        """Check that episodes of ``shape`` can be drawn.
 
         Raises:
             BadData: too few classes, or a class with too few examples, with the numbers; fewer
                 than one task; or ``shape`` takes all that a task has, and these tasks have nothing
                 of their own.
         """
-        check_number(tasks)
-        self._check(definite(shape))
+        if tasks is not None and tasks < 1:
+            raise BadData(f"{tasks} tasks are asked for; at least 1 is needed.")
+        self._check(self._admitted(shape))
 
     def sample(self, tasks: int, shape: Shape, rng: np.random.Generator) -> Episodes:
         """``tasks`` independent episodes; examples may return from one task to the next.
@@ -58,19 +58,22 @@ class TaskDistribution(ABC):
             BadData: as ``check``.
         """
         self.check(shape, tasks)
-        return self._sample(tasks, definite(shape), rng)
+        return self._sample(tasks, self._admitted(shape), rng)
 
     @abstractmethod
     def digest(self) -> str:
         """Hex digest of everything that its draws depend on, the pool's content included."""
 
     @abstractmethod
-    def _check(self, shape: EpisodeShape) -> None:
-        """Raises BadData where there are too few classes or examples for ``shape``."""
+    def _check(self, shape: Any) -> None:
+        """Raises BadData if there are too few classes or examples for ``shape``."""
 
     @abstractmethod
-    def _sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
+    def _sample(self, tasks: int, shape: Any, rng: np.random.Generator) -> Episodes:
         """As ``sample``, of a shape that was checked."""
+
+    def _admitted(self, shape: Shape) -> Shape:
+        return definite(shape)
 
 
 class CountedTasks(TaskDistribution):
@@ -98,18 +101,8 @@ class VaryingTasks(CountedTasks):
     They also give all that a task has (``VaryingShape``), in arrays padded with -1.
     """
 
-    def check(self, shape: Shape, tasks: int | None = None) -> None:
-        """As the base class; a task's classes with too few examples do not count."""
-        check_number(tasks)
-        self._check(shape)
-
-    def sample(self, tasks: int, shape: Shape, rng: np.random.Generator) -> Episodes:
-        """As the base class; of one shape, or padded."""
-        self.check(shape, tasks)
-        return self._sample(tasks, shape, rng)
-
-    @abstractmethod
-    def _check(self, shape: Shape) -> None: ...
+    def _admitted(self, shape: Shape) -> Shape:
+        return shape
 
 
 def definite(shape: Shape) -> EpisodeShape:
@@ -123,14 +116,28 @@ def definite(shape: Shape) -> EpisodeShape:
     asked = "way: all" if shape.way is None else "query: rest"
     raise BadData(
         f"'{asked}' takes all that a task has, but these tasks are drawn from the split's classes: "
-        "give a number. It is for benchmarks whose tasks are people, such as femnist."
+        "give a number. Only benchmarks whose tasks are people, such as femnist, allow it."
     )
 
 
-def check_number(tasks: int | None) -> None:
-    """Raises BadData where fewer than one task is asked for."""
-    if tasks is not None and tasks < 1:
-        raise BadData(f"{tasks} tasks are asked for; at least 1 is needed.")
+def in_chunks(tasks: int, indices: int, draw: Callable[[int, int], Episodes]) -> Episodes:
+    """``tasks`` episodes of ``indices`` numbers each, drawn in parts to bound the memory.
+
+    ``draw`` is given the first task of a part and the first that is not in it.
+    """
+    chunk = max(1, INDICES_AT_ONCE // indices)
+    return Episodes.concatenate(
+        [draw(first, min(first + chunk, tasks)) for first in range(0, tasks, chunk)]
+    )
+
+
+def digest_of(kind: str, **parts: Any) -> str:
+    """Hex digest of a kind of tasks and of what its draws depend on: arrays and JSON values."""
+    values = {
+        key: array_digest(part) if isinstance(part, np.ndarray) else part
+        for key, part in parts.items()
+    }
+    return canonical_digest({"kind": kind, **values})
 
 
 def checked_examples(pool: ImagePool, examples: np.ndarray) -> np.ndarray:

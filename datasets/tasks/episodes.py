@@ -21,8 +21,7 @@ class EpisodeShape:
     query: int
 
     def __post_init__(self) -> None:
-        for name in ("way", "shot", "query"):
-            _check_number(name, getattr(self, name))
+        _check_numbers(self, ())
 
     @property
     def per_class(self) -> int:
@@ -48,17 +47,18 @@ class VaryingShape:
     query: int | None
 
     def __post_init__(self) -> None:
-        for name in ("way", "shot", "query"):
-            if name == "shot" or getattr(self, name) is not None:
-                _check_number(name, getattr(self, name))
+        _check_numbers(self, ("way", "query"))
 
 
 Shape = EpisodeShape | VaryingShape
 
 
-def _check_number(name: str, value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ConfigError("", f"episode.{name}", f"{value!r} is not an integer from 1 up")
+def _check_numbers(shape: Shape, optional: tuple[str, ...]) -> None:
+    for name, value in vars(shape).items():
+        if value is None and name in optional:
+            continue
+        if type(value) is not int or value < 1:
+            raise ConfigError("", f"episode.{name}", f"{value!r} is not an integer from 1 up")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +66,8 @@ class Episodes:
     """T episodes. Images are never copied: all arrays index a pool.
 
     Attributes:
-        support: int64 ``[T, n, k]``, pool indices; -1 where a task has no further class.
-        query: int64 ``[T, n, q]``, pool indices, disjoint from the episode's support; -1 where
+        support: int64 ``[T, n, k]``, pool indices; -1 if a task has no further class.
+        query: int64 ``[T, n, q]``, pool indices, disjoint from the episode's support; -1 if
             there is no further class, or the class has no further query.
         classes: int64 ``[T, n]``, the pool's class labels, -1 where padded; of attribute pairs the
             two attributes.

@@ -4,10 +4,9 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.tasks.attributes import AttributeTasks
-from fsl_sweep.datasets.tasks.distribution import CountedTasks, definite
+from fsl_sweep.datasets.tasks.distribution import CountedTasks, definite, digest_of
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape, Shape
 
 
@@ -17,7 +16,7 @@ class FixedTasks(CountedTasks):
 
     "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution" trains on 1000, 250 or 50
     such tasks (section 4 and appendix E.2), each with one randomly drawn support and query set.
-    Pairs are drawn independently, so that one may come twice. They depend only on the seed, the
+    Pairs are drawn independently, so that one may be drawn twice. They depend only on the seed, the
     examples also on the episode's shape.
 
     Args:
@@ -31,14 +30,10 @@ class FixedTasks(CountedTasks):
 
     def __init__(self, tasks: AttributeTasks, count: int, seed: int) -> None:
         self.pool, self.examples = tasks.pool, tasks.examples
+        self.classes = tasks.classes
         self._tasks, self._seed = tasks, seed
         self.which = tasks.draw_pairs(count, named_generator(seed, "training tasks"))
         self._kept: dict[EpisodeShape, Episodes] = {}
-
-    @property
-    def classes(self) -> np.ndarray:
-        """The pool's class labels that the examples are of, int64, sorted."""
-        return self._tasks.classes
 
     @property
     def pairs(self) -> np.ndarray:
@@ -62,7 +57,7 @@ class FixedTasks(CountedTasks):
         return self._kept[shape]
 
     def count(self, shape: Shape) -> int:  # noqa: ARG002 (an interface)
-        """As many as were drawn, whatever the shape."""
+        """As many as were drawn, for every shape."""
         return len(self.which)
 
     def take(self, which: np.ndarray, shape: Shape, rng: np.random.Generator) -> Episodes:  # noqa: ARG002
@@ -72,13 +67,8 @@ class FixedTasks(CountedTasks):
 
     def digest(self) -> str:
         """Hex digest of what they are drawn from, how many, and the seed."""
-        return canonical_digest(
-            {
-                "kind": "fixed-tasks",
-                "tasks": self._tasks.digest(),
-                "count": len(self.which),
-                "seed": self._seed,
-            }
+        return digest_of(
+            "fixed-tasks", tasks=self._tasks.digest(), count=len(self.which), seed=self._seed
         )
 
     def _check(self, shape: EpisodeShape) -> None:

@@ -4,10 +4,9 @@ from typing import final
 
 import numpy as np
 
-from fsl_sweep.datasets.files.digests import array_digest, canonical_digest
 from fsl_sweep.datasets.randomness import distinct
 from fsl_sweep.datasets.tasks.classes import ClassTasks
-from fsl_sweep.datasets.tasks.distribution import TaskDistribution
+from fsl_sweep.datasets.tasks.distribution import TaskDistribution, digest_of
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape
 from fsl_sweep.orchestrator.errors import BadData
 
@@ -30,7 +29,7 @@ class FixedSupportTasks(TaskDistribution):
     """
 
     def __init__(self, tasks: ClassTasks, shot: int, rng: np.random.Generator) -> None:
-        self.pool, self.examples = tasks.pool, tasks.examples
+        self.pool, self.examples, self.classes = tasks.pool, tasks.examples, tasks.classes
         fewest = int(np.argmin(tasks.counts))
         if tasks.counts[fewest] <= shot:
             name = self.pool.class_names[tasks.classes[fewest]]
@@ -45,24 +44,12 @@ class FixedSupportTasks(TaskDistribution):
         rest = np.setdiff1d(self.examples, self.support)
         self._queries = ClassTasks(self.pool, tasks.classes, rest)
 
-    @property
-    def classes(self) -> np.ndarray:
-        """The class labels it draws from, int64, sorted."""
-        return self._queries.classes
-
     def digest(self) -> str:
         """Hex digest of the fixed support and of what queries are drawn from."""
-        return canonical_digest(
-            {
-                "kind": "fixed-support",
-                "support": array_digest(self.support),
-                "queries": self._queries.digest(),
-            }
-        )
+        return digest_of("fixed-support", support=self.support, queries=self._queries.digest())
 
     def _check(self, shape: EpisodeShape) -> None:
-        if shape.shot != self.support.shape[1]:
-            fixed = self.support.shape[1]
+        if shape.shot != (fixed := self.support.shape[1]):
             raise BadData(f"{fixed} support examples a class are fixed, not {shape.shot}.")
         self._queries.check_ways(shape.way)
         fewest = int(np.argmin(self._queries.counts))

@@ -4,9 +4,8 @@ from typing import final
 
 import numpy as np
 
-from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.tasks.classes import ClassTasks
-from fsl_sweep.datasets.tasks.distribution import INDICES_AT_ONCE, TaskDistribution
+from fsl_sweep.datasets.tasks.distribution import TaskDistribution, digest_of, in_chunks
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape
 from fsl_sweep.orchestrator.errors import BadData
 
@@ -45,41 +44,39 @@ class MixedTasks(TaskDistribution):
             raise BadData(f"The probability of a novel class is from 0 to 1, not {weight}.")
         self.pool, self.weight = base.pool, float(weight)
         self._base, self._novel = base, novel
-        self._drawn = _mixture(base, novel, self.weight)
-        self.examples = self._drawn.examples
-        is_novel = np.isin(self._drawn.classes, novel.classes)
+        if weight in (0, 1):
+            self._drawn = novel if weight else base
+        else:
+            self._drawn = ClassTasks(
+                base.pool,
+                np.concatenate([base.classes, novel.classes]),
+                np.concatenate([base.examples, novel.examples]),
+            )
+        self.examples, self.classes = self._drawn.examples, self._drawn.classes
+        is_novel = np.isin(self.classes, novel.classes)
         # The mean time of a class's arrival is one over its weight; see _sample_chunk.
-        rates = np.where(
-            is_novel, self.weight / len(novel.classes), (1 - self.weight) / len(base.classes)
+        self._times = 1 / np.where(
+            is_novel, self.weight / novel.size, (1 - self.weight) / base.size
         )
-        self._times = 1 / rates
-
-    @property
-    def classes(self) -> np.ndarray:
-        """The class labels of both sets, or of the only one that is drawn, int64, sorted."""
-        return self._drawn.classes
 
     def digest(self) -> str:
         """Hex digest of both sets with their examples, and lambda."""
-        return canonical_digest(
-            {
-                "kind": "mixed-tasks",
-                "base": self._base.digest(),
-                "novel": self._novel.digest(),
-                "lambda": self.weight,
-            }
+        return digest_of(
+            "mixed-tasks",
+            base=self._base.digest(),
+            novel=self._novel.digest(),
+            **{"lambda": self.weight},
         )
 
     def _check(self, shape: EpisodeShape) -> None:
         self._drawn.check(shape)
 
     def _sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
-        chunk = max(1, INDICES_AT_ONCE // max(len(self.classes), shape.way * shape.per_class))
-        parts = [
-            self._sample_chunk(min(chunk, tasks - done), shape, rng)
-            for done in range(0, tasks, chunk)
-        ]
-        return Episodes.concatenate(parts)
+        return in_chunks(
+            tasks,
+            max(self.size, shape.way * shape.per_class),
+            lambda first, last: self._sample_chunk(last - first, shape, rng),
+        )
 
     def _sample_chunk(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
         # Drawing one after the other with given weights is a race: exponential arrival times
@@ -90,14 +87,3 @@ class MixedTasks(TaskDistribution):
         which = np.take_along_axis(first, order, axis=1)
         examples = self._drawn.draw_examples(which, shape.per_class, rng)
         return Episodes.of(examples, shape.shot, self.classes[which])
-
-
-def _mixture(base: ClassTasks, novel: ClassTasks, weight: float) -> ClassTasks:
-    """The classes of tasks: of only one set at the ends of the range."""
-    if weight in (0, 1):
-        return novel if weight else base
-    return ClassTasks(
-        base.pool,
-        np.concatenate([base.classes, novel.classes]),
-        np.concatenate([base.examples, novel.examples]),
-    )

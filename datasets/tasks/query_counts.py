@@ -4,9 +4,8 @@ from typing import final
 
 import numpy as np
 
-from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.tasks.classes import ClassTasks
-from fsl_sweep.datasets.tasks.distribution import TaskDistribution
+from fsl_sweep.datasets.tasks.distribution import TaskDistribution, digest_of
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape
 from fsl_sweep.datasets.tasks.fixed_support import FixedSupportTasks
 
@@ -25,16 +24,12 @@ class MultinomialQueries(TaskDistribution):
     """
 
     def __init__(self, tasks: ClassTasks | FixedSupportTasks) -> None:
-        self.pool, self.examples, self._tasks = tasks.pool, tasks.examples, tasks
-
-    @property
-    def classes(self) -> np.ndarray:
-        """The class labels it draws from, int64, sorted."""
-        return self._tasks.classes
+        self.pool, self.examples, self.classes = tasks.pool, tasks.examples, tasks.classes
+        self._tasks = tasks
 
     def digest(self) -> str:
         """Hex digest of what the classes and examples are drawn from."""
-        return canonical_digest({"kind": "multinomial-queries", "tasks": self._tasks.digest()})
+        return digest_of("multinomial-queries", tasks=self._tasks.digest())
 
     def _check(self, shape: EpisodeShape) -> None:
         self._tasks.check(most_queries(shape))  # every class could have all that may fall on it

@@ -34,10 +34,10 @@ class TaskGroup:
 
 
 def grouped(episodes: Episodes) -> Iterator[TaskGroup]:
-    """Every task in exactly one group; all in one where nothing is padded.
+    """Every task in exactly one group; all in one if nothing is padded.
 
     A learner sees of a group what it would see of each task on its own: no absent class can win,
-    no absent query counts, and a transductive learner sees no query that is not there.
+    no absent query counts, and a transductive learner sees no padding.
 
     Raises:
         BadData: a class has only a part of its support, or a task has no queries.

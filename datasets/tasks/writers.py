@@ -4,10 +4,14 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from fsl_sweep.datasets.files.digests import array_digest, canonical_digest
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
-from fsl_sweep.datasets.tasks.distribution import INDICES_AT_ONCE, VaryingTasks, checked_examples
+from fsl_sweep.datasets.tasks.distribution import (
+    VaryingTasks,
+    checked_examples,
+    digest_of,
+    in_chunks,
+)
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape, Shape
 from fsl_sweep.orchestrator.errors import BadData
 
@@ -22,10 +26,10 @@ class WriterTasks(VaryingTasks):
     task is a writer, who recognises the characters that they have written; ``*w1s`` is one support
     example of each character, and queries in numbers that differ from character to character.
 
-    A writer's classes are those of which they have k + q examples (k + 1 where queries are what the
-    support leaves). Writers with fewer than ``way`` of them, or than 2 where all are taken, are
+    A writer's classes are those of which they have k + q examples (k + 1 if queries are what the
+    support leaves). Writers with fewer than ``way`` of them, or than 2 if all are taken, are
     never drawn. Where ``way`` is a number, that many of the writer's classes are drawn uniformly.
-    Classes and examples of a task stand in random order.
+    Classes and examples of a task are in random order.
 
     With ``kept_support`` a writer's support is the same each time, where all other examples are
     queries: one (S, Q) a writer in all of training. Shapes with a number of queries draw anew.
@@ -59,7 +63,7 @@ class WriterTasks(VaryingTasks):
             examples = np.flatnonzero(np.isin(pool.writers, self.writers))
         self.examples = checked_examples(pool, examples)
         self._check_members(pool.writers)
-        # A cell is what one writer has of one class; cells lie writer by writer.
+        # A cell is what one writer has of one class; cells are ordered by writer.
         place = np.searchsorted(self.writers, pool.writers[self.examples])
         labels = pool.labels[self.examples]
         order = np.lexsort((self._kept_order(), labels, place))
@@ -68,11 +72,7 @@ class WriterTasks(VaryingTasks):
             np.stack([place[order], labels[order]]), axis=1, return_index=True, return_counts=True
         )
         self._cell_writer, self._cell_class = cells
-
-    @property
-    def classes(self) -> np.ndarray:
-        """The class labels that its writers wrote, int64, sorted."""
-        return np.unique(self._cell_class)
+        self.classes = np.unique(self._cell_class)
 
     @property
     def size(self) -> int:
@@ -109,14 +109,12 @@ class WriterTasks(VaryingTasks):
 
     def digest(self) -> str:
         """Hex digest of the pool's content, the writers, the examples and the kept support."""
-        return canonical_digest(
-            {
-                "kind": "writer-tasks",
-                "pool": self.pool.fingerprint,
-                "writers": array_digest(self.writers),
-                "examples": array_digest(self.examples),
-                "kept support": self._kept_support,
-            }
+        return digest_of(
+            "writer-tasks",
+            pool=self.pool.fingerprint,
+            writers=self.writers,
+            examples=self.examples,
+            **{"kept support": self._kept_support},
         )
 
     def _episodes(self, people: np.ndarray, shape: Shape, rng: np.random.Generator) -> Episodes:
@@ -126,13 +124,12 @@ class WriterTasks(VaryingTasks):
         way = shape.way or int(np.bincount(self._cell_writer[cells]).max())
         query = shape.query or int(self._counts[cells].max()) - shape.shot
         padded = EpisodeShape(way, shape.shot, query)
-        step = max(1, INDICES_AT_ONCE // (way * padded.per_class))
         kept = self._kept_support is not None and shape.query is None
-        parts = [
-            self._some_episodes(people[start : start + step], cells, padded, rng, kept)
-            for start in range(0, len(people), step)
-        ]
-        return Episodes.concatenate(parts)
+        return in_chunks(
+            len(people),
+            way * padded.per_class,
+            lambda first, last: self._some_episodes(people[first:last], cells, padded, rng, kept),
+        )
 
     def _some_episodes(
         self,
@@ -144,7 +141,7 @@ class WriterTasks(VaryingTasks):
     ) -> Episodes:
         """Episodes with at most ``padded.way`` of ``cells`` and ``padded.per_class`` examples.
 
-        ``kept`` takes the examples of a cell as they lie.
+        ``kept`` takes the examples of a cell in their order.
         """
         examples = np.full((len(people), padded.way, padded.per_class), -1, dtype=np.int64)
         classes = np.full((len(people), padded.way), -1, dtype=np.int64)
@@ -162,7 +159,7 @@ class WriterTasks(VaryingTasks):
     def _kept_order(self) -> np.ndarray:
         """Where each example comes among those of its cell, ``[len(examples)]``.
 
-        It depends on the seed and the example, not on who else is there.
+        It depends on the seed and the example, not on the other writers.
         """
         if self._kept_support is None:
             return self.examples

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from PIL import Image
@@ -19,7 +19,6 @@ from fsl_sweep.datasets.benchmarks.cifar.files import (
     find_source,
     open_images,
 )
-from fsl_sweep.datasets.files.archives import tree_signature
 from fsl_sweep.datasets.files.decoding import squared
 from fsl_sweep.datasets.files.download import RemoteFile
 from fsl_sweep.datasets.pool import ImagePool
@@ -37,10 +36,7 @@ class Cifar100Options(Options):
     seed: int = Field(0, ge=0, description="of the held-out examples")
 
 
-Cifar100OptionsT = TypeVar("Cifar100OptionsT", bound=Cifar100Options)
-
-
-class AbstractCifar100(AbstractBenchmark[Cifar100OptionsT]):
+class AbstractCifar100(AbstractBenchmark[Any]):
     """All images of all 100 classes, training and test images together, with superclasses.
 
     Krizhevsky, "Learning Multiple Layers of Features from Tiny Images" (2009): 600 images of 32 x
@@ -53,35 +49,32 @@ class AbstractCifar100(AbstractBenchmark[Cifar100OptionsT]):
     files: ClassVar[tuple[RemoteFile, ...]] = (
         RemoteFile(f"https://www.cs.toronto.edu/~kriz/{ARCHIVE}", f"md5:{CHECKSUMS[ARCHIVE]}"),
     )
+    pooled = frozenset({"image_size"})
 
     @abstractmethod
-    def classes(self, options: Cifar100OptionsT) -> Mapping[str, Sequence[str]]:
+    def classes(self, options: Any) -> Mapping[str, Sequence[str]]:
         """The names of the base, val and novel classes."""
 
-    def pool_options(self, options: Cifar100OptionsT) -> dict[str, Any]:
-        """The images' size."""
-        return {"image_size": options.image_size}
-
-    def signature(self, options: Cifar100OptionsT, root: Path | None) -> str:  # noqa: ARG002 (an interface)
-        """Of the archive or folder that is found under ``root``."""
-        return tree_signature(find_source(root))
+    def given(self, root: Path | None) -> Path:
+        """The archive or folder that is found under ``root``."""
+        return find_source(super().given(root))
 
     def prepare(
         self,
-        options: Cifar100OptionsT,
+        options: Any,
         root: Path | None,
         writer: StoreWriter,
         progress: Progress,
     ) -> None:
         """Class by class, and within a class by file name, so that every form gives one pool."""
-        with open_images(find_source(root)) as classes:
+        with open_images(self.given(root)) as classes:
             pool = writer.pool((3, options.image_size, options.image_size))
             pixels = partial(_pixels, options.image_size)
             parts = [(label, loads, pixels) for label, loads in enumerate(classes.values())]
             append_batches(pool, parts, progress)
             pool.describe(list(SUPERCLASS_OF), list(SUPERCLASS_OF.values()))
 
-    def assemble(self, options: Cifar100OptionsT, pools: Mapping[str, ImagePool]) -> Benchmark:
+    def assemble(self, options: Any, pools: Mapping[str, ImagePool]) -> Benchmark:
         """The classes of each split; base examples by the held-out share."""
         pool = pools["main"]
         split = {
@@ -90,13 +83,13 @@ class AbstractCifar100(AbstractBenchmark[Cifar100OptionsT]):
         }
         return class_benchmark(self.name, pool, split, options.held_out, options.seed)
 
-    def expected(self, options: Cifar100OptionsT) -> Mapping[str, int]:
+    def expected(self, options: Any) -> Mapping[str, int]:
         """The published counts."""
         return {split: len(names) for split, names in self.classes(options).items()}
 
 
 @final
-class CifarFs(AbstractCifar100[Cifar100Options]):
+class CifarFs(AbstractCifar100):
     """100 classes drawn into 64, 16 and 20, whatever their superclass: the published lists.
 
     Bertinetto et al., "Meta-learning with differentiable closed-form solvers" (arXiv 1805.08136).
@@ -113,7 +106,7 @@ class CifarFs(AbstractCifar100[Cifar100Options]):
 
 
 @final
-class Fc100(AbstractCifar100[Cifar100Options]):
+class Fc100(AbstractCifar100):
     """20 superclasses drawn into 12, 4 and 4: novel classes are far from base classes.
 
     Oreshkin, Rodriguez, Lacoste, "TADAM: Task dependent adaptive metric for improved few-shot
@@ -140,7 +133,7 @@ class Cifar100MetadlOptions(Cifar100Options):
 
 
 @final
-class Cifar100Metadl(AbstractCifar100[Cifar100MetadlOptions]):
+class Cifar100Metadl(AbstractCifar100):
     """80 classes for base and val together, 20 novel ones of other superclasses.
 
     "Advances in MetaDL: AAAI 2021 challenge and workshop", section 3.2.3 and the table of its

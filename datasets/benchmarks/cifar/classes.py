@@ -24,7 +24,6 @@ SUPERCLASS_OF: Mapping[str, str] = _superclasses()
 order of their labels."""
 
 _CLASSES = {_spelling(name): name for name in SUPERCLASS_OF}
-_GROUPS = {_spelling(group): group for group in SUPERCLASS_OF.values()}
 
 
 def class_called(name: str) -> str | None:
@@ -36,9 +35,9 @@ def class_called(name: str) -> str | None:
     return _CLASSES.get(_spelling(name))
 
 
-def superclass_called(name: str) -> str | None:
-    """The superclass that a folder's name means, spelled as freely as a class, or None."""
-    return _GROUPS.get(_spelling(name))
+def is_class_or_group(name: str) -> bool:
+    """Whether a folder's name means a class or a superclass."""
+    return _spelling(name) in {*_CLASSES, *map(_spelling, SUPERCLASS_OF.values())}
 
 
 def nearest_class(name: str) -> str:

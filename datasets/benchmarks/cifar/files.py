@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -18,8 +17,8 @@ from PIL import Image
 from fsl_sweep.datasets.benchmarks.cifar.classes import (
     SUPERCLASS_OF,
     class_called,
+    is_class_or_group,
     nearest_class,
-    superclass_called,
 )
 from fsl_sweep.datasets.files.archives import open_tree
 from fsl_sweep.datasets.files.decoding import read_image
@@ -41,26 +40,21 @@ CHECKSUMS = {
     ARCHIVE: "eb9058c3a382ffc7106e4002c42a8d85",
     "train": "16019d7e3df5f24257cddd939b257f8d",
     "test": "f0ef6b0ae62326f3e7ffdfab6717acfc",
-    "meta": "7973b15100ade9c7d40fb424638fde48",
 }
-"""MD5 of the official archive, which its page states, and of the files in it."""
+"""Of the official archive, which its page states, and of the files in it that have images."""
 
 _PARTS = ("train", "test")
-_TEXTS = ("filenames", "fine_label_names")
 _SIDE = 32
 _BOUNDS = Bounds(members=1_000_000, member_bytes=256 * 2**20, total_bytes=4 * 2**30)
 
 
-def find_source(root: Path | None) -> Path:
+def find_source(root: Path) -> Path:
     """The archive or folder under ``root`` that holds the images.
 
     Raises:
         MissingData: there is none; says where it was expected.
-        BadData: there are several archives to choose among.
+        BadData: there are several archives.
     """
-    if root is None:
-        raise MissingData("CIFAR-100 is prepared from its files: set benchmark.root.")
-    root = root.expanduser()
     if root.is_file():
         return root
     places = [root, root / "cifar100", root / "cifar-100", root / "CIFAR100"]
@@ -80,17 +74,23 @@ def open_images(source: Path) -> Iterator[ImagesByClass]:
     """The images of all 100 classes, in alphabetical order.
 
     Raises:
-        MissingData: a file of the official archive is not there.
+        MissingData: a file of the official archive is missing.
         BadData: a checksum is wrong, the source is damaged or hostile, or a class is missing; the
             message names the file.
     """
-    if source.name == ARCHIVE and source.is_file():
-        with source.open("rb") as file:
-            digest = hashlib.file_digest(file, partial(hashlib.md5, usedforsecurity=False))
-        _check_sum(source, ARCHIVE, digest.hexdigest())
     with open_tree(source, _BOUNDS) as tree:
-        prefix = _python_prefix(tree)
-        yield _class_folders(tree) if prefix is None else _python_files(tree, prefix)
+        files = {
+            path: m for m in tree.members if (path := m.path.removeprefix(f"{FOLDER}/")) in _PARTS
+        }
+        images = _python_files(tree, files) if files else _class_folders(tree)
+        lacking = [name for name, loads in images.items() if not loads]
+        if lacking:
+            shown = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
+            raise BadData(
+                f"{tree.where} has no images of {len(lacking)} of CIFAR-100's 100 classes "
+                f"({shown}). Get {DOWNLOAD}."
+            )
+        yield images
 
 
 def _in_place(place: Path) -> Path | None:
@@ -109,7 +109,8 @@ def _in_place(place: Path) -> Path | None:
         )
     if archives:
         return archives[0]
-    return place if any(_belongs(entry) for entry in entries) else None
+    names = [entry.name for entry in entries]
+    return place if any(name in _PARTS or is_class_or_group(name) for name in names) else None
 
 
 def _is_archive(name: str) -> bool:
@@ -117,80 +118,34 @@ def _is_archive(name: str) -> bool:
     return name.startswith("cifar") and "100" in name and name.endswith(suffixes)
 
 
-def _belongs(entry: Path) -> bool:
-    name = entry.name
-    if entry.is_file():
-        return name in CHECKSUMS
-    return name in _PARTS or bool(class_called(name) or superclass_called(name))
-
-
-def _python_prefix(tree: FileTree) -> str | None:
-    """The folder of the official files, with a slash; None where there are class folders."""
-    paths = {member.path for member in tree.members}
-    for prefix in ("", f"{FOLDER}/"):
-        lacking = [name for name in (*_PARTS, "meta") if f"{prefix}{name}" not in paths]
-        if not lacking:
-            return prefix
-        if len(lacking) < 3:
+def _python_files(tree: FileTree, files: Mapping[str, Member]) -> ImagesByClass:
+    """From the official files, which are read only if their checksums are right."""
+    rows, pixels = [], []
+    for part, name in enumerate(_PARTS):
+        if name not in files:
             raise MissingData(
-                f"{tree.where} has no {prefix}{lacking[0]}, though it has other files of the "
-                f"official archive. Extract it again, or get {DOWNLOAD}."
+                f"{tree.where} has no {name}, though it has other files of the official archive. "
+                f"Extract it again, or get {DOWNLOAD}."
             )
-    return None
-
-
-def _python_files(tree: FileTree, prefix: str) -> ImagesByClass:
-    parts = [_part(tree, f"{prefix}{name}") for name in _PARTS]
-    names = list(SUPERCLASS_OF)
-    if _loaded(tree, f"{prefix}meta").get("fine_label_names") != names:
-        raise BadData(f"{tree.where}/{prefix}meta does not name the 100 classes of CIFAR-100.")
-    rows = sorted(
-        (label, file, part, row)
-        for part, (_, labels, files) in enumerate(parts)
-        for row, (label, file) in enumerate(zip(labels, files, strict=True))
-    )
+        where, content = tree.where / files[name].path, tree.read(files[name])
+        found, official = hashlib.md5(content, usedforsecurity=False).hexdigest(), CHECKSUMS[name]
+        if found != official:
+            raise BadData(
+                f"{where} is not the official file: its MD5 is {found} instead of {official}. "
+                "Download it again. Images that were changed on purpose go into class folders."
+            )
+        loaded = load_dict(content, str(where))
+        pixels.append(loaded["data"].reshape(-1, 3, _SIDE, _SIDE))
+        names = map(as_text, loaded["filenames"])
+        rows += [
+            (*key, part, row)
+            for row, key in enumerate(zip(loaded["fine_labels"], names, strict=True))
+        ]
     images: dict[str, list[Callable[[], Image.Image]]] = {name: [] for name in SUPERCLASS_OF}
-    for label, _, part, row in rows:
-        images[names[label]].append(partial(_pixels, parts[part][0], row))
-    return _complete(tree, images)
-
-
-def _part(tree: FileTree, path: str) -> tuple[np.ndarray, list[int], list[str]]:
-    """Pixels ``[N, 3, 32, 32]``, labels and file names of the training or test images."""
-    content = _loaded(tree, path)
-    data = content.get("data")
-    labels, names = content.get("fine_labels"), content.get("filenames")
-    if (
-        not isinstance(data, np.ndarray)
-        or not isinstance(labels, list)
-        or not isinstance(names, list)
-        or (data.dtype, data.shape) != (np.uint8, (len(labels), 3 * _SIDE**2))
-        or len(names) != len(labels)
-        or not all(type(label) is int and 0 <= label < len(SUPERCLASS_OF) for label in labels)
-    ):
-        raise BadData(f"{tree.where}/{path} does not hold images as CIFAR-100's archive does.")
-    return data.reshape(-1, 3, _SIDE, _SIDE), labels, names
-
-
-def _loaded(tree: FileTree, path: str) -> dict[str, Any]:
-    """A file of the official archive, read only if it is the official one."""
-    where = tree.where / path
-    member = next(member for member in tree.members if member.path == path)
-    content = tree.read(member)
-    name = path.rpartition("/")[2]
-    _check_sum(where, name, hashlib.md5(content, usedforsecurity=False).hexdigest())
-    return {
-        key: list(map(as_text, value)) if key in _TEXTS and isinstance(value, list) else value
-        for key, value in load_dict(content, str(where)).items()
-    }
-
-
-def _check_sum(where: Path, name: str, found: str) -> None:
-    if found != CHECKSUMS[name]:
-        raise BadData(
-            f"{where} is not the official file: its MD5 is {found} instead of {CHECKSUMS[name]}. "
-            "Download it again. Images that were changed on purpose go into class folders."
-        )
+    classes = list(images.values())
+    for label, _, part, row in sorted(rows):
+        classes[label].append(partial(_pixels, pixels[part], row))
+    return images
 
 
 def _pixels(images: np.ndarray, row: int) -> Image.Image:
@@ -199,54 +154,22 @@ def _pixels(images: np.ndarray, row: int) -> Image.Image:
 
 def _class_folders(tree: FileTree) -> ImagesByClass:
     found: dict[str, list[Member]] = {name: [] for name in SUPERCLASS_OF}
-    spelled: dict[str, str] = {}
     for member in tree.members:
-        folder, name = _class_of(tree, member)
-        if spelled.setdefault(name, folder) != folder:
+        path = tree.where / member.path
+        folder = path.parent.name
+        name = class_called(folder)
+        if name is None:
             raise BadData(
-                f"{tree.where} has the class '{name}' in folders called '{spelled[name]}' and "
-                f"'{folder}'; put its images into folders of one name."
+                f"{path} is not in a folder of a CIFAR-100 class; {nearest_class(folder)}. "
+                "Give a folder or archive that holds only class folders, perhaps within train/ and "
+                "test/ or within folders of the superclasses."
             )
         found[name].append(member)
-    return _complete(
-        tree,
-        {
-            name: [partial(read_image, tree, m, "rgb") for m in sorted(members, key=_file_name)]
-            for name, members in found.items()
-        },
-    )
-
-
-def _class_of(tree: FileTree, member: Member) -> tuple[str, str]:
-    """The innermost folder and its class; a superclass folder around it must be the right one."""
-    *around, folder = [tree.where.name, *member.path.split("/")[:-1]]
-    name = class_called(folder) if around else None
-    if name is None:
-        raise BadData(
-            f"{tree.where / member.path} is not in a folder of a CIFAR-100 class; "
-            f"{nearest_class(folder)}. Give a folder or archive that holds only class "
-            "folders, perhaps within train/ and test/ or within folders of the superclasses."
-        )
-    for other in around[1:]:
-        group = superclass_called(other)
-        if group is not None and group != SUPERCLASS_OF[name]:
-            raise BadData(
-                f"{tree.where / member.path} puts the class '{name}' under '{group}'; "
-                f"in CIFAR-100 it is of '{SUPERCLASS_OF[name]}'."
-            )
-    return folder, name
+    return {
+        name: [partial(read_image, tree, m, "rgb") for m in sorted(members, key=_file_name)]
+        for name, members in found.items()
+    }
 
 
 def _file_name(member: Member) -> tuple[str, str]:
     return member.path.rpartition("/")[2], member.path
-
-
-def _complete(tree: FileTree, images: dict[str, list[Callable[[], Image.Image]]]) -> ImagesByClass:
-    lacking = [name for name, loads in images.items() if not loads]
-    if lacking:
-        shown = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
-        raise BadData(
-            f"{tree.where} has no images of {len(lacking)} of CIFAR-100's 100 classes ({shown}). "
-            f"Get {DOWNLOAD}."
-        )
-    return images

@@ -7,13 +7,13 @@ Meta-Learning Evaluation: In vs. Out of Distribution", section 4, makes tasks of
 import string
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.benchmarks.femnist.leaf_json import SIDE, open_leaf
+from fsl_sweep.datasets.benchmarks.femnist.leaf_json import SIDE, open_leaf, read_users
 from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress
@@ -57,14 +57,10 @@ class Femnist(AbstractBenchmark[FemnistOptions]):
         "https://github.com/TalwalkarLab/leaf, and take its folder data/all_data"
     )
 
-    def pool_options(self, options: FemnistOptions) -> dict[str, Any]:  # noqa: ARG002 (an interface)
-        """None: the options are of the split."""
-        return {}
-
     def signature(self, options: FemnistOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
         """Of the JSON files."""
-        with open_leaf(self.given(root)) as files:
-            return canonical_digest([[m.path, m.size, m.crc] for m in files.members])
+        with open_leaf(self.given(root)) as (_, members):
+            return canonical_digest([[m.path, m.size, m.crc] for m in members])
 
     def prepare(
         self,
@@ -77,14 +73,14 @@ class Femnist(AbstractBenchmark[FemnistOptions]):
         pool = writer.pool((1, SIDE, SIDE))
         numbers: dict[str, int] = {}
         done = 0
-        with open_leaf(self.given(root)) as files:
-            for user in files.users():
-                number = numbers.setdefault(user.name, len(numbers))
-                pool.append(user.images, user.labels, np.full(len(user.labels), number))
-                done += len(user.labels)
+        with open_leaf(self.given(root)) as (tree, members):
+            for user, images, labels in read_users(tree, members):
+                number = numbers.setdefault(user, len(numbers))
+                pool.append(images, labels, np.full(len(labels), number))
+                done += len(labels)
                 progress(done, None)
             if not done:
-                raise BadData(f"{files.tree.where} holds no images.")
+                raise BadData(f"{tree.where} holds no images.")
         pool.describe(
             [character for kind in _CHARACTERS.values() for character in kind],
             superclasses=[name for name, kind in _CHARACTERS.items() for _ in kind],

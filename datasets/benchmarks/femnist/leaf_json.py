@@ -8,11 +8,10 @@ letters. Reading a file takes about seven times its size in memory.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -22,69 +21,46 @@ from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 SIDE = 28
 LABELS = 62
-_FILE_BYTES = 2**30
 _PLACES = ("all_data", "data/all_data", "femnist/data/all_data")
 
 
-@dataclass(frozen=True, eq=False)
-class LeafUser:
-    """What one person wrote.
+def read_users(
+    tree: FileTree, members: Sequence[Member]
+) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """LEAF's id of each person, their images ``[n, 1, 28, 28]``, paper 255, and labels ``[n]``.
 
-    Attributes:
-        name: LEAF's id of the person.
-        images: uint8 ``[n, 1, 28, 28]``, paper 255.
-        labels: int64 ``[n]`` in 0 .. 61.
+    In the order of the files; twice if train and test files share the person.
+
+    Raises:
+        BadData: a file is not what LEAF writes or repeats a person; the message names file and
+            person.
     """
-
-    name: str
-    images: np.ndarray
-    labels: np.ndarray
-
-
-@final
-class LeafFiles:
-    """The files of one data set.
-
-    Args:
-        tree: where they lie.
-        members: in the order in which they are read.
-    """
-
-    def __init__(self, tree: FileTree, members: tuple[Member, ...]) -> None:
-        self.tree, self.members = tree, members
-
-    def users(self) -> Iterator[LeafUser]:
-        """Everybody in every file, in order; twice where train and test files share the person.
-
-        Raises:
-            BadData: a file is not what LEAF writes, names a person twice, or disagrees with itself;
-                the message names file and person.
-        """
-        seen: dict[tuple[PurePosixPath, str], str] = {}
-        for member in self.members:
-            where = f"{self.tree.where}/{member.path}"
-            if member.size > _FILE_BYTES:
-                raise BadData(
-                    f"{where} has {member.size} bytes, too many to read at once. Split it: LEAF "
-                    "writes files of a hundred users."
-                )
-            for user in _users(self.tree.read(member), where):
-                key = (PurePosixPath(member.path).parent, user.name)
-                if key in seen:
-                    raise BadData(f"{where} has user '{user.name}', as {seen[key]} has.")
-                seen[key] = where
-                yield user
+    seen: dict[tuple[PurePosixPath, str], str] = {}
+    for member in members:
+        where = f"{tree.where}/{member.path}"
+        try:
+            users = json.loads(tree.read(member))["user_data"].items()
+        except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as failure:
+            raise BadData(
+                f"{where} is not JSON as LEAF writes it, with an object 'user_data': {failure}."
+            ) from failure
+        for name, drawings in users:
+            key = (PurePosixPath(member.path).parent, name)
+            if key in seen:
+                raise BadData(f"{where} has user '{name}', as {seen[key]} has.")
+            seen[key] = where
+            yield name, *_drawings(drawings, f"{where}: user '{name}'")
 
 
 @contextmanager
-def open_leaf(root: Path) -> Iterator[LeafFiles]:
+def open_leaf(root: Path) -> Iterator[tuple[FileTree, list[Member]]]:
     """LEAF's ``all_data``, or its ``train`` and ``test``, under a folder or in an archive.
 
     Raises:
         MissingData: there are no such files; says what is expected.
         BadData: the archive is damaged or hostile.
     """
-    with open_tree(_place(root), Bounds(member_bytes=_FILE_BYTES)) as tree:
+    with open_tree(_place(root), Bounds(member_bytes=2**30)) as tree:
         members = [member for member in tree.members if member.path.endswith(".json")]
         folders = {PurePosixPath(member.path).parent for member in members}
         whole = {folder for folder in folders if folder.name == "all_data"}
@@ -97,7 +73,7 @@ def open_leaf(root: Path) -> Iterator[LeafFiles]:
                 f"and so on, or folders train and test; there are {found}."
             )
         taken = [m for m in members if PurePosixPath(m.path).parent in chosen]
-        yield LeafFiles(tree, tuple(sorted(taken, key=_in_order)))
+        yield tree, sorted(taken, key=_in_order)
 
 
 def _place(root: Path) -> Path:
@@ -120,56 +96,21 @@ def _in_order(member: Member) -> tuple[str, list[int], str]:
     return str(path.parent), [int(number) for number in re.findall(r"\d+", path.name)], path.name
 
 
-def _users(content: bytes, where: str) -> Iterator[LeafUser]:
+def _drawings(value: Any, whose: str) -> tuple[np.ndarray, np.ndarray]:
     try:
-        whole = json.loads(content, parse_constant=_not_a_number)
-    except (ValueError, RecursionError) as failure:
-        raise BadData(f"{where} is not JSON as LEAF writes it: {failure}.") from failure
-    if not isinstance(whole, dict) or not isinstance(whole.get("user_data"), dict):
-        raise BadData(f"{where} is not JSON as LEAF writes it: it has no object 'user_data'.")
-    data: dict[str, Any] = whole["user_data"]
-    users: Any = whole.get("users", ())
-    named = isinstance(users, list) and all(isinstance(name, str) for name in users)
-    if not named or sorted(users) != sorted(data):
-        raise BadData(f"{where}: 'users' does not list the {len(data)} users of 'user_data'.")
-    counts: dict[str, int] = {}
-    for name in list(data):
-        user = _user(name, data.pop(name), where)
-        counts[name] = len(user.labels)
-        yield user
-    if whole.get("num_samples") != [counts[name] for name in users]:
-        raise BadData(f"{where}: 'num_samples' does not count the images of each of 'users'.")
-
-
-def _not_a_number(word: str) -> float:
-    raise ValueError(f"{word} is not a pixel")
-
-
-def _user(name: str, value: Any, where: str) -> LeafUser:
-    whose = f"{where}: user '{name}'"
-    x, y = (value.get(key) if isinstance(value, dict) else None for key in "xy")
-    if not isinstance(x, list) or not isinstance(y, list) or len(x) != len(y):
-        raise BadData(f"{whose} must have lists x and y, an image and a label for each drawing.")
-    for label in y:
-        if type(label) is not int or not 0 <= label < LABELS:
-            raise BadData(f"{whose} has a label {label!r}, which is not an integer from 0 to 61.")
-    for number, image in enumerate(x):
-        if not isinstance(image, list) or len(image) != SIDE * SIDE:
-            size = f"{len(image)} values" if isinstance(image, list) else "no list"
-            raise BadData(f"{whose}, image {number}, must have {SIDE * SIDE} values, not {size}.")
-    labels = np.array(y, dtype=np.int64)
-    return LeafUser(name, _images(x, whose), labels)
-
-
-def _images(x: list[list[Any]], whose: str) -> np.ndarray:
-    try:
-        values = np.array(x)
-    except ValueError:  # a list among numbers
-        values = np.array(["not numbers"])
-    if len(x) and (values.dtype.kind not in "if" or values.ndim != 2):
-        raise BadData(f"{whose} has a pixel that is not a number.")
-    if len(x) and not 0 <= values.min() <= values.max() <= 1:
-        low, high = values.min(), values.max()
-        raise BadData(f"{whose} has pixels from {low} to {high}; LEAF's are from 0 to 1.")
-    pixels = np.rint(values.astype(np.float64) * 255).astype(np.uint8)
-    return pixels.reshape(-1, 1, SIDE, SIDE)
+        labels = np.array(value["y"]).reshape(-1)
+        x = np.array(value["x"]).reshape(len(labels), SIDE * SIDE if len(labels) else 0)
+        if len(x) and not (
+            labels.dtype.kind == "i"
+            and 0 <= labels.min() <= labels.max() < LABELS
+            and x.dtype.kind in "if"
+            and 0 <= x.min() <= x.max() <= 1
+        ):
+            raise ValueError
+    except (TypeError, KeyError, ValueError) as failure:
+        raise BadData(
+            f"{whose} must have lists x and y: for each drawing {SIDE * SIDE} numbers from 0 to 1 "
+            f"and an integer label from 0 to {LABELS - 1}."
+        ) from failure
+    pixels = np.rint(x.astype(np.float64) * 255).astype(np.uint8)
+    return pixels.reshape(-1, 1, SIDE, SIDE), labels.astype(np.int64)

@@ -7,19 +7,10 @@ from pathlib import Path
 from typing import Any, Literal, final
 
 import numpy as np
-from pydantic import (
-    Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-)
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
-from fsl_sweep.datasets.benchmarks.glyphs.render import (
-    Jitter,
-    Writers,
-    draw_writers,
-    render_character,
-)
+from fsl_sweep.datasets.benchmarks.glyphs.render import Jitter, draw_writers, render_character
 from fsl_sweep.datasets.benchmarks.glyphs.strokes import ATTRIBUTES, Character, draw_characters
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
@@ -107,8 +98,7 @@ class GlyphWorld:
     def superclasses(self) -> tuple[str, ...]:
         """The alphabet of each class."""
         size = self.options.classes_per_alphabet
-        classes = range(_alphabets(self.options) * size)
-        return tuple(f"alphabet-{label // size:02d}" for label in classes)
+        return tuple(f"alphabet-{label // size:02d}" for label in range(len(self.characters)))
 
     @property
     def attributes(self) -> np.ndarray:
@@ -118,12 +108,7 @@ class GlyphWorld:
     def render(
         self, classes: Sequence[int], count: int, seed: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Fresh examples from the true distribution of each class.
-
-        Args:
-            classes: class labels.
-            count: examples of each class.
-            seed: of the examples; independent of those in the prepared pool, whatever it is.
+        """Fresh examples from the true distribution of each class, not those of the prepared pool.
 
         Returns:
             uint8 images ``[len(classes), count, 1, image_size, image_size]`` and their writers,
@@ -135,23 +120,18 @@ class GlyphWorld:
         """The examples that the prepared pool holds, in the form of ``render``."""
         return self._render(classes, count, "pool")
 
-    @cached_property
-    def _people(self) -> Writers:
-        return draw_writers(self.options.seed, self.options.writers, self.options.spread)
-
     def _render(
         self, classes: Sequence[int], count: int, *purpose: str
     ) -> tuple[np.ndarray, np.ndarray]:
         options = self.options
         jitter = Jitter(options.wobble, options.drift, options.turn, options.speckle)
+        people = draw_writers(options.seed, options.writers, options.spread)
         drawn = []
         for label in classes:
             alphabet, position = divmod(int(label), options.classes_per_alphabet)
             rng = named_generator(options.seed, *purpose, str(alphabet), str(position))
             strokes = self.characters[label].strokes
-            drawn.append(
-                render_character(strokes, count, options.image_size, self._people, jitter, rng)
-            )
+            drawn.append(render_character(strokes, count, options.image_size, people, jitter, rng))
         images, writers = zip(*drawn, strict=True)
         return np.stack(images)[:, :, None], np.stack(writers)
 
@@ -194,12 +174,18 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
         """The first alphabets are base, the next validation, the rest novel.
 
         Attribute pairs are drawn from the characters of all alphabets, and writers write them all.
+        In distribution every attribute may be paired; else A trains and A' is novel.
         """
         pool = pools["main"]
         if options.tasks == "writers":
             return writer_benchmark(self.name, pool, options.held_out, options.seed)
         if options.tasks != "classes":
-            return _of_attributes(self.name, pool, options)
+            shared = {"training_tasks", "min_images", "held_out", "seed"}
+            chosen = AttributeOptions.model_validate({k: getattr(options, k) for k in shared})
+            attributes = novel = np.arange(len(ATTRIBUTES))
+            if options.tasks == "attributes-ood":
+                attributes, novel = attribute_sets(pool, attributes, options.min_images)
+            return attribute_benchmark(self.name, pool, attributes, novel, chosen)
         ends = np.cumsum([*self.expected(options).values()])
         parts = np.split(np.arange(ends[-1]), ends[:-1])
         partition: dict[str, np.ndarray] = dict(zip(MEASURED, parts, strict=True))
@@ -219,21 +205,6 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
     def remarks(self, benchmark: Benchmark) -> tuple[str, ...]:
         """Of attribute pairs, how many are new to a learner."""
         return pair_remarks(benchmark)
-
-
-def _of_attributes(name: str, pool: ImagePool, options: GlyphOptions) -> Benchmark:
-    """In distribution every attribute may be paired; else A trains and A' is novel."""
-    chosen = AttributeOptions(
-        training_tasks=options.training_tasks,
-        min_images=options.min_images,
-        images="split",
-        held_out=options.held_out,
-        seed=options.seed,
-    )
-    attributes = novel = np.arange(len(ATTRIBUTES))
-    if options.tasks == "attributes-ood":
-        attributes, novel = attribute_sets(pool, attributes, options.min_images)
-    return attribute_benchmark(name, pool, attributes, novel, chosen)
 
 
 def _alphabets(options: GlyphOptions) -> int:

@@ -1,7 +1,7 @@
 """Examples of procedural handwriting: strokes drawn by a writer, as pixels.
 
 Everything is vectorised over examples and uses only correctly rounded operations; see
-``glyph_strokes`` for why.
+``strokes`` for why.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Jitter:
 
     Attributes:
         wobble: displacement of single control points, for a square of side 2.
-        drift: displacement of whole strokes against each other, likewise.
+        drift: displacement of whole strokes against each other, in the same unit.
         turn: rotation, slant, scale and shift of the whole character.
         speckle: the share of the grey range that pixel noise covers, in [0, 1].
     """
@@ -72,15 +72,9 @@ def render_character(
     jitter: Jitter,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``count`` independent examples of one character.
+    """``count`` independent examples of one character's ``strokes`` ``[S, CONTROLS, 2]``.
 
-    Args:
-        strokes: float64 ``[S, CONTROLS, 2]``.
-        count: how many.
-        image_size: side of the images in pixels.
-        writers: each example's writer is drawn uniformly from them.
-        jitter: differences between examples.
-        rng: the source of randomness.
+    Each example's writer is drawn uniformly.
 
     Returns:
         uint8 images ``[count, image_size, image_size]``, ink bright on black, and int64 writers
@@ -146,16 +140,10 @@ def _pen(image_size: int) -> np.ndarray:
     where = np.arange(steps) / (steps - 1) * (CONTROLS - 3.0) * (1 - 1e-12)
     basis = ((knots[:-1] <= where[:, None]) & (where[:, None] < knots[1:])).astype(np.float64)
     for degree in range(1, 4):  # Cox-de Boor
-        left, right = (
-            knots[degree:-1] - knots[: -degree - 1],
-            knots[degree + 1 :] - knots[1:-degree],
-        )
-        rise = np.where(
-            left > 0, (where[:, None] - knots[: -degree - 1]) / np.where(left > 0, left, 1), 0
-        )
-        fall = np.where(
-            right > 0, (knots[degree + 1 :] - where[:, None]) / np.where(right > 0, right, 1), 0
-        )
+        first, last = knots[: -degree - 1], knots[degree + 1 :]
+        left, right = knots[degree:-1] - first, last - knots[1:-degree]
+        rise = np.where(left > 0, (where[:, None] - first) / np.where(left > 0, left, 1), 0)
+        fall = np.where(right > 0, (last - where[:, None]) / np.where(right > 0, right, 1), 0)
         basis = rise * basis[:, :-1] + fall * basis[:, 1:]
     return basis
 

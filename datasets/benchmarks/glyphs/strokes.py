@@ -5,33 +5,20 @@ induction" (Lake et al., 2015): an alphabet has stroke habits, a character is a 
 follow them, and an example is one writer's noisy rendering of these strokes. A stroke is a
 clamped cubic B-spline over ``CONTROLS`` control points in the square [-1, 1]^2, y pointing down.
 
-Here and in ``glyph_render`` only additions, multiplications, divisions and square roots touch
+Here and in ``render`` only additions, multiplications, divisions and square roots touch
 the numbers. IEEE 754 rounds those correctly, so that a seed gives the same bytes, and so the
 same fingerprint, on every machine; exponentials, sines and matrix products would not.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from fsl_sweep.datasets.randomness import named_generator
 
 CONTROLS = 8
-ATTRIBUTES = (
-    "one-stroke",
-    "two-strokes",
-    "many-strokes",
-    "line",
-    "arc",
-    "hook",
-    "wave",
-    "loop",
-    "dot",
-    "mirror-symmetric",
-)
-StrokeKind = Literal["line", "arc", "hook", "wave", "loop", "dot"]
-KINDS: tuple[StrokeKind, ...] = ("line", "arc", "hook", "wave", "loop", "dot")
+KINDS = ("line", "arc", "hook", "wave", "loop", "dot")
+ATTRIBUTES = ("one-stroke", "two-strokes", "many-strokes", *KINDS, "mirror-symmetric")
 
 _LEAST_APART = 0.35  # of two characters of an alphabet, in a square of side 2
 _REDRAWS = 100  # then two characters of a full alphabet may look alike
@@ -77,7 +64,7 @@ class Alphabet:
 
 @dataclass(frozen=True, eq=False)
 class Character:
-    """A class: its strokes, and what can be said of them.
+    """A class: its strokes and attributes.
 
     Attributes:
         strokes: float64 ``[S, CONTROLS, 2]``, control points (x, y).
@@ -148,7 +135,7 @@ def _draw_character(alphabet: Alphabet, rng: np.random.Generator) -> Character:
     return Character(points, _attributes(size, set(kinds), mirrored))
 
 
-def _stroke(alphabet: Alphabet, kind: StrokeKind, rng: np.random.Generator) -> np.ndarray:
+def _stroke(alphabet: Alphabet, kind: str, rng: np.random.Generator) -> np.ndarray:
     start, end = _far_apart(alphabet.anchors, rng)
     bend = alphabet.bend * (0.7 + 0.6 * rng.random()) * (1 if rng.random() < 0.5 else -1)
     along = end - start
@@ -182,7 +169,7 @@ def _centred(strokes: np.ndarray) -> np.ndarray:
     return (strokes - (low + high) / 2) * scale
 
 
-def _attributes(size: int, kinds: set[StrokeKind], mirrored: bool) -> np.ndarray:
+def _attributes(size: int, kinds: set[str], mirrored: bool) -> np.ndarray:
     counts = [size == 1 and not mirrored, size + size * mirrored == 2, size + size * mirrored > 2]
     return np.array([*counts, *(kind in kinds for kind in KINDS), mirrored])
 

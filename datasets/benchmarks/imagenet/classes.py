@@ -4,23 +4,27 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import MEASURED as CLASS_SPLITS
 from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.source import Options
 from fsl_sweep.datasets.splits.drawn import read_facts
 from fsl_sweep.datasets.store.writing import PoolWriter
 from fsl_sweep.orchestrator.errors import BadData
 
 
+class ImagenetOptions(Options):
+    """Options of a benchmark made of ImageNet."""
+
+    image_size: int = Field(84, ge=8, le=224, description="side of the images in pixels")
+    held_out: float = Field(0.2, gt=0, lt=1, description="share of base examples for BaseGen")
+    seed: int = Field(0, ge=0, description="of the held-out examples")
+
+
 @dataclass(frozen=True)
 class ListedClass:
-    """A class of a published list.
-
-    Attributes:
-        name: its WordNet id, or what the data call it.
-        split: ``base``, ``val`` or ``novel``.
-        superclass: likewise, where known.
-    """
+    """A class of a published list: its WordNet id, or what the data call it."""
 
     name: str
     split: str

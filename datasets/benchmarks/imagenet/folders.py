@@ -8,17 +8,18 @@ has more than a million files.
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from fsl_sweep.datasets.files.archives import open_tree
-from fsl_sweep.datasets.files.decoding import read_image, squared
 from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.files.file_tree import FileTree, Member
+from fsl_sweep.datasets.source import read_squares
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 _CLASS = re.compile(r"n\d{8}")
@@ -35,28 +36,70 @@ class ClassImages:
     members: Sequence[Member]
 
     def signature(self) -> str:
-        """Hex digest of the files' names and sizes, wherever they lie."""
+        """Hex digest of the files' names and sizes, not of their folders."""
         rows = [[m.path.rpartition("/")[2], m.size, m.crc] for m in self.members]
         return canonical_digest(rows)
 
     def pixels(self, members: Sequence[Member], side: int) -> np.ndarray:
-        """Centre squares scaled with antialiasing, uint8 ``[len(members), 3, side, side]``.
+        """As `read_squares`, of some of its files, in colour."""
+        return read_squares(self.tree, "rgb", side, members)
 
-        Raises:
-            BadData: a file is not an image or is truncated; names it.
-        """
-        return np.stack([squared(read_image(self.tree, m, "rgb"), side) for m in members])
+
+Source = list[Path] | dict[str, ClassImages]
+"""Pickled files, or the images of every class."""
+
+
+def open_source(
+    start: Path,
+    names: Sequence[str],
+    files_in: Callable[[Path], list[Path] | None],
+    wanted: Sequence[str],
+    stack: ExitStack,
+) -> Source | None:
+    """Pickled files, or else the images of all wanted classes; None without any of them.
+
+    Both are searched in ``start`` and in folders of the given names in it.
+
+    Raises:
+        MissingData: some files or classes are there, but not all; names those that are missing.
+        BadData: as `open_classes`.
+    """
+    places = [start, *(start / name for name in names)]
+    for place in places:
+        if files := files_in(place):
+            return files
+    for place in places:
+        if place.exists() and (classes := open_classes(place, wanted, stack)):
+            return classes
+    return None
+
+
+def source_signature(source: Source) -> list[Any] | dict[str, str]:
+    """Names and sizes of the files, for a digest."""
+    if isinstance(source, list):
+        return [[path.name, path.stat().st_size] for path in source]
+    return {name: images.signature() for name, images in source.items()}
+
+
+def complete_files(root: Path, names: Sequence[str]) -> list[Path] | None:
+    """The files of these names in a folder, or None without any of them.
+
+    Raises:
+        MissingData: some are there, but not all; names them.
+    """
+    have = [name for name in names if (root / name).is_file()]
+    if have and len(have) < len(names):
+        lacking = [name for name in names if name not in have]
+        raise MissingData(f"{root} has {', '.join(have)}, but not {', '.join(lacking)}.")
+    return [root / name for name in have] or None
 
 
 def open_classes(
     root: Path, wanted: Sequence[str], stack: ExitStack
 ) -> dict[str, ClassImages] | None:
-    """The images of every wanted class, or None where there is none of them.
+    """The images of every wanted class, or None without any of them.
 
-    Args:
-        root: a folder or an archive.
-        wanted: WordNet ids.
-        stack: keeps archives open.
+    ``wanted`` are WordNet ids; ``stack`` keeps archives open.
 
     Raises:
         MissingData: some of the classes are there, but not all; names those that are missing.
@@ -100,12 +143,12 @@ def _is_flat(place: Path) -> bool:
         return any(_FLAT.fullmatch(entry.name) for entry in entries)
 
 
-def _grouped(tree: FileTree, wanted: Collection[str]) -> dict[str, ClassImages]:
-    wanted = frozenset(wanted)
+def _grouped(tree: FileTree, wanted: Sequence[str]) -> dict[str, ClassImages]:
+    known = frozenset(wanted)
     groups: dict[str, dict[str, list[Member]]] = {}
     for member in tree.members:
         name, folder = _class_of(member.path)
-        if name in wanted:
+        if name in known:
             groups.setdefault(name, {}).setdefault(folder, []).append(member)
     return {
         name: ClassImages(tree, tuple(_one_place(tree, name, places)))

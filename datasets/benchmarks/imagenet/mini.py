@@ -16,18 +16,24 @@ from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.benchmarks.imagenet.classes import (
+    ImagenetOptions,
     ListedClass,
     describe,
     mini_classes,
     partition,
 )
-from fsl_sweep.datasets.benchmarks.imagenet.folders import ClassImages, open_classes
-from fsl_sweep.datasets.benchmarks.imagenet.mini_caches import NAMES, Caches, Rows, find_caches
+from fsl_sweep.datasets.benchmarks.imagenet.folders import (
+    ClassImages,
+    Source,
+    open_source,
+    source_signature,
+)
+from fsl_sweep.datasets.benchmarks.imagenet.mini_caches import NAMES, find_caches, read_caches
 from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.files.file_tree import Member
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
-from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress, append_batches
+from fsl_sweep.datasets.source import AbstractBenchmark, Progress, append_batches
 from fsl_sweep.datasets.splits.drawn import class_benchmark
 from fsl_sweep.datasets.store.writing import StoreWriter
 from fsl_sweep.datasets.tasks.classes import ClassTasks
@@ -40,17 +46,15 @@ _CSV = ("train.csv", "val.csv", "test.csv")
 _Part = tuple[int, Sequence[Any], Callable[[Any], np.ndarray]]
 
 
-class MiniImagenetOptions(Options):
+class MiniImagenetOptions(ImagenetOptions):
     """Options of ``mini-imagenet``."""
 
-    image_size: int = Field(84, ge=8, le=224, description="side of the images in pixels")
     held_out: float = Field(
         0.2,
         gt=0,
         lt=1,
         description="share of base examples for BaseGen, where there are no further images",
     )
-    seed: int = Field(0, ge=0, description="of the held-out examples")
 
 
 @final
@@ -71,18 +75,16 @@ class MiniImagenet(AbstractBenchmark[MiniImagenetOptions]):
         f"miniImageNet as class folders (n01532829/...), or as {NAMES}"
     )
 
-    def pool_options(self, options: MiniImagenetOptions) -> dict[str, Any]:
-        """The images' size."""
-        return {"image_size": options.image_size}
+    pooled = frozenset({"image_size"})
 
     def signature(self, options: MiniImagenetOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
         """Of the pickled files, or of the images of the 100 classes and the lists beside them."""
         with ExitStack() as stack:
             source = _open(self.given(root), stack)
-            if isinstance(source, Caches):
-                return source.signature()
-            content = {name: images.signature() for name, images in source.items()}
-            return canonical_digest([content, _listed_images(self.given(root))])
+            content = source_signature(source)
+            if isinstance(source, dict):
+                content = [content, _listed_images(self.given(root))]
+            return canonical_digest(content)
 
     def prepare(
         self,
@@ -97,11 +99,17 @@ class MiniImagenet(AbstractBenchmark[MiniImagenetOptions]):
             source = _open(self.given(root), stack)
             pool = writer.pool((3, options.image_size, options.image_size))
             describe(pool, classes)
-            if isinstance(source, Caches):
-                parts = _from_caches(source, classes, options.image_size)
+            if isinstance(source, list):
+                found = read_caches(source, classes)
+                parts = [
+                    (label, rows.rows, partial(rows.pixels, side=options.image_size))
+                    for label, listed in enumerate(classes)
+                    for rows in found[listed.name]
+                ]
             else:
-                listed = _listed_images(self.given(root))
-                parts = _from_folders(source, listed, classes, options.image_size)
+                parts = _from_folders(
+                    source, _listed_images(self.given(root)), classes, options.image_size
+                )
             append_batches(pool, list(parts), progress)
 
     def assemble(self, options: MiniImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
@@ -135,32 +143,15 @@ def _first_of_each(labels: np.ndarray, count: int) -> np.ndarray:
     return among
 
 
-def _open(start: Path, stack: ExitStack) -> Caches | dict[str, ClassImages]:
-    places = [start, start / "mini-imagenet", start / "miniImageNet"]
-    for place in places:
-        caches = find_caches(place)
-        if caches is not None:
-            return caches
-    for place in places:
-        if place.exists():
-            classes = open_classes(place, [c.name for c in mini_classes()], stack)
-            if classes is not None:
-                return classes
+def _open(start: Path, stack: ExitStack) -> Source:
+    wanted = [c.name for c in mini_classes()]
+    folders = ("mini-imagenet", "miniImageNet")
+    if source := open_source(start, folders, find_caches, wanted, stack):
+        return source
     raise MissingData(
         f"miniImageNet is not in {start}: neither class folders such as n01532829 (directly, or "
         f"under train, val and test) nor {NAMES}. Get {MiniImagenet.download}."
     )
-
-
-def _from_caches(caches: Caches, classes: Sequence[ListedClass], side: int) -> Iterator[_Part]:
-    found = caches.classes(classes)
-    for label, listed in enumerate(classes):
-        for rows in found[listed.name]:
-            yield label, range(len(rows)), partial(_of_cache, rows, side)
-
-
-def _of_cache(rows: Rows, side: int, chosen: range) -> np.ndarray:
-    return rows.pixels(chosen.start, chosen.stop, side)
 
 
 def _from_folders(
@@ -182,7 +173,7 @@ def _official(
     """A class's 600 images, and the rest, each in the order of their numbers in ImageNet.
 
     The lists of Ravi and Larochelle name an image by its position among the class's files in
-    ImageNet. Without those lists the 600 are drawn, the same ones for everybody.
+    ImageNet. Without those lists the 600 are drawn, the same ones for every user.
     """
     members = sorted(images.members, key=lambda member: _number(member.path))
     if len(members) <= OFFICIAL_IMAGES:
@@ -210,7 +201,7 @@ def _number(path: str) -> tuple[int, str]:
 
 
 def _listed_images(root: Path) -> dict[str, list[int]]:
-    """The positions that the lists beside the images give, if all three are there."""
+    """The positions in the lists beside the images, if all three exist."""
     listed: dict[str, list[int]] = {}
     if not all((root / name).is_file() for name in _CSV):
         return listed

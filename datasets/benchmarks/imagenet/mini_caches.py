@@ -8,7 +8,7 @@ Two families of files are in use. ``mini-imagenet-cache-{train,val,test}.pkl`` c
 among the 600.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,21 +17,21 @@ import numpy as np
 from PIL import Image
 
 from fsl_sweep.datasets.benchmarks.imagenet.classes import ListedClass
+from fsl_sweep.datasets.benchmarks.imagenet.folders import complete_files
 from fsl_sweep.datasets.files.decoding import squared
-from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.files.pickles import as_text, load_dict, whole_numbers
-from fsl_sweep.orchestrator.errors import BadData, MissingData
+from fsl_sweep.orchestrator.errors import BadData
 
-_CACHES = {
-    "base": "mini-imagenet-cache-train.pkl",
-    "val": "mini-imagenet-cache-val.pkl",
-    "novel": "mini-imagenet-cache-test.pkl",
-}
-_CATEGORIES = {
-    "base": "miniImageNet_category_split_train_phase_train.pickle",
-    "val": "miniImageNet_category_split_val.pickle",
-    "novel": "miniImageNet_category_split_test.pickle",
-}
+_CACHES = (
+    "mini-imagenet-cache-train.pkl",
+    "mini-imagenet-cache-val.pkl",
+    "mini-imagenet-cache-test.pkl",
+)
+_CATEGORIES = (
+    "miniImageNet_category_split_train_phase_train.pickle",
+    "miniImageNet_category_split_val.pickle",
+    "miniImageNet_category_split_test.pickle",
+)
 _FURTHER = (
     "miniImageNet_category_split_train_phase_val.pickle",
     "miniImageNet_category_split_train_phase_test.pickle",
@@ -44,140 +44,86 @@ class Rows:
     """Some rows of a file's images ``[N, H, W, 3]``: those of one class."""
 
     images: np.ndarray
-    rows: np.ndarray
+    rows: list[int]
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def pixels(self, start: int, stop: int, side: int) -> np.ndarray:
-        """The images of ``rows[start:stop]``, uint8 ``[stop - start, 3, side, side]``."""
-        images = self.images[self.rows[start:stop]]
+    def pixels(self, rows: Sequence[int], side: int) -> np.ndarray:
+        """The images of ``rows``, uint8 ``[len(rows), 3, side, side]``."""
+        images = self.images[list(rows)]
         if images.shape[1:3] == (side, side):
             return np.ascontiguousarray(images.transpose(0, 3, 1, 2))
         return np.stack([squared(Image.fromarray(image), side) for image in images])
 
 
-@dataclass(frozen=True)
-class Caches:
-    """The pickled files of a folder.
-
-    Attributes:
-        files: of each split; base may have several, the official images first.
-    """
-
-    files: Mapping[str, Sequence[Path]]
-
-    def signature(self) -> str:
-        """Hex digest of the files' names and sizes."""
-        every = [path for paths in self.files.values() for path in paths]
-        return canonical_digest([[path.name, path.stat().st_size] for path in every])
-
-    def classes(self, listed: Sequence[ListedClass]) -> dict[str, list[Rows]]:
-        """Where each class's images are, in arrays that are read into memory.
-
-        Raises:
-            BadData: a file is damaged, hostile or of another shape, or its classes are not those
-                of its split.
-        """
-        found: dict[str, list[Rows]] = {}
-        for split, paths in self.files.items():
-            wanted = {c.name for c in listed if c.split == split}
-            for path in paths:
-                images, rows = _read(path)
-                if set(rows) != wanted:
-                    raise BadData(_wrong_classes(path, set(rows), wanted))
-                for name, numbers in rows.items():
-                    found.setdefault(name, []).append(Rows(images, numbers))
-        return found
-
-
-def find_caches(root: Path) -> Caches | None:
-    """The pickled files in a folder, or None where there is none of them.
+def find_caches(root: Path) -> list[Path] | None:
+    """The pickled files in a folder, those of base first, then val and novel; None without any.
 
     Raises:
         MissingData: some are there, but not all; names them.
     """
-    for names in (_CACHES, _CATEGORIES):
-        here = {split: root / name for split, name in names.items() if (root / name).is_file()}
-        if here and len(here) < len(names):
-            lacking = [name for split, name in names.items() if split not in here]
-            have = ", ".join(path.name for path in here.values())
-            raise MissingData(f"{root} has {have}, but not {', '.join(lacking)}.")
-        if here:
-            further = _FURTHER if names is _CATEGORIES else ()
-            more = [root / name for name in further if (root / name).is_file()]
-            return Caches({s: [p, *(more if s == "base" else ())] for s, p in here.items()})
-    return None
+    if files := complete_files(root, _CACHES):
+        return files
+    if files := complete_files(root, _CATEGORIES):
+        files[1:1] = [path for name in _FURTHER if (path := root / name).is_file()]
+    return files
+
+
+def read_caches(files: Sequence[Path], listed: Sequence[ListedClass]) -> dict[str, list[Rows]]:
+    """Where each class's images are, in arrays that are read into memory.
+
+    Raises:
+        BadData: a file is damaged, hostile or of another shape, or its classes are not those of its
+            split.
+    """
+    found: dict[str, list[Rows]] = {}
+    splits = ["base"] * (len(files) - 2) + ["val", "novel"]
+    for split, path in zip(splits, files, strict=True):
+        wanted = {c.name for c in listed if c.split == split}
+        images, rows = _read(path)
+        if set(rows) != wanted:
+            strange = sorted(set(rows) ^ wanted)
+            raise BadData(
+                f"{path} has {len(rows)} classes; the {len(wanted)} of the published list are "
+                f"expected. They differ in {', '.join(strange[:5])}."
+            )
+        for name, numbers in rows.items():
+            found.setdefault(name, []).append(Rows(images, numbers.tolist()))
+    return found
 
 
 def _read(path: Path) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """A file's images, and the rows of each of its classes."""
     content = load_dict(path, str(path))
     if {"image_data", "class_dict"} <= set(content):
-        images, rows = _images(path, content["image_data"]), _by_name(path, content["class_dict"])
+        images, names = content["image_data"], content["class_dict"]
     elif {"data", "labels", "catname2label"} <= set(content):
-        images = _images(path, content["data"])
-        rows = _by_label(path, len(images), content["labels"], content["catname2label"])
+        images, names = content["data"], content["catname2label"]
     else:
         raise BadData(
             f"{path} has the keys {', '.join(sorted(content))[:200]}; expected are "
             "image_data and class_dict, or data, labels and catname2label."
         )
-    for name, numbers in rows.items():
-        if len(numbers) == 0 or numbers.min() < 0 or numbers.max() >= len(images):
-            raise BadData(
-                f"{path}: class {name} has rows that are not among the {len(images)} images, or "
-                "none."
-            )
-        if len(np.unique(numbers)) != len(numbers):
-            raise BadData(f"{path}: class {name} has an image twice.")
-    return images, rows
-
-
-def _images(path: Path, images: Any) -> np.ndarray:
-    if (
-        not isinstance(images, np.ndarray)
-        or images.dtype != np.uint8
-        or images.ndim != 4
-        or images.shape[3] != 3
-        or min(images.shape[1:3]) < 1
-    ):
-        shape = (
-            f"{images.dtype} {list(images.shape)}"
-            if isinstance(images, np.ndarray)
-            else type(images).__name__
-        )
+    if not isinstance(images, np.ndarray) or images.dtype != np.uint8 or images.shape[3:] != (3,):
+        shape = f"{getattr(images, 'dtype', type(images).__name__)} {np.shape(images)}"
         raise BadData(f"{path} must have images as uint8 [N, height, width, 3]; it has {shape}.")
-    return images
-
-
-def _by_name(path: Path, class_rows: Any) -> dict[str, np.ndarray]:
-    if not isinstance(class_rows, dict):
-        raise BadData(f"{path}: class_dict must be a dict from class names to rows.")
-    return {as_text(name): _numbers(path, rows, "class_dict") for name, rows in class_rows.items()}
-
-
-def _by_label(path: Path, images: int, labels: Any, names: Any) -> dict[str, np.ndarray]:
     if not isinstance(names, dict):
-        raise BadData(f"{path}: catname2label must be a dict from class names to labels.")
-    numbers = _numbers(path, labels, "labels")
-    if len(numbers) != images:
-        raise BadData(f"{path} has {images} images but {len(numbers)} labels.")
-    return {as_text(name): np.flatnonzero(numbers == label) for name, label in names.items()}
+        raise BadData(f"{path} must have its classes as a dict from names.")
+    labels = whole_numbers(content["labels"]) if "labels" in content else None
+    if "labels" in content and (labels is None or len(labels) != len(images)):
+        raise BadData(f"{path} must have a whole number as label for each of {len(images)} images.")
+    rows = {
+        as_text(name): value if labels is None else np.flatnonzero(labels == value)
+        for name, value in names.items()
+    }
+    return images, {name: _checked(path, name, value, len(images)) for name, value in rows.items()}
 
 
-def _numbers(path: Path, values: Any, what: str) -> np.ndarray:
-    numbers = whole_numbers(values)
-    if numbers is None:
-        raise BadData(f"{path}: {what} must hold only whole numbers.")
-    return numbers
-
-
-def _wrong_classes(path: Path, found: set[str], wanted: set[str]) -> str:
-    lacking, strange = sorted(wanted - found), sorted(found - wanted)
-    lacks = f" It lacks {', '.join(lacking[:5])}." if lacking else ""
-    has = f" It has {', '.join(strange[:5])}, not of that split." if strange else ""
-    return (
-        f"{path} has {len(found)} classes; the {len(wanted)} of the published list are "
-        f"expected.{lacks}{has}"
-    )
+def _checked(path: Path, name: str, value: Any, images: int) -> np.ndarray:
+    rows = whole_numbers(value)
+    if (
+        rows is None
+        or not len(rows)
+        or len(np.unique(rows)) < len(rows)
+        or not (0 <= rows.min() <= rows.max() < images)
+    ):
+        raise BadData(f"{path}: class {name} must have different rows from 0 to {images - 1}.")
+    return rows

@@ -4,11 +4,11 @@
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from pydantic import Field
@@ -23,11 +23,10 @@ from fsl_sweep.datasets.benchmarks.omniglot.splits import (
     upright_name,
 )
 from fsl_sweep.datasets.files.archives import FileTree, Member, open_tree
-from fsl_sweep.datasets.files.decoding import decode, squared
 from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.files.download import RemoteFile
 from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress
+from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress, read_squares
 from fsl_sweep.datasets.splits.drawn import class_benchmark
 from fsl_sweep.datasets.store.writing import StoreWriter
 from fsl_sweep.orchestrator.errors import BadData, MissingData
@@ -48,15 +47,6 @@ class OmniglotOptions(Options):
     seed: int = Field(0, ge=0, description="of the class split and of the held-out examples")
 
 
-@dataclass(frozen=True)
-class _Character:
-    """The images of a character, in the order of the people who drew them."""
-
-    part: str
-    tree: FileTree
-    drawings: Sequence[Member]
-
-
 @final
 class Omniglot(AbstractBenchmark[OmniglotOptions]):
     """The official zips, or the folders that they extract to."""
@@ -73,9 +63,7 @@ class Omniglot(AbstractBenchmark[OmniglotOptions]):
         RemoteFile(f"{_OFFICIAL}/images_evaluation.zip", "md5:6b91aef0f799c5bb55b94e3f2daec811"),
     )
 
-    def pool_options(self, options: OmniglotOptions) -> dict[str, Any]:
-        """The images' size, and whether there are rotations."""
-        return {"image_size": options.image_size, "rotations": options.rotations}
+    pooled = frozenset({"image_size", "rotations"})
 
     def signature(self, options: OmniglotOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
         """Of both parts."""
@@ -92,13 +80,15 @@ class Omniglot(AbstractBenchmark[OmniglotOptions]):
             pool = writer.pool((1, options.image_size, options.image_size))
             turns = 4 if options.rotations else 1
             drawers = np.tile(np.arange(1, DRAWERS + 1), turns)
-            for number, character in enumerate(characters.values()):
+            for number, (_, tree, drawings) in enumerate(characters.values()):
                 labels = np.repeat(turns * number + np.arange(turns), DRAWERS)
-                images = _turned(character, turns, options.image_size)
-                pool.append(images, labels, drawers)
+                # The files have black ink on white.
+                upright = 255 - read_squares(tree, "grey", options.image_size, drawings)
+                turned = [np.rot90(upright, turn, axes=(2, 3)) for turn in range(turns)]
+                pool.append(np.concatenate(turned), labels, drawers)
                 progress((number + 1) * len(labels), len(characters) * len(labels))
             names = [rotated_name(name, turn) for name in characters for turn in range(turns)]
-            parts = [[c.part == part for part in PARTS] for c in characters.values()]
+            parts = [[its == part for part in PARTS] for its, _, _ in characters.values()]
             pool.describe(
                 names,
                 superclasses=[name.partition("/")[0] for name in names],
@@ -109,9 +99,7 @@ class Omniglot(AbstractBenchmark[OmniglotOptions]):
     def assemble(self, options: OmniglotOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Classes by the chosen split; base examples by the held-out share, with their turns."""
         pool = pools["main"]
-        if pool.attributes is None:
-            raise BadData("The prepared Omniglot does not say which part its classes are from.")
-        parts = [tuple(PARTS)[int(row.argmax())] for row in pool.attributes]
+        parts = [tuple(PARTS)[row.argmax()] for row in np.asarray(pool.attributes)]
         split = partition(options.split, pool.class_names, parts, options.seed)
         pool = replace(pool, families=tuple(map(upright_name, pool.class_names)))
         return class_benchmark(self.name, pool, split, options.held_out, options.seed)
@@ -127,7 +115,7 @@ class Omniglot(AbstractBenchmark[OmniglotOptions]):
 
 
 def _open_parts(root: Path, stack: ExitStack) -> dict[str, FileTree]:
-    """Both official parts, wherever people put them; zips before folders, for their CRCs."""
+    """Both official parts, from the usual places; zips before folders, for their CRCs."""
     start = root if root.is_dir() else root.parent
     places = [start, start / "omniglot", start / "omniglot-py", start / "python"]
     for place in places:
@@ -152,9 +140,9 @@ def _open_parts(root: Path, stack: ExitStack) -> dict[str, FileTree]:
     )
 
 
-def _characters(trees: Mapping[str, FileTree]) -> dict[str, _Character]:
-    """Every character by its full name; checked to be complete."""
-    characters: dict[str, _Character] = {}
+def _characters(trees: Mapping[str, FileTree]) -> dict[str, tuple[str, FileTree, list[Member]]]:
+    """Each character's part and drawings, by the person who drew them; checked to be complete."""
+    characters: dict[str, tuple[str, FileTree, list[Member]]] = {}
     for part, tree in trees.items():
         found: dict[str, list[tuple[int, Member]]] = {}
         for member in tree.members:
@@ -178,16 +166,5 @@ def _characters(trees: Mapping[str, FileTree]) -> dict[str, _Character]:
                     f"{tree.where} has {len(drawn)} drawings of {name}; one by each of {DRAWERS} "
                     "people is expected. Download or extract it again."
                 )
-            characters[name] = _Character(part, tree, [member for _, member in drawn])
+            characters[name] = (part, tree, [member for _, member in drawn])
     return dict(sorted(characters.items()))
-
-
-def _turned(character: _Character, turns: int, image_size: int) -> np.ndarray:
-    """The drawings of a character, upright, then turned by 90 degrees and so on."""
-    tree = character.tree
-    inks = [
-        squared(decode(tree.read(member), f"{tree.where}/{member.path}", "grey"), image_size)
-        for member in character.drawings
-    ]
-    upright = 255 - np.stack(inks)  # the files have black ink on white
-    return np.concatenate([np.rot90(upright, turn, axes=(2, 3)) for turn in range(turns)])

@@ -5,9 +5,9 @@ from typing import Literal
 
 import numpy as np
 
+from fsl_sweep.datasets.benchmark import MEASURED
 from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.splits.drawn import draw_partition, read_facts
-from fsl_sweep.orchestrator.errors import BadData
 
 SplitRule = Literal["alphabets", "vinyals", "metadl"]
 
@@ -31,18 +31,14 @@ def partition(
 ) -> dict[str, np.ndarray]:
     """Class labels of base, val and novel.
 
-    Args:
-        rule: ``alphabets``: all 50 alphabets, drawn by ``seed`` into 30, 8 and 12;
-            ``vinyals``: the lists of "Matching Networks for One Shot Learning" (Vinyals et al.,
-            2016) as they have been handed down, 1028, 172 and 423 characters;
-            ``metadl``: the official background set (964 characters) is base and val, val being 5
-            of its 30 alphabets drawn by ``seed``, and the evaluation set (659) is novel.
-        class_names: ``Alphabet/characterNN``, perhaps with a rotation.
-        parts: the official archive of each class.
-        seed: of the draw.
+    * ``alphabets``: all 50 alphabets, drawn by ``seed`` into 30, 8 and 12.
+    * ``vinyals``: the lists of "Matching Networks for One Shot Learning" (Vinyals et al., 2016) as
+      they have been handed down, 1028, 172 and 423 characters.
+    * ``metadl``: the official background set (964 characters) is base and val, val being 5 of its
+      30 alphabets drawn by ``seed``, and the evaluation set (659) is novel.
 
-    Raises:
-        BadData: a class is in none of the published lists.
+    ``class_names`` are ``Alphabet/characterNN``, perhaps with a rotation; ``parts`` the official
+    archive of each class.
     """
     alphabets = [name.partition("/")[0] for name in class_names]
     if rule == "alphabets":
@@ -67,8 +63,5 @@ def _published(class_names: Sequence[str]) -> dict[str, np.ndarray]:
         for alphabet, (first, last) in ranges.items()
         for number in range(first, last + 1)
     }
-    try:
-        splits = np.array([split_of[upright_name(name)] for name in class_names])
-    except KeyError as failure:
-        raise BadData(f"Omniglot's published lists do not have class {failure}.") from failure
-    return {split: np.flatnonzero(splits == split) for split in ("base", "val", "novel")}
+    splits = np.array([split_of[upright_name(name)] for name in class_names])
+    return {split: np.flatnonzero(splits == split) for split in MEASURED}

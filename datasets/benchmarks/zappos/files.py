@@ -1,7 +1,7 @@
-"""The official files of UT Zappos50K, wherever people put them, as zips or extracted.
+"""The official files of UT Zappos50K, as zips or extracted.
 
 The table and the images are matched by the shoe's name: row ``100627-72`` is ``100627.72.jpg``.
-``image-path.mat`` is not used: where a brand's name ends in a full stop, its folders are not those
+``image-path.mat`` is not used: if a brand's name ends in a full stop, its folders are not those
 of the archives.
 """
 
@@ -31,14 +31,7 @@ _DATA = "ut-zap50k-data"
 
 @dataclass(frozen=True)
 class ZapposFiles:
-    """The table's file and the images, opened.
-
-    Attributes:
-        data: holds the table.
-        table: the table's file.
-        images: holds the images.
-        member: the image file of each shoe, by CID.
-    """
+    """The table's file and the images, opened; ``member`` is the image of each shoe, by CID."""
 
     data: FileTree
     table: Member
@@ -54,21 +47,15 @@ class ZapposFiles:
         """The table, checked against the images.
 
         Raises:
-            BadData: the table is not the official one, or a shoe has no image or an image no shoe.
+            BadData: the table is not the official one, or a shoe has no image.
         """
         where = f"{self.data.where}/{self.table.path}"
         shoes = read_table(self.data.read(self.table), where)
         lacking = [name for name in shoes.shoes if name not in self.member]
-        unknown = sorted(set(self.member) - set(shoes.shoes))
         if lacking:
             raise BadData(
                 f"{self.images.where} has no image of {len(lacking)} of the {len(shoes.shoes)} "
                 f"shoes in {where}, such as {lacking[0]}; extract or download it again."
-            )
-        if unknown:
-            raise BadData(
-                f"{where} has no row for {len(unknown)} images, such as "
-                f"{self.images.where}/{self.member[unknown[0]].path}."
             )
         return shoes
 
@@ -80,26 +67,24 @@ class ZapposFiles:
         Raises:
             BadData: an image cannot be decoded; names it.
         """
-        return np.stack([self._square(self.member[name], side) for name in names])
+        images = (read_image(self.images, self.member[name], "rgb") for name in names)
+        white = (255, 255, 255)
+        return np.stack(
+            [
+                squared(ImageOps.pad(i, (max(i.size), max(i.size)), color=white), side)
+                for i in images
+            ]
+        )
 
-    def _square(self, member: Member, side: int) -> np.ndarray:
-        image = read_image(self.images, member, "rgb")
-        edge = max(image.size)
-        return squared(ImageOps.pad(image, (edge, edge), color=(255, 255, 255)), side)
 
-
-def open_zappos(root: Path | None, stack: ExitStack) -> ZapposFiles:
+def open_zappos(root: Path, stack: ExitStack) -> ZapposFiles:
     """The files under ``root``, which the stack keeps open.
 
     Raises:
-        MissingData: images or table are not there; says where they were expected.
+        MissingData: images or table are missing; says where they were expected.
         BadData: an archive is damaged or hostile, or two images are of one shoe.
     """
-    if root is None:
-        raise MissingData(f"Zappos is prepared from its files: set benchmark.root. Get {DOWNLOAD}.")
-    start = root.expanduser()
-    if start.is_file() or start.name in _IMAGES:
-        start = start.parent
+    start = root.parent if root.is_file() or root.name in _IMAGES else root
     images = _first([start / name for name in _IMAGES], start, stack)
     folder = images.where if images.where.is_dir() else start
     data = _first([start / _DATA, folder / _DATA, start / _TABLE], start, stack, _TABLE)

@@ -7,7 +7,7 @@ column of zeros and ones for each value of each property, such as ``Closure.Lace
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -36,23 +36,11 @@ def published_sets() -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 @dataclass(frozen=True, eq=False)
 class ShoeTable:
-    """What is known of each shoe, sorted by its name.
-
-    Attributes:
-        shoes: CIDs such as ``100627-72``, each once.
-        names: the attributes.
-        carried: bool ``[len(shoes), len(names)]``.
-    """
+    """What is known of each shoe (a CID such as ``100627-72``), sorted; bool ``[S, A]``."""
 
     shoes: tuple[str, ...]
     names: tuple[str, ...]
     carried: np.ndarray
-
-    @property
-    def kinds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Distinct rows, bool ``[K, len(names)]``, and the row of each shoe, int64."""
-        rows, which = np.unique(self.carried, axis=0, return_inverse=True)
-        return rows, which.reshape(-1)
 
 
 def read_table(content: bytes, where: str) -> ShoeTable:
@@ -79,24 +67,13 @@ def read_table(content: bytes, where: str) -> ShoeTable:
     for one, other in pairwise(shoes):
         if one == other:
             raise BadData(f"{where} lists the shoe {one} twice.")
-    return ShoeTable(shoes, names, _carried(rows, columns, where))
-
-
-def _carried(
-    rows: Sequence[Sequence[str]], columns: Sequence[Sequence[int]], where: str
-) -> np.ndarray:
-    carried = np.zeros((len(rows), len(columns)), dtype=bool)
-    for place, group in enumerate(columns):
-        for column in group:
-            values = np.array([row[column].strip() for row in rows])
-            odd = ~np.isin(values, ("0", "1"))
-            if odd.any():
-                raise BadData(
-                    f"{where}: {rows[int(odd.argmax())][0]} has '{values[odd][0]}' instead of 0 or "
-                    "1."
-                )
-            carried[:, place] |= values == "1"
-    return carried
+    used = [column for group in columns for column in group]
+    cells = np.array([[row[column].strip() for column in used] for row in rows])
+    odd = np.argwhere(~np.isin(cells, ("0", "1")))
+    if len(odd):
+        raise BadData(f"{where}: the row of {shoes[odd[0][0]]} has a value other than 0 or 1.")
+    carried = [(cells[:, np.isin(used, group)] == "1").any(axis=1) for group in columns]
+    return ShoeTable(shoes, names, np.stack(carried, axis=1))
 
 
 def _columns(name: str, header: Mapping[str, int], where: str) -> list[int]:

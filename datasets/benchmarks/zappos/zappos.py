@@ -7,7 +7,7 @@ Sides of Meta-Learning Evaluation: In vs. Out of Distribution", section 4 and ap
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, ClassVar, Literal, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 from pydantic import Field
@@ -16,13 +16,10 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.benchmarks.zappos.files import DOWNLOAD, open_zappos
 from fsl_sweep.datasets.benchmarks.zappos.table import published_sets
 from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress
+from fsl_sweep.datasets.source import BATCH, AbstractBenchmark, Progress
 from fsl_sweep.datasets.splits.attribute_partition import attribute_sets
 from fsl_sweep.datasets.splits.attributes import AttributeOptions, attribute_benchmark, pair_remarks
 from fsl_sweep.datasets.store.writing import StoreWriter
-from fsl_sweep.orchestrator.errors import BadData
-
-_BATCH = 256
 
 
 class ZapposOptions(AttributeOptions):
@@ -49,28 +46,27 @@ class AbstractZappos(AbstractBenchmark[ZapposOptions]):
     version = 2
     download = DOWNLOAD
 
-    def pool_options(self, options: ZapposOptions) -> dict[str, Any]:
-        """The images' size."""
-        return {"image_size": options.image_size}
+    pooled = frozenset({"image_size"})
 
     def signature(self, options: ZapposOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
         """Of the table and the images."""
         with ExitStack() as stack:
-            return open_zappos(root, stack).signature()
+            return open_zappos(self.given(root), stack).signature()
 
     def prepare(
         self, options: ZapposOptions, root: Path | None, writer: StoreWriter, progress: Progress
     ) -> None:
         """Shoes on white squares, scaled with antialiasing, in the order of their names."""
         with ExitStack() as stack:
-            files = open_zappos(root, stack)
+            files = open_zappos(self.given(root), stack)
             table = files.read_shoes()
-            rows, kind = table.kinds
+            rows, kind = np.unique(table.carried, axis=0, return_inverse=True)
+            kind = kind.reshape(-1)
             pool = writer.pool((3, options.image_size, options.image_size))
-            for start in range(0, len(table.shoes), _BATCH):
-                names = table.shoes[start : start + _BATCH]
+            for start in range(0, len(table.shoes), BATCH):
+                names = table.shoes[start : start + BATCH]
                 images = files.pixels(names, options.image_size)
-                pool.append(images, kind[start : start + _BATCH])
+                pool.append(images, kind[start : start + BATCH])
                 progress(start + len(names), len(table.shoes))
             kinds = [f"combination-{number:05d}" for number in range(len(rows))]
             pool.describe(kinds, attributes=rows, attribute_names=table.names)
@@ -78,9 +74,12 @@ class AbstractZappos(AbstractBenchmark[ZapposOptions]):
     def assemble(self, options: ZapposOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Training, base and val tasks are pairs from A, novel ones from A or A'."""
         pool = pools["main"]
-        known, other = _attribute_sets(pool, options)
-        novel = other if self.apart else known
-        return attribute_benchmark(self.name, pool, known, novel, options)
+        names = pool.attribute_names or ()
+        if options.partition == "spectral":
+            known, other = attribute_sets(pool, np.arange(len(names)), options.min_images)
+        else:
+            known, other = (np.array([*map(names.index, group)]) for group in published_sets())
+        return attribute_benchmark(self.name, pool, known, other if self.apart else known, options)
 
     def expected(self, options: ZapposOptions) -> Mapping[str, int]:
         """The published numbers of attributes."""
@@ -107,17 +106,3 @@ class ZapposOod(AbstractZappos):
 
     name = "zappos-ood"
     apart = True
-
-
-def _attribute_sets(pool: ImagePool, options: ZapposOptions) -> tuple[np.ndarray, np.ndarray]:
-    """A and A', as columns of the pool's attributes, by the chosen partition."""
-    names = pool.attribute_names or ()
-    if options.partition == "spectral":
-        return attribute_sets(pool, np.arange(len(names)), options.min_images)
-    column: Mapping[str, int] = {name: place for place, name in enumerate(names)}
-    if any(name not in column for group in published_sets() for name in group):
-        raise BadData(
-            "The prepared shoes do not have the attributes of Table 3; prepare them again."
-        )
-    first, second = (np.array([column[name] for name in group]) for group in published_sets())
-    return first, second

@@ -8,8 +8,9 @@ from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.preparing.inventory import check
 from fsl_sweep.datasets.preparing.opening import open_benchmark, prepared_stores
 from fsl_sweep.datasets.splits.drawn import class_benchmark
-from fsl_sweep.datasets.tasks.classes import ClassTasks, TaskDistribution
+from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
+from fsl_sweep.datasets.tasks.fixed_support import FixedSupportTasks
 from fsl_sweep.orchestrator.errors import BadData, UnknownName
 
 SIZES = [10, 14, 15, 25, 40, 3]  # a tenth of each: 1, 1, 2 (1.5), 2 (2.5), 4 and at least 1
@@ -60,11 +61,11 @@ def test_the_split_is_a_function_of_only_seed_class_and_examples(pool):
 
 def test_every_example_is_tested_on_as_often_as_any_other(pool):
     counts = np.zeros(len(pool))
-    for seed in range(300):
+    for seed in range(100):
         counts[in_distribution(original(pool), seed).novel.examples] += 1
-    shares = counts[pool.labels == 4] / 300
+    shares = counts[pool.labels == 4] / 100
     assert abs(shares.mean() - 0.1) < 1e-9
-    assert np.all(np.abs(shares - 0.1) < 5 * np.sqrt(0.09 / 300))
+    assert np.all(np.abs(shares - 0.1) < 5 * np.sqrt(0.09 / 100))
 
 
 def test_base_and_val_tasks_are_drawn_independently(pool):
@@ -119,30 +120,11 @@ def test_what_cannot_be_split_is_refused(pool):
         in_distribution(Benchmark.of("fewer", **fewer), seed=0)
 
 
-class Pairs(TaskDistribution):
-    """Tasks that are not of classes."""
-
-    def __init__(self, tasks):
-        self.pool, self.examples, self.classes = tasks.pool, tasks.examples, tasks.classes
-
-    classes = None
-
-    def _check(self, shape):
-        raise NotImplementedError
-
-    def _sample(self, tasks, shape, rng):
-        raise NotImplementedError
-
-    def digest(self):
-        return "pairs"
-
-
 def test_tasks_that_are_not_of_classes_are_refused(pool):
     whole = original(pool)
-    made = Benchmark.of(
-        "pairs", train=Pairs(whole.train), base=whole.base, val=whole.val, novel=whole.novel
-    )
-    with pytest.raises(BadData, match="'pairs' has no tasks of classes"):
+    train = FixedSupportTasks(whole.train, 1, np.random.default_rng(0))
+    made = Benchmark.of("other", train, whole.base, whole.val, whole.novel)
+    with pytest.raises(BadData, match="'other' has no tasks of classes"):
         in_distribution(made, seed=0)
 
 

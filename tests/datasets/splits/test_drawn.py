@@ -81,7 +81,7 @@ def test_too_few_groups_are_refused():
 
 def test_a_class_in_two_splits_or_a_lonely_class_is_refused(pool):
     classes = {"base": np.array([0, 1]), "val": np.array([1, 2]), "novel": np.array([3, 4])}
-    with pytest.raises(BadData, match="'class 1' is in more than one"):
+    with pytest.raises(BadData, match="'class 1' is listed twice"):
         class_benchmark("made", pool, classes, 0.2, 0)
     with pytest.raises(BadData, match="val split of 'made' has 1 class; it needs at least 2"):
         class_benchmark("made", pool, {**classes, "val": np.array([5])}, 0.2, 0)

@@ -142,8 +142,8 @@ def test_no_writer_is_measured_twice_and_the_sets_share_none_where_there_are_eno
     with pytest.raises(BadData) as caught:
         people("report", 13)
     assert str(caught.value) == (
-        "13 tasks are asked for, and none may come twice, but there are only 12 writers with what "
-        "a task needs. Set evaluation.selection_tasks and evaluation.report_tasks to 12 at most; "
+        "13 tasks are asked for, each used at most once, but only 12 writers have what a task "
+        "needs. Set evaluation.selection_tasks and evaluation.report_tasks to at most 12; "
         "with 6 each the two sets share no writers."
     )
 

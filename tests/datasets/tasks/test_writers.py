@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.tasks import writers as writer_tasks
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape, VaryingShape
 from fsl_sweep.datasets.tasks.writers import WriterTasks
@@ -135,7 +134,7 @@ def test_tasks_are_of_the_given_writers_and_examples():
 
 def test_small_chunks_are_padded_alike(monkeypatch):
     shape, rng = VaryingShape(None, 1, None), np.random.default_rng(0)
-    monkeypatch.setattr(writer_tasks, "INDICES_AT_ONCE", 1)
+    monkeypatch.setattr("fsl_sweep.datasets.tasks.distribution.INDICES_AT_ONCE", 1)
     drawn = made().sample(50, shape, rng)
     assert drawn.support.shape == (50, 5, 1)
     assert drawn.query.shape == (50, 5, 6)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fsl_sweep.datasets.benchmarks import image_folder
+from fsl_sweep.datasets.files import decoding
 from fsl_sweep.orchestrator.cli import invoke
 
 SMALL = ("--set", "image_size=8")
@@ -69,7 +69,7 @@ def test_prepared_once_listed_and_checked(data, source):
 
 
 def test_an_interrupted_preparation_leaves_nothing(data, source, tmp_path, monkeypatch):
-    decode, decoded = image_folder.decode, []
+    decode, decoded = decoding.decode, []
 
     def stopped(content, where, colour):
         decoded.append(where)
@@ -77,7 +77,7 @@ def test_an_interrupted_preparation_leaves_nothing(data, source, tmp_path, monke
             raise KeyboardInterrupt
         return decode(content, where, colour)
 
-    monkeypatch.setattr(image_folder, "decode", stopped)
+    monkeypatch.setattr(decoding, "decode", stopped)
     code, out, _ = data("prepare", "image-folder", "--from", source, *SMALL)
     assert (code, out) == (130, "")
     assert "not prepared" in row(data, "image-folder")

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from scipy.interpolate import BSpline
 from scipy.stats import kstest
 
-from fsl_sweep.datasets.benchmark import SplitCounts, common_tasks
+from fsl_sweep.datasets.benchmark import common_tasks
 from fsl_sweep.datasets.benchmarks.glyphs.glyphs import GlyphOptions, Glyphs, GlyphWorld
 from fsl_sweep.datasets.benchmarks.glyphs.render import (
     Jitter,
@@ -187,7 +187,7 @@ def test_options_are_checked(wrong, tmp_path):
 def test_tasks_may_be_pairs_of_attributes(tmp_path, tasks):
     options = {"image_size": 12, "examples": 30, "held_out": 0.6, "tasks": tasks}
     benchmark = open_benchmark("glyphs", options, None, tmp_path)
-    val, novel = (set(benchmark.distribution(s).attributes) for s in ("val", "novel"))  # type: ignore[attr-defined]
+    val, novel = (set(benchmark.distribution(s).pairs.ravel()) for s in ("val", "novel"))  # type: ignore[attr-defined]
     if tasks == "attributes":
         assert val == novel == set(range(10))
     else:
@@ -245,13 +245,3 @@ def test_the_default_options_keep_their_digest():
     pooled = Glyphs().pool_options(GlyphOptions())  # pyright: ignore[reportCallIssue]
     assert canonical_digest(plain)[:16] == "9a0b0a53ab6d2cdc"
     assert canonical_digest(pooled)[:16] == "cd6a1d751edd07c8"
-
-
-def test_a_large_class_set_is_drawn_from(tmp_path):
-    options = {**SMALL, "novel_alphabets": 138, "examples": 4, "image_size": 8}
-    benchmark = open_benchmark("glyphs", options, None, tmp_path)
-    assert benchmark.counts["novel"] == SplitCounts(552, 552 * 4)
-    drawn = common_tasks(benchmark, "novel", "report", 3000, EpisodeShape(5, 1, 1), 0)
-    assert len(np.unique(drawn.classes)) == 552
-    superclasses = np.array(benchmark.novel.pool.superclasses)
-    assert len(set(superclasses[benchmark.novel.classes])) == 138

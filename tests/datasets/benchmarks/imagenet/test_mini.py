@@ -210,15 +210,15 @@ NAME = next(iter(ROWS))
         (Evil(), "val.pkl is refused: it names 'posix.system'"),
         ([1], "val.pkl holds a list instead of a dict"),
         ({"images": 1}, "val.pkl has the keys images; expected are image_data and class_dict"),
-        (changed(image_data=np.zeros((48, 8, 8), np.uint8)), "it has uint8 [48, 8, 8]"),
-        (changed(image_data=np.zeros((48, 8, 8, 3), np.float32)), "it has float32 [48, 8, 8, 3]"),
+        (changed(image_data=np.zeros((48, 8, 8), np.uint8)), "it has uint8 (48, 8, 8)."),
+        (changed(image_data=np.zeros((48, 8, 8, 3), np.float32)), "it has float32 (48, 8, 8, 3)"),
         (changed(image_data=[1]), "it has list"),
-        (changed(image_data=np.zeros((47, 8, 8, 3), np.uint8)), "not among the 47 images"),
-        (changed(class_dict=[1]), "class_dict must be a dict"),
-        (changed(class_dict={**ROWS, NAME: []}), "class_dict must hold only whole numbers"),
-        (changed(class_dict={**ROWS, NAME: [0.5]}), "class_dict must hold only whole numbers"),
-        (changed(class_dict={**ROWS, NAME: [-1]}), "not among the 48 images"),
-        (changed(class_dict={**ROWS, NAME: [3, 3]}), "has an image twice"),
+        (changed(image_data=np.zeros((47, 8, 8, 3), np.uint8)), "different rows from 0 to 46"),
+        (changed(class_dict=[1]), "its classes as a dict"),
+        *(
+            (changed(class_dict={**ROWS, NAME: rows}), f"class {NAME} must have different rows")
+            for rows in ([], [0.5], [-1], [3, 3])
+        ),
         (changed(class_dict={"cat": [1]}), "has 1 classes; the 16 of the published list"),
         (cached("novel", 3), "has 20 classes; the 16 of the published list"),
     ],
@@ -242,7 +242,7 @@ def test_labels_that_do_not_fit_their_images(tmp_path):
     content = categories("val", range(3))
     path = root / "miniImageNet_category_split_val.pickle"
     path.write_bytes(pickle.dumps({**content, "labels": content["labels"][:-1]}))
-    assert "val.pickle has 48 images but 47 labels" in refused(tmp_path)
+    assert "val.pickle must have a whole number as label for each of 48 images" in refused(tmp_path)
     path.write_bytes(path.read_bytes()[:-100])
     assert "is damaged" in refused(tmp_path)
 

@@ -55,6 +55,9 @@ def write_pickles(root: Path, protocol: int = 2) -> Path:
     return root
 
 
+VAL = images("val")
+
+
 @pytest.fixture(scope="module")
 def source(tmp_path_factory) -> dict[str, bytes]:
     root = write_pickles(tmp_path_factory.mktemp("tiered"))
@@ -69,9 +72,8 @@ class TestPickles(BenchmarkContract):
         return write_pickles(tmp_path)
 
 
-@pytest.mark.parametrize("protocol", [2, 5])
-def test_the_pickled_lists(tmp_path, protocol):
-    root = write_pickles(tmp_path / "source", protocol)
+def test_the_pickled_lists(tmp_path):
+    root = write_pickles(tmp_path / "source", protocol=5)  # the conformance suite has 2
     benchmark = open_benchmark("tiered-imagenet", OPTIONS, root, tmp_path)
     counts = {split: (c.classes, c.images) for split, c in benchmark.counts.items()}
     assert counts == {
@@ -135,24 +137,23 @@ SPECIFIC, GENERAL = labels("val")["label_specific"], labels("val")["label_genera
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("images_png", [*images("val"), Evil()], "is refused: it names 'posix.system'"),
-        ("images_png", {"images": images("val")}, "does not hold a list"),
-        ("images_png", images("val")[:-1], "has 193 images, but the file beside it 194 labels"),
-        ("images_png", [*images("val"), images("val")[0]], "has 195 images, but the file"),
-        ("images_png", [*images("val")[:5], images("val")[5][:-30], *images("val")[6:]],
+        ("images_png", [*VAL, Evil()], "is refused: it names 'posix.system'"),
+        ("images_png", {"images": VAL}, "must hold a list of 194 images"),
+        ("images_png", VAL[:-1], "must hold a list of 194 images"),
+        ("images_png", [*VAL[:5], VAL[5][:-30], *VAL[6:]],
          "val_images_png.pkl, image 5 cannot be decoded"),
-        ("images_png", [*images("val")[:5], "text", *images("val")[6:]],
+        ("images_png", [*VAL[:5], "text", *VAL[6:]],
          "item 5 is not an encoded"),
         ("labels", [1], "holds a list instead of a dict"),
         ("labels", {}, "must have 'label_specific'"),
         ("labels", altered(label_specific=SPECIFIC[:-1]),
-         "has 193 class labels, but 194 of superclasses"),
-        ("labels", altered(label_specific=SPECIFIC % 90), "has 90 classes; the 97 of the"),
+         "must have the 97 classes"),
+        ("labels", altered(label_specific=SPECIFIC % 90), "must have the 97 classes"),
         ("labels", altered(label_specific=SPECIFIC + 1), "numbered from 0"),
         ("labels", altered(label_specific=SPECIFIC * 1.0), "must have 'label_specific', whole"),
-        ("labels", altered(label_general=GENERAL % 5), "has 5 superclasses; 6 are expected"),
-        ("labels", altered(label_general=GENERAL * 10**12), "6 superclasses; 6 are expected, with"),
-        ("labels", altered(label_general=np.arange(194) // 35), "each class in one of them"),
+        ("labels", altered(label_general=GENERAL % 5), "each in one of 6 superclasses"),
+        ("labels", altered(label_general=GENERAL * 10**12), "each in one of 6 superclasses"),
+        ("labels", altered(label_general=np.arange(194) // 35), "each in one of 6 superclasses"),
         ("labels", altered(label_specific_str=[1, 2]), "'label_specific_str' must be a list"),
     ],
 )  # fmt: skip

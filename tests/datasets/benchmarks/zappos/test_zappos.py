@@ -260,7 +260,7 @@ def test_missing_files_are_named(corpus, tmp_path, remove, message):
         ([("HeelHeight.1in...1.3.4in", "Heel")], "no column 'HeelHeight.Short.heel', and none"),
         ([("HeelHeight.Flat", "Flat")], "none 'HeelHeight.Flat', a bin of it"),
         ([("100001-21,1,", "100000-7,1,")], "lists the shoe 100000-7 twice"),
-        ([("100001-21,1,0", "100001-21,1,x")], "100001-21 has 'x' instead of 0 or 1"),
+        ([("100001-21,1,0", "100001-21,1,x")], "row of 100001-21 has a value other than 0 or 1"),
         ([("100001-21,1,", "100001-21,")], "row 5: the table is cut off"),
     ],
 )
@@ -300,7 +300,6 @@ def test_shoes_and_images_must_match(corpus, tmp_path):
         "no image of 1 of the 300 shoes": lambda root: next(
             (root / images / "Clarks").glob("*.jpg")
         ).unlink(),
-        "has no row for 1 images": lambda root: (root / images / "9.9.jpg").write_bytes(shoe(0)),
         "two images of the shoe 100000-0": lambda root: shutil.copy(
             root / images / "Clarks" / "100000.0.jpg", root / images / "100000.0.jpg"
         ),

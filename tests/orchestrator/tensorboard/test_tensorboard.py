@@ -145,7 +145,7 @@ def test_hparams_through_tensorboards_own_reader(tmp_path: Path) -> None:
 
 def drawn() -> list[Figure]:
     panel = Panel("PN / $\\bad$ 学 " + "long " * 60, lambda axes: axes.plot([1, 2], label="a"))
-    first = Figure("trade-off", "What it *shows*.", ["a"], [panel, panel], True, {"oracle": "o"})
+    first = Figure("trade-off", "What it *shows*.", ["a"], [panel, panel], True)
     return [first, Figure("mixtures", "Others.", ["a"], [Panel("", lambda axes: None)])]
 
 

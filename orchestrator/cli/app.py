@@ -4,7 +4,6 @@ Each command lives in a file of its own and imports what it needs when it runs, 
 ``fsl-sweep report`` works where torch and ray are not installed.
 """
 
-import functools
 import io
 import sys
 from collections.abc import Callable
@@ -72,42 +71,39 @@ def invoke(arguments: list[str]) -> int:
     0; 1 (incomplete); 2 (a mistake); 3 (the machine failed); 130, 143 or 129 (stopped by SIGINT,
     SIGTERM or SIGHUP).
     """
+    return _guarded(lambda: _parsed_and_run(arguments))
+
+
+def _parsed_and_run(arguments: list[str]) -> int:
+    # Not `app()`: it would turn our exceptions into its own.
+    command = typer.main.get_command(app)
     try:
-        code = app(args=arguments, prog_name="fsl-sweep", standalone_mode=False)
+        with command.make_context("fsl-sweep", list(arguments)) as context:
+            return command.invoke(context)
+    except typer.Exit as end:  # of --help and --version
+        return end.exit_code
     except _UsageError as mistake:
         mistake.show(message := io.StringIO())
         say(message.getvalue().rstrip("\n"), sys.stderr)
         return MISTAKE
-    except SystemExit as stop:
-        code = stop.code
-    return code if isinstance(code, int) else OK
-
-
-def _command(parent: typer.Typer, name: str, action: Callable[..., int]) -> None:
-    """Add a command that returns its exit code, and whose errors are printed without traceback."""
-
-    @functools.wraps(action)
-    def guarded(*args: object, **options: object) -> None:
-        raise typer.Exit(_guarded(lambda: action(*args, **options)))
-
-    parent.command(name)(guarded)
 
 
 def _guarded(action: Callable[[], int]) -> int:
+    """The exit code of an action, whose errors are printed without a traceback."""
     try:
         with signals_stop():
             return action()
     except KeyboardInterrupt as stop:
-        say(
-            "Stopped. What was recorded is kept: run the same command again to continue.",
-            sys.stderr,
-        )
+        remark = "Stopped. What was recorded is kept: run the same command again to continue."
+        say(remark, sys.stderr)
         return stop.code if isinstance(stop, Stopped) else INTERRUPTED
     except FslSweepError as failure:
         say(f"fsl-sweep: {failure}", sys.stderr)
-        return _code_of(failure)
+        if isinstance(failure, MachineFailure):
+            return MACHINE
+        return MISTAKE if isinstance(failure, UserError) else INCOMPLETE
     except BrokenPipeError:
-        return OK  # whoever read the pipe that -o names has gone
+        return OK  # the reader of the pipe that -o names has gone
     except OSError as failure:
         if not is_of_machine(failure):
             raise
@@ -116,26 +112,16 @@ def _guarded(action: Callable[[], int]) -> int:
         return MACHINE
 
 
-def _code_of(failure: FslSweepError) -> int:
-    if isinstance(failure, MachineFailure):
-        return MACHINE
-    return MISTAKE if isinstance(failure, UserError) else INCOMPLETE
-
-
-for _name, _action in (
-    ("run", run.run),
-    ("report", report.report),
-    ("status", status.status),
-    ("verify", verify.verify),
-    ("trial", trial.trial),
-    ("plugins", plugins.plugins),
-    ("tensorboard", tensorboard.tensorboard),
+for _action in (
+    run.run,
+    report.report,
+    status.status,
+    verify.verify,
+    trial.trial,
+    plugins.plugins,
+    tensorboard.tensorboard,
 ):
-    _command(app, _name, _action)
-for _name, _action in (
-    ("list", data.list_benchmarks),
-    ("check", data.check),
-    ("prepare", data.prepare),
-    ("download", data.download),
-):
-    _command(datasets, _name, _action)
+    app.command()(_action)
+datasets.command("list")(data.list_benchmarks)
+for _action in (data.check, data.prepare, data.download):
+    datasets.command()(_action)

@@ -3,44 +3,20 @@
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
-from rich.console import Group, RenderableType
-from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.table import Column
 
-from fsl_sweep.orchestrator.records.measures import (
-    MEASURES,
-    SHOWN_AS,
-    EpochRecord,
-    Measure,
-    TrialEnd,
-)
+from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS, EpochRecord, TrialEnd
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.formats.console import SafeConsole
 from fsl_sweep.orchestrator.text.printed import counted, one_line, say
 
-_ROWS = 12
-
-
-@dataclass
-class _Running:
-    label: str
-    epochs: int
-    record: EpochRecord | None = None
-
-    @property
-    def reached(self) -> str:
-        """``12/60``: the epoch of the last record, of how many."""
-        return f"{0 if self.record is None else self.record.epoch}/{self.epochs}"
-
 
 class _Progress:
-    """Which trials run, what is left, how long it may take.
+    """Which trials are left, and how long they may take.
 
     Epochs are trained epochs, whether or not each is measured.
     """
@@ -53,47 +29,44 @@ class _Progress:
         self._epochs = {trial: plan.specs[trial].epochs for trial in pending}
         self._reached = dict.fromkeys(pending, 0)
         self._total, self._ended, self._failed = len(pending), 0, 0
-        self._running: dict[str, _Running] = {}
         self._trained = 0  # in this run: a trial may continue an earlier one
-        self._begun = time.monotonic()
+        self._begun: float | None = None
 
-    def started(self, trial: str) -> None:
+    def started(self, trial: str) -> None:  # noqa: ARG002
         """A trial runs now."""
-        if not self._running and not self._trained:
+        if self._begun is None:
             self._begun = time.monotonic()  # without the time that Ray takes to start
-        self._running.setdefault(trial, _Running(self._labels[trial], self._epochs[trial]))
 
     def measured(self, trial: str, record: EpochRecord) -> None:
         """An epoch was measured: show its loss and generalisation measures."""
         self.started(trial)
-        self._running[trial].record = record
         before = max((epoch for epoch in self._recorded[trial] if epoch < record.epoch), default=0)
         self._trained += record.epoch - before
         self._reached[trial] = record.epoch
 
     def ended(self, trial: str, end: TrialEnd) -> None:
         """A trial ended: show how, and what is left."""
-        self._running.pop(trial, None)
         self._ended += 1
         self._failed += end.status == "failed"
-        self._epochs[trial] = self._reached[trial]  # no further epoch of it is to come
+        self._epochs[trial] = self._reached[trial]  # no more epochs of it follow
 
-    def _left(self) -> str | None:
-        """The time left at the pace so far; None before the second epoch, and after the last."""
+    def _left(self) -> str:
+        """``, about 3 min 20 s left``, at the pace so far; empty before the second epoch."""
         left = sum(self._epochs.values()) - sum(self._reached.values())
-        if self._trained < 2 or not left:
-            return None
-        return _clock(max(0.0, left * (time.monotonic() - self._begun) / self._trained))
+        if self._begun is None or self._trained < 2 or not left:
+            return ""
+        seconds = left * (time.monotonic() - self._begun) / self._trained
+        return f", about {wording.duration(seconds)} left"
 
 
 class PlainProgress(_Progress):
-    """One line an epoch at most, for logs and pipes."""
+    """At most one line an epoch, for logs and pipes."""
 
     def __init__(self, plan: Plan, pending: list[str], stream: TextIO) -> None:
         super().__init__(plan, pending)
         self._stream = stream
 
-    def __enter__(self) -> "PlainProgress":
+    def __enter__(self) -> Self:
         self._say(f"{counted(self._total, 'trial')} to run; epoch, training loss, accuracy in %:")
         return self
 
@@ -103,10 +76,8 @@ class PlainProgress(_Progress):
     def measured(self, trial: str, record: EpochRecord) -> None:
         """Print the epoch's loss and generalisation measures."""
         super().measured(trial, record)
-        running = self._running[trial]
-        # One decimal, so that a line with a short label has room in 80 columns.
-        scores = "  ".join(f"{SHOWN_AS[m]} {_percent(record, m, 1)}" for m in MEASURES)
-        self._say(f"{running.label}  {running.reached}  loss {_loss(record)}  {scores}")
+        reached = f"{record.epoch}/{self._epochs[trial]}"
+        self._say(f"{self._labels[trial]}  {reached}  {_scores(record)}")
 
     def failed_once(self, trial: str, reason: str) -> None:
         """Print the reason."""
@@ -116,8 +87,7 @@ class PlainProgress(_Progress):
         """Print how it ended, and how many trials are left."""
         super().ended(trial, end)
         reason = f": {end.reason}" if end.reason else ""
-        left = self._left()
-        counts = f"{self._ended}/{self._total} trials" + (f", about {left} left" if left else "")
+        counts = f"{self._ended}/{self._total} trials{self._left()}"
         self._say(f"{self._labels[trial]}  {end.status}{reason}  ({counts})")
 
     def _say(self, line: str) -> None:
@@ -125,68 +95,63 @@ class PlainProgress(_Progress):
 
 
 class LiveProgress(_Progress):
-    """A bar over all trials with the time left, and a row for each running trial."""
+    """A bar over all epochs with the time left, and a bar for each running trial."""
 
     def __init__(self, plan: Plan, pending: list[str], console: SafeConsole) -> None:
         super().__init__(plan, pending)
-        self._notes: list[str] = []
-        self._bar = Progress(
-            TextColumn("{task.description}", style="bold", markup=False),
-            BarColumn(bar_width=30),
+        name = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+        self._bars = Progress(
+            TextColumn("{task.description}", markup=False, table_column=name),
+            BarColumn(bar_width=6),
             MofNCompleteColumn(),
-            TextColumn("epochs"),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.fields[shown]}", markup=False),
             console=console,
+            expand=True,
         )
         epochs = sum(self._epochs.values())
-        self._task = self._bar.add_task(plan.name, total=epochs, left="starting")
-        self._live = Live(console=console, get_renderable=self._view, refresh_per_second=4)
+        self._all = self._bars.add_task(one_line(plan.name), total=epochs, shown="starting")
+        self._rows: dict[str, TaskID] = {}
 
-    def __enter__(self) -> "LiveProgress":
-        self._live.start()
+    def __enter__(self) -> Self:
+        self._bars.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._live.stop()
+        self._bars.stop()
+
+    def started(self, trial: str) -> None:
+        """Add a row for it."""
+        super().started(trial)
+        if trial not in self._rows:
+            label, epochs = one_line(self._labels[trial]), self._epochs[trial]
+            self._rows[trial] = self._bars.add_task(label, total=epochs, shown="")
 
     def measured(self, trial: str, record: EpochRecord) -> None:
-        """Update the trial's row and the bar."""
+        """Update the trial's row and the bar over all epochs."""
         super().measured(trial, record)
+        self._bars.update(self._rows[trial], completed=record.epoch, shown=_scores(record))
         self._advance()
 
     def failed_once(self, trial: str, reason: str) -> None:
-        """Show the failure below the table."""
-        self._notes.append(f"{self._labels[trial]} failed, trying again: {reason}")
+        """Print the failure above the bars."""
+        self._note(f"{self._labels[trial]} failed, trying again: {reason}")
 
     def ended(self, trial: str, end: TrialEnd) -> None:
-        """Remove the row; show a failure below the table."""
+        """Remove its row; print a failure above the bars."""
         super().ended(trial, end)
+        if trial in self._rows:
+            self._bars.remove_task(self._rows.pop(trial))
         if end.status != "done":
-            self._notes.append(f"{self._labels[trial]} {end.status}: {end.reason}")
+            self._note(f"{self._labels[trial]} {end.status}: {end.reason}")
         self._advance()
 
-    def _advance(self) -> None:
-        left = self._left()
-        done, total = (sum(epochs.values()) for epochs in (self._reached, self._epochs))
-        shown = f"{left} left" if left else ""
-        self._bar.update(self._task, completed=done, total=total, left=shown)
+    def _note(self, text: str) -> None:
+        self._bars.console.print(one_line(text), style="yellow")
 
-    def _view(self) -> RenderableType:
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        table.add_column("trial", no_wrap=True, overflow="ellipsis", ratio=1)
-        for name in ("epoch", "loss", *(SHOWN_AS[m] for m in MEASURES)):
-            table.add_column(name, justify="right", no_wrap=True)
-        rows = list(self._running.values())
-        for row in rows[:_ROWS]:
-            table.add_row(*_cells(row))
-        parts: list[RenderableType] = [self._bar, table]
-        if len(rows) > _ROWS:
-            parts.append(Text(f"and {len(rows) - _ROWS} more running", style="dim"))
-        ended = f"{self._ended} of {counted(self._total, 'trial')} ended, {self._failed} failed"
-        parts.append(Text(ended, "dim"))
-        parts += [Text(one_line(note), style="yellow") for note in self._notes[-3:]]
-        return Group(*parts)
+    def _advance(self) -> None:
+        done, total = (sum(epochs.values()) for epochs in (self._reached, self._epochs))
+        ended = f"{self._ended}/{self._total} trials ended, {self._failed} failed"
+        self._bars.update(self._all, completed=done, total=total, shown=ended + self._left())
 
 
 def trial_label(
@@ -198,23 +163,9 @@ def trial_label(
     return " ".join(part for part in (method, axes, f"seed={seed}", number) if part)
 
 
-def _cells(row: _Running) -> list[str]:
-    if row.record is None:
-        return [row.label, row.reached, "", *("" for _ in MEASURES)]
-    scores = [f"{_percent(row.record, m, 2)} %" for m in MEASURES]
-    return [row.label, row.reached, _loss(row.record), *scores]
-
-
-def _loss(record: EpochRecord) -> str:
+def _scores(record: EpochRecord) -> str:
+    """Training loss and accuracies; with one decimal, so that a line fits in 80 columns."""
     # NaN: a program does not report its loss.
-    return "-" if math.isnan(record.train_loss) else f"{record.train_loss:.4f}"
-
-
-def _percent(record: EpochRecord, measure: Measure, decimals: int) -> str:
-    return f"{100 * record.scores[measure, 'selection'].mean:.{decimals}f}"
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+    loss = "-" if math.isnan(record.train_loss) else f"{record.train_loss:.4f}"
+    means = {SHOWN_AS[m]: record.scores[m, "selection"].mean for m in MEASURES}
+    return f"loss {loss}  " + " ".join(f"{name} {100 * x:.1f}" for name, x in means.items())

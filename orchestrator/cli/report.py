@@ -1,11 +1,14 @@
 """``fsl-sweep report``: the selector comparison, from the records only."""
 
 import enum
+import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+
+from fsl_sweep.orchestrator.errors import RunFolderError, folder_error
 
 Runs = Annotated[
     list[Path],
@@ -53,36 +56,47 @@ def report(
 
     From the records only: torch and Ray are not needed. Several runs are reported as one.
     """
-    resampling = {"metric": metric, "bootstrap": bootstrap, "classes": classes}
-    complete = show(runs, form, output, snapshot, hyperparameter, last, **resampling)
-    return 0 if complete else 1
-
-
-def show(
-    folder: Path | list[Path],
-    form: Format = Format.TERMINAL,
-    output: Path | None = None,
-    snapshot: list[str] | None = None,
-    hyperparameter: list[str] | None = None,
-    last: int | None = None,
-    **options: Any,
-) -> bool:
-    """Print or write a run's report; give whether every planned trial is done.
-
-    ``options`` are further arguments of ``Run.report``.
-    """
-    from fsl_sweep.orchestrator.cli.output import check_output, write_output
-    from fsl_sweep.orchestrator.report import FORMATS
-    from fsl_sweep.orchestrator.report.formats.terminal import show as show_on_terminal
+    from fsl_sweep.orchestrator.report import FORMATS, show
     from fsl_sweep.orchestrator.run import load_run
 
     if output is not None:
-        check_output(output)
-    content = load_run(folder).report(snapshot, hyperparameter, last=last, **options)
+        _check(output)
+    content = load_run(runs).report(
+        snapshot, hyperparameter, last=last, metric=metric, bootstrap=bootstrap, classes=classes
+    )
     if output is not None:
-        write_output(output, FORMATS[form](content))
+        _write(output, FORMATS[form](content))
     elif form is Format.TERMINAL:
-        show_on_terminal(content)
+        show(content)
     else:
         sys.stdout.write(FORMATS[form](content))
-    return content.completeness.complete
+    return 0 if content.completeness.complete else 1
+
+
+def _check(path: Path) -> None:
+    """Refuse a place that cannot hold a file before the report is built, which may take long."""
+    from fsl_sweep.datasets.files.local_path import check_local
+
+    check_local(path)
+    if path.is_dir():
+        raise RunFolderError(f"{path} is a folder; give -o the name of a file.")
+    if not path.parent.is_dir():
+        raise RunFolderError(f"{path} cannot be written: there is no folder {path.parent}.")
+
+
+def _write(path: Path, text: str) -> None:
+    """Write ``text`` in UTF-8; what was there before stays until all of it is written."""
+    from fsl_sweep.orchestrator.ledger.storage import write_whole
+
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(text.encode())  # into a pipe or a device
+        else:
+            write_whole(Path(os.path.realpath(path)), text.encode())  # through a link, which stays
+    except BrokenPipeError:
+        raise
+    except OSError as failure:
+        reason = failure.strerror or str(failure)
+        raise folder_error(
+            failure, f"{path} cannot be written: {reason}. Choose another place, or free space."
+        ) from failure

@@ -26,7 +26,7 @@ def followed(
     """The TensorBoard view of a run as it goes, and what is shown of it on standard error."""
     with ExitStack() as stack:
         view = LiveView(ledger.path / "tensorboard", ledger.histories(plan))
-        listeners: list[SweepListener] = [stack.enter_context(view)]
+        listeners: list[SweepListener] = [view]
         if progress:
             console = SafeConsole(stderr=True)
             shown = (

@@ -33,23 +33,12 @@ def tensorboard(
     folder = opened.path / "tensorboard"
     report = opened.report(bootstrap=0)
     drawn = [figure for own in figures(report).values() for figure in own]
-    rebuild(folder, opened.histories, report.selected, drawn, _last_recorded(opened.path))
+    rebuild(folder, opened.histories, report.selected, drawn, _last_end(opened.path))
     say(f"TensorBoard view written to {folder}")
     return serving.serve(folder, host, port) if serve else 0
 
 
-def _last_recorded(run: Path) -> float:
-    """When a trial last recorded an epoch or its end, in seconds since 1970.
-
-    It is the date of the report's pictures, so that a view which is written again is the same.
-    """
-    from fsl_sweep.orchestrator.ledger.storage import Folder
-
-    trials = Folder(run) / "trials"
-    times = [
-        modified
-        for trial in map(trials.__truediv__, trials.names())
-        for name in ("end.json", *(f"epochs/{name}" for name in (trial / "epochs").names()))
-        if (modified := trial.modified(name)) is not None
-    ]
-    return max(times, default=0) / 10**9
+def _last_end(run: Path) -> float:
+    """When the last trial ended, in seconds since 1970: the same for a view that is rewritten."""
+    ends = (run / "trials").glob("*/end.json")
+    return max((end.lstat().st_mtime for end in ends), default=0.0)

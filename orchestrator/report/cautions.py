@@ -1,36 +1,35 @@
 """What to know before believing the numbers of a report."""
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.selection.comparison import MethodComparison, Ranking
-from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.select import Selected
 from fsl_sweep.orchestrator.statistics import Interval
 
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.report.content import Report
 
-def cautions_of(
-    planned: Iterable[str],
-    complete: bool,
-    selected: Selected,
-    summaries: Sequence[Summary],
-    comparisons: Sequence[MethodComparison],
-    rankings: Sequence[Ranking],
-    base_weight: float | None = None,
-    resampled: bool = False,
-) -> tuple[str, ...]:
+
+def cautions_of(report: "Report") -> tuple[str, ...]:
     """Cautions as full sentences, the gravest first, without repetition."""
-    by = wording.by_metric(base_weight)
-    found = list(_incompleteness(complete, selected, summaries))
-    found += planned
-    found += _ranking(rankings, by)
+    weight, summaries, selected = report.base_weight, report.summaries, report.selected
+    by = wording.by_metric(weight)
+    found = [*_incompleteness(report), *report.info.cautions]
+    orders = {ranking.methods for ranking in report.rankings}
+    if len(orders) > 1:
+        found.append(
+            f"The ranking of methods{by} depends on the strategy: {len(orders)} different orders "
+            f"under {len(report.rankings)} strategies."
+        )
     found += _intervals("NovelGen", [(one.method, one.novel, one.novel_tasks) for one in summaries])
-    if base_weight is not None:
+    if weight is not None:
         cells = [(one.method, one.reported, one.reported_tasks) for one in summaries]
-        found += _intervals(wording.mixture(base_weight), cells)
+        found += _intervals(wording.mixture(weight), cells)
     if any(summary.novel.n > 1 for summary in summaries):
-        found.append(wording.claims(summaries, resampled))
-    found += _comparisons(comparisons, by)
+        found.append(wording.claims(summaries, bool(report.resampled)))
+    results = [one.result.caution for one in report.comparisons]
+    found += [f"Comparisons of these snapshots{by}: {one}." for one in results if one]
     if any(strategy.oracle for strategy in selected.strategies):
         found.append(
             "Strategies marked as oracle read novel scores: they are references, not results."
@@ -43,12 +42,11 @@ def cautions_of(
     return tuple(dict.fromkeys(found))
 
 
-def _incompleteness(
-    complete: bool, selected: Selected, summaries: Sequence[Summary]
-) -> Iterable[str]:
-    if not complete:
+def _incompleteness(report: "Report") -> Iterable[str]:
+    selected = report.selected
+    if not report.completeness.complete:
         yield "The run is incomplete: run the sweep again, or complete the table, to finish it."
-    cells = {(summary.method, summary.strategy) for summary in summaries}
+    cells = {(summary.method, summary.strategy) for summary in report.summaries}
     for method in selected.methods:
         lost = [s for s in selected.strategies if (method, s) not in cells]
         if lost and len(lost) == len(selected.strategies):
@@ -65,15 +63,6 @@ def why_left_out(selected: Selected, method: str) -> str:
     return "no strategy could choose among its trials"
 
 
-def _ranking(rankings: Sequence[Ranking], by: str) -> Iterable[str]:
-    orders = {ranking.methods for ranking in rankings}
-    if len(orders) > 1:
-        yield (
-            f"The ranking of methods{by} depends on the strategy: {len(orders)} different orders "
-            f"under {len(rankings)} strategies."
-        )
-
-
 def _intervals(name: str, cells: Sequence[tuple[str, Interval, Interval | None]]) -> Iterable[str]:
     """Of cells of (method, interval over seeds, interval over tasks)."""
     for title, intervals in (
@@ -87,8 +76,3 @@ def _intervals(name: str, cells: Sequence[tuple[str, Interval, Interval | None]]
         for caution, methods in where.items():
             of = "" if len(methods) == len(cells) else f" ({', '.join(dict.fromkeys(methods))})"
             yield f"{name} intervals {title}: {caution}{of}."
-
-
-def _comparisons(comparisons: Sequence[MethodComparison], by: str) -> Iterable[str]:
-    for caution in dict.fromkeys(c.result.caution for c in comparisons if c.result.caution):
-        yield f"Comparisons of these snapshots{by}: {caution}."

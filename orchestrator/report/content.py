@@ -129,7 +129,6 @@ class Report:
             rankings and ``stability`` are by the metric that was asked for; all else stays
             NovelGen's.
         curves: learning curves of a few trials, and ``curves_total``, of how many.
-        cautions: what to know before believing the numbers.
         cost: what the run took; None where no seconds were recorded, as in a table.
         selectors: name, source and version of each selector in use.
         over_methods: strategies compared with each other over all methods, by regret.
@@ -149,7 +148,6 @@ class Report:
     rank_correlations: tuple[TrialRankCorrelation, ...]
     curves: tuple[Curve, ...]
     curves_total: int
-    cautions: tuple[str, ...]
     cost: Cost | None
     selectors: Mapping[str, Sequence[Mapping[str, str]]]
     over_methods: StrategyComparison
@@ -157,6 +155,11 @@ class Report:
     stability: tuple[Stability, ...] = ()
     budget_curve: tuple[BudgetPoint, ...] = ()
     tradeoffs: tuple[TradeOff, ...] = ()
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What to know before believing the numbers."""
+        return cautions_of(self)
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
@@ -203,33 +206,22 @@ def build(
         SealedMeasurement: a selector read what it did not declare.
         ValueError: there are too few resamples, or class tuples cannot be resampled.
     """
-    weight, chosen = base_weight(info.metric), Chosen(histories)
-    selected = select(chosen, info.snapshot, info.hyperparameter, weight)
+    chosen = Chosen(histories)
+    selected = select(chosen, info.snapshot, info.hyperparameter, base_weight(info.metric))
     summaries = summarise(selected)
-    comparisons, rankings = compare_methods(summaries, rope), rank_methods(summaries)
-    completeness = completeness_of(histories)
     shown, total = curves_of(chosen, info.snapshot, curves)
-    resampled = _resampled(histories, selected, bootstrap, classes)
+    count = _resamples(histories) if bootstrap is None else bootstrap
+    resampled = resample(histories, selected, resamples=count, classes=classes) if count else ()
     return Report(
         info=info,
-        completeness=completeness,
+        completeness=completeness_of(histories),
         selected=selected,
         summaries=summaries,
-        comparisons=comparisons,
-        rankings=rankings,
+        comparisons=compare_methods(summaries, rope),
+        rankings=rank_methods(summaries),
         rank_correlations=rank_correlations(histories, last),
         curves=shown,
         curves_total=total,
-        cautions=cautions_of(
-            info.cautions,
-            completeness.complete,
-            selected,
-            summaries,
-            comparisons,
-            rankings,
-            weight,
-            bool(resampled),
-        ),
         cost=_cost(histories),
         selectors=_provenance(info),
         over_methods=compare_strategies(histories, selected, summaries),
@@ -242,40 +234,26 @@ def build(
 
 def completeness_of(histories: Sequence[TrialHistory]) -> Completeness:
     """Count planned trials by what became of them."""
-    distinct = list({trial.trial: trial for trial in histories}.values())
-    reasons = [why_unusable(trial) for trial in distinct]
-    failed = [r is not None and r.startswith("failed") for r in reasons]
-    done = sum(reason is None for reason in reasons)
-    ended = [t.end.status for t, r in zip(distinct, reasons, strict=True) if t.end and r is None]
+    distinct = {trial.trial: trial for trial in histories}.values()
     problems = tuple(
         Problem(t.method, t.trial, t.seed, t.fold, t.hyperparameters, reason)
-        for t, reason in zip(distinct, reasons, strict=True)
-        if reason is not None
+        for t in distinct
+        if (reason := why_unusable(t)) is not None
     )
+    ended = [t.end.status for t in distinct if t.end and why_unusable(t) is None]
+    failed = sum(one.reason.startswith("failed") for one in problems)
     return Completeness(
         planned=len(distinct),
-        done=done,
-        failed=sum(failed),
-        missing=len(distinct) - done - sum(failed),
+        done=len(ended),
+        failed=failed,
+        missing=len(problems) - failed,
         budget=ended.count("budget"),
         problems=problems,
     )
 
 
-def _resampled(
-    histories: Sequence[TrialHistory],
-    selected: Selected,
-    bootstrap: int | None,
-    classes: ClassLists | None,
-) -> tuple[ResampledCell, ...]:
-    count = _resamples(histories) if bootstrap is None else bootstrap
-    if not count:
-        return ()
-    return resample(histories, selected, resamples=count, classes=classes)
-
-
 def _resamples(histories: Sequence[TrialHistory]) -> int:
-    """How many resamples a report makes by itself."""
+    """How many resamples a report makes by default."""
     snapshots = sum(len(trial.epochs) for trial in histories if why_unusable(trial) is None)
     return RESAMPLES if snapshots <= QUICKLY_RESAMPLED else 0
 

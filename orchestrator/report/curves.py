@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
 
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.records.measures import MEASURES, TrialHistory
+from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
 from fsl_sweep.orchestrator.selection.choices import Chosen
 from fsl_sweep.orchestrator.selection.select import why_unusable
 
@@ -18,19 +17,16 @@ class Curve:
     """One trial's progression on the selection tasks.
 
     Attributes:
-        method, trial, seed, hyperparameters: which trial.
-        epochs: int64 ``[E]``.
-        scores: accuracies in [0, 1] by measure, float64 ``[E]``.
+        trial: which one.
         picks: epoch by snapshot selector; a selector that had nothing to choose by is absent.
     """
 
-    method: str
-    trial: str
-    seed: int
-    hyperparameters: Mapping[str, Any]
-    epochs: np.ndarray
-    scores: Mapping[str, np.ndarray]
+    trial: TrialHistory
     picks: Mapping[str, int]
+
+    def scores(self, measure: Measure) -> np.ndarray:
+        """Accuracies in [0, 1] by epoch, float64 ``[E]``."""
+        return self.trial.scores[measure, "selection"].means
 
 
 def curves_of(
@@ -57,12 +53,4 @@ def _curve(trial: TrialHistory, chosen: Chosen, selectors: Sequence[str]) -> Cur
             picks[name] = chosen.epoch(trial, name)
         except SelectionError:
             continue
-    return Curve(
-        method=trial.method,
-        trial=trial.trial,
-        seed=trial.seed,
-        hyperparameters=trial.hyperparameters,
-        epochs=trial.epochs,
-        scores={m: trial.scores[m, "selection"].means for m in MEASURES},
-        picks=picks,
-    )
+    return Curve(trial, picks)

@@ -24,7 +24,8 @@ def epochs_of(trial: TrialHistory) -> "pd.DataFrame":
         "status": trial.end.status if trial.end else "unfinished",
     }
     # Lists and mappings would be taken for columns of their own.
-    plain = {k: v if isinstance(v, (str, int, float)) else str(v) for k, v in _axes(trial)}
+    axes = trial.hyperparameters.items()
+    plain = {k: v if isinstance(v, (str, int, float)) else str(v) for k, v in axes}
     means = {f"{m}_{s}": table.means for (m, s), table in trial.scores.items()}
     curves = {curve: trial.curves[curve] for curve in CURVES if curve in trial.curves}
     return pd.DataFrame(columns | plain | {"epoch": trial.epochs} | curves | means)
@@ -47,10 +48,6 @@ def selection_columns(trials: Sequence[TrialHistory]) -> list[str]:
 
 def _keys(trials: Sequence[TrialHistory]) -> list[str]:
     return list(dict.fromkeys(key for trial in trials for key in trial.hyperparameters))
-
-
-def _axes(trial: TrialHistory) -> list[tuple[str, Any]]:
-    return list(trial.hyperparameters.items())
 
 
 def row_of(one: "Selection") -> dict[str, Any]:

@@ -20,13 +20,12 @@ class TradeOffPoint:
     """A configuration with the snapshots that a selector chose, one a seed.
 
     Attributes:
-        method, configuration, hyperparameters: which one.
+        method, hyperparameters: which one.
         base, novel: accuracy on the report tasks, mean over seeds, in [0, 1].
         on_front: whether no other point of any method beats it in one without losing in the other.
     """
 
     method: str
-    configuration: str
     hyperparameters: Mapping[str, Any]
     base: float
     novel: float
@@ -92,6 +91,6 @@ def _points(
         return ()
     kept = front(comparable([mean for _, mean in there]))
     return tuple(
-        TradeOffPoint(t.method, t.configuration, t.hyperparameters, base, novel, bool(on))
+        TradeOffPoint(t.method, t.hyperparameters, base, novel, bool(on))
         for (t, (base, novel)), on in zip(there, kept, strict=True)
     )

@@ -110,6 +110,11 @@ def choices(selections: Sequence[Selection]) -> str:
     )
 
 
+def starred(strategy: Strategy) -> str:
+    """The strategy's name, marked if it is an oracle."""
+    return f"{strategy}{ORACLE if strategy.oracle else ''}"
+
+
 def strategies(group: Sequence[Strategy]) -> str:
     """Strategies by name, a line for each snapshot selector: ``val / base, val``."""
     own: dict[str, list[str]] = defaultdict(list)

@@ -37,8 +37,7 @@ DESCRIPTIONS = {
 
 def live_event(record: EpochRecord, seconds: float, first: bool) -> Event:
     """One epoch as it is measured; ``seconds`` since the trial began, this epoch included."""
-    accuracies = {m: record.scores[m, "selection"].accuracy[None] for m in MEASURES}
-    bands = {m: _bands(table) for m, table in accuracies.items()}
+    bands = {m: _bands(record.scores[m, "selection"].accuracy[None]) for m in MEASURES}
     return _event(record.epoch, record.train_loss, bands, 0, seconds, first)
 
 
@@ -107,4 +106,5 @@ def _event(
             f"interval/{tag}_low": float(low[i]),
             f"interval/{tag}_high": float(high[i]),
         }
-    return scalars(epoch, seconds, values, DESCRIPTIONS if first else None)
+    # TensorBoard needs a description only with the first value of a tag.
+    return scalars(epoch, seconds, values, DESCRIPTIONS if first else {})

@@ -6,11 +6,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
 from tensorboard.plugins.hparams import summary_v2 as hp
 
-from fsl_sweep.orchestrator.records.measures import SHOWN_AS, TrialHistory
+from fsl_sweep.orchestrator.records.measures import SHOWN_AS, TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.selection.select import Selected, Strategy
 from fsl_sweep.orchestrator.tensorboard.names import group_name
 from fsl_sweep.orchestrator.text.printed import printable
@@ -38,18 +39,18 @@ def session(trial: TrialHistory) -> Summary:
     return hp.hparams_pb(values_of(trial), trial_id=group_name(trial), start_time_secs=0.0)
 
 
-def session_end(failed: bool, seconds: float) -> Summary:
-    """That a run has ended, and how."""
-    status = api_pb2.STATUS_FAILURE if failed else api_pb2.STATUS_SUCCESS
+def session_end(end: TrialEnd, seconds: float) -> Event:
+    """That a run has ended, and how; ``seconds`` since it began."""
+    status = api_pb2.STATUS_FAILURE if end.status == "failed" else api_pb2.STATUS_SUCCESS
     info = plugin_data_pb2.SessionEndInfo(status=status, end_time_secs=seconds)
-    # TensorBoard's own helper for this needs TensorFlow; its sibling's tensor is what it reads.
+    # TensorBoard's own helper for this needs TensorFlow.
     content = plugin_data_pb2.HParamsPluginData(session_end_info=info)
     value = Summary.Value(
         tag=metadata.SESSION_END_INFO_TAG,
         metadata=metadata.create_summary_metadata(content),
         tensor=metadata.NULL_TENSOR,
     )
-    return Summary(value=[value])
+    return Event(summary=Summary(value=[value]), wall_time=seconds)
 
 
 def tag(strategy: Strategy) -> str:

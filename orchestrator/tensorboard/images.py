@@ -3,6 +3,7 @@
 # TensorBoard's generated protocol modules define their classes at run time.
 # pyright: reportAttributeAccessIssue=false
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tensorboard.compat.proto.summary_pb2 import Summary
@@ -19,11 +20,13 @@ from fsl_sweep.orchestrator.text.printed import printable
 
 def pictures(figures: Sequence[Figure]) -> Iterator[Summary]:
     """One image for each panel, under ``figures/NAME/TITLE``, described by its caption."""
-    taken: set[str] = set()
+    taken: Counter[str] = Counter()
     for figure in figures:
         for panel in figure.panels:
-            tag = _tag(f"figures/{figure.name}/{safe(panel.title)[:LONGEST]}", taken)
-            taken.add(tag)
+            tag = f"figures/{figure.name}/{safe(panel.title)[:LONGEST]}"
+            taken[tag] += 1
+            if taken[tag] > 1:  # long titles that were cut
+                tag = f"{tag} {taken[tag]}"
             png = painted(panel, "png")
             size = (int.from_bytes(png[at : at + 4]) for at in (16, 20))  # of the IHDR chunk
             # What TensorBoard reads as an image: width and height as text, then the PNG.
@@ -34,12 +37,3 @@ def pictures(figures: Sequence[Figure]) -> Iterator[Summary]:
             )
             described = create_summary_metadata(*map(printable, (panel.title, figure.caption)))
             yield Summary(value=[Summary.Value(tag=tag, tensor=tensor, metadata=described)])
-
-
-def _tag(wanted: str, taken: set[str]) -> str:
-    """The tag, numbered where long titles that were cut look alike."""
-    tag, number = wanted, 1
-    while tag in taken:
-        number += 1
-        tag = f"{wanted} {number}"
-    return tag

@@ -1,8 +1,8 @@
 """The view as a whole: rebuilt from the records, then appended to while trials run.
 
 A view is never the only copy of anything. It is rebuilt into a new folder that takes the old
-one's place, so that a kill in between costs nothing that the next rebuild does not repair; and it
-is rebuilt before anything is appended, so that a torn tail cannot spoil later events.
+one's place, so that the next rebuild repairs what a kill left; and it is rebuilt before anything is
+appended, so that a torn tail cannot spoil later events.
 """
 
 # TensorBoard's generated protocol modules define their classes at run time.
@@ -12,8 +12,8 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 from tensorboard.compat.proto.event_pb2 import Event
@@ -24,7 +24,7 @@ from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd, Trial
 from fsl_sweep.orchestrator.report.figures.figures import Figure
 from fsl_sweep.orchestrator.selection.select import Selected
 from fsl_sweep.orchestrator.tensorboard import curves, hparams, images
-from fsl_sweep.orchestrator.tensorboard.events import FILE, append, of_summary, scalars
+from fsl_sweep.orchestrator.tensorboard.events import FILE, append, scalars
 from fsl_sweep.orchestrator.tensorboard.names import REPORT, run_names
 
 
@@ -45,62 +45,46 @@ def rebuild(
         dated: when the newest of what they show was recorded, in seconds since 1970.
 
     Raises:
-        RunFolderError: the folder holds something else than a view, or cannot be written.
+        RunFolderError: the folder holds other files than a view's, or cannot be written.
     """
     new, old = (folder.with_name(f"{folder.name}.{suffix}") for suffix in ("new", "old"))
-    try:
-        _check_ours(folder)
+    with _writing(folder):
+        for ours in (folder, new, old):
+            _check_ours(ours)
         for leftover in (new, old):
-            _check_ours(leftover)
             shutil.rmtree(leftover, ignore_errors=True)
         _write(new, histories, selected, figures, dated)
         if folder.exists():
             folder.rename(old)
         new.rename(folder)
         shutil.rmtree(old, ignore_errors=True)
-    except OSError as failure:
-        raise folder_error(
-            failure,
-            f"The TensorBoard view {folder} cannot be written: {failure.strerror or failure}.",
-        ) from failure
 
 
 class LiveView:
-    """Follows a running sweep. Enter it as a context; it keeps no file open between events.
+    """Listens to a running sweep; it keeps no file open between events.
 
     Args:
-        folder: the view's folder, rebuilt on entering.
+        folder: the view's folder, rebuilt here.
         histories: one for each planned trial.
-        selected: strategies' choices, as for ``rebuild``.
 
     Raises:
         RunFolderError: as ``rebuild``.
     """
 
-    def __init__(
-        self, folder: Path, histories: Sequence[TrialHistory], selected: Selected | None = None
-    ) -> None:
-        self._folder, self._histories, self._selected = folder, histories, selected
+    def __init__(self, folder: Path, histories: Sequence[TrialHistory]) -> None:
+        rebuild(folder, histories)
+        self._folder = folder
         self._runs: dict[str, list[tuple[TrialHistory, str]]] = {}
         for trial, name in zip(histories, run_names(histories), strict=True):
             self._runs.setdefault(trial.trial, []).append((trial, name))
         self._epochs = {t.trial: int(t.epochs[-1]) for t in histories if len(t.epochs)}
         self._seconds = {t.trial: float(curves.elapsed(t)[-1]) for t in histories if len(t.epochs)}
 
-    def __enter__(self) -> "LiveView":
-        rebuild(self._folder, self._histories, self._selected)
-        return self
+    def started(self, trial: str) -> None:
+        """Nothing to show before the first epoch."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Nothing is left open."""
-
-    def add(self, trial: str, record: EpochRecord) -> None:
-        """Append one epoch of a trial; one that the view holds already is passed over.
+    def measured(self, trial: str, record: EpochRecord) -> None:
+        """Append one epoch of a trial, unless the view holds it already.
 
         Raises:
             RunFolderError: the view cannot be written.
@@ -113,16 +97,9 @@ class LiveView:
         seconds = self._seconds.get(trial, 0.0) + spent
         event = curves.live_event(record, seconds, first)
         for planned, name in self._runs[trial]:
-            start = [of_summary(hparams.session(planned))] if first and _is_full(planned) else []
+            start = [Event(summary=hparams.session(planned))] if first and _is_full(planned) else []
             self._append(name, [*start, event])
         self._epochs[trial], self._seconds[trial] = record.epoch, seconds
-
-    def started(self, trial: str) -> None:
-        """Nothing to show before the first epoch."""
-
-    def measured(self, trial: str, record: EpochRecord) -> None:
-        """The same as ``add``."""
-        self.add(trial, record)
 
     def failed_once(self, trial: str, reason: str) -> None:
         """Nothing to show: what was measured stays."""
@@ -130,8 +107,7 @@ class LiveView:
     def ended(self, trial: str, end: TrialEnd) -> None:
         """Mark the end of a trial in the HParams tab."""
         if trial in self._epochs:
-            seconds = self._seconds[trial]
-            event = of_summary(hparams.session_end(end.status == "failed", seconds), seconds)
+            event = hparams.session_end(end, self._seconds[trial])
             for planned, name in self._runs[trial]:
                 if _is_full(planned):
                     self._append(name, [event])
@@ -139,14 +115,18 @@ class LiveView:
     def _append(self, name: str, events: Sequence[Event]) -> None:
         if not self._folder.parent.is_dir():
             raise MachineFailure(f"The run folder {self._folder.parent} is gone.")
-        try:
+        with _writing(self._folder / name, " The records themselves are kept."):
             append(self._folder / name, events)
-        except OSError as failure:
-            raise folder_error(
-                failure,
-                f"The TensorBoard view {self._folder / name} cannot be written: "
-                f"{failure.strerror or failure}. The records themselves are kept.",
-            ) from failure
+
+
+@contextmanager
+def _writing(path: Path, remark: str = "") -> Iterator[None]:
+    try:
+        yield
+    except OSError as failure:
+        reason = failure.strerror or failure
+        message = f"The TensorBoard view {path} cannot be written: {reason}.{remark}"
+        raise folder_error(failure, message) from failure
 
 
 def _write(
@@ -159,9 +139,9 @@ def _write(
     append(
         folder / REPORT,
         [
-            of_summary(curves.layout()),
-            of_summary(hparams.experiment([t for t in histories if _is_full(t)], selected)),
-            *(of_summary(picture, dated) for picture in images.pictures(figures)),
+            Event(summary=curves.layout()),
+            Event(summary=hparams.experiment([t for t in histories if _is_full(t)], selected)),
+            *(Event(summary=one, wall_time=dated) for one in images.pictures(figures)),
         ],
     )
     for trial, name in zip(histories, run_names(histories), strict=True):
@@ -171,7 +151,7 @@ def _write(
 
 def _trial_events(trial: TrialHistory, selected: Selected | None) -> Iterator[Event]:
     if _is_full(trial):
-        yield of_summary(hparams.session(trial))
+        yield Event(summary=hparams.session(trial))
     yield from curves.recorded_events(trial)
     seconds = curves.elapsed(trial)
     for one in selected.selections if selected else ():
@@ -179,8 +159,7 @@ def _trial_events(trial: TrialHistory, selected: Selected | None) -> Iterator[Ev
             at = float(seconds[np.flatnonzero(trial.epochs == one.epoch)[0]])
             yield scalars(one.epoch, at, {hparams.tag(one.strategy): one.novel.mean}, {})
     if trial.end is not None and _is_full(trial):
-        end = hparams.session_end(trial.end.status == "failed", float(seconds[-1]))
-        yield of_summary(end, float(seconds[-1]))
+        yield hparams.session_end(trial.end, float(seconds[-1]))
 
 
 def _check_ours(folder: Path) -> None:
@@ -189,8 +168,7 @@ def _check_ours(folder: Path) -> None:
         mode = path.lstat().st_mode
         if not stat.S_ISDIR(mode) and (path.name != FILE or not stat.S_ISREG(mode)):
             raise RunFolderError(
-                f"{path} is no part of a TensorBoard view, but a {kind_of(mode)}; move it away, "
-                "or give another folder."
+                f"{path} is a {kind_of(mode)} that no TensorBoard view holds; move it away."
             )
 
 

@@ -1,14 +1,15 @@
 """A report as plain blocks: what all formats that people read have in common."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from fsl_sweep.orchestrator.report import wording
 
+_One = TypeVar("_One")
 Tone = Literal["", "note", "alarm", "good"]
 Weight = Literal["", "best", "reference"]
 
@@ -100,6 +101,14 @@ def words(*names: str) -> tuple[Column, ...]:
 def numbers(names: Sequence[str]) -> tuple[Column, ...]:
     """Columns of numbers."""
     return tuple(map(Column, names))
+
+
+def grouped(given: Iterable[_One], key: Callable[[_One], Hashable]) -> list[tuple[_One, ...]]:
+    """Those with equal keys together, in the order of the first of each."""
+    groups: dict[Hashable, list[_One]] = {}
+    for one in given:
+        groups.setdefault(key(one), []).append(one)
+    return [tuple(group) for group in groups.values()]
 
 
 class Trend(str):

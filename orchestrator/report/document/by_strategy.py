@@ -1,7 +1,6 @@
 """The tables of strategies: what each chose for a method, and strategies over all methods."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     Row,
     Table,
     Weight,
+    grouped,
     numbers,
     words,
 )
@@ -24,23 +24,16 @@ from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS
 from fsl_sweep.orchestrator.statistics.ties import comparable
 from fsl_sweep.orchestrator.text.printed import counted
 
-_One = TypeVar("_One")
-
-NO_METHOD = "No strategy can use the trials that are there, so there is nothing to compare."
+NO_METHOD = "No strategy can use the recorded trials, so there is nothing to compare."
 
 _BOLD = (
-    " Bold: the highest of those that are no oracles, as seen afterwards; to choose a strategy by "
-    "it would be an oracle too."
+    " Bold: the best strategy that is not an oracle, known only afterwards; choosing a strategy by "
+    "it would itself be an oracle."
 )
 
 
 def methods_and_strategies(report: Report, bold: bool) -> Iterable[Block]:
-    """Each method under each strategy; strategies that chose alike share a row.
-
-    Args:
-        report: the content.
-        bold: whether the reader can see which rows are bold.
-    """
+    """Each method under each strategy; strategies that chose alike share a row."""
     if not report.summaries and report.selected.strategies:
         yield Paragraph(NO_METHOD, "alarm")
     there = {summary.method for summary in report.summaries}
@@ -76,14 +69,7 @@ def same_choices(summaries: Sequence[Summary]) -> list[tuple[Summary, ...]]:
         chosen = tuple((choice.seed, choice.trial, choice.epoch) for choice in one.choices)
         return one.method, chosen, one.novel_evaluations, one.strategy.oracle
 
-    return _grouped(summaries, key)
-
-
-def _grouped(given: Iterable[_One], key: Callable[[_One], Hashable]) -> list[tuple[_One, ...]]:
-    groups: dict[Hashable, list[_One]] = {}
-    for one in given:
-        groups.setdefault(key(one), []).append(one)
-    return [tuple(group) for group in groups.values()]
+    return grouped(summaries, key)
 
 
 def best_of(summaries: Sequence[Summary]) -> float | None:
@@ -153,7 +139,7 @@ def _explained(report: Report) -> str:
         "" if weight is None else f"{wording.mixture(weight)}: {wording.full_mixture(weight)}. "
     )
     two = any(len(summary.choices) == 2 for summary in report.summaries)
-    both = "; of two seeds both values, which are too few for an interval" if two else ""
+    both = "; for two seeds both values, since they are too few for an interval" if two else ""
     return (
         f"Percent on the report tasks, mean over {counted(seeds, 'seed')}. {mixture}"
         f"seeds, tasks: half-widths of {'' if weight is None else 'its '}95 % intervals{both}. "
@@ -187,7 +173,7 @@ def over_methods(report: Report, bold: bool) -> Iterable[Block]:
 
     verdicts = any(one.against_least is not None for one in found.results)
     lines = []
-    for group in _grouped(found.results, key):
+    for group in grouped(found.results, key):
         name = wording.strategies([one.strategy for one in group])
         weight = _weight(group[0].strategy.oracle, group[0].least and verdicts)
         lines.append(Row((name, *_over(found, group[0], verdicts).values()), weight))
@@ -197,16 +183,14 @@ def over_methods(report: Report, bold: bool) -> Iterable[Block]:
         yield Paragraph(_over_explained(found, verdicts, bold), "note")
     if found.without_regret:
         yield Paragraph(
-            "Strategies are not compared over all methods, because oracle / oracle has nothing to "
-            f"choose by, so that the regret is not known: {', '.join(found.without_regret)}."
+            "Strategies are not compared over all methods, because oracle / oracle cannot choose, "
+            f"so that the regret is not known: {', '.join(found.without_regret)}."
         )
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for strategy, methods in found.lacking:
-        alike.setdefault(methods, []).append(str(strategy))
-    for methods, strategies in alike.items():
+    for alike in grouped(found.lacking, lambda one: one[1]):
+        methods = alike[0][1]
         without = "every method" if methods == found.methods else " and ".join(methods)
-        text = f"Not compared, because {without} lacks them: {', '.join(strategies)}."
-        yield Paragraph(text)
+        strategies = ", ".join(str(strategy) for strategy, _ in alike)
+        yield Paragraph(f"Not compared, because {without} lacks them: {strategies}.")
 
 
 def _over(found: StrategyComparison, one: StrategyResult, verdicts: bool) -> dict[str, str]:

@@ -10,7 +10,7 @@ import numpy as np
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Problem, Report
-from fsl_sweep.orchestrator.report.document import by_strategy, comparing, uncertainty
+from fsl_sweep.orchestrator.report.document import by_strategy, conclusions
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
     Bullets,
@@ -30,22 +30,17 @@ TAUS = ("val mean", "least", "most", "base mean", "least", "most", "trials")
 
 
 def document(report: Report, bold: bool = True) -> Document:
-    """The report without its figures.
-
-    Args:
-        report: the content.
-        bold: whether the format has bold letters, so that the text may mention them.
-    """
+    """The report without its figures; its text mentions bold rows where a reader sees them."""
     by = wording.by_metric(report.base_weight)
     sections = (
         ("strategies", "Methods and strategies", by_strategy.methods_and_strategies(report, bold)),
         ("trust", "Strategies over all methods", by_strategy.over_methods(report, bold)),
         ("curves", "Learning curves", _curves(report)),
         ("rank", "Rank correlation with NovelGen (Kendall's tau-b)", _rank_correlation(report)),
-        ("comparisons", f"Comparisons of these snapshots{by}", comparing.comparisons(report)),
-        ("stability", f"Stability of conclusions{by}", uncertainty.stability(report)),
-        ("budget", "Regret against novel evaluations", uncertainty.budgets(report)),
-        ("fronts", "Fronts of BaseGen and NovelGen", uncertainty.fronts(report)),
+        ("comparisons", f"Comparisons of these snapshots{by}", conclusions.comparisons(report)),
+        ("stability", f"Stability of conclusions{by}", conclusions.stability(report)),
+        ("budget", "Regret against novel evaluations", conclusions.budgets(report)),
+        ("fronts", "Fronts of BaseGen and NovelGen", conclusions.fronts(report)),
         ("cautions", "Cautions", [Bullets(report.cautions)] if report.cautions else []),
         ("cost", "Cost", _cost(report)),
         ("provenance", "Provenance", [Bullets(tuple(_provenance(report)))]),
@@ -85,10 +80,11 @@ def _curves(report: Report) -> Iterable[Block]:
     selectors = report.info.snapshot
     lines = []
     for curve in report.curves:
-        trends = [Trend.of(curve.scores[measure]) for measure in MEASURES]
+        trends = [Trend.of(curve.scores(measure)) for measure in MEASURES]
         picks = [str(curve.picks.get(name, "-")) for name in selectors]
-        values = wording.values(curve.hyperparameters)
-        lines.append(Row((curve.method, values, str(curve.seed), *trends, *picks)))
+        one = curve.trial
+        values = wording.values(one.hyperparameters)
+        lines.append(Row((one.method, values, str(one.seed), *trends, *picks)))
     measures = [SHOWN_AS[measure] for measure in MEASURES]
     columns = words("method", "configuration") + numbers(["seed", *measures, *selectors])
     yield Table(columns, (Group("", tuple(lines)),))

@@ -3,8 +3,8 @@
 A panel draws itself on matplotlib's axes; ``painter`` makes SVG, PNG or PDF of it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.curves import Curve
+from fsl_sweep.orchestrator.report.document.blocks import grouped
 from fsl_sweep.orchestrator.report.figures.style import INK, MARKERS, SOFT, colour
 from fsl_sweep.orchestrator.report.tradeoff import TradeOff, TradeOffPoint
 from fsl_sweep.orchestrator.selection.comparison import common_differences
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
 PAIRS_SHOWN = 15
 LINES_SHOWN = 6
-STEPS = 200
-LETTER = 0.032
-"""Width of a letter above a panel, as a share of the horizontal axis."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,6 @@ class Figure:
         names: what the colours stand for, by their number.
         panels: at least one.
         shaped: whether the legend shows markers instead of lines.
-        signs: the letter above a panel for each name.
     """
 
     name: str
@@ -56,7 +53,6 @@ class Figure:
     names: Sequence[str]
     panels: Sequence[Panel]
     shaped: bool = False
-    signs: Mapping[str, str] = field(default_factory=dict)
 
 
 def figures(report: Report) -> dict[str, list[Figure]]:
@@ -68,16 +64,6 @@ def figures(report: Report) -> dict[str, list[Figure]]:
         "budget": [*_budgets(report)],
     }
     return {key: found for key, found in drawn.items() if found}
-
-
-def letters(names: Sequence[str]) -> dict[str, str]:
-    """One character for each name: its first letter that is free, else a digit."""
-    taken: dict[str, str] = {}
-    spare = iter("123456789abcdefghijklmnopqrstuvwxyz")
-    for name in names:
-        free = (c for c in name if c.isalnum() and c not in taken.values())
-        taken[name] = next(free, "") or next(c for c in spare if c not in taken.values())
-    return taken
 
 
 def _line(axes: "Axes", x: Sequence[float], y: Sequence[float], number: int, name: str) -> None:
@@ -141,13 +127,15 @@ def _tooltip(point: TradeOffPoint) -> str:
 def _mixtures(report: Report) -> Iterable[Figure]:
     """The accuracy of a mixture of base and novel tasks is linear in its weight."""
     methods = list(report.selected.methods)
-    alike: dict[tuple[object, ...], tuple[list[str], list[Summary]]] = {}
-    for strategy in dict.fromkeys(s.strategy for s in report.summaries):
-        own = [s for s in report.summaries if s.strategy == strategy]
-        key = (strategy.oracle, *((s.method, s.base.mean, s.novel.mean) for s in own))
-        mark = wording.ORACLE if strategy.oracle else ""
-        alike.setdefault(key, ([], own))[0].append(f"{strategy}{mark}")
-    several = [(", ".join(names), _ends(own)) for names, own in alike.values() if len(own) > 1]
+
+    def same(own: Sequence[Summary]) -> Hashable:
+        return own[0].strategy.oracle, *((s.method, s.base.mean, s.novel.mean) for s in own)
+
+    cells = [own for own in grouped(report.summaries, lambda s: s.strategy) if len(own) > 1]
+    several = [
+        (", ".join(wording.starred(own[0].strategy) for own in alike), _ends(alike[0]))
+        for alike in grouped(cells, same)
+    ]
     if not several:
         return
     shown = several[:LINES_SHOWN]
@@ -187,55 +175,32 @@ def _ends(own: Sequence[Summary]) -> dict[str, tuple[float, float]]:
 def _progressions(report: Report) -> Iterable[Figure]:
     if not report.curves:
         return
-    signs = letters(report.info.snapshot)
     yield Figure(
         "progressions",
-        "Accuracy on the selection tasks by epoch. Letters above a dashed line: the selectors that "
-        "pick that epoch.",
+        "Accuracy on the selection tasks by epoch. Dashed lines: the epochs that the snapshot "
+        "selectors pick.",
         [SHOWN_AS[measure] for measure in MEASURES],
-        [_progression(curve, signs) for curve in report.curves],
-        signs=signs,
+        list(map(_progression, report.curves)),
     )
 
 
-def _progression(curve: Curve, signs: Mapping[str, str]) -> Panel:
+def _progression(curve: Curve) -> Panel:
     def draw(axes: "Axes") -> None:
         axes.set(xlabel="epoch", ylabel="accuracy, %")
         for number, measure in enumerate(MEASURES):
-            scores = (100 * curve.scores[measure]).tolist()
-            _line(axes, curve.epochs.tolist(), scores, number, SHOWN_AS[measure])
-        for name, sign in signs.items():
-            axes.plot([], [], " ", label=f" {sign}  {name}")
-        for epoch, row, text in _stacked(curve, signs):
-            axes.axvline(epoch, color=SOFT, linewidth=0.9, linestyle=":")
+            scores = (100 * curve.scores(measure)).tolist()
+            _line(axes, curve.trial.epochs.tolist(), scores, number, SHOWN_AS[measure])
+        for epoch in sorted(set(curve.picks.values())):
+            name = ", ".join(name for name, picked in curve.picks.items() if picked == epoch)
+            line = axes.axvline(epoch, color=SOFT, linewidth=0.9, linestyle=":")
+            line.set(label=f" {epoch}: {one_line(name)}", url=escape(one_line(name)))
             axes.annotate(
-                text,
-                (epoch, 1),
-                (0, 2 + 11 * row),
-                xycoords=("data", "axes fraction"),
-                textcoords="offset points",
-                ha="center",
-                annotation_clip=False,
+                str(epoch), (epoch, 1), xycoords=("data", "axes fraction"), ha="center", va="bottom"
             )
 
-    values = wording.values(curve.hyperparameters)
-    return Panel(
-        ", ".join(part for part in (curve.method, values, f"seed {curve.seed}") if part), draw
-    )
-
-
-def _stacked(curve: Curve, signs: Mapping[str, str]) -> list[tuple[int, int, str]]:
-    """Each picked epoch with its letters, and a row in which they cover no others."""
-    span = float(np.ptp(curve.epochs)) or 1.0
-    ends: list[float] = []
-    placed: list[tuple[int, int, str]] = []
-    for epoch in sorted(set(curve.picks.values())):
-        text = "".join(signs[name] for name, picked in curve.picks.items() if picked == epoch)
-        half = span * LETTER * len(text) / 2
-        row = next((i for i, end in enumerate(ends) if end <= epoch - half), len(ends))
-        ends[row : row + 1] = [epoch + half]
-        placed.append((epoch, row, text))
-    return placed
+    one = curve.trial
+    parts = (one.method, wording.values(one.hyperparameters), f"seed {one.seed}")
+    return Panel(", ".join(filter(None, parts)), draw)
 
 
 def _differences(report: Report) -> Iterable[Figure]:
@@ -296,23 +261,11 @@ def _difference(title: str, lines: Mapping[str, np.ndarray], names: Sequence[str
         axes.axvline(0, color=SOFT, linewidth=0.9)
         axes.axhline(0.5, color=SOFT, linewidth=0.9, linestyle=":")
         for name, line in lines.items():
-            _line(axes, *_steps(*line), names.index(name), name)
+            values, weights = line
+            share, shade = weights / weights.sum(), colour(names.index(name))
+            axes.ecdf(values, share, compress=True, color=shade, label=_label(name))
 
     return Panel(title, draw)
-
-
-def _steps(values: np.ndarray, weights: np.ndarray) -> tuple[list[float], list[float]]:
-    """The corners of a distribution function, at most ``STEPS`` of its steps.
-
-    ``values [T]`` ascend; ``weights [T]`` are theirs, in any unit.
-    """
-    distinct, which = np.unique(values, return_inverse=True)
-    total = np.cumsum(np.bincount(which, weights))
-    shares = total / total[-1]
-    kept = np.unique(np.linspace(0, len(distinct) - 1, STEPS).round().astype(int))
-    across = np.repeat(distinct[kept], 2)
-    up = np.concatenate([[0.0], np.repeat(shares[kept], 2)[:-1]])
-    return across.tolist(), up.tolist()
 
 
 def _budgets(report: Report) -> Iterable[Figure]:

@@ -68,7 +68,7 @@ def painted(panel: Panel, form: Literal["svg", "png", "pdf"]) -> bytes:
         if form == "svg":
             # matplotlib's own layout would take longer than the rest of the page.
             canvas = Figure(DRAWING)
-            panel.draw(canvas.add_axes((0.15, 0.17, 0.82, 0.67)))
+            panel.draw(canvas.add_axes((0.15, 0.17, 0.82, 0.74)))
         else:
             canvas = Figure(PICTURE, dpi=100, layout="constrained")
             canvas.suptitle(_cut(panel.title), x=0.02, ha="left", size=11)

@@ -1,7 +1,7 @@
 """The report as one HTML file that needs nothing else: no script, no font, no image."""
 
-from collections.abc import Iterable
 from html import escape
+from itertools import cycle
 
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document.blocks import (
@@ -52,7 +52,7 @@ def to_html(report: Report) -> str:
         f'<header class="{"good" if content.complete else "alarm"}"><h1>{title}</h1>',
         *map(_block, content.banner),
         "</header>",
-        _contents([(section.key, section.title) for section in sections]),
+        f"<nav>{' '.join(map(_link, sections))}</nav>",
     ]
     for section in sections:
         parts.append(f'<section id="{section.key}"><h2>{escaped(section.title)}</h2>')
@@ -61,9 +61,8 @@ def to_html(report: Report) -> str:
     return "\n".join([*parts, "</main></body></html>"]) + "\n"
 
 
-def _contents(entries: Iterable[tuple[str, str]]) -> str:
-    links = (f'<a href="#{key}">{escaped(title)}</a>' for key, title in entries)
-    return f"<nav>{' '.join(links)}</nav>"
+def _link(section: Section) -> str:
+    return f'<a href="#{section.key}">{escaped(section.title)}</a>'
 
 
 def _block(block: Block) -> str:
@@ -85,26 +84,18 @@ def _block(block: Block) -> str:
 
 
 def _figure(figure: Figure) -> str:
+    marks = zip(figure.names, cycle(SHAPES if figure.shaped else "━"), strict=False)
     entries = "".join(
-        f'<span><b style="color:var(--c{number % len(LIGHT)})">{_swatch(figure, number)}</b> '
-        f"{escaped(name)}</span>"
-        for number, name in enumerate(figure.names)
+        f'<span><b style="color:var(--c{n % len(LIGHT)})">{mark}</b> {escaped(name)}</span>'
+        for n, (name, mark) in enumerate(marks)
     )
-    signs = "".join(
-        f"<span><b>{escaped(s)}</b> {escaped(n)}</span>" for n, s in figure.signs.items()
-    )
-    legends = "".join(f'<div class="legend">{one}</div>' for one in (entries, signs) if one)
     panels = "\n".join(
         f"<div><p>{escaped(panel.title)}</p>{drawing(panel)}</div>" for panel in figure.panels
     )
     return (
-        f'<figure>{legends}<div class="panels">\n{panels}\n</div>'
+        f'<figure><div class="legend">{entries}</div><div class="panels">\n{panels}\n</div>'
         f"<figcaption>{escaped(figure.caption)}</figcaption></figure>"
     )
-
-
-def _swatch(figure: Figure, number: int) -> str:
-    return SHAPES[number % len(SHAPES)] if figure.shaped else "━"
 
 
 def escaped(text: str) -> str:

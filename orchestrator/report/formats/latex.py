@@ -18,7 +18,6 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     Bullets,
     Paragraph,
     Row,
-    Section,
     Table,
     in_parts,
 )
@@ -68,15 +67,10 @@ def to_latex(report: Report) -> str:
     for number, block in enumerate(content.banner):
         parts += _block(block, f"banner-{number}")
     for section in content.sections:
-        parts += _section(section)
+        parts += ["", rf"\room\subsection*{{{escaped(section.title)}}}"]
+        for number, block in enumerate(section.blocks):
+            parts += _block(block, f"{section.key}-{number}")
     return "\n".join([*parts, r"\end{document}"]) + "\n"
-
-
-def _section(section: Section) -> Iterable[str]:
-    yield ""
-    yield rf"\room\subsection*{{{escaped(section.title)}}}"
-    for number, block in enumerate(section.blocks):
-        yield from _block(block, f"{section.key}-{number}")
 
 
 def _block(block: Block, name: str) -> Iterable[str]:

@@ -35,7 +35,8 @@ PROSE = 100
 TREND = 12
 """Characters of a curve."""
 
-_BLOCKS, _ASCII = "▁▂▃▄▅▆▇█", "_.-=+*#@"
+_LEVELS = "▁▂▃▄▅▆▇█"
+_ASCII = str.maketrans(f"{_LEVELS}─", "_.-=+*#@-")
 _TONES = {"": "", "note": "dim", "alarm": "red", "good": "green"}
 _WEIGHTS = {"": "", "best": "bold", "reference": "dim"}
 _VERDICTS = {"better": "green", "worse": "red", "equivalent": "cyan", "undecided": "dim"}
@@ -45,36 +46,28 @@ _AS_WIDE_AS_NEEDED = 10**6
 def show(report: Report, console: SafeConsole | None = None) -> None:
     """Print the report on a terminal, or as ``to_text`` into a pipe or a file."""
     console = console or SafeConsole(file=sys.stdout)
-    if not console.is_terminal:
-        text = to_text(report, ascii_only=console.options.ascii_only)
-        say(text.removesuffix("\n"), console.file)
+    if console.is_terminal:
+        _print(report, console, console.width, whole=False)
         return
-    _print(report, console, console.width, whole=False)
+    text = to_text(report).removesuffix("\n")
+    say(text.translate(_ASCII) if console.options.ascii_only else text, console.file)
 
 
-def to_text(report: Report, width: int | None = None, *, ascii_only: bool = False) -> str:
+def to_text(report: Report, width: int | None = None) -> str:
     """The report as plain text without colour codes.
 
-    Args:
-        report: its content.
-        width: columns that no line leaves; a wide table is then printed in parts. By default a
-            table is as wide as it needs.
-        ascii_only: draw lines with ASCII.
+    With a ``width``, no line is longer, and a wide table is printed in parts.
     """
     file = io.StringIO()
     console = SafeConsole(
         file=file, width=width or _AS_WIDE_AS_NEEDED, no_color=True, force_terminal=False
     )
-    _print(report, console, width or PROSE, whole=True, ascii_only=ascii_only)
+    _print(report, console, width or PROSE, whole=True)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
-def _print(
-    report: Report, console: SafeConsole, prose: int, *, whole: bool, ascii_only: bool | None = None
-) -> None:
+def _print(report: Report, console: SafeConsole, prose: int, *, whole: bool) -> None:
     """Print all parts, tables as wide as the console and all else as wide as ``prose``."""
-    if ascii_only is None:
-        ascii_only = console.options.ascii_only
     content = document(report, bold=console.is_terminal and console.color_system is not None)
     look = "bold green" if content.complete else "bold white on red"
     parts: list[RenderableType] = [Text(content.headline, look)]
@@ -83,18 +76,17 @@ def _print(
             more = len(block.items) - PROBLEMS_SHOWN
             shown = block.items[:PROBLEMS_SHOWN]
             block = Bullets((*shown, f"... and {more} more; see `fsl-sweep status`."))
-        parts += _block(block, console.width, ascii_only)
+        parts += _block(block, console)
     for section in content.sections:
-        line = "-" if ascii_only else "─"
         title = Text(section.title, "bold")
-        parts += [Text(), Rule(title, align="left", style="dim", characters=line)]
+        parts += [Text(), Rule(title, align="left", style="dim")]
         for block in section.blocks:
-            parts += _block(block, console.width, ascii_only)
+            parts += _block(block, console)
     for part in parts:
         console.print(part, width=console.width if isinstance(part, RichTable) else prose)
 
 
-def _block(block: Block, width: int, ascii_only: bool) -> Iterable[RenderableType]:
+def _block(block: Block, console: SafeConsole) -> Iterable[RenderableType]:
     match block:
         case Paragraph(text, tone):
             if tone == "note":
@@ -107,8 +99,8 @@ def _block(block: Block, width: int, ascii_only: bool) -> Iterable[RenderableTyp
             for group in groups:
                 if group.title:
                     yield Text(f"\n{group.title}", "bold cyan")
-                drawn = Table(block.columns, (_with_curves(group, ascii_only),))
-                for number, (part, widths) in enumerate(in_parts(drawn, width)):
+                drawn = Table(block.columns, (_with_curves(group, console),))
+                for number, (part, widths) in enumerate(in_parts(drawn, console.width)):
                     if number:
                         yield Text()
                     yield _table(part, widths)
@@ -130,33 +122,28 @@ def _table(table: Table, widths: list[int]) -> RichTable:
     return drawn
 
 
-def _with_curves(group: Group, ascii_only: bool) -> Group:
-    """The group with a small curve in each cell of a trend."""
-    levels = _ASCII if ascii_only else _BLOCKS
+def _with_curves(group: Group, console: SafeConsole) -> Group:
+    """The group with a small curve in each cell of a trend whose values are known."""
 
     def drawn(cell: str) -> str:
-        curve = sparkline(cell.values, levels) if isinstance(cell, Trend) else ""
-        return cell.replace(" to ", f" {curve} ") if curve else cell
+        if not isinstance(cell, Trend) or not np.isfinite(cell.values).all():
+            return cell
+        curve = sparkline(cell.values)
+        curve = curve.translate(_ASCII) if console.options.ascii_only else curve
+        return cell.replace(" to ", f" {curve} ")
 
     rows = (Row(tuple(map(drawn, row.cells)), row.weight) for row in group.rows)
     return Group(group.title, tuple(rows))
 
 
-def sparkline(values: np.ndarray, levels: str = _BLOCKS) -> str:
+def sparkline(values: np.ndarray) -> str:
     """Values ``[E]`` as at most ``TREND`` characters, from the lowest to the highest.
 
-    Where there are more points than characters, a character shows the mean of its points. A
-    character without a finite point is a space; a flat curve is drawn in the middle.
+    Where there are more points than characters, a character shows the mean of its points. A flat
+    curve is drawn in the middle.
     """
-    bins = np.array_split(values, min(len(values), TREND))
-    finite = [points[np.isfinite(points)] for points in bins]
-    shown = [float(points.mean()) if len(points) else None for points in finite]
-    known = [value for value in shown if value is not None]
-    low, span = min(known, default=0.0), float(np.ptp(known)) if known else 0.0
-    steps = len(levels) - 1
-    return "".join(
-        " "
-        if value is None
-        else levels[round((value - low) / span * steps) if span else -(-steps // 2)]
-        for value in shown
-    )
+    shown = [points.mean() for points in np.array_split(values, min(len(values), TREND))]
+    low, span = min(shown), float(np.ptp(shown))
+    steps = len(_LEVELS) - 1
+    levels = [round((one - low) / span * steps) if span else (steps + 1) // 2 for one in shown]
+    return "".join(_LEVELS[level] for level in levels)

@@ -35,7 +35,7 @@ def live(plan):
 
 def shown(progress, console) -> str:
     with console.capture() as capture:
-        console.print(progress._view())
+        console.print(progress._bars)
     return capture.get()
 
 
@@ -80,7 +80,7 @@ def test_the_live_view_counts_epochs_and_fills_its_bar(plan):
     progress.ended(second, TrialEnd("failed", "loss is NaN"))
     # The epochs that a failed trial did not reach are not waited for.
     assert "6/6" in shown(progress, console)
-    assert "2 of 2 trials ended, 1 failed" in shown(progress, console)
+    assert "2/2 trials ended, 1 failed" in shown(progress, console)
 
 
 def test_the_time_left_follows_the_pace_of_this_run(plan, clock):
@@ -92,4 +92,4 @@ def test_the_time_left_follows_the_pace_of_this_run(plan, clock):
     clock[0] = 10.0
     progress.measured(first, made.record(4))  # epochs 3 and 4, in ten seconds
     progress.ended(first, DONE)
-    assert lines(stream)[-1].endswith("done  (1/2 trials, about 0:20 left)")
+    assert lines(stream)[-1].endswith("done  (1/2 trials, about 20 s left)")

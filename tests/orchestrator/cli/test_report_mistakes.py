@@ -19,29 +19,17 @@ import pytest
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.ledger.envelope import sealed_json
-from fsl_sweep.orchestrator.ledger.ledger import Ledger
-from fsl_sweep.orchestrator.records.measures import TrialEnd
 
 Shown = tuple[int, str, str]
 
 
-def finished(path: Path, fingerprint: str = "f" * 16) -> Path:
-    """A run folder of two methods, two seeds and three epochs, all done."""
-    trials = [made.planned(made.spec(seed, way), f"W{way}") for way in (5, 6) for seed in (0, 1)]
-    ledger = Ledger(path)
-    ledger.write_plan(made.plan(*trials, fingerprint=fingerprint), "name: made\n")
-    for number, planned in enumerate(trials):
-        trial = ledger.trial(planned.id)
-        trial.begin(planned.spec)
-        for epoch in (1, 2, 3):
-            trial.write_epoch(made.record(epoch, number), b"weights")
-        trial.end(TrialEnd("done"))
-    return path
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> Path:
-    return finished(tmp_path_factory.mktemp("whole") / "run")
+    """A run folder of two methods, two seeds and three epochs, all done."""
+    path = tmp_path_factory.mktemp("whole") / "run"
+    trials = [made.planned(made.spec(seed, way), f"W{way}") for way in (5, 6) for seed in (0, 1)]
+    made.recorded(path, *trials)
+    return path
 
 
 @pytest.fixture
@@ -133,7 +121,7 @@ def test_what_the_usage_rules_out(run, command, asked):
         ("", ". is a folder; give -o the name of a file."),
         ("none/a.html", "none/a.html cannot be written: there is no folder none."),
         ("file/a.html", "file/a.html cannot be written: there is no folder file."),
-        ("/proc/a.html", "/proc/a.html cannot be written: No such file or directory. Give -o "),
+        ("/proc/a.html", "/proc/a.html cannot be written: No such file or directory. Choose "),
     ],
 )
 def test_where_a_report_cannot_go(run, command, output, expected):
@@ -147,8 +135,8 @@ def test_a_full_disk_is_no_mistake_of_the_callers(run, command):
     shown = command("report", run, "--bootstrap", "0", "--format", "html", "-o", "/dev/full")
     assert shown[0] == 3
     assert shown[2] == (
-        "fsl-sweep: /dev/full cannot be written: No space left on device. Give -o another place, "
-        "or make room.\n"
+        "fsl-sweep: /dev/full cannot be written: No space left on device. Choose another place, "
+        "or free space.\n"
     )
 
 
@@ -197,7 +185,8 @@ def test_what_is_no_run(run, command):
 
 
 def test_runs_that_do_not_go_together(run, command):
-    finished(Path("other"), fingerprint="a" * 16)
+    plan = Path(shutil.copytree(run, "other")) / "plan.json"
+    plan.write_text(spoilt(json.loads(plan.read_text()), "fingerprint", "a" * 16))
     Path("link").symlink_to("run")
     assert "they differ in benchmark fingerprint (" in message(command("report", run, "other"))
     for again in ("run", "./run/", "link"):
@@ -207,55 +196,37 @@ def test_runs_that_do_not_go_together(run, command):
     assert command("report", run, "copy", "--bootstrap", "0")[0] == 0
 
 
-def spoilt(plan: dict, *path: str | int, value: object) -> str:
+def spoilt(plan: dict, path: str, value: object) -> str:
+    """The plan with another value at a dotted path, and with a right checksum."""
+    *parents, last = (int(part) if part.isdigit() else part for part in path.split("."))
     place = plan
-    for part in path[:-1]:
-        place = place[part]  # type: ignore[assignment, index]
-    place[path[-1]] = value  # type: ignore[index]
-    return json.dumps(plan)
-
-
-def sealed(text: str) -> str:
-    """The same plan with a right checksum, if it is one at all."""
-    try:
-        plan = json.loads(text)
-    except ValueError:
-        return text
-    if not isinstance(plan, dict):
-        return text
+    for part in parents:
+        place = place[part]
+    place[last] = value
     return sealed_json({k: v for k, v in plan.items() if k != "checksum"}, "plan.json").decode()
 
 
-PLANS: list[tuple[Callable[[str], str], str]] = [
-    (lambda text: text[: len(text) // 2], "it is not valid JSON"),
-    (lambda text: "", "it is not valid JSON"),
-    (lambda text: "[]", ""),
-    (lambda text: "null", ""),
-    (lambda text: spoilt(json.loads(text), "format", value=1), "plan format 1, and this version"),
-    (lambda text: spoilt(json.loads(text), "trials", value=[]), "it plans no trials"),
-    (lambda text: spoilt(json.loads(text), "trials", value=None), ""),
-    (lambda text: spoilt(json.loads(text), "name", value=3), "name: 3 is not a text"),
-    (lambda text: spoilt(json.loads(text), "parts", value=[1]), "parts: [1] is not a mapping"),
-    (lambda text: spoilt(json.loads(text), "cautions", value=[1]), "cautions: 1 is not a text"),
-    (
-        lambda text: spoilt(json.loads(text), "trials", 1, "spec", "epochs", value=0),
-        "trials.1.spec.epochs: Input should be greater than or equal to 1",
-    ),
-    (
-        lambda text: spoilt(json.loads(text), "trials", 0, "id", value="../../elsewhere"),
-        "trials.0.id: '../../elsewhere' is not the id of a trial",
-    ),
-    (
-        lambda text: spoilt(json.loads(text), "trials", 0, "hyperparameters", value=[1]),
-        "hyperparameters: [1] is not a mapping",
-    ),
+PLANS = [  # a dotted path and its value, or a text in the plan's place; and what the message says
+    ("", "{", "it is not valid JSON"),
+    ("", "", "it is not valid JSON"),
+    ("", "[]", ""),
+    ("", "null", ""),
+    ("format", 1, "plan format 1, and this version"),
+    ("trials", [], "it plans no trials"),
+    ("trials", None, ""),
+    ("name", 3, "name: 3 is not a text"),
+    ("parts", [1], "parts: [1] is not a mapping"),
+    ("cautions", [1], "cautions: 1 is not a text"),
+    ("trials.1.spec.epochs", 0, "trials.1.spec.epochs: Input should be greater than or equal to 1"),
+    ("trials.0.id", "../../elsewhere", "trials.0.id: '../../elsewhere' is not the id of a trial"),
+    ("trials.0.hyperparameters", [1], "hyperparameters: [1] is not a mapping"),
 ]
 
 
-@pytest.mark.parametrize(("spoil", "reason"), PLANS)
-def test_a_damaged_plan(run, command, spoil, reason):
+@pytest.mark.parametrize(("path", "value", "reason"), PLANS)
+def test_a_damaged_plan(run, command, path, value, reason):
     plan = run / "plan.json"
-    plan.write_text(sealed(spoil(plan.read_text())))
+    plan.write_text(spoilt(json.loads(plan.read_text()), path, value) if path else value)
     for arguments in (("report", run), ("status", run), ("tensorboard", run, "--no-serve")):
         told = message(command(*arguments))
         assert told.startswith("run/plan.json is not a readable plan (")
@@ -306,7 +277,7 @@ def test_a_run_without_its_trials(run, command, left):
     code, out, err = command("report", run)
     assert (code, err) == (1, "")
     assert out.startswith("made: INCOMPLETE")
-    assert "No strategy can use the trials that are there" in out
+    assert "No strategy can use the recorded trials" in out
     code, out, _ = command("status", run)
     assert code == 1
     assert out.startswith("made: 4 trials planned\n4 not begun\nno run is active\n")

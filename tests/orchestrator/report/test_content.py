@@ -27,7 +27,6 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     numbers,
     words,
 )
-from fsl_sweep.orchestrator.report.figures.figures import letters
 from fsl_sweep.orchestrator.report.formats.console import SafeConsole
 from fsl_sweep.orchestrator.report.formats.terminal import TREND, sparkline
 from fsl_sweep.orchestrator.statistics import mean_interval
@@ -69,14 +68,6 @@ def usual() -> Report:
 
 def test_json_follows_the_schema(usual: Report) -> None:
     plain = json.loads(to_json(usual))
-    assert set(plain) >= {
-        "run",
-        "selections",
-        "summary",
-        "rank_correlation",
-        "comparisons",
-        "cautions",
-    }
     assert {k: plain["run"][k] for k in ("name", "complete", "planned", "done", "failed")} == {
         "name": "omniglot-quick",
         "complete": True,
@@ -86,18 +77,8 @@ def test_json_follows_the_schema(usual: Report) -> None:
     }
     assert len(plain["selections"]) == 3 * 3 * 15
     assert set(plain["selections"][0]) == {
-        "method",
-        "seed",
-        "snapshot_selector",
-        "hyperparameter_selector",
-        "trial",
-        "configuration",
-        "hyperparameters",
-        "epoch",
-        "base",
-        "val",
-        "novel",
-        "regret",
+        *("method", "seed", "snapshot_selector", "hyperparameter_selector", "trial"),
+        *("configuration", "hyperparameters", "epoch", "base", "val", "novel", "regret"),
         "novel_evaluations",
     }
     for measure in ("base", "val", "novel"):
@@ -161,7 +142,7 @@ def test_a_trial_of_two_methods_is_counted_once() -> None:
     assert build(INFO, [*given, *shared]).completeness.planned == 6
 
 
-@pytest.mark.parametrize("width", [80, 100, 140])
+@pytest.mark.parametrize("width", [80, 140])
 def test_text_keeps_to_its_width_and_loses_nothing(usual: Report, width: int) -> None:
     text = to_text(usual, width)
     assert "\x1b" not in text
@@ -201,7 +182,7 @@ def test_colours_and_bold_on_a_terminal_only(usual: Report, system: str | None) 
     terminal = io.StringIO()
     show(usual, SafeConsole(file=terminal, force_terminal=True, color_system=system, width=200))
     text = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).split())
-    assert ("Bold: the highest of" in text) == (system is not None)
+    assert ("Bold: the best strategy" in text) == (system is not None)
     assert ("\x1b[1m" in terminal.getvalue()) == (system is not None)
     assert "bold" not in to_text(usual).lower()
 
@@ -240,18 +221,26 @@ def test_ascii_terminals(usual: Report) -> None:
 
 def test_curves_are_few_and_fairly_shared() -> None:
     report = build(INFO, runs(), curves=4, bootstrap=0)
-    assert [curve.method for curve in report.curves] == ["PN", "PN", "FIX-PN", "MetaOptNet-RR"]
+    assert [curve.trial.method for curve in report.curves] == [
+        "PN",
+        "PN",
+        "FIX-PN",
+        "MetaOptNet-RR",
+    ]
     assert "4 of 18 trials are shown" in to_text(report)
     # Every pick is marked under the point that it picked.
     curve = report.curves[0]
     assert curve.picks["last"] == 40
-    assert curve.picks["oracle"] == 1 + int(np.argmax(curve.scores["novel"]))
+    assert curve.picks["oracle"] == 1 + int(np.argmax(curve.scores("novel")))
 
 
 def test_fronts_alone_leave_no_method_out() -> None:
     report = build(replace(INFO, hyperparameter=("pareto",)), runs(), bootstrap=0)
     assert not any("left out" in caution for caution in report.cautions)
-    assert "left out" not in to_text(report)
+    text = to_text(report)
+    assert "left out" not in text
+    assert "nothing to compare" not in text
+    assert "Fronts of BaseGen and NovelGen" in text
     assert json.loads(to_json(report))["run"]["ranking_survives"] is None
 
 
@@ -266,14 +255,10 @@ def test_a_method_without_a_row_is_left_out_for_the_right_reason() -> None:
     assert "no strategy could choose among its trials" in to_text(build(blind, runs(), bootstrap=0))
 
 
-def test_sparkline_and_letters() -> None:
+def test_sparkline() -> None:
     assert sparkline(np.array([0.0, 0.5, 1.0])) == "▁▅█"
     assert sparkline(np.array([0.3, 0.3])) == "▅▅"
-    assert sparkline(np.array([0.0, np.nan, 1.0])) == "▁ █"
-    assert sparkline(np.array([np.nan])) == " "
     assert sparkline(np.repeat([0.0, 1.0], TREND)) == "▁" * (TREND // 2) + "█" * (TREND // 2)
-    signs = letters(["last", "val", "left", "lv", "last2"])
-    assert signs == {"last": "l", "val": "v", "left": "e", "lv": "1", "last2": "a"}
 
 
 def test_wording() -> None:
@@ -461,10 +446,3 @@ def test_equal_rows_stand_once() -> None:
     (pair,) = text.split("PN vs RR\n")[1:]
     assert pair.split("\n\n")[0].count("equivalent") == 2
     assert len(report.comparisons) == 15
-
-
-def test_a_front_alone_needs_no_table() -> None:
-    report = build(replace(INFO, snapshot=("val",), hyperparameter=("pareto",)), runs())
-    text = to_text(report)
-    assert "nothing to compare" not in text
-    assert "Fronts of BaseGen and NovelGen" in text

@@ -175,11 +175,10 @@ def test_json_says_what_verdicts_over_tasks_are_about(whole: Report) -> None:
     assert {(one["about"], one["over"]) for one in found} == {("these snapshots", "tasks")}
 
 
-@pytest.mark.parametrize("write", [to_text, to_markdown, to_latex, to_html])
 @pytest.mark.parametrize("metric", ["novel", "mixture(0.4)"])
-def test_of_two_seeds_both_values_are_shown(write: Callable[[Report], str], metric: str) -> None:
+def test_of_two_seeds_both_values_are_shown(metric: str) -> None:
     report = build(replace(INFO, metric=metric), runs(), bootstrap=20)
-    text = write(report)
+    text = to_text(report)
     for one in report.summaries:
         shown = [f"{100 * choice.reported.mean:.1f}" for choice in one.choices]
         assert len(shown) == 2
@@ -189,8 +188,8 @@ def test_of_two_seeds_both_values_are_shown(write: Callable[[Report], str], metr
         assert half < 100 or f"{half:.2f}" not in text  # 149.72 points, of one degree of freedom
     for strategy in report.over_methods.results:  # of two methods too
         assert ", ".join(f"{100 * regret:.1f}" for regret in strategy.regrets) in text
-    assert "of two seeds both values" in " ".join(text.split())
-    assert re.search(r"> 50|&gt; 50|\\textgreater\S* 50", text)
+    assert "for two seeds both values" in " ".join(text.split())
+    assert "> 50" in text
     plain = json.loads(to_json(report))["summary"][0]["novel"]
     assert (set(plain), plain["n"]) == ({"mean", "low", "high", "n"}, 2)
 
@@ -202,17 +201,14 @@ def test_of_three_seeds_the_interval_is_shown() -> None:
     assert "both values" not in text.split("Strategies over all methods")[0]
 
 
-@pytest.mark.parametrize("write", [to_text, to_markdown, to_latex, to_html, to_json])
-def test_the_chance_to_be_best_takes_three_seeds(write: Callable[[Report], str]) -> None:
-    for seeds, known in ((1, False), (2, False), (3, True)):
-        report = build(INFO, runs(seeds=seeds), bootstrap=20)
-        chances = {m.probability_best for one in report.stability for m in one.methods}
-        assert (None not in chances) is known
-        text = write(report).replace("\\", "")
-        assert ("best, %" in text) is (known and write is not to_json)
-        assert ("chance to be the best" in " ".join(text.split())) is (
-            known and write is not to_json
-        )
+@pytest.mark.parametrize(("seeds", "known"), [(1, False), (2, False), (3, True)])
+def test_the_chance_to_be_best_takes_three_seeds(seeds: int, known: bool) -> None:
+    report = build(INFO, runs(seeds=seeds), bootstrap=20)
+    chances = {m.probability_best for one in report.stability for m in one.methods}
+    assert (None not in chances) is known
+    text = to_text(report)
+    assert ("best, %" in text) is known
+    assert ("chance to be the best" in " ".join(text.split())) is known
 
 
 @pytest.mark.parametrize(
@@ -260,12 +256,6 @@ def test_the_first_line_says_that_a_run_is_incomplete(write: Callable[[Report], 
     assert "glyphs: complete" in write(build(INFO, runs(), bootstrap=0)).splitlines()[0]
 
 
-@pytest.mark.parametrize("write", WRITTEN)
-def test_nothing_recorded_yet_still_reports(write: Callable[[Report], str]) -> None:
-    text = write(build(INFO, [trial("PN", "1", end=None), trial("RR", "1", end=None)]))
-    assert "nothing to compare" in text
-
-
 def test_no_name_opens_a_tag_in_html(drawn: None) -> None:
     info = replace(INFO, name=HOSTILE)
     page = Tags(to_html(build(info, runs((HOSTILE, "RR")), bootstrap=0)))
@@ -305,6 +295,10 @@ def test_figures_are_well_formed_and_hold_their_data(whole: Report, drawn: None)
         assert [*ElementTree.fromstring(drawing).iter("{http://www.w3.org/2000/svg}path")]
     points = [p for one in whole.tradeoffs for p in one.points]
     assert all(f"BaseGen {100 * p.base:.2f}, NovelGen {100 * p.novel:.2f}" in page for p in points)
+    for curve in whole.curves:
+        for name, epoch in curve.picks.items():
+            assert re.search(rf"<title>[^<]*\b{name}\b[^<]*</title>", page)
+            assert f">{epoch}</text>" in page
 
 
 def test_trade_off_fronts_by_brute_force(whole: Report) -> None:
@@ -332,28 +326,6 @@ def test_a_configuration_without_a_seed_has_no_point() -> None:
         ("RR", "0.1"),
         ("RR", "0.01"),
     ]
-
-
-def test_letters_of_picks_stand_in_rows_in_which_they_cover_no_others(whole: Report) -> None:
-    curve = replace(
-        whole.curves[0], epochs=np.arange(1, 101), picks={"a": 50, "b": 51, "c": 50, "d": 90}
-    )
-    placed = figures._stacked(curve, dict(zip("abcd", "abcd", strict=True)))
-    assert placed == [(50, 0, "ac"), (51, 1, "b"), (90, 0, "d")]
-
-
-def test_distribution_functions_are_steps() -> None:
-    across, up = figures._steps(np.array([-1.0, 0.0, 0.0, 2.0]), np.ones(4))
-    assert across == [-1, -1, 0, 0, 2, 2]
-    assert up == [0, 0.25, 0.25, 0.75, 0.75, 1]
-    across, up = figures._steps(np.array([-1.0, 0.0, 0.0, 2.0]), np.array([4.0, 1.0, 2.0, 1.0]))
-    assert across == [-1, -1, 0, 0, 2, 2]
-    assert up == [0, 0.5, 0.5, 0.875, 0.875, 1]
-    values = np.sort(np.random.default_rng(0).normal(size=1000))
-    across, up = figures._steps(values, np.ones(1000))
-    assert len(across) == len(up) == 2 * figures.STEPS
-    assert up[-1] == 1
-    assert up == sorted(up)
 
 
 def test_markdown_tables_are_whole_whatever_the_names() -> None:

@@ -1,4 +1,4 @@
-"""The tables on uncertainty: stability of conclusions, budgets, and fronts."""
+"""The tables on conclusions: comparisons, their stability, budgets, and fronts."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,13 +6,16 @@ from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
+    Bullets,
     Group,
     Paragraph,
     Row,
     Table,
+    grouped,
     numbers,
     words,
 )
+from fsl_sweep.orchestrator.selection.comparison import MethodComparison
 from fsl_sweep.orchestrator.selection.results import Front
 from fsl_sweep.orchestrator.selection.stability import Agreement, Stability
 from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS
@@ -29,27 +32,89 @@ FRONTS = (
 )
 
 
+def comparisons(report: Report) -> Iterable[Block]:
+    """Every pair of methods under each strategy, and how the means rank the methods."""
+    if not report.comparisons:
+        return
+    pairs = grouped(report.comparisons, lambda one: (one.a, one.b))
+    groups = [Group(f"{own[0].a} vs {own[0].b}", tuple(_pair(own))) for own in pairs]
+    columns = words("snapshot / config", "these snapshots")
+    columns += numbers(["difference", "low", "high", "p (Holm)"])
+    yield Table(columns, tuple(groups))
+    yield Paragraph(_comparing(report), "note")
+    of = "" if report.base_weight is None else f" of {wording.mixture(report.base_weight)}"
+    ranked = f"Means{of} rank these snapshots of the methods"
+    if report.ranking_survives is not False:
+        order = " > ".join(report.rankings[0].methods)
+        decided = sum(c.result.verdict in ("better", "worse") for c in report.comparisons)
+        yield Paragraph(
+            f"{ranked} alike under every strategy, {order}; in {decided} of "
+            f"{len(report.comparisons)} comparisons they differ."
+        )
+        return
+    yield Paragraph(f"{ranked} differently from strategy to strategy:", "alarm")
+    orders = grouped(report.rankings, lambda one: one.methods)
+    names = [", ".join(wording.starred(one.strategy) for one in own) for own in orders]
+    items = (f"{' > '.join(o[0].methods)}: {name}" for o, name in zip(orders, names, strict=True))
+    yield Bullets(tuple(items))
+
+
+def _pair(own: Sequence[MethodComparison]) -> Iterable[Row]:
+    """Strategies with the same result share a row; oracles have their own."""
+    for group in grouped(own, lambda one: (one.strategy.oracle, _verdict(one))):
+        name = wording.strategies([one.strategy for one in group])
+        weight = "reference" if group[0].strategy.oracle else ""
+        yield Row((name, *_verdict(group[0])), weight)
+
+
+def _verdict(one: MethodComparison) -> tuple[str, ...]:
+    found, effect = one.result, one.result.effect
+    points = [f"{100 * end:+.2f}" for end in (effect.mean, effect.low, effect.high)]
+    return (found.verdict, *points, f"{found.p_adjusted:.3g}")
+
+
+def _comparing(report: Report) -> str:
+    """What the verdicts are, and where to read about training again."""
+    paired = "paired on the common report tasks, in percentage points; "
+    if report.base_weight is not None:
+        paired = (
+            f"by {wording.full_mixture(report.base_weight)}: differences are paired on the common "
+            "report tasks of each of the two, which were sampled separately, and their variances "
+            "add (degrees of freedom are Welch's); in percentage points; "
+        )
+    if max(summary.novel.n for summary in report.summaries) == 1:
+        again = "that takes more than one seed"
+    else:
+        again = "`select` above does"
+        if not report.resampled:
+            again = "`select` does, with `--bootstrap 1000`"
+    return (
+        "Whether these snapshots differ, those chosen of the first method from those of the "
+        f"second, {paired}verdicts at 95 % after Holm's correction over the pairs of a strategy. "
+        f"They say nothing about training the methods again: {again}."
+    )
+
+
 def stability(report: Report) -> Iterable[Block]:
     """What each strategy's ranking of methods survives; equal rows once."""
     if not report.stability:
         return
     several = any(len(one.methods) > 1 for one in report.stability)
     chances = any(m.probability_best is not None for one in report.stability for m in one.methods)
-    alike: dict[tuple[object, ...], tuple[dict[str, str], list[str]]] = {}
-    for one in report.stability:
+
+    def row(one: Stability) -> tuple[str, ...]:
         order = " > ".join(method.method for method in one.methods)
-        cells = _cells(one, several, chances)
-        key = (order, one.strategy.oracle, *cells.values())
-        mark = wording.ORACLE if one.strategy.oracle else ""
-        alike.setdefault(key, (cells, []))[1].append(f"{one.strategy}{mark}")
-    lines = [
-        Row(("\n".join(names), str(order), *cells.values()), "reference" if oracle else "")
-        for (order, oracle, *_), (cells, names) in alike.items()
-    ]
+        return (order, *_cells(one, several, chances).values())
+
+    lines: list[Row] = []
+    for own in grouped(report.stability, lambda one: (one.strategy.oracle, row(one))):
+        names = "\n".join(wording.starred(one.strategy) for one in own)
+        weight = "reference" if own[0].strategy.oracle else ""
+        lines.append(Row((names, *row(own[0])), weight))
     columns = words("snapshot / config", "methods, best first" if several else "method")
     titles = numbers(list(_cells(report.stability[0], several, chances)))
     yield Table(columns + titles, (Group("", tuple(lines)),))
-    yield Paragraph(_explained(report, several, chances), "note")
+    yield Paragraph(_stability(report, several, chances), "note")
 
 
 def _cells(one: Stability, several: bool, chances: bool) -> dict[str, str]:
@@ -69,7 +134,7 @@ def _share(one: Agreement | None) -> str:
     return f"{one.same}/{one.of}" if one.of < 100 else f"{100 * one.same / one.of:.0f} %"
 
 
-def _explained(report: Report, several: bool, chances: bool) -> str:
+def _stability(report: Report, several: bool, chances: bool) -> str:
     """What the columns of the table of stability mean."""
     metric = wording.metric(report.base_weight)
     worst = f"worst seed: {metric} of the worst seed, by which the MetaDL challenge ranks."
@@ -111,21 +176,19 @@ def fronts(report: Report) -> Iterable[Block]:
     """The configurations on each front; snapshot selectors that leave the same share one."""
     if not report.selected.fronts:
         return
-    cells: dict[tuple[str, str, str], list[Front]] = {}
-    for one in report.selected.fronts:
-        cells.setdefault((one.method, one.selector, one.snapshot), []).append(one)
-    alike: dict[str, tuple[list[str], list[Front]]] = {}
-    for (method, selector, snapshot), own in cells.items():
-        key = (method, selector, own[0].oracle, tuple((one.seed, one.points) for one in own))
-        alike.setdefault(repr(key), ([], own))[0].append(snapshot)
-    groups = [
-        Group(
-            f"{own[0].method}, {', '.join(names)} / {own[0].selector}"
-            f"{wording.ORACLE if own[0].oracle else ''}",
-            tuple(Row(cells) for cells in _front(own)),
-        )
-        for names, own in alike.values()
-    ]
+    cells = grouped(report.selected.fronts, lambda one: (one.method, one.selector, one.snapshot))
+
+    def same(own: Sequence[Front]) -> str:
+        points = [(one.seed, one.points) for one in own]
+        return repr((own[0].method, own[0].selector, own[0].oracle, points))
+
+    groups: list[Group] = []
+    for alike in grouped(cells, same):
+        first = alike[0][0]
+        names = ", ".join(own[0].snapshot for own in alike)
+        mark = wording.ORACLE if first.oracle else ""
+        title = f"{first.method}, {names} / {first.selector}{mark}"
+        groups.append(Group(title, tuple(map(Row, _front(alike[0])))))
     yield Table(words("configuration") + numbers(["BaseGen", "NovelGen", "seeds"]), tuple(groups))
     yield Paragraph(FRONTS, "note")
 

@@ -160,7 +160,7 @@ def test_it_is_named_in_a_sweep_file_and_shares_the_prepared_data(tmp_path):
     plain = open_benchmark("glyphs", GLYPHS, None, tmp_path)
     made = open_benchmark("in-distribution:glyphs", GLYPHS, None, tmp_path)
     assert made.fingerprint == in_distribution(plain, seed=0).fingerprint
-    assert len(list(prepared_stores(tmp_path))) == 1
+    assert len(list(prepared_stores("glyphs", tmp_path))) == 1
     other = open_benchmark("in-distribution:glyphs", {**GLYPHS, "share_seed": 1}, None, tmp_path)
     assert other.fingerprint == in_distribution(plain, seed=1).fingerprint != made.fingerprint
     checked = check("in-distribution:glyphs", GLYPHS, None, tmp_path)

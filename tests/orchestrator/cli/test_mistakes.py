@@ -296,7 +296,7 @@ def test_a_run_folder_in_place_of_a_sweep_says_how_to_continue(run):
     before = Path("my runs/tiny/sweep.yaml").read_text()
     code, _, err = run(arguments=("run", "my runs/tiny"))
     assert code == 2
-    assert err.startswith("fsl-sweep: my runs/tiny: is a run folder, not a sweep file; to go on ")
+    assert err.startswith("fsl-sweep: my runs/tiny: is a run folder, not a sweep file; to resume ")
     program, *command = shlex.split(err.partition("`")[2].partition("`")[0])
     assert program == "fsl-sweep"
     code, out, err = run(arguments=(*command, "--dry-run"))

@@ -15,7 +15,8 @@ from fsl_sweep.orchestrator.records.measures import (
     TrialEnd,
     TrialHistory,
 )
-from fsl_sweep.orchestrator.report import RunInfo, build, rows
+from fsl_sweep.orchestrator.report import RunInfo, build
+from fsl_sweep.orchestrator.report.document.by_strategy import cells_of
 from fsl_sweep.orchestrator.report.formats.as_json import to_plain
 from fsl_sweep.orchestrator.selection.resample import ResampledCell, resample
 from fsl_sweep.orchestrator.selection.select import select
@@ -389,4 +390,4 @@ def test_identical_replicates_are_not_a_sample_of_seeds(metric: str, seeds: int)
         assert again.low <= tasks.low + 1e-9
         assert again.high >= tasks.high - 1e-9
         assert "identical" in again.caution
-        assert rows.of_strategies(report, [one])["seeds"] == "-"
+        assert cells_of(report, [one])["seeds"] == "-"

@@ -132,7 +132,7 @@ def test_the_documented_program_runs_as_a_trial_and_is_recorded(package):
     ]
     assert selection["novel"]["mean"] > 1 / 3
     (package.parent / "test_eigen.py").write_text(
-        "from fsl_sweep.learners.submission_contract import SubmissionContract\n"
+        "from fsl_sweep.learners.testing import SubmissionContract\n"
         "from my_package.eigen import Eigen\n\n\n"
         "class TestEigen(SubmissionContract):\n"
         "    submission = Eigen\n    modes = ('episode',)\n"

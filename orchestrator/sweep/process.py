@@ -32,7 +32,7 @@ from fsl_sweep.orchestrator.sweepfile.grammar import Resources
 _PROGRAM = """\
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
-from fsl_sweep.orchestrator.sweep_driver import main
+from fsl_sweep.orchestrator.sweep.driver import main
 main(int(sys.argv[2]), sys.argv[3], sys.argv[4] or None)
 """
 _LOG = "driver.log"

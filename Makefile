@@ -1,4 +1,4 @@
-# The two commands of the README: `make demo` and `make test`. The rest is for maintainers.
+# `make demo` and `make test` are the README's two commands; the others are for maintainers.
 
 PYTHON ?= python3
 VENV ?= .venv

@@ -147,11 +147,11 @@ def test_broken_plugins_are_told_by_check_and_when_they_are_named(package):
     assert checked.returncode == 1
     text = " ".join(checked.stdout.split())
     assert "No module named 'my_package.nowhere'" in text
-    assert "takes a name that fsl-sweep itself has too" in text
+    assert "has a name that fsl-sweep itself also uses" in text
     assert "named 'misnamed'" in text
     for changes, message in (
         (("[late, val]", "[broken, val]"), "plug-in 'broken' (my-package) does not load: "),
-        (("name: cosine-net", "name: ridge"), "plug-in 'ridge' (my-package) takes a name that"),
+        (("name: cosine-net", "name: ridge"), "plug-in 'ridge' (my-package) has a name that"),
     ):
         (package.parent / "s.yaml").write_text(SWEEP.replace(*changes))
         failed = command(package, "run", "s.yaml")

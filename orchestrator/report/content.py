@@ -159,7 +159,8 @@ class Report:
     @property
     def cautions(self) -> tuple[str, ...]:
         """What to know before believing the numbers."""
-        return cautions_of(self)
+        # pyright sees this file twice: here, and through src/.
+        return cautions_of(self)  # pyright: ignore[reportArgumentType]
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:

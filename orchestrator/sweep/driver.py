@@ -30,7 +30,7 @@ _CLEANER = """\
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
 from pathlib import Path
-from fsl_sweep.orchestrator.session_folder import end_session
+from fsl_sweep.orchestrator.sweep.session_folder import end_session
 end_session(Path(sys.argv[2]), int(sys.argv[3]))
 """
 # Stamps of Ray's log lines, and the text that all its failed checks share.

@@ -2,7 +2,7 @@
 
 Ray's library ends its process when the cluster is lost, takes over signals, and writes to the
 terminal. The command that a person started must do none of that. So it holds the run folder and the
-session's folder, and talks over a pipe to a process that holds Ray (``sweep_driver``). Each cleans
+session's folder, and talks over a pipe to a process that holds Ray (``driver``). Each cleans
 up after the other: when the command dies, the pipe closes and the driver ends Ray; when the driver
 dies, the command does.
 """
@@ -32,7 +32,7 @@ from fsl_sweep.orchestrator.sweepfile.grammar import Resources
 _PROGRAM = """\
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
-from fsl_sweep.orchestrator.sweep_driver import main
+from fsl_sweep.orchestrator.sweep.driver import main
 main(int(sys.argv[2]), sys.argv[3], sys.argv[4] or None)
 """
 _LOG = "driver.log"

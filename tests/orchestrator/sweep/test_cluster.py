@@ -17,7 +17,7 @@ from ray.cluster_utils import Cluster
 sys.path[:0] = {helpers!r}
 from made import planned
 from test_sweep import GLYPHS, Listener, content, spec, sweep, without_ray
-from fsl_sweep.datasets.opening import open_benchmark
+from fsl_sweep.datasets.preparing.opening import open_benchmark
 
 head = {{"num_cpus": 1, "include_dashboard": False}}
 cluster = Cluster(initialize_head=True, head_node_args=head)

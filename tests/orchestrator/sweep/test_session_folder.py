@@ -16,7 +16,7 @@ from fsl_sweep.orchestrator.sweep.session_folder import session_folder
 
 OWNER = """
 import subprocess, time
-from fsl_sweep.orchestrator.session_folder import session_folder
+from fsl_sweep.orchestrator.sweep.session_folder import session_folder
 with session_folder() as folder:
     with open(folder / "log", "w") as log:
         by_file = subprocess.Popen(["sleep", "600"], stderr=log, env={"PATH": "/bin:/usr/bin"})

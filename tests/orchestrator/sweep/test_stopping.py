@@ -12,7 +12,7 @@ from fsl_sweep.orchestrator.sweep.stopping import Stopped, signals_stop
 
 SCRIPT = """
 import signal, sys, time
-from fsl_sweep.orchestrator.stopping import Stopped, ended_at_once, signals_stop
+from fsl_sweep.orchestrator.sweep.stopping import Stopped, ended_at_once, signals_stop
 with signals_stop(), ended_at_once(lambda: print("at once", flush=True)):
     try:
         print("running", flush=True)

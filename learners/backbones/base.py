@@ -73,3 +73,14 @@ def check_images(images: Tensor, image_shape: ImageShape) -> None:
             f"it was given {list(images.shape)}. Prepare the pool with the same image size "
             "and channels, or build the backbone for these."
         )
+
+
+def initialised(convolution: nn.Conv2d) -> nn.Conv2d:
+    """The convolution with Kaiming normal weights by fan-out, for a ReLU.
+
+    He et al., "Delving Deep into Rectifiers" (arXiv 1502.01852), equation 14, and the code of
+    MetaOptNet and of "Two Sides of Meta-Learning Evaluation".
+    """
+    if not convolution.weight.is_meta:  # there, torch would load its compiler to draw nothing
+        nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
+    return convolution

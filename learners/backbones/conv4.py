@@ -11,7 +11,13 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images, halved
+from fsl_sweep.learners.backbones.base import (
+    Backbone,
+    ImageShape,
+    check_images,
+    halved,
+    initialised,
+)
 from fsl_sweep.learners.backbones.layout import fastest_layout
 from fsl_sweep.learners.options import Options
 from fsl_sweep.learners.shapes import Features, Images
@@ -60,9 +66,7 @@ class _Block(nn.Sequential):
     """
 
     def __init__(self, inputs: int, outputs: int) -> None:
-        convolution = nn.Conv2d(inputs, outputs, kernel_size=3, padding=1)
-        # As the code of "Two Sides of Meta-Learning Evaluation" begins.
-        nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
+        convolution = initialised(nn.Conv2d(inputs, outputs, kernel_size=3, padding=1))
         super().__init__(
             convolution, nn.BatchNorm2d(outputs), nn.MaxPool2d(2), nn.ReLU(inplace=True)
         )

@@ -13,7 +13,13 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu, max_pool2d
 
-from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images, halved
+from fsl_sweep.learners.backbones.base import (
+    Backbone,
+    ImageShape,
+    check_images,
+    halved,
+    initialised,
+)
 from fsl_sweep.learners.backbones.dropblock import DropSchedule, drop_blocks
 from fsl_sweep.learners.backbones.layout import fastest_layout
 from fsl_sweep.learners.options import Options
@@ -104,7 +110,6 @@ class _Stage(nn.Module):
 
 
 def _convolution(inputs: int, outputs: int, side: int) -> nn.Sequential:
-    convolution = nn.Conv2d(inputs, outputs, side, padding=side // 2, bias=False)
-    # MetaOptNet's initialisation; its gain is that of a plain ReLU, not of slope 0.1.
-    nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="leaky_relu", a=0)
+    # The gain is MetaOptNet's: that of a plain ReLU, not of slope 0.1.
+    convolution = initialised(nn.Conv2d(inputs, outputs, side, padding=side // 2, bias=False))
     return nn.Sequential(convolution, nn.BatchNorm2d(outputs))

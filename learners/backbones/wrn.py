@@ -11,7 +11,7 @@ from typing import Any, final
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images
+from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images, initialised
 from fsl_sweep.learners.backbones.layout import fastest_layout
 from fsl_sweep.learners.options import Options
 from fsl_sweep.learners.shapes import Features, Images
@@ -66,6 +66,4 @@ class _Block(nn.Module):
 
 
 def _convolution(inputs: int, outputs: int, side: int, stride: int) -> nn.Conv2d:
-    convolution = nn.Conv2d(inputs, outputs, side, stride, padding=side // 2, bias=False)
-    nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
-    return convolution
+    return initialised(nn.Conv2d(inputs, outputs, side, stride, padding=side // 2, bias=False))

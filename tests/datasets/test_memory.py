@@ -21,9 +21,9 @@ CODE = """
 import sys, threading, time
 from pathlib import Path
 import numpy as np
-from fsl_sweep.datasets.episodes import EpisodeShape
-from fsl_sweep.datasets.inventory import check, prepare
-from fsl_sweep.datasets.opening import open_benchmark
+from fsl_sweep.datasets.tasks.episodes import EpisodeShape
+from fsl_sweep.datasets.preparing.inventory import check, prepare
+from fsl_sweep.datasets.preparing.opening import open_benchmark
 
 def resident():
     lines = Path("/proc/self/status").read_text().splitlines()

@@ -122,8 +122,8 @@ def test_a_home_that_cannot_be_written_is_named(tmp_path):
 def test_concurrent_processes_prepare_once(tmp_path):
     code = (
         "import sys; from pathlib import Path;"
-        "from fsl_sweep.datasets.glyphs import Glyphs;"
-        "from fsl_sweep.datasets.opening import open_benchmark;"
+        "from fsl_sweep.datasets.benchmarks.glyphs.glyphs import Glyphs;"
+        "from fsl_sweep.datasets.preparing.opening import open_benchmark;"
         "plain = Glyphs.prepare;"
         "Glyphs.prepare = lambda *a: (print('prepared'), plain(*a))[1];"
         f"print(open_benchmark('glyphs', {GLYPHS!r}, None, Path(sys.argv[1])).fingerprint)"
@@ -146,9 +146,9 @@ def test_concurrent_processes_prepare_once(tmp_path):
 def test_a_killed_preparation_is_neither_seen_nor_in_the_way(tmp_path):
     code = (
         "import os, sys; from pathlib import Path;"
-        "from fsl_sweep.datasets.glyphs import Glyphs;"
-        "from fsl_sweep.datasets.opening import open_benchmark;"
-        "from fsl_sweep.datasets.store_writer import PoolWriter;"
+        "from fsl_sweep.datasets.benchmarks.glyphs.glyphs import Glyphs;"
+        "from fsl_sweep.datasets.preparing.opening import open_benchmark;"
+        "from fsl_sweep.datasets.store.writing import PoolWriter;"
         "PoolWriter.close = lambda self: os.kill(os.getpid(), 9);"
         f"open_benchmark('glyphs', {GLYPHS!r}, None, Path(sys.argv[1]))"
     )

@@ -173,7 +173,7 @@ import resource
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 import numpy as np
 from pathlib import Path
-from fsl_sweep.datasets.store_writer import writing_store
+from fsl_sweep.datasets.store.writing import writing_store
 from fsl_sweep.orchestrator.errors import MachineFailure
 try:
     with writing_store(Path({str(tmp_path)!r}) / "made-1", {HEAD!r}) as writer:

@@ -11,7 +11,7 @@ from fsl_sweep.learners.backbones.torchvision_guard import load_torchvision
 
 ASK = """
 import torch
-from fsl_sweep.learners.torchvision_guard import load_torchvision
+from fsl_sweep.learners.backbones.torchvision_guard import load_torchvision
 module = load_torchvision()
 declared = [name for name in ("nms", "qnms") if hasattr(torch.ops.torchvision, name)]
 print(module.__file__, declared)

@@ -13,7 +13,7 @@ from fsl_sweep.orchestrator.ledger.lock import STALE_SECONDS, holder_of, run_loc
 IMPORTS = """
 import sys, time
 from pathlib import Path
-from fsl_sweep.orchestrator.lock import check_writable, run_lock
+from fsl_sweep.orchestrator.ledger.lock import check_writable, run_lock
 """
 HOLD = f"""{IMPORTS}
 with run_lock(Path(sys.argv[1])):

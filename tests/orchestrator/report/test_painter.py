@@ -84,7 +84,7 @@ def test_a_drawing_is_in_the_colours_of_the_page_and_has_tooltips() -> None:
 def test_only_a_picture_loads_matplotlib() -> None:
     program = (
         "import sys\n"
-        "import fsl_sweep.orchestrator.report.painter\n"
+        "import fsl_sweep.orchestrator.report.figures.painter\n"
         "import fsl_sweep.orchestrator.tensorboard\n"
         "assert 'matplotlib' not in sys.modules\n"
     )

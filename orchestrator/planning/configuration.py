@@ -44,7 +44,7 @@ _TRAINING = {
     "batches": BatchTraining,
     "batches, then episodes": StagedTraining,
 }
-# One epoch without a step, measured once.
+# Without an optimizer of ours; by itself, one epoch without a step, measured once.
 _UNTRAINED = {
     "optimizer": None,
     "schedule": [],
@@ -143,9 +143,7 @@ class ConfigurationResolver:
         return {
             "learner": learner,
             "backbone": Named(name="identity"),
-            "optimizer": None,
-            "schedule": [],
-            "precision": "fp32",
+            **_UNTRAINED,
             **self._training(settings, learner),
         }
 

@@ -137,11 +137,11 @@ def test_broken_plugins_are_named_by_check_and_where_they_are_used(command):
     assert code == 1
     text = " ".join(checked.split())
     assert "No module named 'my_package.nowhere'" in text
-    assert "takes a name that fsl-sweep itself has too" in text
+    assert "has a name that fsl-sweep itself also uses" in text
     assert "named 'misnamed'" in text
     for changes, message in (
         (("[late, val]", "[broken, val]"), "plug-in 'broken' (my-package) does not load: "),
-        (("name: cosine-net", "name: ridge"), "plug-in 'ridge' (my-package) takes a name that"),
+        (("name: cosine-net", "name: ridge"), "plug-in 'ridge' (my-package) has a name that"),
     ):
         Path("s.yaml").write_text(SWEEP.replace(*changes))
         code, _, errors = command("run", "s.yaml")
@@ -173,7 +173,7 @@ def test_the_documented_parts_pass_their_contracts(package, tmp_path):
     selector = block("docs/extending.md", "python", "class TestLate(SnapshotSelectorContract)")
     (tmp_path / "test_mine.py").write_text(CONTRACTS + selector)
     passed = subprocess.run(
-        [sys.executable, "-m", "pytest", "-vq", "-p", "no:cacheprovider", "test_mine.py"],
+        [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "test_mine.py"],
         capture_output=True,
         text=True,
         cwd=tmp_path,

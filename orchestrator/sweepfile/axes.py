@@ -123,7 +123,7 @@ def _checked(tree: Mapping[str, Any], samples: int | None) -> list[_Axis]:
     for keys, kind, values in found:
         problem = _problem(kind, values)
         if problem is None and kind in SAMPLED and samples is None:
-            problem = f"'{kind}' is drawn at random: set the top-level 'samples' to how often"
+            problem = f"'{kind}' is drawn at random: set a top-level 'samples:' to how often"
         if problem:
             raise ConfigError("", ".".join(keys), problem)
     return found

@@ -87,21 +87,27 @@ def test_disturbed_at_random_moments_the_report_is_the_same_to_the_byte(
 ):
     """The many kills are in ``benchmarks/kill_storm.py``."""
     sweep = tmp_path / "tiny.yaml"
-    # Long enough that no run comes to its end before it is disturbed.
-    sweep.write_text(TINY.replace("epochs: 3", "epochs: 8"))
-    undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
-    for number, disturb in enumerate((stopped, killed, moved, without_its_head)):
-        before = len([*disturbed.glob("trials/*/snapshots/[0-9]*")])
-        process = started("run", sweep, "-o", disturbed, place=place)
+    # Enough epochs that no run comes to its end before it is disturbed.
+    sweep.write_text(TINY.replace("epochs: 3", "epochs: 20"))
+    undisturbed, disturbed, longer = (tmp_path / name for name in ("one", "other", "longer"))
+    for disturb, run, *settings in (
+        (stopped, disturbed),
+        (killed, disturbed),
+        (moved, disturbed),
+        # Workers go on until it is noticed that the head is gone.
+        (without_its_head, longer, "--set", "defaults.epochs=500"),
+    ):
+        before = len([*run.glob("trials/*/snapshots/[0-9]*")])
+        process = started("run", sweep, "-o", run, *settings, place=place)
         driver = wait_for(lambda command=process: driver_of(command))
         # It holds the folder, and has cleared up after the one before.
-        wait_for_snapshots(disturbed, max(2 + 4 * number, before + 1), process)
+        wait_for_snapshots(run, before + 2, process)
         assert {stat.S_IMODE(one.stat().st_mode) for one in place.iterdir()} == {0o700}
         time.sleep(RNG.uniform(0, 0.5))
         assert process.poll() is None
-        errors = disturb(process, driver, disturbed, place)
+        errors = disturb(process, driver, run, place)
         assert "Traceback" not in errors
-        assert disturb in (killed, moved) or not [*disturbed.rglob(".unfinished*")]
+        assert disturb in (killed, moved) or not [*run.rglob(".unfinished*")]
     last = started("run", sweep, "-o", disturbed, place=place)
     out, errors = last.communicate(timeout=300)
     assert last.returncode == 0, errors
@@ -111,7 +117,7 @@ def test_disturbed_at_random_moments_the_report_is_the_same_to_the_byte(
     execute.execute(prepare(str(sweep), undisturbed, [], []))
     assert report(disturbed) == report(undisturbed)
     for trial in Ledger(undisturbed).read_plan().specs:
-        for name in ("0001", "0008"):
+        for name in ("0001", "0020"):
             path = f"trials/{trial}/snapshots/{name}.safetensors"
             assert (disturbed / path).read_bytes() == (undisturbed / path).read_bytes()
 

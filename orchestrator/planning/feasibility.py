@@ -68,7 +68,7 @@ def _shared_tasks(spec: TrialSpec, benchmark: Benchmark) -> Iterator[str]:
 
 
 def _check_backbone(trial: PlannedTrial, benchmark: Benchmark) -> None:
-    """Build the network. On torch's ``meta`` device that would load its compiler, for seconds."""
+    """Build the network. On torch's ``meta`` device that would load its compiler."""
     cls, options = resolve(BACKBONES, trial.spec.backbone.model_dump())
     try:
         cls(options, benchmark.image_shape)

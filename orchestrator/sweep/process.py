@@ -143,6 +143,7 @@ class RayProcess:
             if kind == "ready":
                 watch = self._watch(content)
             elif kind == "failed":
+                _check_there(job.run, before)  # that it is gone explains any failure
                 raise content
             elif kind == "finished":
                 return

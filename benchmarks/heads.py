@@ -3,7 +3,7 @@
 Targets, at a batch of 8 tasks in float32 on one thread: the SVM at least 6 times faster than qpth
 with 15 iterations, forward and forward + backward, at 5-way 5-shot; ridge within 1.2 times of the
 Cholesky solve. qpth lives in an environment of its own (``pip install torch qpth``):
-``python -m benchmarks.heads --peers PATH_TO_ITS_PYTHON``; without it our times stand alone.
+``python -m benchmarks.heads --peers PATH_TO_ITS_PYTHON``; without it only our times are shown.
 """
 
 import argparse

@@ -1,12 +1,11 @@
-"""Kill a sweep at random moments, again and again, and look at what is left.
+"""Kill a sweep at random moments, again and again, and check what is left.
 
     python -m benchmarks.kill_storm [KILLS] [SEED]
 
 Each time a command is started, and killed (SIGKILL) a random while later: itself, its process
-group, the process that holds Ray, both of these, or everything at once. What lives on is counted
-ten seconds later; the next command has to clear up. A sweep that has come to its end all the same
-is followed by another. In the end each is finished, and its report has to be that of a sweep that
-nobody disturbed.
+group, the process that holds Ray, both of these, or everything at once. What is alive ten seconds
+later is counted; the next command has to clear up. When a sweep ends before it is killed, the next
+one starts. At the end each is finished, and its report has to be that of an undisturbed sweep.
 """
 
 import collections
@@ -30,7 +29,7 @@ _SUBREAPER = 36
 
 
 def main(kills: int = 60, seed: int = 0) -> int:
-    """Run the storm; 0 if nothing was left and the reports are the same."""
+    """Run the storm. Returns 0 if nothing was left and the reports are the same."""
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)  # orphans come to this process
     place = Path(tempfile.mkdtemp(prefix="storm", dir="/tmp"))
     environment = {**os.environ, "TMPDIR": str(place)}

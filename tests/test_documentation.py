@@ -1,10 +1,12 @@
 """The code in the documentation works as it stands there."""
 
 import json
+import os
 import re
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 import yaml
@@ -13,6 +15,7 @@ from places import ROOT
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.catalogue import LEARNERS
+from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 
 
@@ -26,10 +29,10 @@ def block(file, language, word):
     return found
 
 
-@pytest.fixture
-def package(tmp_path):
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
     """A distribution made of the documentation's selector, learner and program."""
-    folder = tmp_path / "site"
+    folder = tmp_path_factory.mktemp("package")
     (folder / "my_package").mkdir(parents=True)
     (folder / "my_package" / "__init__.py").write_text("")
     (folder / "my_package" / "late.py").write_text(
@@ -62,18 +65,17 @@ def package(tmp_path):
     return folder
 
 
-def python(package, *arguments):
-    return subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=package.parent,
-        env={"PYTHONPATH": str(package), "PATH": "/usr/bin:/bin", "HOME": str(package.parent)},
-    )
+@pytest.fixture
+def command(package, tmp_path, monkeypatch, capsys):
+    """Call a command where the distribution is installed: its exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(package)
 
+    def call(*arguments):
+        code = invoke([*arguments])
+        return code, *capsys.readouterr()
 
-def command(package, *arguments):
-    return python(package, "-m", "fsl_sweep.orchestrator.cli", *arguments)
+    return call
 
 
 SWEEP = """
@@ -94,58 +96,46 @@ selectors: {snapshot: [late, val], hyperparameter: [val]}
 """
 
 
-@pytest.mark.slow
-def test_the_documented_plugins_are_found_run_and_recorded(package):
-    (package.parent / "s.yaml").write_text(SWEEP)
-    listed = command(package, "plugins")
-    assert listed.returncode == 0, listed.stderr
-    assert "my-package 1.2" in listed.stdout
-    # Plug-ins that fail to load or clash stop nobody who does not name them.
-    done = command(package, "trial", "s.yaml", "--index", "0")
-    assert done.returncode == 0, done.stderr
-    report = command(package, "report", "runs/plugged", "--format", "json")
-    assert report.returncode == 0, report.stderr
-    assert '"snapshot_selector": "late"' in report.stdout
-    assert "my-package" in report.stdout
-    plan = (package.parent / "runs" / "plugged" / "plan.json").read_text()
+def test_the_documented_plugins_are_found_run_and_recorded(command):
+    Path("s.yaml").write_text(SWEEP)
+    code, listed, _ = command("plugins")
+    assert code == 0
+    assert "my-package 1.2" in listed
+    # Plug-ins that fail to load or clash matter only where they are named.
+    assert command("trial", "s.yaml", "--index", "0")[0] == 0
+    code, report, _ = command("report", "runs/plugged", "--format", "json")
+    assert code == 0
+    assert '"snapshot_selector": "late"' in report
+    assert "my-package" in report
+    plan = Path("runs/plugged/plan.json").read_text()
     assert '"source": "my-package"' in plan
     assert '"version": "1.2"' in plan
 
 
-@pytest.mark.slow
-def test_the_documented_program_runs_as_a_trial_and_is_recorded(package):
+def test_the_documented_program_runs_as_a_trial_and_is_recorded(command):
     sweep = yaml.safe_load(SWEEP.replace("name: plugged", "name: program"))
     method = yaml.safe_load(block("docs/extending.md", "yaml", "submission: eigen"))
     sweep["methods"] = {"eigen": {**method, "batches": 5}}
-    (package.parent / "s.yaml").write_text(yaml.safe_dump(sweep))
-    done = command(package, "trial", "s.yaml", "--index", "0")
-    assert done.returncode == 0, done.stderr
-    assert "loss -  BaseGen" in done.stdout
-    plan = json.loads((package.parent / "runs" / "program" / "plan.json").read_text())
+    Path("s.yaml").write_text(yaml.safe_dump(sweep))
+    code, shown, errors = command("trial", "s.yaml", "--index", "0")
+    assert code == 0, errors
+    assert "loss -  BaseGen" in shown
+    plan = json.loads(Path("runs/program/plan.json").read_text())
     assert plan["parts"]["submission"] == [
         {"name": "eigen", "source": "my-package", "version": "1.2"}
     ]
-    report = command(package, "report", "runs/program", "--format", "json")
-    assert report.returncode == 0, report.stderr
+    code, report, _ = command("report", "runs/program", "--format", "json")
+    assert code == 0
     (selection,) = [
-        one for one in json.loads(report.stdout)["selections"] if one["snapshot_selector"] == "val"
+        one for one in json.loads(report)["selections"] if one["snapshot_selector"] == "val"
     ]
     assert selection["novel"]["mean"] > 1 / 3
-    (package.parent / "test_eigen.py").write_text(
-        "from fsl_sweep.learners.testing import SubmissionContract\n"
-        "from my_package.eigen import Eigen\n\n\n"
-        "class TestEigen(SubmissionContract):\n"
-        "    submission = Eigen\n    modes = ('episode',)\n"
-    )
-    passed = python(package, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_eigen.py")
-    assert passed.returncode == 0, passed.stdout
 
 
-@pytest.mark.slow
-def test_broken_plugins_are_told_by_check_and_when_they_are_named(package):
-    checked = command(package, "plugins", "--check")
-    assert checked.returncode == 1
-    text = " ".join(checked.stdout.split())
+def test_broken_plugins_are_named_by_check_and_where_they_are_used(command):
+    code, checked, _ = command("plugins", "--check")
+    assert code == 1
+    text = " ".join(checked.split())
     assert "No module named 'my_package.nowhere'" in text
     assert "has a name that fsl-sweep itself also uses" in text
     assert "named 'misnamed'" in text
@@ -153,19 +143,45 @@ def test_broken_plugins_are_told_by_check_and_when_they_are_named(package):
         (("[late, val]", "[broken, val]"), "plug-in 'broken' (my-package) does not load: "),
         (("name: cosine-net", "name: ridge"), "plug-in 'ridge' (my-package) has a name that"),
     ):
-        (package.parent / "s.yaml").write_text(SWEEP.replace(*changes))
-        failed = command(package, "run", "s.yaml")
-        assert failed.returncode == 2
-        assert message in failed.stderr
-        assert failed.stderr.count("\n") == 1
+        Path("s.yaml").write_text(SWEEP.replace(*changes))
+        code, _, errors = command("run", "s.yaml")
+        assert code == 2
+        assert message in errors
+        assert errors.count("\n") == 1
+
+
+CONTRACTS = """
+from fsl_sweep.learners.testing import LearnerContract, SubmissionContract
+from my_package.cosine import CosineNet
+from my_package.eigen import Eigen
+
+
+class TestCosineNet(LearnerContract):
+    learner = CosineNet
+
+
+class TestEigen(SubmissionContract):
+    submission = Eigen
+    modes = ("episode",)
+
+
+"""
 
 
 @pytest.mark.slow
-def test_the_documented_contract_passes(package):
-    contract = block("docs/extending.md", "python", "class TestLate(SnapshotSelectorContract)")
-    (package.parent / "test_late.py").write_text(contract)
-    passed = python(package, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_late.py")
+def test_the_documented_parts_pass_their_contracts(package, tmp_path):
+    selector = block("docs/extending.md", "python", "class TestLate(SnapshotSelectorContract)")
+    (tmp_path / "test_mine.py").write_text(CONTRACTS + selector)
+    passed = subprocess.run(
+        [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "test_mine.py"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(package), str(ROOT / "src")])},
+    )
     assert passed.returncode == 0, passed.stdout
+    for name in ("TestCosineNet", "TestEigen", "TestLate"):
+        assert f"::{name}::" in passed.stdout
 
 
 def test_every_option_of_every_benchmark_is_documented_with_its_default():
@@ -191,22 +207,7 @@ def test_the_sweep_file_of_the_readme_is_valid(tmp_path):
     assert list(config.methods) == ["PN", "FIX-PN"]
 
 
-@pytest.mark.parametrize(
-    "file", sorted(p.relative_to(ROOT) for p in ROOT.glob("**/*.md") if ".venv" not in p.parts)
-)
-def test_links_lead_somewhere(file):
-    text = (ROOT / file).read_text()
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
-        if "://" not in target:
-            assert (ROOT / file).parent.joinpath(target).exists(), target
-
-
-def test_the_documented_learner_passes_the_learner_contract(package):
-    test = (
-        "from fsl_sweep.learners.testing import LearnerContract\n"
-        "from my_package.cosine import CosineNet\n\n\n"
-        "class TestCosineNet(LearnerContract):\n    learner = CosineNet\n"
-    )
-    (package.parent / "test_cosine.py").write_text(test)
-    passed = python(package, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_cosine.py")
-    assert passed.returncode == 0, passed.stdout
+def test_links_lead_somewhere():
+    for file in (path for path in ROOT.glob("**/*.md") if ".venv" not in path.parts):
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", file.read_text()):
+            assert "://" in target or file.parent.joinpath(target).exists(), (file, target)

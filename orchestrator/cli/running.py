@@ -1,4 +1,4 @@
-"""What ``fsl-sweep run`` shows: the plan of a dry run, and trials as they go."""
+"""What ``fsl-sweep run`` shows: the plan of a dry run, and the progress of trials."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ def followed(
 
 
 def show_plan(prepared: Prepared) -> int:
-    """Print trials, cost and what is done already; then what stands in the way of running them.
+    """Print trials, cost and what is done already; then what would stop a run of them.
 
     Returns:
         The exit code: 2 where the folder cannot be written, data is missing or an episode cannot
@@ -77,7 +77,7 @@ def show_plan(prepared: Prepared) -> int:
 
 
 def _against_the_data(prepared: Prepared) -> tuple[list[UserError], tuple[str, ...]]:
-    """What a run of the plan would stop at before it trains, and what the data caution of."""
+    """What would stop a run of the plan before it trains, and the cautions about its data."""
     obstacles: list[UserError] = []
     cautions: tuple[str, ...] = ()
     try:

@@ -44,7 +44,7 @@ _TRAINING = {
     "batches": BatchTraining,
     "batches, then episodes": StagedTraining,
 }
-# One epoch without a step, measured once.
+# Without an optimizer of ours; by itself, one epoch without a step, measured once.
 _UNTRAINED = {
     "optimizer": None,
     "schedule": [],
@@ -61,12 +61,7 @@ _UNTRAINED = {
 class ConfigurationResolver:
     """Resolves the configurations of one method, one at a time.
 
-    Attributes:
-        config: the sweep file's content.
-        where: the file, for messages.
-        method: the method's name.
-        tree: its settings as they stand in the file.
-        benchmark: the sweep's benchmark, resolved.
+    ``tree`` is the method's settings as written, ``where`` the file, ``benchmark`` resolved.
     """
 
     config: SweepConfig
@@ -82,8 +77,8 @@ class ConfigurationResolver:
 
         Args:
             tree: its settings, without axes.
-            axes: the values that axes have in it, by dotted path.
-            cautions: what a person should know about it.
+            axes: the values of the axes, by dotted path.
+            cautions: extended by what the report should warn of.
 
         Raises:
             ConfigError: as ``plan_sweep``.
@@ -139,15 +134,16 @@ class ConfigurationResolver:
     def _program(self, tree: Mapping[str, Any], cautions: list[str]) -> dict[str, Any]:
         settings = validated(ProgramConfig, tree, "", axes=True)
         learner = self._learner(settings)
-        if caution := begins_again(learner, settings.epochs):
-            cautions.append(f"{self.method}: {caution}")
+        if begins_again(learner, settings.epochs):
+            cautions.append(
+                f"{self.method}: its program cannot save what it needs to go on (a meta-learner's "
+                "own save and load): a trial that is interrupted begins again from its first epoch"
+            )
         check_features(learner, None, settings.augment, self.benchmark)
         return {
             "learner": learner,
             "backbone": Named(name="identity"),
-            "optimizer": None,
-            "schedule": [],
-            "precision": "fp32",
+            **_UNTRAINED,
             **self._training(settings, learner),
         }
 
@@ -220,24 +216,20 @@ class ConfigurationResolver:
 
     def _of_sgd(self, optimizer: Optimizer, axes: Mapping[str, Any]) -> list[str]:
         """A caution if the optimizer has settings that only ``sgd`` uses."""
-        given = [] if optimizer.name == "sgd" else sorted(OF_SGD & optimizer.model_fields_set)
+        given = sorted(OF_SGD & optimizer.model_fields_set)
+        if optimizer.name == "sgd" or not given:
+            return []
         for key in given:
             if (path := f"optimizer.{key}") in axes:
                 problem = f"{optimizer.name} has no {key}: all values of this axis train alike"
                 raise ConfigError("", path, f"{problem}; make a method of each optimizer")
         named = " and ".join(given)
         verb = "is" if len(given) == 1 else "are"
-        return [f"{self.method}: {named} {verb} sgd's, not used by {optimizer.name}"] * bool(given)
+        return [f"{self.method}: {named} {verb} sgd's, not used by {optimizer.name}"]
 
 
 def resolved(catalogue: Catalogue[Any], named: Named, path: str, axes: bool = True) -> Named:
-    """A catalogue entry with every option checked and filled in.
-
-    Args:
-        catalogue: where its name stands.
-        named: name and options as written.
-        path: its key path.
-        axes: as in `config_error`.
+    """A catalogue entry with every option checked and filled in; ``axes`` as in `config_error`.
 
     Raises:
         ConfigError: an unknown name or a bad option.

@@ -37,7 +37,7 @@ class MethodResolver:
 
     @property
     def product(self) -> str:
-        """The factors of ``size``, for a person: ``optimizer.lr: 4 x seeds: 3``."""
+        """The factors of ``size`` as text: ``optimizer.lr: 4 x seeds: 3``."""
         factors = {**self._sizes, "seeds": len(self.config.seeds)}
         if self.config.cross_validation is not None:
             factors["full trial and class folds"] = len(self._folds)
@@ -82,9 +82,7 @@ class MethodResolver:
     ) -> Iterator[tuple[str, TrialSpec]]:
         """Ids and specifications for each seed: the full trial, then those of its class folds.
 
-        Args:
-            spec: the configuration with any seed.
-            plain: its canonical form; ids are made from it, which is faster than from each trial.
+        Ids are made from the configuration's canonical form, which is faster than from each trial.
         """
         for seed in self.config.seeds:
             for fold, plain_fold in self._folds:

@@ -58,7 +58,7 @@ def _benchmark(config: SweepConfig, where: str) -> Named:
         raise ConfigError(where, error.path, error.problem) from None
     cls = BENCHMARKS.find(benchmark.name).cls
     if "root" in config.benchmark.options and cls.download is None:
-        problem = f"'{benchmark.name}' is made here and reads no files; leave it out"
+        problem = f"'{benchmark.name}' is generated and reads no files; leave it out"
         raise ConfigError(where, "benchmark.root", problem)
     if config.cross_validation and cls.in_distribution:
         problem = f"'{benchmark.name}' tests on the classes that it trains on: there are no others"
@@ -67,18 +67,16 @@ def _benchmark(config: SweepConfig, where: str) -> Named:
 
 
 def _check_size(methods: Sequence[MethodResolver], where: str) -> None:
-    """Refuse more trials than anybody can mean, before any of them is made."""
-    counts = [method.size for method in methods]
-    if sum(counts) <= MOST_TRIALS:
-        return
-    largest = methods[counts.index(max(counts))]
-    others = f", and {sum(counts):,} with the other methods'" if len(methods) > 1 else ""
-    problem = (
-        f"{largest.product} makes {max(counts):,} trials{others}; a sweep has at most "
-        f"{MOST_TRIALS:,}. Leave out values, or draw some of the combinations: write 'choice' in "
-        "place of 'grid', and how many to draw as 'samples'"
-    )
-    raise ConfigError(where, f"methods.{largest.method}", problem)
+    """Refuse a sweep that is too large before any trial is made."""
+    if sum(method.size for method in methods) > MOST_TRIALS:
+        largest = max(methods, key=lambda method: method.size)
+        raise ConfigError(
+            where,
+            f"methods.{largest.method}",
+            f"{largest.product} makes {largest.size:,} trials; a sweep has at most "
+            f"{MOST_TRIALS:,}. Leave out values, or draw some of the combinations: write 'choice' "
+            "in place of 'grid', and how many to draw as 'samples'",
+        )
 
 
 def _selectors(config: SweepConfig) -> Selectors:

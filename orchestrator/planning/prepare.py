@@ -20,7 +20,7 @@ from fsl_sweep.orchestrator.sweepfile.reading import SweepFile, load_sweep
 
 @dataclass(frozen=True)
 class Prepared:
-    """A sweep that has been read, and the folder that it goes to."""
+    """A sweep as read, and its run folder."""
 
     sweep: SweepFile
     ledger: Ledger
@@ -29,7 +29,7 @@ class Prepared:
 
     @cached_property
     def plan(self) -> Plan:
-        """Its trials. Planned on first use: that imports torch, and Ray can start meanwhile.
+        """Its trials. Planned on first use: that imports torch while Ray is starting.
 
         Raises:
             ConfigError: a value of the file cannot be used; the message names it.

@@ -1,7 +1,4 @@
-"""Which learner suits which tasks: what a plan asks of both, and what it says about them.
-
-A ConfigError raised here has a key path below the method, unless said otherwise.
-"""
+"""Which learners suit which tasks. Key paths in errors begin below the method, unless noted."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -65,15 +62,10 @@ def trains_nothing(learner: Any, backbone: Any) -> bool:
         return False
 
 
-def begins_again(learner: Named, epochs: int) -> str | None:
-    """A caution if an interrupted trial of a program cannot be resumed, else None."""
+def begins_again(learner: Named, epochs: int) -> bool:
+    """Whether an interrupted trial of a program cannot be resumed."""
     cls, options = _learner(learner)
-    if epochs == 1 or cls.can_resume(options):
-        return None
-    return (
-        "its program cannot save what it needs to go on (a meta-learner's own save and load): a "
-        "trial that is interrupted begins again from its first epoch"
-    )
+    return epochs > 1 and not cls.can_resume(options)
 
 
 def check_in_distribution(learner: Named, benchmark: Named) -> None:
@@ -179,21 +171,14 @@ def in_distribution_cautions(benchmark: Named, trials: Iterable[PlannedTrial]) -
 def _check_way(learner: Named, tasks: Episode | EpisodicTraining, path: str) -> None:
     cls, options = _learner(learner)
     only = cls.fixed_way(options)
-    if only is None or tasks.way == only:
-        return
-    built = f"{learner.name} is built for {only}-way tasks"
-    if tasks.way == "all":
-        problem = (
-            f"{built}, and the tasks of 'way: all' differ in their number of classes; make the "
-            "learner's way, train.way and episode.way one number, leave the method out, or choose "
-            "a learner that takes any number of ways"
+    if only is not None and tasks.way != only:
+        others = "tasks of 'way: all'" if tasks.way == "all" else f"{tasks.way}-way tasks"
+        raise ConfigError(
+            "",
+            path,
+            f"{learner.name} is built for {only}-way tasks, not for {others}; make the learner's "
+            "way, train.way and episode.way one number, or choose another learner",
         )
-    else:
-        problem = (
-            f"{built}, not for {tasks.way}-way tasks; make the learner's way, train.way and "
-            "episode.way equal"
-        )
-    raise ConfigError("", path, problem)
 
 
 def _learner(learner: Named) -> tuple[Any, Any]:

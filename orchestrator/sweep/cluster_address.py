@@ -41,7 +41,7 @@ def place_of(address: str) -> Place | None:
 
 
 def check_reachable(address: str) -> None:
-    """Check that something answers at a cluster's address; warn where anybody could use it.
+    """Check that something answers at a cluster's address; warn if it is open to everyone.
 
     Raises:
         ConfigError: it is not an address.

@@ -21,7 +21,6 @@ import ray
 from ray._private.node import Node
 
 from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure
-from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd
 from fsl_sweep.orchestrator.sweep.cluster_address import Place, place_of
 from fsl_sweep.orchestrator.sweep.process import RESUMES, Job
 from fsl_sweep.orchestrator.sweep.session_folder import RAYS
@@ -53,7 +52,7 @@ def main(pipe: int, folder: str, address: str | None) -> None:
             command.tell("ready", places)
             from fsl_sweep.orchestrator.sweep import tune as sweep_tune
 
-            sweep_tune.run(command.job(), command, Path(folder))
+            sweep_tune.run(command.job(), command.event, Path(folder))
         command.tell("finished", ())
     except FslSweepError as failure:
         command.tell("failed", failure)
@@ -66,7 +65,7 @@ def main(pipe: int, folder: str, address: str | None) -> None:
 
 
 class _Command:
-    """The command at the other end of the pipe; a ``SweepListener`` that passes everything on."""
+    """The command at the other end of the pipe."""
 
     def __init__(self, pipe: Connection, folder: Path) -> None:
         self._pipe, self._folder = pipe, folder
@@ -74,7 +73,7 @@ class _Command:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def tell(self, kind: str, content: object) -> None:
-        """Send a message. Where the command is gone, wait: the other thread ends this process."""
+        """Send a message. If the command is gone, wait: the other thread ends this process."""
         try:
             self._pipe.send((kind, content))
         except OSError:
@@ -84,24 +83,8 @@ class _Command:
         """The trials to run, once the command has sent them."""
         return self._said.get()
 
-    def started(self, trial: str) -> None:
-        """A trial began."""
-        self._event("started", trial)
-
-    def measured(self, trial: str, record: EpochRecord) -> None:
-        """An epoch of a trial was measured and recorded."""
-        self._event("measured", trial, record)
-
-    def failed_once(self, trial: str, reason: str) -> None:
-        """A trial failed and will be tried again."""
-        self._event("failed_once", trial, reason)
-
-    def ended(self, trial: str, end: TrialEnd) -> None:
-        """A trial ended for good."""
-        self._event("ended", trial, end)
-
-    def _event(self, kind: str, *content: object) -> None:
-        """Send what happened, and wait until the command has handled it."""
+    def event(self, kind: str, *content: object) -> None:
+        """Call this method of the command's listeners, and wait until they have returned."""
         self.tell(kind, content)
         self._said.get()
 
@@ -119,8 +102,8 @@ class _Command:
 def _clear_up(folder: Path) -> None:
     """End Ray and this process, from another process.
 
-    This one may still be starting Ray in its other thread, and would write files again; Ray's
-    library may also end it as soon as the rest of Ray is gone.
+    This one may still be starting Ray in its other thread, which would write files again. Ray's
+    library may also exit this process as soon as the rest of Ray is gone.
     """
     arguments = [json.dumps(sys.path), str(folder), str(os.getsid(0))]
     subprocess.run([sys.executable, "-c", _CLEANER, *arguments], check=False)  # noqa: S603
@@ -128,7 +111,7 @@ def _clear_up(folder: Path) -> None:
 
 @contextmanager
 def _ray_running(address: str | None, folder: str) -> Iterator[list[Place]]:
-    """Run Ray for the length of the block; yields the addresses that answer while it lives."""
+    """Run Ray for the length of the block; yields the addresses that answer while it runs."""
     try:
         if address:
             ray.init(address, configure_logging=False, log_to_driver=False)

@@ -1,4 +1,4 @@
-"""Running what a plan still lacks: on Ray, or one trial in this process; nothing is printed.
+"""Running the pending trials of a plan on Ray, or one in this process; nothing is printed.
 
 What imports torch is imported late, since Ray starts meanwhile.
 """
@@ -22,7 +22,7 @@ from fsl_sweep.orchestrator.sweep.listener import SweepListener
 from fsl_sweep.orchestrator.sweep.process import Job, RayProcess
 
 Following = Callable[[Plan, Sequence[str]], AbstractContextManager[Sequence[SweepListener]]]
-"""Gives, for a plan and the ids of the trials that are about to run, who hears of them."""
+"""The listeners for a plan and the ids of the trials that are about to run."""
 
 
 class Executed(NamedTuple):
@@ -47,7 +47,7 @@ def execute(
     Args:
         prepared: the sweep.
         address: a Ray cluster to join; None starts Ray on this machine.
-        following: who hears of the trials.
+        following: gives the listeners.
         notify: called with each remark about the run folder.
 
     Raises:
@@ -67,7 +67,7 @@ def execute(
         if not pending:
             return Executed(0, 0)
         ray = ray or stack.enter_context(RayProcess(address, len(pending)))
-        stack.callback(ray.stop)  # its workers write into the folder that is let go of after this
+        stack.callback(ray.stop)  # before the lock on the folder that its workers write to
         _note_environment(ledger)
         job = Job(
             run=ledger.path,

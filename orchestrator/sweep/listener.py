@@ -6,7 +6,7 @@ from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd
 
 
 class SweepListener(Protocol):
-    """Is told of each trial as it runs. Calls come from one thread, in order."""
+    """Hears of each trial as it runs. Calls come from one thread, in order."""
 
     def started(self, trial: str) -> None:
         """A trial began, or began again after a failure."""

@@ -1,10 +1,10 @@
 """Ray and the driver of a sweep's trials, in a process of their own, seen from the command.
 
-Ray's library ends its process when the cluster is lost, takes over signals, and writes to the
-terminal. The command that a person started must do none of that. So it holds the run folder and the
-session's folder, and talks over a pipe to a process that holds Ray (``sweep_driver``). Each cleans
-up after the other: when the command dies, the pipe closes and the driver ends Ray; when the driver
-dies, the command does.
+Ray's library exits its process when the cluster is lost, takes over signals, and writes to the
+terminal. The command must do none of that. So it keeps the locks on the run folder and the session
+folder, and talks over a pipe to a process that holds Ray (``driver``). Each cleans up after the
+other: when the command dies, the pipe closes and the driver ends Ray; when the driver dies, the
+command ends Ray.
 """
 
 import json
@@ -18,7 +18,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from fsl_sweep.orchestrator.errors import MachineFailure
@@ -90,8 +89,7 @@ class RayProcess:
     """
 
     def __init__(self, address: str | None = None, trials: int = 0) -> None:
-        self._address = address
-        self._trials = trials
+        self._address, self._trials = address, trials
         self._stack = ExitStack()
         self._folder: Path | None = None
         self._session = 0
@@ -111,12 +109,7 @@ class RayProcess:
             self._stack = self._stack.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def stop(self) -> None:
@@ -150,19 +143,15 @@ class RayProcess:
             if kind == "ready":
                 watch = self._watch(content)
             elif kind == "failed":
+                _check_there(job.run, before)  # that it is gone explains any failure
                 raise content
             elif kind == "finished":
                 return
             else:
-                self._pass_on(kind, content, listeners)
-
-    def _pass_on(
-        self, kind: str, content: tuple[Any, ...], listeners: Sequence[SweepListener]
-    ) -> None:
-        for listener in listeners:
-            getattr(listener, kind)(*content)
-        with suppress(BrokenPipeError):
-            self._pipe.send(None)
+                for listener in listeners:
+                    getattr(listener, kind)(*content)
+                with suppress(BrokenPipeError):
+                    self._pipe.send(None)
 
     def _spawned(self, pipe: int, folder: Path) -> subprocess.Popen[bytes]:
         arguments = [json.dumps(sys.path), str(pipe), str(folder), self._address or ""]
@@ -205,9 +194,9 @@ class RayProcess:
         """The last error in the driver's log, as ``: TEXT``; empty if there is none."""
         with suppress(OSError):
             lines = Path(self._folder or "", _LOG).read_text(errors="replace").splitlines()
-            told = [line.partition("] ")[2] for line in lines if " E " in line or " C " in line]
-            if told:
-                return f": {''.join(filter(str.isprintable, told[-1]))[:300].rstrip('.')}"
+            errors = [line.partition("] ")[2] for line in lines if " E " in line or " C " in line]
+            if errors:
+                return f": {''.join(filter(str.isprintable, errors[-1]))[:300].rstrip('.')}"
         return ""
 
     def _watch(self, places: Sequence[Place]) -> Watch:
@@ -229,7 +218,7 @@ class RayProcess:
                 self._pipe.close()
                 self._process.wait(timeout=10)
         self._end_at_once()
-        with suppress(ProcessLookupError):  # without /proc, nothing else is known to be Ray's
+        with suppress(ProcessLookupError):  # without /proc, nothing else shows what is Ray's
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 

@@ -1,5 +1,6 @@
-"""From Tune's events to ours: a listener is told what happened to which trial."""
+"""From Tune's events to those of ``SweepListener``."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,24 +10,23 @@ from ray.tune.experiment import Trial as TuneTrial
 from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import TrialEnd
-from fsl_sweep.orchestrator.sweep.listener import SweepListener
 
 
 class TuneReporter(tune.Callback):
     """Passes events on, and records the trials that failed for good."""
 
-    def __init__(self, ledger: Ledger, listener: SweepListener) -> None:
-        self._ledger, self._listener = ledger, listener
+    def __init__(self, ledger: Ledger, event: Callable[..., None]) -> None:
+        self._ledger, self._event = ledger, event
         self.failure: MachineFailure | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {}  # Tune writes its callbacks to a file, which nobody reads
+        return {}  # Tune writes its callbacks to a file, which is not used
 
     def on_trial_start(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
     ) -> None:
         """A trial began, or began again."""
-        self._listener.started(trial.config["trial"])
+        self._event("started", trial.config["trial"])
 
     def on_trial_result(
         self,
@@ -49,21 +49,21 @@ class TuneReporter(tune.Callback):
             return
         name = trial.config["trial"]
         record = self._ledger.trial(name).read_epoch(result["epoch"])
-        self._listener.measured(name, record)
+        self._event("measured", name, record)
 
     def on_trial_complete(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
     ) -> None:
-        """A trial ended, well or not: its record says how."""
+        """A trial ended; its record says how."""
         end = self._ledger.trial(trial.config["trial"]).read_end()
         lost = TrialEnd("failed", "its end was not recorded", retriable=True)
-        self._listener.ended(trial.config["trial"], end or lost)
+        self._event("ended", trial.config["trial"], end or lost)
 
     def on_trial_recover(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
     ) -> None:
         """A trial failed and has attempts left."""
-        self._listener.failed_once(trial.config["trial"], _reason(trial))
+        self._event("failed_once", trial.config["trial"], _reason(trial))
 
     def on_trial_error(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
@@ -74,7 +74,7 @@ class TuneReporter(tune.Callback):
         if end is None:
             end = TrialEnd("failed", _reason(trial), retriable=True)
             storage.end(end)
-        self._listener.ended(trial.config["trial"], end)
+        self._event("ended", trial.config["trial"], end)
 
 
 def _reason(trial: TuneTrial) -> str:

@@ -1,8 +1,8 @@
 """A private folder for one Ray session, removed with it, and the processes that belong to it.
 
-The owner of a folder holds a lock on a file in it. The kernel releases it when the owner dies,
-however it dies, and containers that share the folder's place see it too. Whoever can take the lock
-knows that the folder has no owner any more.
+The owner of a folder holds a lock on a file in it. The kernel releases it when the owner dies, and
+containers that share the file system see it too. Whoever can take the lock knows that the owner is
+dead.
 """
 
 import fcntl
@@ -23,7 +23,7 @@ _PREFIX = "fsl-ray-"
 _NAME = re.compile(rf"{_PREFIX}[a-z0-9_]{{8}}")
 _OWNER = "owner"
 RAYS = "r"
-"""Ray's own folder in it. Ray opens that one to every user, but nobody else can enter ours."""
+"""Ray's own folder in it. Ray makes it readable for every user; the folder around it is not."""
 # The longest path that Ray makes in the folder: it must be short enough for a socket.
 _SOCKET = (
     f"/{_PREFIX}01234567/{RAYS}/session_2026-01-31_23-59-59_123456_1234567/sockets/plasma_store"
@@ -89,7 +89,7 @@ def _made() -> tuple[Path, int]:
         except OSError as failure:
             reasons.append(f"{place}: {failure.strerror or failure}")
     raise MachineFailure(
-        f"There is no folder for Ray's session ({'; '.join(reasons)}). Make room, or set TMPDIR "
+        f"No folder can hold Ray's session ({'; '.join(reasons)}). Make room, or set TMPDIR "
         "to a writable folder with a short path, then run the same command again."
     )
 
@@ -154,8 +154,8 @@ def _runs(pid: int) -> bool:
     with suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
             with suppress(OSError):
-                told = Path(f"/proc/{pid}/task/{thread}/stat").read_text()
-                if told.rpartition(") ")[2][0] not in "ZX":
+                stat = Path(f"/proc/{pid}/task/{thread}/stat").read_text()
+                if stat.rpartition(") ")[2][0] not in "ZX":
                     return True
     return False
 

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_SIGNALS = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _at_once: list[Callable[[], None]] = []
 
 

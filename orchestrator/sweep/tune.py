@@ -1,33 +1,31 @@
 """The Ray side of a sweep's driver: one Tune experiment over the pending trials."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import ray
 from ray import tune
 from ray.tune.execution import class_cache
-from ray.tune.experiment import Trial as TuneTrial
 
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
-from fsl_sweep.orchestrator.sweep.listener import SweepListener
 from fsl_sweep.orchestrator.sweep.process import Job
 from fsl_sweep.orchestrator.sweep.reporter import TuneReporter
 from fsl_sweep.orchestrator.sweep.worker import TrialTrainable
 from fsl_sweep.orchestrator.sweepfile.grammar import Resources
 
 
-def run(job: Job, listener: SweepListener, scratch: Path) -> None:
+def run(job: Job, event: Callable[..., None], scratch: Path) -> None:
     """Run a job's trials on the Ray that is running, until each has ended.
 
     Args:
         job: the trials.
-        listener: told of each epoch and end.
-        scratch: a folder for Tune's own files, which nobody reads.
+        event: called with the name of a ``SweepListener`` method, and its arguments.
+        scratch: a folder for Tune's own files, which are not used.
 
     Raises:
         ConfigError: a trial asks for more than the cluster has.
-        MachineFailure: a worker's disk is full, or its machine fails otherwise.
+        MachineFailure: a worker's disk is full, or its machine fails in another way.
     """
     reserved = _reserved(job.resources, ray.cluster_resources())
     root = job.root.resolve() if job.root else None
@@ -35,12 +33,14 @@ def run(job: Job, listener: SweepListener, scratch: Path) -> None:
     # Tune asks for workers with an environment variable for a library that is not used here.
     # Without it, its actors take the workers that Ray has started already.
     class_cache.DEFAULT_ENV_VARS.clear()
-    reporter = TuneReporter(Ledger(job.run), listener)
+    reporter = TuneReporter(Ledger(job.run), event)
     trainable = tune.with_parameters(TrialTrainable, job=shared)
     tuner = tune.Tuner(
         tune.with_resources(trainable, reserved),
         param_space={"trial": tune.grid_search(list(job.specs))},
-        tune_config=tune.TuneConfig(reuse_actors=True, trial_dirname_creator=_name),
+        tune_config=tune.TuneConfig(
+            reuse_actors=True, trial_dirname_creator=lambda trial: trial.trial_id
+        ),
         run_config=tune.RunConfig(
             name="trials",
             storage_path=str(scratch / "tune"),
@@ -56,10 +56,6 @@ def run(job: Job, listener: SweepListener, scratch: Path) -> None:
         if reporter.failure is not None:
             raise reporter.failure from None
         raise
-
-
-def _name(trial: TuneTrial) -> str:
-    return trial.trial_id
 
 
 def _reserved(resources: Resources, cluster: Mapping[str, float]) -> dict[str, float]:

@@ -13,7 +13,7 @@ from fsl_sweep.orchestrator.errors import ConfigError
 SAMPLED = ("loguniform", "uniform", "choice")
 KINDS = ("grid", *SAMPLED)
 # Sections whose keys a method overrides one by one. Others, such as a schedule, are replaced
-# whole: half of one schedule and half of another would be a third that nobody wrote.
+# whole: a mixture of two schedules would be a third one.
 _SECTIONS = ("learner", "backbone", "optimizer", "train")
 
 _Axis = tuple[tuple[str, ...], str, Any]
@@ -121,13 +121,10 @@ def _checked(tree: Mapping[str, Any], samples: int | None) -> list[_Axis]:
     """The axes of a method, each checked."""
     found = list(_axes(tree, ()))
     for keys, kind, values in found:
-        if problem := _problem(kind, values):
-            raise ConfigError("", ".".join(keys), problem)
-    for keys, kind, _ in found:
-        if kind in SAMPLED and samples is None:
-            problem = (
-                f"'{kind}' is drawn at random: give the number of draws as a top-level 'samples:'"
-            )
+        problem = _problem(kind, values)
+        if problem is None and kind in SAMPLED and samples is None:
+            problem = f"'{kind}' is drawn at random: set a top-level 'samples:' to how often"
+        if problem:
             raise ConfigError("", ".".join(keys), problem)
     return found
 

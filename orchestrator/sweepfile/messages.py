@@ -1,4 +1,4 @@
-"""Mistakes in a sweep file as messages: where the value stands, what is wrong, what to write."""
+"""Mistakes in a sweep file as messages: the key path, what is wrong, what to write."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""YAML as a sweep file may use it: plain data of the size and depth that a person would write."""
+"""YAML as a sweep file may use it: plain data of limited size and depth."""
 
 import re
 from collections.abc import Hashable, Mapping
@@ -45,7 +45,7 @@ def parsed(text: str, where: str) -> Any:
 
 
 def written(tree: Mapping[str, Any]) -> str:
-    """The YAML text that stands for plain data. Raises ConfigError where it is anything else."""
+    """Plain data as YAML. Raises ConfigError if it is not plain data."""
     try:
         return yaml.safe_dump(dict(tree), sort_keys=False)
     except (yaml.YAMLError, RecursionError) as failure:
@@ -78,10 +78,7 @@ _Loader.add_implicit_resolver(
 
 
 def _check_extent(root: yaml.Node, where: str) -> None:
-    """Refuse a node that stands for too much, with its aliases written out.
-
-    A few lines of aliases of aliases can stand for more values than fit in any memory.
-    """
+    """Refuse a node that is too large with its aliases written out ("billion laughs")."""
     values, pending = 0, [(root, 1)]
     while pending:
         node, depth = pending.pop()

@@ -37,7 +37,7 @@ def run_sweep(
         overrides: ``KEY=VALUE`` texts that change the file, as for ``--set``.
         only: the methods to run; all by default.
         address: a Ray cluster to join; by default Ray is started on this machine.
-        listeners: told of each trial and epoch as it happens.
+        listeners: called with each trial and epoch as it happens.
 
     Raises:
         UserError: the sweep, its data or the run folder cannot be used.

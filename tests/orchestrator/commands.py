@@ -8,6 +8,10 @@ import sys
 import time
 from pathlib import Path
 
+from fsl_sweep.datasets.preparing.opening import open_benchmark
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
+
 TINY = """
 name: tiny
 benchmark:
@@ -30,6 +34,44 @@ resources: {cpu: 1, gpu: 0.0}
 """A sweep of eight short trials."""
 
 
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+def heed_signals():
+    """Undo what ``nohup`` and background jobs of a shell make a process and its children ignore."""
+    for name in SIGNALS:
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+
+
+class WithoutRay:
+    """Runs the trials of a job in this process; takes the place of ``execute.RayProcess``."""
+
+    def __init__(self, address=None, trials=0):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
+        pass
+
+    def run(self, job, listeners):
+        use_threads(1)
+        for trial, spec in job.specs.items():
+            storage = Ledger(job.run).trial(trial)
+            benchmark = open_benchmark(spec.benchmark.name, spec.benchmark.options, job.root)
+            for listener in listeners:
+                listener.started(trial)
+            for record in Trial(spec, storage, benchmark).run():
+                for listener in listeners:
+                    listener.measured(trial, record)
+            for listener in listeners:
+                listener.ended(trial, storage.read_end())
+
+
 def started(*arguments, place=None, **options):
     """``fsl-sweep ARGUMENTS`` in a session of its own, with its temporary files in ``place``."""
     program = [sys.executable, "-m", "fsl_sweep.orchestrator.cli", *map(str, arguments)]
@@ -41,9 +83,7 @@ def started(*arguments, place=None, **options):
         text=True,
         start_new_session=True,
         env=environment,
-        # A shell that runs the tests in the background has them ignore the signal, and they hand
-        # that down.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=heed_signals,
         **options,
     )
 

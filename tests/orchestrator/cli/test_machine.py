@@ -2,78 +2,66 @@
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
-from pathlib import Path
 
 import pytest
-from commands import (
-    TINY,
-    driver_of,
-    in_session,
-    living,
-    started,
-    wait_for,
-    wait_for_snapshots,
-)
+from commands import TINY, WithoutRay, living
 
 from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.run import load_run
-
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
+from fsl_sweep.orchestrator.sweep import execute, process
+from fsl_sweep.orchestrator.sweep.process import Job, RayProcess
+from fsl_sweep.orchestrator.sweepfile.grammar import Resources
 
 
 def sweep_file(folder, epochs):
     path = folder / "tiny.yaml"
     text = TINY.replace("  RR: {learner: {name: ridge}}\n", "")
     path.write_text(text.replace("epochs: 3", f"epochs: {epochs}"))
-    return path
+    return str(path)
 
 
-def ended(process):
-    """Exit code and the messages of a run, without its lines of progress."""
-    _, errors = process.communicate(timeout=300)
-    return (
-        process.returncode,
-        [line for line in errors.splitlines() if line.startswith("fsl-")],
-        errors,
-    )
-
-
-def message_of(process):
+@pytest.fixture
+def message_of(capsys, place, monkeypatch):
     """The one message of a run that the machine ended."""
-    code, messages, errors = ended(process)
-    assert code == 3, errors
-    assert len(messages) == 1, errors
-    assert errors.rstrip().endswith(messages[0])
-    assert "Traceback" not in errors
-    assert max(map(len, errors.splitlines())) < 700
-    return messages[0]
+    monkeypatch.setenv("TMPDIR", str(place))
+
+    def run(*arguments):
+        code = invoke(["run", *map(str, arguments)])
+        errors = capsys.readouterr().err
+        messages = [line for line in errors.splitlines() if line.startswith("fsl-")]
+        assert code == 3, errors
+        assert len(messages) == 1, errors
+        assert errors.rstrip().endswith(messages[0])
+        assert max(map(len, errors.splitlines())) < 700
+        assert not [*place.iterdir()]
+        return messages[0]
+
+    return run
 
 
-def test_a_cluster_that_cannot_be_reached(tmp_path, capsys):
+def test_a_cluster_that_cannot_be_reached(tmp_path, message_of):
     run = tmp_path / "run"
-    asked = ["run", str(sweep_file(tmp_path, 1)), "-o", str(run), "--address", "127.0.0.1:1"]
-    assert invoke(asked) == 3
-    error = capsys.readouterr().err
-    assert error.startswith("fsl-sweep: No Ray cluster can be reached at 127.0.0.1:1: Connection")
-    assert error.count("\n") == 1
-    assert not run.exists()
-    assert invoke([*asked[:-1], "nowhere"]) == 2
+    asked = [sweep_file(tmp_path, 1), "-o", run, "--address"]
+    message = message_of(*asked, "127.0.0.1:1")
+    assert message.startswith("fsl-sweep: No Ray cluster can be reached at 127.0.0.1:1: Connection")
+    assert invoke(["run", *map(str, asked), "nowhere"]) == 2
     assert not run.exists()
 
 
-def test_ray_that_cannot_start(tmp_path, place):
+@pytest.mark.slow
+@pytest.mark.xdist_group("ray")
+def test_ray_that_cannot_start(tmp_path, message_of, monkeypatch):
     """Its port is taken."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        os.environ["RAY_GCS_SERVER_PORT"] = str(taken.getsockname()[1])
-        try:
-            process = started("run", sweep_file(tmp_path, 1), "-o", tmp_path / "run", place=place)
-        finally:
-            del os.environ["RAY_GCS_SERVER_PORT"]
-        message = message_of(process)
+    # How long Ray waits for its head to answer; the default is 30 seconds.
+    monkeypatch.setenv("RAY_py_gcs_connect_timeout_s", "1")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("RAY_GCS_SERVER_PORT", str(taken.getsockname()[1]))
+        message = message_of(sweep_file(tmp_path, 1), "-o", tmp_path / "run")
     assert "Could not start Ray on this machine: RuntimeError: Failed to start GCS" in message
     assert not [*tmp_path.glob("run/trials/*")]
 
@@ -96,52 +84,54 @@ def small_disk(tmp_path):
     subprocess.run(["umount", folder], check=True)
 
 
-def test_a_full_disk_ends_the_run_and_with_room_it_goes_on(tmp_path, place, small_disk):
+@pytest.mark.slow
+@pytest.mark.xdist_group("ray")
+def test_a_full_disk_ends_the_run_and_with_room_it_resumes(
+    tmp_path, message_of, small_disk, monkeypatch
+):
     disk, enlarge = small_disk
     file, run = sweep_file(tmp_path, 8), disk / "run"
-    message = message_of(started("run", file, "-o", run, place=place))
+    message = message_of(file, "-o", run)
     assert str(run) in message
     assert "No space left on device" in message
     assert not [*run.rglob(".unfinished*")]
-    # It is nobody's failure but the disk's: no trial has failed.
+    # It is the disk's failure: no trial has failed.
     ends = [json.loads(path.read_text())["status"] for path in run.glob("trials/*/end.json")]
     assert set(ends) <= {"done"}
     enlarge()
-    code, messages, errors = ended(started("run", file, "-o", run, place=place))
-    assert (code, messages) == (0, []), errors
+    monkeypatch.setattr(execute, "RayProcess", WithoutRay)
+    assert invoke(["run", file, "-o", str(run)]) == 0
     assert load_run(run).report().completeness.complete
 
 
+SLEEPS = "import sys, time; print('[time] C a check failed', flush=True); time.sleep(600)"
+
+
 @pytest.fixture
-def running(tmp_path, place):
-    """A run that has recorded something: its process, its folder, and that of its driver."""
-    run = tmp_path / "run"
-    process = started("run", sweep_file(tmp_path, 500), "-o", run, place=place)
-    wait_for_snapshots(run, 1, process)
-    driver = driver_of(process)
-    yield process, run, driver
-    process.kill()
-    process.communicate()
-    wait_for(lambda: not in_session(driver))
+def held(place, monkeypatch, tmp_path):
+    """What ``RayProcess`` says when something happens while its other process only sleeps."""
+    monkeypatch.setenv("TMPDIR", str(place))
+    monkeypatch.setattr(process, "_PROGRAM", SLEEPS)
+    job = Job(tmp_path / "run", {}, "", None, Resources(), 0)
+    job.run.mkdir()
+
+    def failure(happens):
+        with RayProcess() as ray:
+            monkeypatch.setattr(ray._pipe, "send", lambda _: happens(ray._process.pid))
+            with pytest.raises(MachineFailure) as raised:
+                ray.run(job, [])
+        assert ray._process.pid not in living()
+        assert not [*place.iterdir()]
+        return str(raised.value)
+
+    return failure
 
 
-def test_a_run_folder_that_is_deleted_is_not_built_again(running):
-    process, run, _ = running
-    run.rename(run.with_name("moved"))
-    assert f"The run folder {run} is gone" in message_of(process)
-    assert not run.exists()
-    shutil.rmtree(run.with_name("moved"))
+def test_a_process_with_ray_that_dies(held):
+    assert "ended unexpectedly (killed by" in held(lambda pid: os.kill(pid, signal.SIGKILL))
 
 
-@pytest.mark.parametrize(
-    ("victim", "told"),
-    [("gcs_server", "The Ray of this run is gone"), ("driver", "ended unexpectedly (killed by")],
-)
-def test_ray_that_goes_away(running, victim, told):
-    process, run, driver = running
-    names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in in_session(driver)}
-    chosen = [pid for pid, name in names.items() if name == victim] or [driver]
-    os.kill(chosen[0], signal.SIGKILL)
-    assert told in message_of(process)
-    assert not names.keys() & living().keys()
-    assert not [*run.rglob(".unfinished*")]
+def test_ray_that_does_not_start_in_time(held, monkeypatch):
+    monkeypatch.setattr(process, "_TO_START", 0.0)
+    message = held(lambda _: None)
+    assert "Ray on this machine did not start within 0 seconds" in message

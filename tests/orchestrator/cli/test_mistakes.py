@@ -98,7 +98,7 @@ IN_THE_FILE = [  # the key that is changed, its value, and what the message says
     (LEARNER, 5, ""),
     ("methods", {}, "at least one entry is needed, not {}"),
     ("cross_validation.folds", 1, "input should be greater than or equal to 2, not 1"),
-    ("benchmark.root", "/etc", "'glyphs' is made here and reads no files; leave it out"),
+    ("benchmark.root", "/etc", "'glyphs' is generated and reads no files; leave it out"),
     ("defaults.backbone.width", 10**6, "input should be less than or equal to 4096, not 1000"),
     # The commonest slips are answered by what to write.
     ("defaults.optimizer.lr", [0.1, 0.02], f"{GRID} {{grid: [0.1, 0.02]}}"),

@@ -1,21 +1,28 @@
-"""In which order a run does what it does: with trials run in this process, in place of Ray."""
+"""What ``run`` does and in which order, with trials run in this process in place of Ray."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import yaml
-from commands import TINY
+from commands import TINY, WithoutRay
 
 import fsl_sweep
 from fsl_sweep.orchestrator import report
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.planning.prepare import Prepared
-from fsl_sweep.orchestrator.report.formats.as_json import to_json
+from fsl_sweep.orchestrator.report.formats.as_json import to_json, to_plain
+from fsl_sweep.orchestrator.run import load_run
 from fsl_sweep.orchestrator.sweep import execute
-from fsl_sweep.orchestrator.trial.trial import Trial
 
-ONE = TINY.replace("{grid: [1, 2]}", "1").replace("seeds: [0, 1]", "seeds: [0]")
-ONE = ONE.replace("  RR: {learner: {name: ridge}}\n", "")
+BOTH = TINY.replace("{grid: [1, 2]}", "1").replace("seeds: [0, 1]", "seeds: [0]")
+PN_ONLY = "  RR: {learner: {name: ridge}}\n"
+ONE = BOTH.replace(PN_ONLY, "")
+RUN = Path("runs/tiny")
 
 
 @pytest.fixture
@@ -23,47 +30,35 @@ def steps(monkeypatch, tmp_path):
     """What a run did, in order."""
     steps = []
 
-    class InProcess:
+    class Noted(WithoutRay):
         def __init__(self, address, trials):
             steps.append("Ray starts")
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            self.stop()
 
         def stop(self):
             if "Ray ends" not in steps:
                 steps.append("Ray ends")
 
         def run(self, job, listeners):
-            benchmark = real_open(prepared[0])
-            for trial, spec in job.specs.items():
-                for listener in listeners:
-                    listener.started(trial)
-                for record in Trial(spec, Ledger(job.run).trial(trial), benchmark).run():
-                    for listener in listeners:
-                        listener.measured(trial, record)
+            super().run(job, listeners)
             steps.append("trials")
 
-    prepared, real_open, real_build = [], Prepared.benchmark, report.build
+    def noted(name, function):
+        def call(*arguments, **options):
+            steps.append(name)
+            return function(*arguments, **options)
 
-    def opened(one):
-        prepared.append(one)
-        steps.append("data")
-        return real_open(one)
+        return call
 
-    def built(*arguments, **options):
-        steps.append("report")
-        return real_build(*arguments, **options)
-
-    monkeypatch.setattr(execute, "RayProcess", InProcess)
-    monkeypatch.setattr(Prepared, "benchmark", opened)
-    monkeypatch.setattr(report, "build", built)
-    (tmp_path / "s.yaml").write_text(ONE)
+    monkeypatch.setattr(execute, "RayProcess", Noted)
+    monkeypatch.setattr(Prepared, "benchmark", noted("data", Prepared.benchmark))
+    monkeypatch.setattr(report, "build", noted("report", report.build))
     monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(ONE)
     return steps
+
+
+def plain():
+    return to_plain(load_run(RUN).report())
 
 
 def test_ray_starts_while_the_data_is_opened_and_the_report_is_built_once(steps, capsys):
@@ -91,16 +86,19 @@ class Heard:
     def measured(self, trial, record):
         self.epochs.append(record.epoch)
 
+    def ended(self, trial, end):
+        self.epochs.append(end.status)
+
 
 def test_a_sweep_runs_from_python_as_it_does_from_the_command_line(steps, tmp_path, capsys):
     assert invoke(["run", "s.yaml"]) == 0
-    by_command = to_json(fsl_sweep.load_run("runs/tiny").report())
+    by_command = to_json(fsl_sweep.load_run(RUN).report())
     capsys.readouterr()
     steps.clear()
     heard, content = Heard(), yaml.safe_load(ONE)
     run = fsl_sweep.run_sweep(content, tmp_path / "run", listeners=[heard])
     assert steps == ["Ray starts", "data", "trials", "Ray ends"]
-    assert heard.epochs == [0, 1, 2, 3]
+    assert heard.epochs == [0, 1, 2, 3, "done"]
     assert to_json(run.report()) == by_command
     assert run.path == tmp_path / "run"
     # Nothing is left to run; then a changed sweep leaves a trial out, and says so.
@@ -114,3 +112,148 @@ def test_a_sweep_runs_from_python_as_it_does_from_the_command_line(steps, tmp_pa
     with pytest.raises(ConfigError, match="sweep: not plain data"):
         fsl_sweep.run_sweep({**content, "seeds": {0, object()}})
     assert capsys.readouterr() == ("", "")
+
+
+def ends():
+    """When each trial's end was written, by trial."""
+    return {p.parent.name: p.stat().st_mtime_ns for p in RUN.glob("trials/*/end.json")}
+
+
+def test_a_changed_file_runs_only_the_new_trials(steps, capsys):
+    Path("s.yaml").write_text(TINY)
+    assert invoke(["run", "s.yaml"]) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert (plain()["run"]["complete"], plain()["run"]["planned"]) == (True, 8)
+    assert len(plain()["selections"]) == 2 * 2 * 5 * 3
+    written = ends()
+    assert len(written) == 8
+    # One line an epoch, and one for each end.
+    assert sum("  3/3  loss " in line for line in told) == 8
+    assert sum(" done  (" in line for line in told) == 8
+
+    Path("s.yaml").write_text(TINY.replace("grid: [1, 2]", "grid: [2, 3]"))
+    assert invoke(["run", "s.yaml"]) == 0
+    told = capsys.readouterr().err
+    assert "4 trials are no longer planned and left out of the report" in told
+    again = ends()
+    assert {t: again[t] for t in written} == written
+    assert len(again) == 8 + 4
+    assert plain()["run"]["planned"] == 8
+    assert invoke(["run", "s.yaml", "--dry-run"]) == 0
+    dry = capsys.readouterr().out
+    assert "done already: 8; to run: 0" in dry
+    assert dry.count("no longer planned") == 4
+
+
+def test_class_folds_are_trials_like_others_and_a_lost_one_is_named(steps, capsys):
+    text = TINY.replace(PN_ONLY, "").replace("[0, 1]\nres", "[0]\nres")
+    text = text.replace("epochs: 3", "epochs: 2")
+    Path("s.yaml").write_text(text + "cross_validation: {folds: 2, over: base+val}\n")
+    assert invoke(["run", "s.yaml"]) == 0
+    assert "seed=0 fold=1  2/2  loss " in capsys.readouterr().err
+    whole = plain()
+    assert (whole["run"]["planned"], whole["run"]["complete"]) == (2 * (1 + 2), True)
+    assert len(whole["selections"]) == 6 * 4
+    assert len(list((RUN / "tasks").iterdir())) == 6 * 3
+    trials = json.loads((RUN / "plan.json").read_text())["trials"]
+    full = {trial["id"] for trial in trials[::3]}
+    assert {one["trial"] for one in whole["selections"]} <= full
+
+    assert trials[2]["spec"]["fold"]["index"] == 1
+    shutil.rmtree(RUN / "trials" / trials[2]["id"])
+    torn = plain()
+    assert (torn["run"]["planned"], torn["run"]["done"]) == (6, 5)
+    assert [(g["fold"], g["trial"], g["reason"]) for g in torn["run"]["left_out"]] == [
+        (1, trials[2]["id"], "fold 1: not run")
+    ]
+    assert torn["summary"] == [one for one in whole["summary"] if not reads_folds(one)]
+    assert len(torn["summary"]) == 5 * 3
+
+    assert invoke(["trial", "s.yaml", "--index", "2", "-o", str(RUN)]) == 0
+    assert plain() == whole
+
+
+def reads_folds(cell):
+    return cell["snapshot_selector"] == "cv-epoch" or cell["hyperparameter_selector"] == "cv"
+
+
+def test_a_diverging_method_is_reported_first_and_named(steps, capsys):
+    Path("s.yaml").write_text(BOTH.replace("RR: {", "RR: {optimizer: {lr: 1.0e+30}, "))
+    assert invoke(["run", "s.yaml"]) == 1
+    shown = capsys.readouterr().out
+    assert "the training loss became nan" in " ".join(shown.split())
+    assert (plain()["run"]["complete"], plain()["run"]["failed"]) == (False, 1)
+    assert {s["method"] for s in plain()["summary"] if s["novel"]} == {"PN"}
+    assert invoke(["status", str(RUN)]) == 1
+    assert capsys.readouterr().out.count("the training loss became nan") == 1
+    # It would end the same way, so that it is not run again.
+    steps.clear()
+    assert invoke(["run", "s.yaml"]) == 1
+    assert steps == ["data", "report"]
+    assert capsys.readouterr().out == shown
+
+
+WITHOUT = """
+import contextlib, io, json, sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in sys.argv[1].split():
+            raise ImportError(f"{name} is blocked")
+sys.meta_path.insert(0, Block())
+from fsl_sweep.orchestrator.cli import invoke
+for command in sys.argv[2:]:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = invoke(command.split())
+        except ImportError as blocked:
+            code = str(blocked)
+    print(json.dumps([code, out.getvalue(), err.getvalue()]))
+"""
+
+
+def without(modules, *commands):
+    """Run commands in a process that cannot import some modules.
+
+    Returns:
+        Exit code, or the failed import; output; and errors of each.
+    """
+    program = [sys.executable, "-c", WITHOUT, modules, *commands]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=300, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_trials_run_without_ray_and_reports_without_torch_and_ray(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(BOTH)
+    trials = [f"trial s.yaml --index {index}" for index in range(2)]
+    # After these two nothing is left to run, and `run` starts no Ray.
+    done = without("ray", *trials, "run s.yaml")
+    assert [code for code, _, _ in done] == [0, 0, 0], done
+    reports = [f"report runs/tiny{form}" for form in ("", " --format json", " --format html")]
+    shown = without("torch torchvision ray", *reports, "status runs/tiny", *trials[:1])
+    assert [code for code, _, _ in shown[:-1]] == [0, 0, 0, 0], shown
+    assert shown[0][1] == done[2][1]
+    assert shown[-1][0] == "torch is blocked"
+
+
+def test_written_reports_are_functions_of_the_records_only(steps, tmp_path):
+    """In every format: the same bytes from a copied folder, filters, and the exit code."""
+    assert invoke(["run", "s.yaml"]) == 0
+    copy = tmp_path / "elsewhere" / "copied"
+    shutil.copytree(RUN, copy)
+
+    def written(source, form, code, *options):
+        arguments = ["report", str(source), "--format", form, "-o", "written", *options]
+        assert invoke(arguments) == code
+        return Path("written").read_text()
+
+    formats = ("markdown", "latex", "html")
+    for form in formats:
+        assert written(RUN, form, 0) == written(copy, form, 0)
+    narrow = written(copy, "markdown", 0, "--snapshot", "val", "--hyperparameter", "val")
+    assert "val / val" in narrow
+    assert "oracle / val" not in narrow
+    next(copy.glob("trials/*/end.json")).unlink()
+    for form in formats:
+        assert "INCOMPLETE" in written(copy, form, 1).splitlines()[0]

@@ -57,7 +57,7 @@ def mistake(tmp_path, *arguments, make=planned, **options):
 def test_a_fixed_number_of_ways_must_be_that_of_training_and_evaluation(tmp_path, name):
     assert mistake(tmp_path, name, "{way: 20}") == (
         f"methods.M.train.way: {name} is built for 5-way tasks, not for 20-way tasks; "
-        "make the learner's way, train.way and episode.way equal"
+        "make the learner's way, train.way and episode.way one number, or choose another learner"
     )
     assert mistake(tmp_path, name, way=3).startswith(
         f"episode.way: M: {name} is built for 5-way tasks, not for 3-way tasks; "
@@ -69,11 +69,10 @@ def test_a_fixed_number_of_ways_must_be_that_of_training_and_evaluation(tmp_path
 
 def test_tasks_of_varying_ways_need_a_learner_that_answers_any_number(tmp_path):
     assert mistake(tmp_path, "fomaml", way="all").startswith(
-        "episode.way: M: fomaml is built for 5-way tasks, and the tasks of 'way: all' "
-        "differ in their number of classes; "
+        "episode.way: M: fomaml is built for 5-way tasks, not for tasks of 'way: all'; "
     )
     assert mistake(tmp_path, "fomaml", "{way: all}").startswith(
-        "methods.M.train.way: fomaml is built for 5-way tasks, and the tasks of 'way: all'"
+        "methods.M.train.way: fomaml is built for 5-way tasks, not for tasks of 'way: all'"
     )
     assert mistake(tmp_path, "fomaml", "{query: rest}") == (
         "methods.M.train: fomaml trains on episodes of one shape, but shapes differ "

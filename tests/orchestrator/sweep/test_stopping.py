@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from commands import SIGNALS, heed_signals
 
 from fsl_sweep.orchestrator.cli import app
 from fsl_sweep.orchestrator.sweep.stopping import Stopped, signals_stop
@@ -24,9 +25,14 @@ with signals_stop(), ended_at_once(lambda: print("at once", flush=True)):
 """
 
 
-def script(**options):
+def script(ignored=None):
+    def prepare():
+        heed_signals()
+        if ignored:
+            signal.signal(ignored, signal.SIG_IGN)
+
     process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True, **options
+        [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True, preexec_fn=prepare
     )
     assert process.stdout.readline() == "running\n"
     return process
@@ -37,7 +43,7 @@ def script(**options):
     [("SIGINT", "SIGINT", 130), ("SIGTERM", "SIGTERM", 143), ("SIGHUP", "SIGTERM", 129)],
 )
 def test_a_second_signal_ends_at_once_with_the_code_of_the_first(first, second, code):
-    process = script(preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    process = script()
     process.send_signal(getattr(signal, first))
     assert process.stdout.readline() == f"stopping {code}\n"
     process.send_signal(getattr(signal, second))
@@ -47,7 +53,7 @@ def test_a_second_signal_ends_at_once_with_the_code_of_the_first(first, second, 
 
 def test_a_signal_that_is_ignored_stays_ignored():
     """As ``nohup`` has it."""
-    process = script(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process = script(ignored=signal.SIGHUP)
     process.send_signal(signal.SIGHUP)
     process.send_signal(signal.SIGTERM)
     assert process.stdout.readline() == "stopping 143\n"
@@ -61,11 +67,15 @@ def test_each_signal_ends_a_command_with_its_code(name, code, capsys):
         os.kill(os.getpid(), getattr(signal, name))
         raise AssertionError("the signal came too late")
 
-    before = [signal.getsignal(getattr(signal, one)) for one in ("SIGINT", "SIGTERM", "SIGHUP")]
-    assert app._guarded(command) == code
+    numbers = [getattr(signal, one) for one in SIGNALS]
+    before = [signal.signal(one, signal.SIG_DFL) for one in numbers]
+    try:
+        assert app._guarded(command) == code
+        assert [signal.getsignal(one) for one in numbers] == [signal.SIG_DFL] * 3
+    finally:
+        for one, handler in zip(numbers, before, strict=True):
+            signal.signal(one, handler)
     assert capsys.readouterr().err.startswith("Stopped. What was recorded is kept")
-    after = [signal.getsignal(getattr(signal, one)) for one in ("SIGINT", "SIGTERM", "SIGHUP")]
-    assert after == before
 
 
 def test_what_handles_ctrl_c_handles_the_others():

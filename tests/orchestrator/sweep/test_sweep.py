@@ -62,7 +62,7 @@ def data():
     return open_benchmark("glyphs", {k: v for k, v in GLYPHS.items() if k != "name"}, None)
 
 
-def sweep(folder, specs, data, listener, cpu=1, retries=0, address=None):
+def sweep(folder, specs, data, listener, cpu, retries, address=None):
     folder.mkdir()
     resources = Resources(cpu=cpu, gpu=0.0)
     job = Job(folder, {s.id: s for s in specs}, data.fingerprint, None, resources, retries)
@@ -104,42 +104,6 @@ def listening(pids):
     return {line[1].partition(":")[0] for line in lines if line[3] == "0A" and line[9] in sockets}
 
 
-def test_reused_actors_give_what_fresh_processes_give_bit_for_bit(tmp_path, data):
-    """One worker at a time takes both cores, so that one actor runs all trials in turn.
-
-    Ray is private meanwhile: every port is on loopback, every file in a closed folder.
-    """
-    cores = os.cpu_count() or 1
-    specs = [
-        spec(seed=0),
-        spec(seed=0, learner={"name": "supervised"}, train={"batch_size": 8}),
-        spec(seed=0, fold={"folds": 2, "index": 1}),
-        spec(seed=1),
-        spec(seed=0, learner={"name": "ridge"}),
-    ]
-    ports, folders, modes = set(), set(), set()
-
-    def look(trial, record):
-        driver = next(pid for pid, found in living().items() if found[1] == os.getpid())
-        ports.update(listening(in_session(driver)))
-        found = [*Path("/tmp").glob("fsl-ray-*/r/session_*")]
-        folders.update(found)
-        modes.update(stat.S_IMODE(one.parents[1].stat().st_mode) for one in found)
-
-    listener = Listener(look)
-    through_ray = sweep(tmp_path / "ray", specs, data, listener, cpu=cores)
-    # 127.0.0.1, and the same within tcp6.
-    assert ports
-    assert ports <= {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}
-    assert modes == {0o700}
-    assert not any(folder.exists() for folder in folders)
-    alone = without_ray(tmp_path / "alone", specs, data, cores)
-    for s in specs:
-        assert content(through_ray, s) == content(alone, s)
-    assert sorted(listener.of("ended")) == sorted((s.id, "done", "") for s in specs)
-    assert sorted(listener.of("measured")) == sorted((s.id, e) for s in specs for e in (1, 2))
-
-
 def worker_pids():
     """Workers of this process's Ray that hold a trial."""
     found = []
@@ -161,32 +125,63 @@ def descends_from_me(pid):
     return False
 
 
-def test_a_killed_worker_is_retried_from_its_last_epoch_and_a_hopeless_trial_is_recorded(
-    tmp_path, data
-):
-    victim, hopeless = (
-        spec(seed=3, epochs=4),
-        spec(seed=3, episode={"way": 9, "shot": 1, "query": 2}),
-    )
-    killed = []
+def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place, monkeypatch):
+    """In a reused actor, and after one was killed; what fails does so by itself, and is recorded.
 
-    def kill_once(trial, record):
+    One worker at a time takes all cores, so that one actor runs trials of all kinds in turn. Ray is
+    private meanwhile: every port is on loopback, every file in a closed folder.
+    """
+    cores = os.cpu_count() or 1
+    victim = spec(seed=3, epochs=4, learner={"name": "ridge"})
+    hopeless = spec(seed=3, episode={"way": 9, "shot": 1, "query": 2})
+    diverging = spec(seed=0, optimizer={"lr": 1e30}, schedule=[[0, 1e30]])
+    whole = [
+        spec(seed=0),
+        spec(seed=0, learner={"name": "supervised"}, train={"batch_size": 8}),
+        spec(seed=0, fold={"folds": 2, "index": 1}),
+        victim,
+    ]
+    monkeypatch.setenv("TMPDIR", str(place))
+    ports, modes, killed = set(), set(), []
+
+    def look_and_kill_once(trial, record):
+        driver = next(pid for pid, found in living().items() if found[1] == os.getpid())
+        ports.update(listening(in_session(driver)))
+        found = place.glob("fsl-ray-*/r/session_*")
+        modes.update(stat.S_IMODE(one.parents[1].stat().st_mode) for one in found)
         if trial == victim.id and record.epoch == 2 and not killed:
-            for pid in worker_pids():
-                if descends_from_me(pid):
-                    os.kill(pid, signal.SIGKILL)
-                    killed.append(pid)
+            killed.extend(filter(descends_from_me, worker_pids()))
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
 
-    listener = Listener(kill_once)
-    ledger = sweep(tmp_path / "ray", [victim, hopeless], data, listener, retries=2)
+    listener = Listener(look_and_kill_once)
+    specs = [*whole[:3], diverging, victim, hopeless]
+    ledger = sweep(tmp_path / "ray", specs, data, listener, cpu=cores, retries=1)
+    # 127.0.0.1, and the same within tcp6.
+    assert ports
+    assert ports <= {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}
+    assert modes == {0o700}
+    assert not [*place.iterdir()]
+
+    alone = without_ray(tmp_path / "alone", whole, data, cores)
+    for s in whole:
+        assert content(ledger, s) == content(alone, s)
+    ended = {trial: (status, reason) for trial, status, reason in listener.of("ended")}
+    assert ended.keys() == {s.id for s in specs}
+    assert {ended[s.id] for s in whole} == {("done", "")}
+    for s, retriable, reason in (
+        (diverging, False, "the training loss became nan"),
+        (hopeless, True, "9-way tasks need 9 classes"),
+    ):
+        end = ledger.trial(s.id).history(planned(s)).end
+        assert (end.status, end.retriable) == ("failed", retriable)
+        assert reason in end.reason
+        assert ended[s.id] == (end.status, end.reason)
     assert killed
-    assert victim.id in [trial for trial, _ in listener.of("failed once")]
+    assert {trial for trial, _ in listener.of("failed once")} == {victim.id, hopeless.id}
     # At most the epoch in flight is repeated: no epoch is measured more than twice.
-    measured = [epoch for trial, epoch in listener.of("measured") if trial == victim.id]
-    assert sorted(set(measured)) == [1, 2, 3, 4]
-    assert len(measured) <= 5
-    alone = without_ray(tmp_path / "alone", [victim], data, 1)
-    assert content(ledger, victim) == content(alone, victim)
-    end = ledger.trial(hopeless.id).history(planned(hopeless)).end
-    assert (end.status, end.retriable) == ("failed", True)
-    assert "9-way tasks need 9 classes" in end.reason
+    measured = listener.of("measured")
+    assert {m for m in measured if m[0] != diverging.id} == {
+        (s.id, epoch) for s in whole for epoch in range(1, s.epochs + 1)
+    }
+    assert len([m for m in measured if m[0] == victim.id]) <= 5

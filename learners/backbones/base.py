@@ -95,6 +95,5 @@ def initialised(convolution: nn.Conv2d) -> nn.Conv2d:
     He et al., "Delving Deep into Rectifiers" (arXiv 1502.01852), equation 14, and the code of
     MetaOptNet and of "Two Sides of Meta-Learning Evaluation".
     """
-    if not convolution.weight.is_meta:  # there, torch would load its compiler to draw nothing
-        nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
+    nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
     return convolution

@@ -47,15 +47,16 @@ def show_plan(prepared: Prepared) -> int:
     """
     plan = prepared.plan
     prepared.ledger.check_plan(plan)
-    pending = prepared.ledger.pending(plan)
+    left, asked = prepared.ledger.pending(plan), plan.ids_of(prepared.only)
+    pending = {trial: spec for trial, spec in left.items() if trial in asked}
     say(f"{plan.name}: {plan.counted} of {counted(len(plan.methods), 'method')}")
     say(f"run folder: {prepared.ledger.path}")
     for number, trial in enumerate(plan.trials):
         label = trial_label(trial.method, trial.hyperparameters, trial.spec.seed, trial.fold)
-        state = "to run" if trial.id in pending else "done"
+        state = "to run" if trial.id in pending else "later" if trial.id in left else "done"
         say(f"  {number:4d}  {trial.id}  {state:6}  {label}")
-    done = len(plan.specs) - len(pending)
-    say(f"done already: {done}; to run: {len(pending)}")
+    later = f"; not in --only: {len(left) - len(pending)}" if len(left) > len(pending) else ""
+    say(f"done already: {len(plan.specs) - len(left)}; to run: {len(pending)}{later}")
     say(f"to train: {planned_work.summary(pending)}")
     seconds = planned_work.expected_seconds(plan, prepared.ledger.histories(plan), pending)
     if seconds is not None:

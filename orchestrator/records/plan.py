@@ -1,7 +1,7 @@
 """The plan: every trial that a sweep consists of, as recorded in ``plan.json``."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -71,6 +71,10 @@ class Plan:
     def specs(self) -> dict[str, TrialSpec]:
         """Each distinct trial's specification by id, in plan order."""
         return {trial.id: trial.spec for trial in self.trials}
+
+    def ids_of(self, methods: Sequence[str]) -> set[str]:
+        """Ids of these methods' trials; of all where no method is named."""
+        return {trial.id for trial in self.trials if not methods or trial.method in methods}
 
     @property
     def methods(self) -> list[str]:

@@ -62,7 +62,7 @@ def execute(
         benchmark = prepared.benchmark()
         plan = stack.enter_context(_recording(prepared, benchmark, notify))
         ledger, config = prepared.ledger, prepared.sweep.config
-        chosen = _trials_of(plan, prepared.only)
+        chosen = plan.ids_of(prepared.only)
         pending = {trial: spec for trial, spec in ledger.pending(plan).items() if trial in chosen}
         if not pending:
             return Executed(0, 0)
@@ -126,7 +126,7 @@ def _surely_pending(prepared: Prepared) -> int:
     if ledger.read_plan() is None:
         return min(cores, len(config.seeds) * len(prepared.only or config.methods))
     ledger.check_plan(prepared.plan)
-    chosen = _trials_of(prepared.plan, prepared.only)
+    chosen = prepared.plan.ids_of(prepared.only)
     unended = (t for t in chosen if ledger.trial(t).folder.modified("end.json") is None)
     return len([*islice(unended, cores)])
 
@@ -163,11 +163,6 @@ def _recording(
             with suppress(FslSweepError):  # what is being raised says more
                 ledger.folder.sweep_unfinished()
             raise
-
-
-def _trials_of(plan: Plan, methods: Sequence[str]) -> set[str]:
-    """Ids of these methods' trials; of all where no method is named."""
-    return {trial.id for trial in plan.trials if not methods or trial.method in methods}
 
 
 def _write_tasks(prepared: Prepared, benchmark: Benchmark, prefix: str) -> None:

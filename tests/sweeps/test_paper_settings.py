@@ -9,6 +9,7 @@ import yaml
 from places import ROOT
 
 from fsl_sweep.datasets.splits.writers import writer_sizes
+from fsl_sweep.orchestrator.cli.running import show_plan
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
 from fsl_sweep.orchestrator.planning.prepare import prepare
 from fsl_sweep.orchestrator.records.spec import Episode
@@ -172,10 +173,13 @@ def test_ways_of_prototypical_networks():
     }
 
 
-def test_a_part_of_a_preset_is_planned_with_only_and_set(capsys):
-    prepared = prepare("mini", None, ["seeds=[0]"], ["PN", "FIX-PN"])
-    kept = [t for t in prepared.plan.trials if t.method in prepared.only]
-    assert len(kept) == 6
+def test_a_part_of_a_preset_is_planned_with_only_and_set(capsys, tmp_path):
+    prepared = prepare("mini", tmp_path / "run", ["seeds=[0]"], ["PN", "FIX-PN"])
+    assert show_plan(prepared) == 2  # there is no data
+    shown = capsys.readouterr().out
+    assert "done already: 0; to run: 6; not in --only: 14" in shown
+    assert shown.count("  to run  ") == 6
+    assert shown.count("  later   ") == 14
     prepared = prepare("cifar", None, ["defaults.backbone={name: conv4}"], ["PN"])
     names = {t.spec.backbone.name for t in prepared.plan.trials if t.method == "PN"}
     assert names == {"conv4"}

@@ -160,7 +160,7 @@ CASES = {
     "features empty class": (
         "features",
         features(names=np.array(list("abcdefg"))),
-        "class 'g' has no rows",
+        "labels are not all the numbers from 0 to 6",
     ),
 }
 

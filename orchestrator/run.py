@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 MOST_RESAMPLES = 10**6
-"""What a report may be asked for: beyond, intervals change in no digit that is shown."""
+"""The most resamples of a report: more would change no digit that is shown."""
 
 
 def load_run(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Run":

@@ -33,6 +33,6 @@ class _Outliving(io.FileIO):
 
 
 def _outliving(stream: TextIO) -> TextIO:
-    """The same stream, whose reader may go: the command goes on, and ends with its own code."""
+    """The stream, made safe for a reader that closes early: the command keeps its exit code."""
     file = io.BufferedWriter(_Outliving(stream.fileno(), "w", closefd=False))
     return io.TextIOWrapper(file, stream.encoding, stream.errors, line_buffering=True)

@@ -50,7 +50,7 @@ def check(
         say(f"  {remark}")
     for problem in checked.problems:
         say(f"problem: {problem}")
-    say("checksums: all right")
+    say("checksums: OK")
     return 1 if checked.problems else 0
 
 

@@ -16,6 +16,6 @@ def verify(run: RunFolder) -> int:
         harmed, strange = harmed + found.harm, strange + (not found.harm)
         say(one_line(f"{found.place}: {found.problem}; {found.follows}"))
     count = f"{harmed} damaged, missing or refused" if harmed else "nothing is damaged"
-    beside = f"; {strange} that no run keeps" if strange else ""
+    beside = f"; {strange} not part of a run" if strange else ""
     say(one_line(f"{run}: {count}{beside}"))
     return 1 if harmed else 0

@@ -161,7 +161,7 @@ class CrossValidation(Model):
 
 
 class Fold(CrossValidation):
-    """One fold of a cross-validation, counted from 0, as it stands in a trial's specification."""
+    """One fold of a cross-validation, counted from 0, as recorded in a trial's specification."""
 
     index: Annotated[int, Field(ge=0)]
 
@@ -181,7 +181,7 @@ class Selectors(Model):
 
     snapshot: SelectorNames = ["last", "train_loss", "base", "val", "oracle"]
     hyperparameter: SelectorNames = ["base", "val", "oracle"]
-    # Plans of before there was a choice keep their digest.
+    # Plans made before this key existed keep their digest.
     metric: Annotated[str, AfterValidator(measure_name)] = Field(
         default="novel", exclude_if=lambda metric: metric == "novel"
     )

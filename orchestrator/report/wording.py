@@ -43,7 +43,7 @@ def spread(interval: Interval, values: Sequence[float] | np.ndarray) -> str:
 
 
 def mixture(base_weight: float) -> str:
-    """``0.3 B + 0.7 N``: what of BaseGen and of NovelGen."""
+    """The weights of BaseGen and NovelGen, as ``0.3 B + 0.7 N``."""
     return f"{base_weight:g} B + {round(1 - base_weight, 10):g} N"
 
 
@@ -58,7 +58,7 @@ def metric(base_weight: float | None) -> str:
 
 
 def by_metric(base_weight: float | None) -> str:
-    """What to add to a title: nothing for NovelGen, which is the rule."""
+    """What to add to a title: nothing for NovelGen, the default."""
     return "" if base_weight is None else f" by {mixture(base_weight)}"
 
 

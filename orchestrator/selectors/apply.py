@@ -90,7 +90,7 @@ def apply_all(
         return np.array([_position(selector, one, resample) for resample in range(few)])
     at, (count, most) = np.asarray(found), next(iter(scores.values())).shape
     if at.shape != (count,) or at.dtype.kind != "i" or at.min() < NONE or at.max() >= most:
-        problem = "chose something else than a position in each resample: `choose_all` must return"
+        problem = "did not give one position for each resample: `choose_all` must return"
         raise broken_promise(selector, f"{problem} {count} integers from {NONE} to {most - 1}")
     return at
 

@@ -151,7 +151,7 @@ def _stability(report: Report, several: bool, chances: bool) -> str:
         return f"{worst} {counts}"
     chance = "best: chance to be the best method over resampled tasks and seeds"
     if max(summary.novel.n for summary in report.summaries) < FEW_SEEDS:
-        chance += "; with so few seeds, surer of itself than it should be"
+        chance += "; with so few seeds, overconfident"
     return f"{worst} {chance}. {counts}"
 
 

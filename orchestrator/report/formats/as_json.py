@@ -35,7 +35,7 @@ _RENAMED = {
     "evaluations": "novel_evaluations",
 }
 _INLINE = {"strategy", "result", "report"}
-"""Fields whose own fields stand in their place."""
+"""Fields that are replaced by their own fields."""
 
 
 def to_json(report: Report) -> str:

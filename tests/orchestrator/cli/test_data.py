@@ -64,7 +64,7 @@ def test_prepared_once_listed_and_checked(data, source):
         "base 6 classes, 6 images",
         "val 2 classes, 12 images",
         "novel 2 classes, 12 images",
-        "checksums: all right",
+        "checksums: OK",
     ]
 
 

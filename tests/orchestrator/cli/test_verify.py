@@ -72,7 +72,7 @@ def test_what_no_run_makes_is_named_printably_and_is_no_damage(run, capsys):
         f"notes\\x1b[2J.txt: {strange}",
         f"trials/\\udcff: {strange}",
         f"{half.relative_to(run)}: a write was interrupted; the next `fsl-sweep run` removes it",
-        "run: nothing is damaged; 3 that no run keeps",
+        "run: nothing is damaged; 3 not part of a run",
     ]
 
 

@@ -4,11 +4,14 @@ import enum
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fsl_sweep.orchestrator.errors import RunFolderError, folder_error
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.report import Report
 
 Runs = Annotated[
     list[Path],
@@ -56,7 +59,6 @@ def report(
 
     From the records only: torch and Ray are not needed. Several runs are reported as one.
     """
-    from fsl_sweep.orchestrator.report import FORMATS, show
     from fsl_sweep.orchestrator.run import load_run
 
     if output is not None:
@@ -64,13 +66,20 @@ def report(
     content = load_run(runs).report(
         snapshot, hyperparameter, last=last, metric=metric, bootstrap=bootstrap, classes=classes
     )
+    _put(content, form, output)
+    return 0 if content.completeness.complete else 1
+
+
+def _put(content: "Report", form: Format, output: Path | None) -> None:
+    """Write a report to a file, or to standard output."""
+    from fsl_sweep.orchestrator.report import FORMATS, show
+
     if output is not None:
         _write(output, FORMATS[form](content))
     elif form is Format.TERMINAL:
         show(content)
     else:
         sys.stdout.write(FORMATS[form](content))
-    return 0 if content.completeness.complete else 1
 
 
 def _check(path: Path) -> None:

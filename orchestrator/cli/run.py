@@ -58,14 +58,23 @@ def run(
         return followed(prepared.ledger, progress, plan, pending)
 
     ran, failed = execute(prepared, address, following, lambda remark: say(remark, sys.stderr))
+    complete = _report(prepared.ledger.path, changed=ran > 0)
+    return 0 if not failed and (complete or only) else 1
 
+
+def _report(folder: Path, changed: bool) -> bool:
+    """Show the report of a run, and rebuild its TensorBoard view if it changed.
+
+    Returns:
+        Whether every planned trial is done.
+    """
     from fsl_sweep.orchestrator.report.formats.terminal import show
     from fsl_sweep.orchestrator.run import load_run
     from fsl_sweep.orchestrator.tensorboard import rebuild
 
-    run = load_run(prepared.ledger.path)
+    run = load_run(folder)
     report = run.report()
-    if ran:
+    if changed:
         rebuild(run.path / "tensorboard", run.histories, report.selected)
     show(report)
-    return 0 if not failed and (report.completeness.complete or only) else 1
+    return report.completeness.complete

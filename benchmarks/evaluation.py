@@ -30,7 +30,7 @@ from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
 from fsl_sweep.orchestrator.measuring.images import AtOnce, PoolImages, at_once
 from fsl_sweep.orchestrator.records.measures import MEASURES
-from fsl_sweep.orchestrator.records.spec import Episode, Evaluation
+from fsl_sweep.orchestrator.records.protocol import Episode, Evaluation
 
 CPU = torch.device("cpu")
 SHAPE, WIDTH = (1, 28, 28), 64

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 
 from fsl_sweep.datasets.files.digests import canonical_digest
-from fsl_sweep.datasets.tasks.classes import check_common
+from fsl_sweep.datasets.tasks.classes import ClassTasks, check_common
 from fsl_sweep.datasets.tasks.distribution import TaskDistribution, VaryingTasks
-from fsl_sweep.datasets.tasks.episodes import Episodes, Shape
+from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape, Shape
 from fsl_sweep.orchestrator.errors import BadData
 
 SplitName = Literal["train", "base", "val", "novel"]
@@ -155,6 +155,9 @@ def common_tasks(
     tasks: int,
     shape: Shape,
     seed: int,
+    *,
+    others: TaskDistribution | None = None,
+    replacement: bool = True,
 ) -> Episodes:
     """The episodes on which every snapshot is measured.
 
@@ -165,15 +168,35 @@ def common_tasks(
     No writer is in a set twice, and the two sets share none if there are enough: both use one
     random order of the writers, selection from its start and the report from its end.
 
+    Args:
+        benchmark: the benchmark.
+        split: ``base``, ``val`` or ``novel``.
+        task_set: ``selection`` or ``report``.
+        tasks: how many; without replacement at most so many.
+        shape: of each task.
+        seed: of the draw.
+        others: what the tasks are drawn from in place of the benchmark's own split.
+        replacement: whether an example may be in two tasks of the set.
+
     Raises:
-        BadData: the split has too few classes, examples or writers.
+        BadData: the split has too few classes, examples or writers, or its tasks cannot be drawn
+            without replacement.
         ValueError: an unknown split or task set.
     """
     if task_set not in ("selection", "report"):
         raise ValueError(f"task_set is 'selection' or 'report', not {task_set!r}")
-    distribution = benchmark.distribution(split)
+    distribution = benchmark.distribution(split) if others is None else others
     asked = (shape.way, shape.shot, shape.query, seed)
-    rng = _generator(benchmark.fingerprint, split, task_set, tasks, *asked)
+    words = [benchmark.fingerprint, split, task_set, tasks, *asked]
+    if others is not None:
+        words.append(others.digest())
+    if not replacement:
+        check_common(distribution, tasks, shape, replacement)
+        assert isinstance(distribution, ClassTasks)
+        assert isinstance(shape, EpisodeShape)
+        rng = _generator(*words, "without replacement")
+        return distribution.sample_without_replacement(shape, rng, tasks)
+    rng = _generator(*words)
     if not isinstance(distribution, VaryingTasks):
         return distribution.sample(tasks, shape, rng)
     check_common(distribution, tasks, shape)

@@ -158,13 +158,23 @@ class ClassTasks(TaskDistribution):
             raise BadData(f"Class '{self.pool.class_names[empty[0]]}' has no examples.")
 
 
-def check_common(distribution: TaskDistribution, tasks: int, shape: Shape) -> None:
-    """Check that so many common tasks of ``shape`` can be drawn.
+def check_common(
+    distribution: TaskDistribution, tasks: int, shape: Shape, replacement: bool = True
+) -> None:
+    """Check that so many common tasks of ``shape`` can be drawn; without replacement, at least one.
 
     Raises:
-        BadData: too few classes or examples, or fewer writers than tasks.
+        BadData: too few classes or examples, fewer writers than tasks, or tasks that cannot be
+            drawn without replacement.
     """
     distribution.check(shape)
+    if not replacement:
+        if isinstance(distribution, ClassTasks) and isinstance(shape, EpisodeShape):
+            return
+        raise BadData(
+            f"Tasks of {distribution.unit} cannot be drawn without replacement, only class tuples "
+            "of one distribution; leave out 'replacement: false'."
+        )
     most = most_tasks(distribution, shape)
     if most is not None and tasks > most:
         raise BadData(

@@ -1,11 +1,11 @@
-"""Epoch records as columns: one Arrow row an epoch, one Parquet file a trial that has ended.
+"""Measurements as columns: one Arrow row per snapshot, one Parquet file per trial and protocol.
 
-An epoch's row is kept in an envelope with its checksum. A finished trial's Parquet file is plain,
-so that any tool can open it; its checksum is in ``end.json``.
+A snapshot's row is kept in an envelope with its checksum. The Parquet file of a trial that has
+ended is plain, so that any tool can open it; its checksum is in ``end.json``.
 """
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fsl_sweep.orchestrator.records.measures import (
-    CURVES,
     MEASURES,
     TASK_SETS,
-    EpochRecord,
     Measure,
     ScoreTable,
     TaskScores,
     TaskSet,
 )
 
+Scores = Mapping[tuple[Measure, TaskSet], TaskScores]
 PAIRS: tuple[tuple[Measure, TaskSet], ...] = tuple((m, s) for m in MEASURES for s in TASK_SETS)
 COUNTS = pa.list_(pa.uint16())
 _NEAR = 1e-9
@@ -30,7 +29,6 @@ _NEAR = 1e-9
 SCHEMA = pa.schema(
     [
         ("epoch", pa.int32()),
-        *((curve, pa.float64()) for curve in CURVES),
         *(
             (f"{m}_{s}_{column}", kind)
             for m, s in PAIRS
@@ -39,15 +37,14 @@ SCHEMA = pa.schema(
         ("snapshot", pa.string()),
     ]
 )
-SUMMARY_COLUMNS = ["epoch", *CURVES, *(f"{m}_{s}_mean" for m, s in PAIRS)]
+SUMMARY_COLUMNS = ["epoch", "snapshot", *(f"{m}_{s}_mean" for m, s in PAIRS)]
 
 
-def epoch_row(record: EpochRecord, snapshot: str) -> pa.Table:
-    """One row of ``SCHEMA``; ``snapshot`` is the SHA-256 of the epoch's weights."""
-    columns: dict[str, Any] = {"epoch": [record.epoch], "snapshot": [snapshot]}
-    columns |= {curve: [getattr(record, curve)] for curve in CURVES}
+def row_of(epoch: int, snapshot: str, measured: Scores) -> pa.Table:
+    """One row of ``SCHEMA``; ``snapshot`` is the SHA-256 of the weights that were measured."""
+    columns: dict[str, Any] = {"epoch": [epoch], "snapshot": [snapshot]}
     for measure, task_set in PAIRS:
-        scores, name = record.scores[measure, task_set], f"{measure}_{task_set}"
+        scores, name = measured[measure, task_set], f"{measure}_{task_set}"
         columns[f"{name}_mean"] = [scores.mean]
         columns[f"{name}_correct"] = [_counts(scores.correct)]
         columns[f"{name}_queries"] = [_counts(scores.queries)]
@@ -121,14 +118,13 @@ def _check_counts(
         raise ValueError(f"{name}_mean is not the mean of its tasks")
 
 
-def record_of(row: pa.Table) -> EpochRecord:
-    """The record that a one-row table holds."""
+def scores_of(row: pa.Table) -> dict[tuple[Measure, TaskSet], TaskScores]:
+    """The results that a one-row table holds."""
     (plain,) = row.to_pylist()
     counts = lambda name: np.array(plain[name], np.int64)  # noqa: E731
-    scores: dict[tuple[Measure, TaskSet], TaskScores] = {
+    return {
         (m, s): TaskScores(counts(f"{m}_{s}_correct"), counts(f"{m}_{s}_queries")) for m, s in PAIRS
     }
-    return EpochRecord(epoch=plain["epoch"], scores=scores, **{c: plain[c] for c in CURVES})
 
 
 def compacted(rows: Sequence[pa.Table]) -> bytes:
@@ -138,23 +134,33 @@ def compacted(rows: Sequence[pa.Table]) -> bytes:
     return sink.getvalue()
 
 
-def summary(table: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Epochs int64 ``[E]`` and the curves float64 ``[E]``."""
-    epochs = values(table["epoch"]).astype(np.int64)
-    return epochs, {curve: values(table[curve]).astype(np.float64) for curve in CURVES}
-
-
 def score_tables(
-    means: pa.Table, load: Callable[[list[str]], pa.Table]
+    epochs: np.ndarray, means: pa.Table, load: Callable[[list[str]], pa.Table]
 ) -> dict[tuple[Measure, TaskSet], ScoreTable]:
-    """Score tables with these means; ``load`` reads their tasks when they are asked for."""
+    """Score tables of these epochs ``[E]``, with NaN where an epoch was not measured.
+
+    Args:
+        epochs: of the trial, ascending.
+        means: epochs and means of what was measured, some of the trial's epochs.
+        load: reads other columns of the same rows.
+    """
+    at = np.searchsorted(epochs, values(means["epoch"]))
+
+    def spread(rows: np.ndarray) -> np.ndarray:
+        if len(at) == len(epochs):
+            return rows
+        every = np.full((len(epochs), *rows.shape[1:]), np.nan)
+        every[at] = rows
+        return every
 
     def made(name: str) -> ScoreTable:
         def accuracies() -> np.ndarray:
+            if not len(at):
+                return np.full((len(epochs), 1), np.nan)
             correct, queries = load([f"{name}_correct", f"{name}_queries"]).columns
-            return matrix(correct).astype(np.float64) / matrix(queries)
+            return spread(matrix(correct).astype(np.float64) / matrix(queries))
 
-        return ScoreTable(values(means[f"{name}_mean"]), accuracies)
+        return ScoreTable(spread(values(means[f"{name}_mean"])), accuracies)
 
     return {(m, s): made(f"{m}_{s}") for m, s in PAIRS}
 

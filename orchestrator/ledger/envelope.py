@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fsl_sweep.orchestrator.errors import Damaged
-from fsl_sweep.orchestrator.records.spec import canonical_json
+from fsl_sweep.orchestrator.records.model import canonical_json
 
 _MAGIC = b"fsl-sweep sealed 2 "
 _KEY = "checksum"

@@ -2,23 +2,27 @@
 
     RUN/
       sweep.yaml  plan.json  environment.json  lock
-      tasks/SPLIT-SET.json            class tuples of the common tasks
+      tasks/PROTOCOL/SPLIT-SET.json   class tuples of the common tasks
       trials/ID/
         spec.json                     the resolved specification
-        epochs/0001.record            one measured epoch; removed when the trial is compacted
-        records.parquet               all measured epochs, once the trial has ended
+        epochs/0001.json              an epoch's curves; removed when the trial has ended
+        measured/PROTOCOL/0001.record what was measured of a snapshot; removed when compacted
+        measured/PROTOCOL.parquet     what was measured of all snapshots, once the trial has ended
         snapshots/0001.safetensors    weights after an epoch
+        pruned.json                   epochs whose weights were removed
         resume.state                  state to resume from; removed when the trial has ended
-        end.json                      done, failed or budget, and why
+        end.json                      done, failed or budget, and why; the epochs
 
-Every file appears whole or not at all, and has a checksum: records and states in an envelope, JSON
-in a key, ``records.parquet`` in ``end.json``, a snapshot in its epoch's record, ``sweep.yaml`` in
-the plan. A file that does not match is damaged: it is named and not used.
+PROTOCOL is the id of a protocol. Every file appears whole or not at all, and has a checksum:
+records and states in an envelope, JSON in a key, a Parquet file in ``end.json``, a snapshot in its
+epoch's record, ``sweep.yaml`` in the plan. A file that does not match is damaged: it is named and
+not used.
 """
 
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +35,7 @@ from fsl_sweep.orchestrator.ledger.storage import Folder
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.plan import TRIAL_ID, Plan, check_format
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.text.printed import counted
 
@@ -38,6 +43,11 @@ COME_BACK = (
     "they stay on disk, and come back when the sweep is run with the file and the --set that "
     "planned them"
 )
+
+
+def tasks_folder(protocol: str) -> str:
+    """Where the class tuples of a protocol's common tasks are, by the protocol's id."""
+    return f"tasks/{protocol}"
 
 
 class Ledger:
@@ -85,13 +95,43 @@ class Ledger:
         except (ValueError, KeyError, TypeError, ValidationError, RecursionError) as failure:
             raise Damaged("plan.json", str(failure).splitlines()[0]) from failure
 
-    def write_plan(self, plan: Plan, sweep_text: str) -> None:
-        """Record a plan and the file it came from. Raises as ``check_plan``."""
+    def write_plan(self, plan: Plan, sweep_text: str) -> Plan:
+        """Record a plan and the file it came from. Raises as ``check_plan``.
+
+        Returns:
+            The plan as recorded: with the protocols that the folder held before.
+        """
         self.check_plan(plan)
+        if (before := self.read_plan()) is not None:
+            plan = plan.after(before)
         text = sweep_text.encode()
         self.folder.write("sweep.yaml", text)
-        content = {**plan.to_plain(), "sweep_file": hashlib.sha256(text).hexdigest()}
-        self.folder.write_json("plan.json", content)
+        self._write(plan, hashlib.sha256(text).hexdigest())
+        return plan
+
+    def add_protocol(self, protocol: PlannedProtocol, place: str | None) -> Plan:
+        """Record one more protocol; ``place`` is where its own benchmark is.
+
+        Raises:
+            RunFolderError: its name is taken.
+        """
+        plan = self.read_plan()
+        assert plan is not None  # the caller has read it
+        if protocol.id in {one.id for one in plan.protocols}:
+            return plan
+        more = replace(
+            plan,
+            protocols=(*plan.protocols, protocol),
+            places={**plan.places, protocol.name: place}
+            if protocol.protocol.benchmark
+            else plan.places,
+        )
+        self.check_plan(more)
+        self._write(more, (self.folder.read_json("plan.json") or {}).get("sweep_file", ""))
+        return more
+
+    def _write(self, plan: Plan, sweep_file: str) -> None:
+        self.folder.write_json("plan.json", {**plan.to_plain(), "sweep_file": sweep_file})
 
     def sweep_file_changed(self) -> bool:
         """Whether ``sweep.yaml`` differs from the file that was planned last. Raises Damaged."""
@@ -124,6 +164,24 @@ class Ledger:
                 "compared; restore the data and the benchmark's settings, or choose another folder "
                 "with -o."
             )
+        for one in plan.protocols:
+            self._check_name(one, before)
+
+    def _check_name(self, protocol: PlannedProtocol, before: Plan) -> None:
+        """Raise RunFolderError if another protocol of this name was measured."""
+        for one in before.protocols:
+            same = one.protocol == protocol.protocol and protocol.fingerprint in (
+                None,
+                one.fingerprint,
+            )
+            if one.name != protocol.name or one.name == MAIN or same:
+                continue
+            if any(one.id in self.trial(trial).protocols() for trial in self.trial_ids()):
+                raise RunFolderError(
+                    f"{self.path} holds measurements of another protocol '{one.name}' "
+                    f"({one.protocol.described}). Give this one ({protocol.protocol.described}) "
+                    "another name."
+                )
 
     def write_note(self, name: str, content: Mapping[str, Any]) -> None:
         """Put a JSON file beside the plan (``environment.json``, ``tasks/...``)."""
@@ -159,14 +217,18 @@ class Ledger:
             return [*filter(TRIAL_ID.fullmatch, (self.folder / "trials").names())]
         return []
 
-    def histories(self, plan: Plan) -> list[TrialHistory]:
-        """One history for each planned trial, in plan order; empty where nothing is recorded."""
-        return [self.trial(planned.id).history(planned) for planned in plan.trials]
+    def histories(
+        self, plan: Plan, choose_by: str | None = None, report: str | None = None
+    ) -> list[TrialHistory]:
+        """One history for each planned trial, in plan order; empty where nothing is recorded.
+
+        ``choose_by`` and ``report`` are ids of protocols, as of `TrialLedger.history`; by default
+        the main one's.
+        """
+        main = choose_by or plan.main.id
+        return [self.trial(one.id).history(one, main, report) for one in plan.trials]
 
     def pending(self, plan: Plan) -> dict[str, TrialSpec]:
         """Planned trials that have not ended, or whose failure is worth another try."""
-        return {
-            planned.id: planned.spec
-            for planned in plan.trials
-            if self.trial(planned.id).unfinished(planned)
-        }
+        main = plan.main.id if plan.main.fingerprint else None
+        return {one.id: one.spec for one in plan.trials if self.trial(one.id).unfinished(one, main)}

@@ -21,8 +21,8 @@ from fsl_sweep.orchestrator.ledger.trial_ledger import (
     snapshot_name,
 )
 from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS
+from fsl_sweep.orchestrator.records.model import digest
 from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
-from fsl_sweep.orchestrator.records.spec import digest
 
 _VIEW = ("tensorboard", "tensorboard.new", "tensorboard.old")
 _RUN = ("plan.json", "sweep.yaml", "environment.json", "lock", "tasks", "trials", *_VIEW)

@@ -9,7 +9,7 @@ from jaxtyping import Int
 from fsl_sweep.learners.base import ClassificationLearner
 from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.measuring.images import PoolImages
-from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, ScoreSets, check_numbers
+from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, Results, check_numbers
 from fsl_sweep.orchestrator.records.measures import TaskScores
 
 
@@ -18,7 +18,7 @@ def measure_by_classification(
     images: PoolImages,
     sets: EpisodeSets,
     classes: Int[np.ndarray, " classes"],
-) -> ScoreSets:
+) -> Results:
     """Per-task results on episodes of one pool, of a learner in evaluation mode.
 
     Args:
@@ -45,7 +45,7 @@ def measure_by_classification(
     check_numbers(logits, "images")
     right = np.zeros(len(pool), bool)
     right[asked] = classes[logits.argmax(dim=1).cpu().numpy()] == pool.labels[asked]
-    scores: ScoreSets = {}
+    scores: Results = {}
     for key, episodes in sets.items():
         real = episodes.query >= 0
         correct = (right[episodes.query] & real).sum(axis=(1, 2), dtype=np.int64)

@@ -1,29 +1,110 @@
-"""The evaluation episodes of a benchmark, which are the same for every trial."""
+"""The evaluation episodes of a protocol, which are the same for every trial."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from fsl_sweep.datasets.benchmark import Benchmark, common_tasks
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.tasks.classes import ClassTasks
+from fsl_sweep.datasets.tasks.distribution import TaskDistribution
 from fsl_sweep.datasets.tasks.episodes import Episodes
+from fsl_sweep.datasets.tasks.mixed import MixedTasks
+from fsl_sweep.orchestrator.errors import BadData, did_you_mean
 from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, Measure, TaskSet
-from fsl_sweep.orchestrator.records.spec import Episode, Evaluation, episode_shape
+from fsl_sweep.orchestrator.records.protocol import Protocol, episode_shape
 
 
 @dataclass(frozen=True)
 class CommonTasks:
-    """The evaluation episodes of every measure and task set."""
+    """The evaluation episodes of every measure and task set.
+
+    Attributes:
+        pools: what the episodes of each measure index.
+        draws: equal for two sets of episodes only if these are the same.
+    """
 
     episodes: Mapping[tuple[Measure, TaskSet], Episodes]
+    pools: Mapping[Measure, ImagePool]
+    draws: Mapping[tuple[Measure, TaskSet], Hashable]
 
     @classmethod
-    def draw(cls, benchmark: Benchmark, episode: Episode, evaluation: Evaluation) -> "CommonTasks":
-        """Draw them; they depend only on the benchmark's content and these settings."""
-        shape = episode_shape(episode)
-        count = {"selection": evaluation.selection_tasks, "report": evaluation.report_tasks}
-        return cls(
-            {
-                (m, s): common_tasks(benchmark, m, s, count[s], shape, evaluation.seed)
-                for m in MEASURES
-                for s in TASK_SETS
-            }
+    def draw(
+        cls, benchmark: Benchmark, protocol: Protocol, other: Benchmark | None = None
+    ) -> "CommonTasks":
+        """Draw them; they depend only on the content of the benchmarks and on the protocol.
+
+        Args:
+            benchmark: that was trained on, or its class fold.
+            protocol: how to measure.
+            other: the benchmark that the protocol names, if it names one.
+
+        Raises:
+            BadData: as ``novel_tasks`` and ``common_tasks``.
+        """
+        shape, tasks = episode_shape(protocol.episode), protocol.tasks
+        count = {"selection": tasks.selection_tasks, "report": tasks.report_tasks}
+        others = {"novel": novel_tasks(benchmark, protocol, other)}
+        episodes, draws = {}, {}
+        for m in MEASURES:
+            instead = others.get(m)
+            for s in TASK_SETS:
+                episodes[m, s] = common_tasks(
+                    benchmark,
+                    m,
+                    s,
+                    count[s],
+                    shape,
+                    tasks.seed,
+                    others=instead,
+                    replacement=tasks.replacement,
+                )
+                source = None if instead is None else instead.digest()
+                asked = (benchmark.fingerprint, m, s, count[s], shape, tasks.seed)
+                draws[m, s] = (*asked, tasks.replacement, source)
+        measured = {m: others.get(m) or benchmark.distribution(m) for m in MEASURES}
+        return cls(episodes, {m: one.pool for m, one in measured.items()}, draws)
+
+
+def novel_tasks(
+    benchmark: Benchmark, protocol: Protocol, other: Benchmark | None
+) -> TaskDistribution | None:
+    """What NovelGen is measured on in place of the benchmark's novel classes; None for these.
+
+    Raises:
+        BadData: a class of the protocol is not there or has no example left, or base and novel
+            classes cannot be mixed.
+    """
+    if not protocol.replaces_novel:
+        return None
+    novel = (other or benchmark).novel
+    if protocol.classes is not None:
+        novel = _of_classes(novel, protocol.classes, benchmark)
+    if protocol.mixture is None:
+        return novel
+    base = benchmark.base
+    if not isinstance(base, ClassTasks) or not isinstance(novel, ClassTasks):
+        unit = novel.unit if isinstance(base, ClassTasks) else base.unit
+        raise BadData(
+            f"A mixture is of tasks of classes, but tasks of '{benchmark.name}' are made of {unit}."
         )
+    return MixedTasks(base, novel, protocol.mixture)
+
+
+def _of_classes(
+    novel: TaskDistribution, names: tuple[str, ...], benchmark: Benchmark
+) -> ClassTasks:
+    """Tasks of these classes of a pool, without the examples that were trained on."""
+    pool, train = novel.pool, benchmark.train
+    if not isinstance(novel, ClassTasks):
+        raise BadData(f"Classes cannot be listed where tasks are made of {novel.unit}.")
+    positions = {name: at for at, name in enumerate(pool.class_names)}
+    for name in names:
+        if name not in positions:
+            raise BadData(f"There is no class '{name}'; {did_you_mean(name, positions)}")
+    classes = np.array([positions[name] for name in names])
+    examples = np.flatnonzero(np.isin(pool.labels, classes))
+    if pool.fingerprint == train.pool.fingerprint:
+        examples = np.setdiff1d(examples, train.examples)
+    return ClassTasks(pool, classes, examples)

@@ -1,5 +1,6 @@
 """Measuring a snapshot on the common tasks, each kind of learner in its own way."""
 
+from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
 import torch
@@ -18,39 +19,61 @@ from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.few_shot import measure_by_adaptation, measure_by_embedding
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.measuring.program import measure_by_program
-from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, ScoreSets
-from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, TaskSet
+from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, Results, ScoreSets
 
 
 class Evaluator:
-    """Measures snapshots on one benchmark's common tasks."""
+    """Measures snapshots under one or more protocols.
 
-    def __init__(self, benchmark: Benchmark, tasks: CommonTasks, device: torch.device) -> None:
+    An image is embedded once for a snapshot, and equal tasks of two protocols are answered once.
+
+    Args:
+        benchmark: that was trained on: its statistics normalise the images of all protocols.
+        tasks: the common tasks of each protocol.
+        device: of the learners.
+    """
+
+    def __init__(
+        self, benchmark: Benchmark, tasks: Mapping[str, CommonTasks], device: torch.device
+    ) -> None:
         self._base_classes = benchmark.train.classes
-        # Splits may share one pool: its images are then embedded once for all of them.
-        pools = {m: benchmark.distribution(m).pool for m in MEASURES}
-        self._pools = {id(pool): PoolImages(pool, benchmark, device) for pool in pools.values()}
-        self._sets: dict[int, dict[tuple[Measure, TaskSet], Episodes]] = {}
-        for (measure, task_set), episodes in tasks.episodes.items():
-            self._sets.setdefault(id(pools[measure]), {})[measure, task_set] = episodes
+        self._tasks = tasks
+        pools = {p.fingerprint: p for one in tasks.values() for p in one.pools.values()}
+        # Splits and protocols may share a pool: its images are then embedded once for all of them.
+        self._pools = {key: PoolImages(p, benchmark, device) for key, p in pools.items()}
 
-    def measure(self, learner: Learner[Any]) -> ScoreSets:
-        """Per-task results of the learner as it is, in evaluation mode.
+    def measure(
+        self, learner: Learner[Any], protocols: Collection[str] | None = None
+    ) -> dict[str, ScoreSets]:
+        """Per-task results of the learner as it is, in evaluation mode, by protocol.
+
+        Args:
+            learner: the snapshot.
+            protocols: which; all by default.
 
         Raises:
             TypeError: the learner is of a kind that cannot be measured.
         """
+        asked = {name: self._tasks[name] for name in protocols or self._tasks}
+        draws: dict[str, dict[Hashable, Episodes]] = {}
+        for tasks in asked.values():
+            for key, episodes in tasks.episodes.items():
+                pool = tasks.pools[key[0]].fingerprint
+                draws.setdefault(pool, {})[tasks.draws[key]] = episodes
         before = learner.training
         learner.eval()
-        scores: ScoreSets = {}
+        scores: Results = {}
         try:
-            for pool, sets in self._sets.items():
-                scores.update(self._measured(learner, self._pools[pool], sets))
+            for pool, sets in draws.items():
+                scores |= self._measured(learner, self._pools[pool], sets)
         finally:
             learner.train(before)
-        return scores
+        return {
+            name: {key: scores[tasks.draws[key]] for key in tasks.episodes}
+            for name, tasks in asked.items()
+        }
 
-    def _measured(self, learner: Learner[Any], images: PoolImages, sets: EpisodeSets) -> ScoreSets:
+    def _measured(self, learner: Learner[Any], images: PoolImages, sets: EpisodeSets) -> Results:
         if isinstance(learner, EmbeddingLearner):
             return measure_by_embedding(learner, images, sets)
         if isinstance(learner, AdaptationLearner):

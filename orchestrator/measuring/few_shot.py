@@ -16,12 +16,12 @@ from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.datasets.tasks.ragged import TaskGroup
 from fsl_sweep.learners.base import AdaptationLearner, EmbeddingLearner
 from fsl_sweep.orchestrator.measuring.images import PoolImages
-from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, ScoreSets, score
+from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, Results, score
 
 
 def measure_by_embedding(
     learner: EmbeddingLearner[Any], images: PoolImages, sets: EpisodeSets
-) -> ScoreSets:
+) -> Results:
     """Per-task results on episodes of one pool, of a learner in evaluation mode."""
     with torch.inference_mode():
         features, row_of = _embed(learner, images, sets.values())
@@ -51,7 +51,7 @@ def _embed(
 
 def measure_by_adaptation(
     learner: AdaptationLearner[Any], images: PoolImages, sets: EpisodeSets
-) -> ScoreSets:
+) -> Results:
     """Per-task results on episodes of one pool, of a learner in evaluation mode."""
 
     def ready(indices: np.ndarray) -> Tensor:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import interpolate
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.learners.augmentation.catalogue import Augmentation
+from fsl_sweep.orchestrator.errors import BadData
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,22 @@ def at_once(device: torch.device, image_shape: tuple[int, ...]) -> AtOnce:
 class PoolImages:
     """Images of one pool as float tensors; a pool of features gives these unchanged.
 
+    Images of another size or other channels than those of the benchmark that was trained on are
+    fitted to its images: resized with antialiasing, grey from the mean of the channels.
+
     On a GPU the whole pool is kept on the device if a quarter of its free memory holds it, so that
     no step waits for a copy; otherwise images are gathered from the memory map.
     """
 
     def __init__(self, pool: ImagePool, benchmark: Benchmark, device: torch.device) -> None:
         self.pool, self.device = pool, device
-        self.at_once = at_once(device, pool.images.shape[1:])
+        self._shape = benchmark.image_shape
+        if pool.holds_features and pool.image_shape != self._shape:
+            raise BadData(
+                f"The features have {pool.image_shape[0]} numbers, those that were trained on "
+                f"{self._shape[0]}."
+            )
+        self.at_once = at_once(device, self._shape)
         self._mean, self._std = (
             torch.tensor(each, dtype=torch.float32, device=device).view(1, -1, 1, 1)
             for each in (benchmark.pixel_mean, benchmark.pixel_std)
@@ -67,8 +78,16 @@ class PoolImages:
             raw = self._resident[torch.from_numpy(flat).to(self.device)]
         else:
             raw = torch.from_numpy(self.pool.images[flat]).to(self.device)
-        unit = raw if self.pool.holds_features else raw.float().div_(255)
-        return unit.view(*indices.shape, *raw.shape[1:])
+        unit = raw if self.pool.holds_features else self._fitted(raw.float().div_(255))
+        return unit.view(*indices.shape, *unit.shape[1:])
+
+    def _fitted(self, images: Tensor) -> Tensor:
+        channels, *size = self._shape
+        if images.shape[1] != channels:
+            images = images.mean(dim=1, keepdim=True).expand(-1, channels, -1, -1)
+        if list(images.shape[2:]) != size:
+            images = interpolate(images, size, mode="bilinear", antialias=True)
+        return images.contiguous()
 
     def augmented(
         self, indices: np.ndarray, augment: Augmentation, draws: torch.Generator, kept: int = 0

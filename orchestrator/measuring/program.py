@@ -14,11 +14,11 @@ from fsl_sweep.learners.metadl.meta_dataset import (
 )
 from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.measuring.images import PoolImages
-from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, ScoreSets, check_scorable
+from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, Results, check_scorable
 from fsl_sweep.orchestrator.records.measures import TaskScores
 
 
-def measure_by_program(learner: Metadl, images: PoolImages, sets: EpisodeSets) -> ScoreSets:
+def measure_by_program(learner: Metadl, images: PoolImages, sets: EpisodeSets) -> Results:
     """Per-task results on episodes of one pool, all of one shape.
 
     Raises:

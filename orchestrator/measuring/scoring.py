@@ -1,6 +1,6 @@
 """What can be scored, and from logits to counts of correct answers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 
 import numpy as np
 import torch
@@ -12,7 +12,10 @@ from fsl_sweep.datasets.tasks.ragged import TaskGroup, grouped
 from fsl_sweep.orchestrator.errors import BadData, TrialFailure
 from fsl_sweep.orchestrator.records.measures import Measure, TaskScores, TaskSet
 
-EpisodeSets = Mapping[tuple[Measure, TaskSet], Episodes]
+EpisodeSets = Mapping[Hashable, Episodes]
+"""Episodes of one pool, by any key."""
+Results = dict[Hashable, TaskScores]
+"""Their results, by the same keys."""
 ScoreSets = dict[tuple[Measure, TaskSet], TaskScores]
 
 

@@ -16,16 +16,15 @@ from fsl_sweep.orchestrator.planning.suitability import (
     begins_again,
     check_features,
     check_in_distribution,
-    check_measured,
     check_trained,
     is_program,
     trains_nothing,
 )
+from fsl_sweep.orchestrator.records.model import Named
 from fsl_sweep.orchestrator.records.spec import (
     OF_SGD,
     BatchTraining,
     EpisodicTraining,
-    Named,
     Optimizer,
     StagedTraining,
     TrialSpec,
@@ -92,8 +91,7 @@ class ConfigurationResolver:
                 settings = self._network(tree, axes, cautions)
         return TrialSpec(
             benchmark=self.benchmark,
-            episode=self.config.episode,
-            evaluation=self.config.evaluation,
+            every=self.config.evaluation.every,
             budget=self.config.budget,
             seed=self.config.seeds[0],
             **settings,
@@ -143,6 +141,7 @@ class ConfigurationResolver:
         return {
             "learner": learner,
             "backbone": Named(name="identity"),
+            "validation": self.config.episode,
             **_UNTRAINED,
             **self._training(settings, learner),
         }
@@ -162,11 +161,6 @@ class ConfigurationResolver:
     def _learner(self, settings: ProgramConfig | UntrainedConfig) -> Named:
         learner = resolved(LEARNERS, settings.learner, "learner")
         check_in_distribution(learner, self.benchmark)
-        try:
-            check_measured(learner, self.config.episode)
-        except ConfigError as error:
-            problem = f"{self.method}: {error.problem}"
-            raise ConfigError(self.where, error.path, problem) from None
         return learner
 
     def _training(self, settings: ProgramConfig, learner: Named) -> dict[str, Any]:

@@ -1,24 +1,37 @@
 """Whether a benchmark can fill every episode that a plan asks for, before anything runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.splits.class_folds import fold_benchmark
 from fsl_sweep.datasets.tasks.classes import check_common, most_tasks
-from fsl_sweep.datasets.tasks.episodes import EpisodeShape
+from fsl_sweep.datasets.tasks.episodes import EpisodeShape, Shape
 from fsl_sweep.datasets.tasks.query_counts import most_queries
 from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.options import resolve
 from fsl_sweep.orchestrator.errors import BadData, ConfigError
+from fsl_sweep.orchestrator.measuring.common_tasks import novel_tasks
 from fsl_sweep.orchestrator.planning.suitability import check_training_tasks
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS
+from fsl_sweep.orchestrator.records.model import canonical_json
 from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
-from fsl_sweep.orchestrator.records.spec import TrialSpec, canonical_json, episode_shape
+from fsl_sweep.orchestrator.records.protocol import (
+    MAIN,
+    PlannedProtocol,
+    Protocol,
+    episode_shape,
+)
+from fsl_sweep.orchestrator.records.spec import Fold, TrialSpec
 
 
-def check_feasible(plan: Plan, benchmark: Benchmark) -> tuple[str, ...]:
-    """Check that the benchmark can fill every episode that the plan asks for.
+def check_feasible(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> tuple[str, ...]:
+    """Check that the benchmarks can fill every episode that the plan asks for.
+
+    Args:
+        plan: the plan.
+        benchmarks: as `open_benchmarks` opened them.
 
     Returns:
         Cautions about the data.
@@ -28,36 +41,64 @@ def check_feasible(plan: Plan, benchmark: Benchmark) -> tuple[str, ...]:
             numbers. Or the method cannot train on the benchmark's kind of tasks.
         ConfigError: a backbone cannot take the benchmark's images.
     """
-    seen: set[tuple[Any, ...]] = set()
+    benchmark = benchmarks[MAIN]
     folds = {fold: fold_benchmark(benchmark, **fold.model_dump()) for fold in plan.folds}
-    backbones: set[str] = set()
+    seen: set[tuple[Any, ...]] = set()
     for trial in plan.trials:
-        if (backbone := canonical_json(trial.spec.backbone.model_dump())) not in backbones:
-            backbones.add(backbone)
+        backbone = ("backbone", canonical_json(trial.spec.backbone.model_dump()))
+        if backbone not in seen:
+            seen.add(backbone)
             _check_backbone(trial, benchmark)
         fold = trial.spec.fold
         ours = benchmark if fold is None else folds[fold]
         check_training_tasks(trial, ours)
-        for split, tasks, shape in _wanted(trial):
-            if (fold, split, tasks, shape) in seen:
-                continue
-            seen.add((fold, split, tasks, shape))
-            try:
-                if tasks is None:
-                    ours.distribution(split).check(shape)
-                else:
-                    check_common(ours.distribution(split), tasks, shape)
-            except BadData as failure:
-                raise BadData(_problem(trial, split, failure)) from failure
-    return (*benchmark.cautions, *_shared_tasks(plan.trials[0].spec, benchmark))
+        shape = _trained_shape(trial.spec)
+        if shape is not None and ("train", fold, shape) not in seen:
+            seen.add(("train", fold, shape))
+            with _placed(trial.method, fold):
+                _check_trained(trial.spec, ours, shape)
+        for one in plan.protocols:
+            if one.asked and ("measured", fold, one.name) not in seen:
+                seen.add(("measured", fold, one.name))
+                with _placed(trial.method, fold):
+                    check_measurable(one, ours, benchmarks.get(one.name))
+    return (*benchmark.cautions, *_shared_tasks(plan.main.protocol, benchmark))
 
 
-def _shared_tasks(spec: TrialSpec, benchmark: Benchmark) -> Iterator[str]:
+def check_measurable(
+    planned: PlannedProtocol, benchmark: Benchmark, other: Benchmark | None
+) -> None:
+    """Check that a protocol's tasks can be drawn.
+
+    Args:
+        planned: the protocol.
+        benchmark: that was trained on, or its class fold.
+        other: the benchmark that the protocol names, if it names one.
+
+    Raises:
+        BadData: too few classes or examples, or tasks that cannot be drawn so.
+    """
+    protocol = planned.protocol
+    tasks, shape = protocol.tasks, episode_shape(protocol.episode)
+    of = "" if planned.name == MAIN else f"protocol '{planned.name}', "
+    for split in MEASURES:
+        try:
+            others = novel_tasks(benchmark, protocol, other) if split == "novel" else None
+            drawn_from = others or benchmark.distribution(split)
+            most = max(tasks.selection_tasks, tasks.report_tasks)
+            check_common(drawn_from, most, shape, tasks.replacement)
+            if drawn_from.pool.holds_features != benchmark.train.pool.holds_features:
+                raise BadData("One benchmark holds images, the other features.")
+        except BadData as failure:
+            raise BadData(f"{of}{split} tasks: {failure}") from failure
+
+
+def _shared_tasks(protocol: Protocol, benchmark: Benchmark) -> Iterator[str]:
     """A caution for each measure whose selection and report tasks overlap."""
-    selection, report = spec.evaluation.selection_tasks, spec.evaluation.report_tasks
+    selection, report = protocol.tasks.selection_tasks, protocol.tasks.report_tasks
     for measure in MEASURES:
         distribution = benchmark.distribution(measure)
-        most = most_tasks(distribution, episode_shape(spec.episode))
+        most = most_tasks(distribution, episode_shape(protocol.episode))
         shared = 0 if most is None else selection + report - most
         if shared > 0:
             yield (
@@ -76,28 +117,36 @@ def _check_backbone(trial: PlannedTrial, benchmark: Benchmark) -> None:
         raise ConfigError("", trial.method, str(failure)) from failure
 
 
-def _wanted(trial: PlannedTrial) -> list[tuple[str, int | None, Any]]:
-    """The splits in use, their least number of common tasks (None: any), and episode shapes."""
-    spec = trial.spec
-    most = max(spec.evaluation.selection_tasks, spec.evaluation.report_tasks)
-    wanted: list[tuple[str, int | None, Any]] = [
-        (split, most, episode_shape(spec.episode)) for split in MEASURES
-    ]
-    if spec.episodic is not None:
-        shape = episode_shape(spec.episodic)
-        if spec.episodic.query_counts == "multinomial" and isinstance(shape, EpisodeShape):
-            shape = most_queries(shape)
-        wanted.append(("train", None, shape))
-    return wanted
+def _trained_shape(spec: TrialSpec) -> Shape | None:
+    """The shape of the largest training episode; None where no epoch trains on episodes."""
+    if spec.episodic is None:
+        return None
+    shape = episode_shape(spec.episodic)
+    if spec.episodic.query_counts == "multinomial" and isinstance(shape, EpisodeShape):
+        return most_queries(shape)
+    return shape
 
 
-def _problem(trial: PlannedTrial, split: str, failure: BadData) -> str:
-    fold, train = trial.spec.fold, trial.spec.episodic
-    if split == "train" and train is not None and train.query_counts == "multinomial":
-        hint = "With 'query_counts: multinomial' one class may get that many queries."
-        failure = BadData(f"{failure} {hint}")
+def _check_trained(spec: TrialSpec, benchmark: Benchmark, shape: Shape) -> None:
+    try:
+        benchmark.train.check(shape)
+    except BadData as failure:
+        hint = ""
+        if spec.episodic is not None and spec.episodic.query_counts == "multinomial":
+            hint = " With 'query_counts: multinomial' one class may get that many queries."
+        raise BadData(f"train tasks: {failure}{hint}") from failure
+
+
+@contextmanager
+def _placed(method: str, fold: Fold | None) -> Iterator[None]:
+    try:
+        yield
+    except BadData as failure:
+        raise BadData(_in_fold(method, fold, str(failure))) from failure
+
+
+def _in_fold(method: str, fold: Fold | None, problem: str) -> str:
     if fold is None:
-        return f"{trial.method}, {split} tasks: {failure}"
-    advice = f"Use {'fewer' if split == 'val' else 'more'} folds."
-    place = f"fold {fold.index} of {fold.folds}"
-    return f"{trial.method}, {place}, {split} tasks: {failure} {advice}"
+        return f"{method}, {problem}"
+    advice = f"Use {'fewer' if 'val tasks:' in problem else 'more'} folds."
+    return f"{method}, fold {fold.index} of {fold.folds}, {problem} {advice}"

@@ -8,8 +8,9 @@ from typing import Any, final
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.planning.configuration import ConfigurationResolver
 from fsl_sweep.orchestrator.planning.suitability import USED_UNTRAINED, for_programs, is_program
+from fsl_sweep.orchestrator.records.model import digest
 from fsl_sweep.orchestrator.records.plan import PlannedTrial
-from fsl_sweep.orchestrator.records.spec import Fold, TrialSpec, configuration_of, digest
+from fsl_sweep.orchestrator.records.spec import Fold, TrialSpec, configuration_of
 from fsl_sweep.orchestrator.sweepfile.axes import expand, merged_settings, sizes, told_apart
 
 _Configuration = tuple[dict[str, Any], TrialSpec, dict[str, Any]]

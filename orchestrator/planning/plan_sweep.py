@@ -11,9 +11,12 @@ from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.planning.configuration import ConfigurationResolver, resolved
 from fsl_sweep.orchestrator.planning.method import MethodResolver
+from fsl_sweep.orchestrator.planning.protocols import check_suitable, planned_protocols
 from fsl_sweep.orchestrator.planning.suitability import in_distribution_cautions
+from fsl_sweep.orchestrator.records.model import Named, canonical_json, digest
 from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
-from fsl_sweep.orchestrator.records.spec import Named, Selectors, digest
+from fsl_sweep.orchestrator.records.protocol import MAIN
+from fsl_sweep.orchestrator.records.spec import Selectors
 from fsl_sweep.orchestrator.sweepfile.grammar import SweepConfig
 from fsl_sweep.orchestrator.sweepfile.reading import SweepFile
 
@@ -38,11 +41,24 @@ def plan_sweep(sweep: SweepFile) -> Plan:
     _check_size(methods, where)
     cautions: list[str] = []
     trials = [trial for method in methods for trial in method.trials(cautions)]
+    protocols = planned_protocols(config, where)
+    for method, learner in _learners(trials):
+        check_suitable(protocols, learner, method, where)
     return Plan(
         name=config.name,
         sweep=_sweep_digest(config),
         fingerprint=None,
         trials=tuple(trials),
+        protocols=protocols,
+        keep=config.keep,
+        places={
+            MAIN: config.benchmark.options.get("root"),
+            **{
+                one.name: _root_of(config, one.name)
+                for one in protocols
+                if one.protocol.benchmark is not None
+            },
+        },
         selectors=_selectors(config),
         parts=_parts(trials),
         cautions=(*in_distribution_cautions(benchmark, trials), *dict.fromkeys(cautions)),
@@ -64,6 +80,17 @@ def _benchmark(config: SweepConfig, where: str) -> Named:
         problem = f"'{benchmark.name}' tests on the classes that it trains on: there are no others"
         raise ConfigError(where, "cross_validation", f"{problem} to hold out; leave it out")
     return benchmark
+
+
+def _learners(trials: Sequence[PlannedTrial]) -> list[tuple[str, Named]]:
+    """Each learner of each method, once."""
+    found = {(one.method, canonical_json(one.spec.learner.model_dump())): one for one in trials}
+    return [(one.method, one.spec.learner) for one in found.values()]
+
+
+def _root_of(config: SweepConfig, protocol: str) -> str | None:
+    benchmark = config.measure[protocol.partition("(")[0]].benchmark
+    return None if benchmark is None else benchmark.options.get("root")
 
 
 def _check_size(methods: Sequence[MethodResolver], where: str) -> None:
@@ -93,12 +120,13 @@ def _selectors(config: SweepConfig) -> Selectors:
 
 
 def _sweep_digest(config: SweepConfig) -> str:
-    """Digest of what a sweep measures: not where its data lies or how many cores it gets."""
-    without = {"resources", "retries"}
+    """Digest of what a sweep trains and compares: not of where its data is, of cores or protocols."""
+    without = {"resources", "retries", "episode", "measure", "keep"}
     if config.cross_validation is None:
         without.add("cross_validation")
     plain = config.model_dump(mode="json", exclude=without)
     plain["benchmark"].pop("root", None)
+    plain["evaluation"] = {"every": config.evaluation.every}
     return digest(plain)
 
 

@@ -1,6 +1,6 @@
 """A sweep that has been read, planned and checked, ready to be run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -8,9 +8,11 @@ from typing import Any
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.preparing.opening import open_benchmark
-from fsl_sweep.orchestrator.errors import ConfigError, UnknownName, did_you_mean
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName, did_you_mean
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.records.model import digest
 from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
 from fsl_sweep.orchestrator.selectors.base import is_cross_validated
 from fsl_sweep.orchestrator.selectors.mixture import base_weight
@@ -39,21 +41,65 @@ class Prepared:
         with blaming(self.sweep.where, self.overrides):
             return plan_sweep(self.sweep)
 
-    @property
-    def root(self) -> Path | None:
-        """Where the benchmark's files are, if the file says so."""
-        root = self.sweep.config.benchmark.options.get("root")
-        return Path(root) if root else None
+    def benchmarks(self) -> dict[str, Benchmark]:
+        """Open the data, which may take a while. As `open_benchmarks`."""
+        return open_benchmarks(self.plan)
 
-    def benchmark(self) -> Benchmark:
-        """Open the benchmark's data, which may take a while.
 
-        Raises:
-            MissingData: its files are not on this machine.
-            BadData: they cannot be used.
-        """
-        named = self.plan.trials[0].spec.benchmark
-        return open_benchmark(named.name, named.options, self.root)
+def open_benchmarks(plan: Plan, names: Collection[str] | None = None) -> dict[str, Benchmark]:
+    """The benchmark that a plan trains on, under ``main``, and those that protocols name.
+
+    Args:
+        plan: which benchmarks, and where they are.
+        names: of the protocols; all that the sweep file asks for by default.
+
+    Raises:
+        MissingData: files are not on this machine.
+        BadData: they cannot be used.
+    """
+    opened: dict[str, Benchmark] = {}
+    named = {MAIN: plan.trials[0].spec.benchmark} | {
+        one.name: one.protocol.benchmark
+        for one in plan.protocols
+        if one.protocol.benchmark and (one.asked if names is None else one.name in names)
+    }
+    for name, benchmark in named.items():
+        root = plan.places.get(name)
+        same = next((n for n in opened if (named[n], plan.places.get(n)) == (benchmark, root)), "")
+        opened[name] = opened.get(same) or open_benchmark(
+            benchmark.name, benchmark.options, Path(root) if root else None
+        )
+    return opened
+
+
+def opened_plan(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> Plan:
+    """A new plan with the fingerprints of its data, so that its protocols have ids."""
+    return plan.on({one.name: _fingerprint(one.name, benchmarks) for one in plan.protocols})
+
+
+def check_same_data(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> None:
+    """Check that these are the benchmarks that the plan was made for.
+
+    Raises:
+        RunFolderError: the content of one has changed, or another node has other content.
+    """
+    for one in plan.protocols:
+        if one.name == MAIN or one.name in benchmarks:
+            found = _fingerprint(one.name, benchmarks)
+            if found != one.fingerprint:
+                raise RunFolderError(
+                    f"The data of protocol '{one.name}' has the fingerprint {found}, and the plan "
+                    f"was made for {one.fingerprint}: it has changed, or the nodes do not hold the "
+                    "same data."
+                )
+
+
+def _fingerprint(protocol: str, benchmarks: Mapping[str, Benchmark]) -> str:
+    """Of the data that a protocol measures on: the trained benchmark's, or of both."""
+    main = benchmarks[MAIN].fingerprint
+    if protocol == MAIN or protocol not in benchmarks:
+        return main
+    return digest([main, benchmarks[protocol].fingerprint])
 
 
 def prepare(

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.records.spec import Model
+from fsl_sweep.orchestrator.records.model import Model
 from fsl_sweep.orchestrator.sweepfile.messages import validated
 
 Rates = list[tuple[int, float]]

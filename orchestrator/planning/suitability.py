@@ -15,14 +15,13 @@ from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.metadl.learner import Metadl
 from fsl_sweep.learners.options import resolve
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, UnknownName, UserError
+from fsl_sweep.orchestrator.records.model import Named
 from fsl_sweep.orchestrator.records.plan import PlannedTrial
+from fsl_sweep.orchestrator.records.protocol import Episode, Protocol, episode_shape
 from fsl_sweep.orchestrator.records.spec import (
     BatchTraining,
-    Episode,
     EpisodicTraining,
-    Named,
     StagedTraining,
-    episode_shape,
     of_classes_only,
     of_one_shape,
 )
@@ -80,16 +79,26 @@ def check_in_distribution(learner: Named, benchmark: Named) -> None:
         )
 
 
-def check_measured(learner: Named, episode: Episode) -> None:
-    """Raise ConfigError, at the sweep's ``episode``, if the learner cannot be measured on it."""
+def check_measured(learner: Named, protocol: Protocol) -> None:
+    """Raise ConfigError if the learner cannot be measured under the protocol.
+
+    The key path is below the file for the main protocol, else below the section of the protocol.
+    """
+    episode, cls = protocol.episode, _learner(learner)[0]
     _check_way(learner, episode, "episode.way")
-    program = issubclass(_learner(learner)[0], Metadl)
-    if program and not isinstance(episode_shape(episode), EpisodeShape):
+    if issubclass(cls, Metadl) and not isinstance(episode_shape(episode), EpisodeShape):
         raise ConfigError(
             "",
             "episode",
             f"{learner.name} is measured on tasks of one shape, but the shapes of tasks differ "
             "with 'way: all' and 'query: rest'; give numbers",
+        )
+    if issubclass(cls, ClassificationLearner) and protocol.replaces_novel:
+        raise ConfigError(
+            "",
+            "",
+            f"{learner.name} answers with one of the base classes, so it cannot be measured on "
+            "other classes or mixtures; measure it in a sweep of its own",
         )
 
 
@@ -177,7 +186,7 @@ def _check_way(learner: Named, tasks: Episode | EpisodicTraining, path: str) -> 
             "",
             path,
             f"{learner.name} is built for {only}-way tasks, not for {others}; make the learner's "
-            "way, train.way and episode.way one number, or choose another learner",
+            "way, train.way and the way of every protocol one number, or choose another learner",
         )
 
 

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from fsl_sweep.datasets.tasks.episodes import VaryingShape
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.records.protocol import episode_shape
 from fsl_sweep.orchestrator.records.spec import (
     BatchTraining,
     EpisodicTraining,
     StagedTraining,
     TrialSpec,
-    episode_shape,
 )
 from fsl_sweep.orchestrator.text.printed import counted
 

@@ -54,6 +54,7 @@ class EpochRecord:
         epoch: 1 for the snapshot after the first epoch.
         train_loss: mean over the epoch's steps.
         learning_rate: of the epoch's last step.
+        scores: under the main protocol.
         train_seconds, evaluation_seconds: wall-clock cost.
     """
 
@@ -121,6 +122,8 @@ class TrialHistory:
         epochs: recorded epochs, ascending, int64 ``[E]``.
         curves: float64 ``[E]`` for each of CURVES.
         damaged: names of damaged files, which were skipped.
+        unmeasured: recorded epochs that lack scores on the selection tasks: those are NaN. On the
+            report tasks others may lack them too, where few snapshots were measured.
     """
 
     trial: str
@@ -134,12 +137,13 @@ class TrialHistory:
     scores: Mapping[tuple[Measure, TaskSet], ScoreTable]
     end: TrialEnd | None = None
     damaged: tuple[str, ...] = ()
+    unmeasured: int = 0
 
     @property
     def complete(self) -> bool:
-        """Whether the trial ended as planned, or by its budget after at least one epoch."""
+        """Whether it ended as planned, or by its budget after an epoch, and is measured whole."""
         ended = self.end is not None and self.end.status in ("done", "budget")
-        return ended and len(self.epochs) > 0
+        return ended and len(self.epochs) > 0 and not self.unmeasured
 
     def index(self, epoch: int) -> int:
         """Position of an epoch in the arrays. Raises KeyError if it is not recorded."""

@@ -2,25 +2,35 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from fsl_sweep.orchestrator.records.spec import Fold, Selectors, TrialSpec, configuration_of, digest
+from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
+from fsl_sweep.orchestrator.records.model import digest
+from fsl_sweep.orchestrator.records.protocol import (
+    MAIN,
+    Kept,
+    PlannedProtocol,
+    Protocol,
+    Which,
+)
+from fsl_sweep.orchestrator.records.spec import Fold, Selectors, TrialSpec, configuration_of
 from fsl_sweep.orchestrator.text.printed import counted, unfit
 
-FORMAT = 2
-TRIAL_ID = re.compile(r"[0-9a-f]{16}")
+FORMAT = 3
+TRIAL_ID = PROTOCOL_ID = re.compile(r"[0-9a-f]{16}")
 
 
 def check_format(plain: Mapping[str, Any]) -> None:
-    """Raise ValueError where plain data are not a plan of this format."""
+    """Raise RunFolderError where plain data are the plan of another version."""
     if plain.get("format") != FORMAT:
-        raise ValueError(
-            f"it has the plan format {plain.get('format')!r:.40}, and this version reads {FORMAT}; "
-            "use the version of fsl-sweep that made it"
+        raise RunFolderError(
+            f"The run folder has the format {plain.get('format')!r:.40}, and this version of "
+            f"fsl-sweep reads {FORMAT}. Report it with the version that made it, or run the sweep "
+            "into another folder: trials of another format cannot be continued."
         )
 
 
@@ -54,8 +64,13 @@ class Plan:
         fingerprint: of the benchmark's content, once it was opened.
         trials: in the order of the file: method, configuration, seed; the full trial, then those
             of its class folds.
+        protocols: how snapshots are measured: first the main one, then those of the sweep file,
+            then others that were measured in the run folder.
         selectors: the strategies that the file asks for.
         parts: name, source and version of every learner, backbone, benchmark in use.
+        keep: the snapshots whose weights stay on the disk.
+        places: where benchmarks were read from: the trained one's under ``main``, those of other
+            protocols under their names; None for data that is generated or was prepared before.
         cautions: what a user should know before relying on the plan.
     """
 
@@ -63,14 +78,48 @@ class Plan:
     sweep: str
     fingerprint: str | None
     trials: tuple[PlannedTrial, ...]
+    protocols: tuple[PlannedProtocol, ...]
     selectors: Selectors
     parts: Mapping[str, Any]
+    keep: Kept = "all"
+    places: Mapping[str, str | None] = field(default_factory=dict)
     cautions: tuple[str, ...] = ()
 
     @cached_property
     def specs(self) -> dict[str, TrialSpec]:
         """Each distinct trial's specification by id, in plan order."""
         return {trial.id: trial.spec for trial in self.trials}
+
+    @property
+    def main(self) -> PlannedProtocol:
+        """The protocol that is measured as training goes on."""
+        return self.protocols[0]
+
+    def protocol(self, name: str) -> PlannedProtocol:
+        """The protocol of a name or an id. Raises UnknownName."""
+        for one in self.protocols:
+            if name in (one.name, one.id):
+                return one
+        raise UnknownName("protocol", name, [one.name for one in self.protocols])
+
+    def on(self, fingerprints: Mapping[str, str]) -> "Plan":
+        """The plan on data with these fingerprints, by the names of protocols."""
+        protocols = [replace(p, fingerprint=fingerprints[p.name]) for p in self.protocols]
+        return replace(self, fingerprint=fingerprints[MAIN], protocols=tuple(protocols))
+
+    def after(self, before: "Plan") -> "Plan":
+        """This plan with the protocols that another of the same run folder has besides.
+
+        A former main protocol is named by its id.
+        """
+        ours, names = {one.id for one in self.protocols}, {one.name for one in self.protocols}
+        others = [
+            replace(one, name=one.id if one.name in names else one.name, asked=False)
+            for one in before.protocols
+            if one.id not in ours
+        ]
+        places = {one.name: before.places.get(one.name) for one in others}
+        return replace(self, protocols=(*self.protocols, *others), places={**places, **self.places})
 
     def ids_of(self, methods: Sequence[str]) -> set[str]:
         """Ids of these methods' trials; of all where no method is named."""
@@ -103,6 +152,9 @@ class Plan:
             "name": self.name,
             "sweep": self.sweep,
             "fingerprint": self.fingerprint,
+            "protocols": [one.to_plain() for one in self.protocols],
+            "keep": self.keep,
+            "places": dict(self.places),
             "selectors": self.selectors.model_dump(mode="json"),
             "parts": dict(self.parts),
             "cautions": list(self.cautions),
@@ -113,13 +165,17 @@ class Plan:
     def from_plain(cls, plain: Mapping[str, Any]) -> "Plan":
         """The inverse of ``to_plain``. Raises ValueError, KeyError, TypeError on all else."""
         trials = tuple(_trial(number, trial) for number, trial in enumerate(plain["trials"]))
-        if not trials:
-            raise ValueError("it plans no trials")
+        protocols = tuple(_protocol(one) for one in plain["protocols"])
+        if not trials or not protocols or protocols[0].name != MAIN:
+            raise ValueError("it plans no trials, or no main protocol")
         return cls(
             name=_text("name", plain["name"]),
             sweep=_text("sweep", plain["sweep"]),
             fingerprint=plain["fingerprint"],
             trials=trials,
+            protocols=protocols,
+            keep=_one_of("keep", plain["keep"], Kept),
+            places=_mapping("places", plain["places"]),
             selectors=Selectors.model_validate(plain["selectors"]),
             parts=_mapping("parts", plain["parts"]),
             cautions=tuple(_text("cautions", caution) for caution in plain["cautions"]),
@@ -148,6 +204,25 @@ def _trial(number: int, plain: Mapping[str, Any]) -> PlannedTrial:
         hyperparameters=_mapping("hyperparameters", plain["hyperparameters"]),
         spec=spec,
     )
+
+
+def _protocol(plain: Mapping[str, Any]) -> PlannedProtocol:
+    protocol = PlannedProtocol(
+        name=_text("protocols.name", plain["name"]),
+        protocol=Protocol.from_canonical(plain["protocol"]),
+        snapshots=_one_of("protocols.snapshots", plain["snapshots"], Which),
+        fingerprint=_text("protocols.fingerprint", plain["fingerprint"]),
+        asked=bool(plain["asked"]),
+    )
+    for name in protocol.protocol.classes or ():
+        _text("protocols.classes", name)
+    return protocol
+
+
+def _one_of(key: str, value: Any, literal: Any) -> Any:
+    if value not in get_args(literal):
+        raise ValueError(f"{key}: {value!r} is none of {', '.join(get_args(literal))}")
+    return value
 
 
 def _text(key: str, value: Any) -> str:

@@ -1,68 +1,29 @@
-"""The resolved specification: what one trial is. Its id is the hash of ``TrialSpec``."""
+"""The resolved specification of a trial: its training. Its id is the hash of ``TrialSpec``."""
 
-import hashlib
-import json
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     model_serializer,
     model_validator,
 )
 
-from fsl_sweep.datasets.tasks.episodes import EpisodeShape, VaryingShape
+from fsl_sweep.datasets.tasks.episodes import EpisodeShape
+from fsl_sweep.orchestrator.records.model import (
+    Count,
+    Model,
+    Named,
+    NotNegative,
+    Positive,
+    Seed,
+    digest,
+)
 from fsl_sweep.orchestrator.records.paper_names import measure_name, selector_names
+from fsl_sweep.orchestrator.records.protocol import Episode, episode_shape
 
-Count = Annotated[int, Field(ge=1)]
-Seed = Annotated[int, Field(ge=0, lt=2**32)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Ways = Annotated[int, Field(ge=2)] | Literal["all"]
-Queries = Count | Literal["rest"]
 SelectorNames = Annotated[list[str], Field(min_length=1), AfterValidator(selector_names)]
-
-
-class Model(BaseModel):
-    """Base of every part: read-only, no unknown keys, no silent conversions."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Named(Model):
-    """A catalogue entry and the options that it was given."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
-    name: str
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """All keys except ``name``."""
-        return dict(self.model_extra or {})
-
-
-class Episode(Model):
-    """How snapshots are measured: ``way`` classes, ``shot`` support and ``query`` queries each.
-
-    For tasks with classes of their own, such as writers, ``way: all`` takes all of them, and
-    ``query: rest`` all examples that are not in the support set.
-    """
-
-    way: Ways = 5
-    shot: Count = 1
-    query: Queries = 15
-
-
-class Evaluation(Model):
-    """The common tasks: how many in each set, their seed, and the epochs that are measured."""
-
-    selection_tasks: Annotated[int, Field(ge=2, le=1_000_000)] = 1000
-    report_tasks: Annotated[int, Field(ge=2, le=1_000_000)] = 1000
-    seed: Seed = 0
-    every: Count = 1
 
 
 OF_SGD = frozenset({"momentum", "nesterov"})
@@ -96,7 +57,7 @@ class Optimizer(Model):
         return {key: value for key, value in plain(self).items() if key not in left_out}
 
 
-class EpisodicTraining(Model):
+class EpisodicTraining(Episode):
     """The training episode, which may differ from the episode that snapshots are measured with.
 
     Attributes:
@@ -105,9 +66,7 @@ class EpisodicTraining(Model):
             one, and the task's other ``way * (query - 1)`` fall on its classes at random.
     """
 
-    way: Ways = 5
     shot: Count = 5
-    query: Queries = 15
     tasks_per_batch: Count = 4
     fixed_support: bool = False
     # As with ``clip_norm``, the defaults of these stay out of ids.
@@ -143,7 +102,7 @@ class StagedTraining(Model):
 
 
 class Budget(Model):
-    """Wall-clock limit of one trial, training and measuring together."""
+    """Limit of the wall-clock time that one trial trains; measuring does not count."""
 
     seconds: Positive
 
@@ -179,8 +138,8 @@ class Selectors(Model):
     weight w, and NovelGen.
     """
 
-    snapshot: SelectorNames = ["last", "train_loss", "base", "val", "oracle"]
-    hyperparameter: SelectorNames = ["base", "val", "oracle"]
+    snapshot: SelectorNames = Field(default=["last", "train_loss", "base", "val", "oracle"])
+    hyperparameter: SelectorNames = Field(default=["base", "val", "oracle"])
     # Plans made before this key existed keep their digest.
     metric: Annotated[str, AfterValidator(measure_name)] = Field(
         default="novel", exclude_if=lambda metric: metric == "novel"
@@ -188,7 +147,9 @@ class Selectors(Model):
 
 
 class TrialSpec(Model):
-    """One trial, fully resolved: equal specifications give equal results.
+    """The training of one trial, fully resolved: equal specifications give equal weights.
+
+    How snapshots are measured is not part of it (`Protocol`).
 
     Attributes:
         optimizer: None for a program (whose backbone is ``identity`` and whose schedule is empty)
@@ -196,12 +157,13 @@ class TrialSpec(Model):
         schedule: (first epoch, learning rate) pairs, ascending, beginning at epoch 0.
         batches: gradient steps per epoch; 0 where nothing is trained.
         train: None where nothing is trained: the learner is measured as it is built, in one epoch.
+        every: each epoch of this multiple gives a snapshot, and so does the last.
+        validation: the shape of the episodes that a program may validate itself on as it trains;
+            None for every other learner.
         fold: the class fold that is left out of training; None trains on all base classes.
     """
 
     benchmark: Named
-    episode: Episode
-    evaluation: Evaluation
     learner: Named
     backbone: Named
     optimizer: Optimizer | None
@@ -211,6 +173,8 @@ class TrialSpec(Model):
     augment: str
     precision: Literal["fp32", "bf16"]
     train: EpisodicTraining | BatchTraining | StagedTraining | None
+    every: Count = 1
+    validation: Episode | None = Field(default=None, exclude_if=lambda shape: shape is None)
     budget: Budget | None
     seed: Seed
     fold: Fold | None = None
@@ -231,9 +195,8 @@ class TrialSpec(Model):
 
     @property
     def recorded_epochs(self) -> list[int]:
-        """Epochs whose snapshots are measured, counted from 1: each ``every``-th and the last."""
-        every = self.evaluation.every
-        return [e for e in range(1, self.epochs + 1) if e % every == 0 or e == self.epochs]
+        """Epochs that give a snapshot, counted from 1: each ``every``-th and the last."""
+        return [e for e in range(1, self.epochs + 1) if e % self.every == 0 or e == self.epochs]
 
     @property
     def episodic(self) -> EpisodicTraining | None:
@@ -256,15 +219,6 @@ class TrialSpec(Model):
         return cls.model_validate(plain, strict=False)
 
 
-def episode_shape(episode: Episode | EpisodicTraining) -> EpisodeShape | VaryingShape:
-    """The shape of an episode; ``all`` and ``rest`` vary with the task."""
-    way = None if episode.way == "all" else episode.way
-    query = None if episode.query == "rest" else episode.query
-    if way is None or query is None:
-        return VaryingShape(way, episode.shot, query)
-    return EpisodeShape(way, episode.shot, query)
-
-
 def of_one_shape(train: EpisodicTraining) -> bool:
     """Whether all classes of all training tasks have equally many examples."""
     return train.query_counts == "equal" and isinstance(episode_shape(train), EpisodeShape)
@@ -280,13 +234,3 @@ def of_classes_only(train: EpisodicTraining) -> str | None:
 def configuration_of(canonical: dict[str, Any]) -> str:
     """Id of the hyperparameter configuration of a trial's plain data."""
     return digest({k: v for k, v in canonical.items() if k not in ("seed", "fold")})
-
-
-def canonical_json(value: Any) -> str:
-    """The one JSON text of a plain value: sorted keys, no spaces, no NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def digest(value: Any, length: int = 16) -> str:
-    """The first hexadecimal digits of the SHA-256 of a plain value."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]

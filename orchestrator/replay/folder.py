@@ -41,13 +41,12 @@ class FolderSource(Source):
                 "`fsl-sweep run SWEEP -o FOLDER` makes one."
             )
         self._plan, self.places = plan, (path,)
-        measured = plan.trials[0].spec.canonical()
         versions, problems = _versions(self._ledger.folder)
         self.facts = Facts(
             name=plan.name,
             sweep=plan.sweep,
             fingerprint=plan.fingerprint,
-            measured={key: measured[key] for key in ("episode", "evaluation")},
+            measured=plan.main.protocol.canonical(),
             selectors=plan.selectors,
             parts=plan.parts,
             versions=versions,

@@ -220,4 +220,7 @@ def why_unusable(trial: TrialHistory) -> str | None:
         return f"failed: {trial.end.reason or 'no reason recorded'}"
     if len(trial.epochs) == 0:
         return "ended before its first snapshot was measured"
+    if trial.unmeasured:
+        count = f"{trial.unmeasured} of {counted(len(trial.epochs), 'snapshot')}"
+        return f"{count} are not measured under the protocol that chooses"
     return None if trial.complete else f"ended as '{trial.end.status}'"

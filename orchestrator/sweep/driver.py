@@ -39,7 +39,7 @@ _BOILERPLATE = re.compile(
 
 
 def main(pipe: int, folder: str, address: str | None) -> None:
-    """Do one job on Ray.
+    """Do one job after the other on Ray, until the command ends this process.
 
     Args:
         pipe: the descriptor of this end of the pipe to the command.
@@ -52,8 +52,9 @@ def main(pipe: int, folder: str, address: str | None) -> None:
             command.tell("ready", places)
             from fsl_sweep.orchestrator.sweep import tune as sweep_tune
 
-            sweep_tune.run(command.job(), command.event, Path(folder))
-        command.tell("finished", ())
+            while True:
+                sweep_tune.run(command.job(), command.event, Path(folder))
+                command.tell("finished", ())
     except FslSweepError as failure:
         command.tell("failed", failure)
     except Exception as failure:
@@ -80,7 +81,7 @@ class _Command:
             threading.Event().wait()
 
     def job(self) -> Job:
-        """The trials to run, once the command has sent them."""
+        """What to do, once the command has said it."""
         return self._said.get()
 
     def event(self, kind: str, *content: object) -> None:

@@ -14,6 +14,9 @@ class SweepListener(Protocol):
     def measured(self, trial: str, record: EpochRecord) -> None:
         """An epoch of a trial was measured and recorded."""
 
+    def measured_again(self, trial: str, epoch: int) -> None:
+        """A recorded snapshot of a trial was measured under further protocols."""
+
     def failed_once(self, trial: str, reason: str) -> None:
         """A trial failed and will be tried again from its last recorded epoch."""
 

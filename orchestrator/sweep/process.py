@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fsl_sweep.orchestrator.errors import MachineFailure
-from fsl_sweep.orchestrator.records.spec import TrialSpec
+from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.records.protocol import Kept
 from fsl_sweep.orchestrator.sweep.cluster_address import Place, Watch, check_reachable
 from fsl_sweep.orchestrator.sweep.listener import SweepListener
 from fsl_sweep.orchestrator.sweep.session_folder import end_session, session_folder
@@ -56,22 +57,28 @@ _TO_START = 120.0
 RESUMES = "What was recorded is kept: run the same command again to continue."
 
 
+Todo = Mapping[int, tuple[str, ...]]
+"""Epochs of a trial, and the names of the protocols that their snapshots are measured under."""
+
+
 class Job(NamedTuple):
-    """The trials to run, and how.
+    """Trials to train, or whose snapshots to measure, and how.
 
     Attributes:
         run: the run folder, on a path that all nodes share.
-        specs: the trials that have not ended, by id.
-        fingerprint: of the benchmark that the command opened.
-        root: where the benchmark's files are.
+        plan: the sweep, on the data that the command opened.
+        trials: ids of the trials.
+        todo: what to measure of each of them; None to train them.
+        keep: snapshots whose weights are kept while a trial trains.
         resources: what each trial reserves.
         retries: attempts after the first.
     """
 
     run: Path
-    specs: Mapping[str, TrialSpec]
-    fingerprint: str
-    root: Path | None
+    plan: Plan
+    trials: tuple[str, ...]
+    todo: Mapping[str, Todo] | None
+    keep: Kept
     resources: Resources
     retries: int
 
@@ -93,6 +100,7 @@ class RayProcess:
         self._stack = ExitStack()
         self._folder: Path | None = None
         self._session = 0
+        self._watching: Watch | None = None
 
     def __enter__(self) -> "RayProcess":
         if self._address:
@@ -117,31 +125,33 @@ class RayProcess:
         self._stack.close()
 
     def run(self, job: Job, listeners: Sequence[SweepListener]) -> None:
-        """Run trials to their end, each retried from its last recorded epoch where it fails.
+        """Do one job, and wait until it is done; another may follow.
+
+        Each trial is retried from its last recorded epoch where it fails.
 
         Raises:
             ConfigError: a trial asks for more than the cluster has.
             MachineFailure: Ray did not start or went away, a disk is full, or the run folder has
                 vanished.
         """
-        watch, before = None, _identity(job.run)
+        before = _identity(job.run)
         begun = checked = time.monotonic()
         with suppress(BrokenPipeError):  # its last message is read below
             self._pipe.send(job)
         while True:
             spoke = self._pipe.poll(1.0)
             if time.monotonic() - checked > 1.0:
-                if watch is None:
+                if self._watching is None:
                     self._check_starting(begun)
                 else:
-                    watch.check()
+                    self._watching.check()
                 _check_there(job.run, before)
                 checked = time.monotonic()
             if not spoke:
                 continue
             kind, content = self._receive()
             if kind == "ready":
-                watch = self._watch(content)
+                self._watching = self._watch(content)
             elif kind == "failed":
                 _check_there(job.run, before)  # that it is gone explains any failure
                 raise content

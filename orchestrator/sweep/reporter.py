@@ -10,13 +10,15 @@ from ray.tune.experiment import Trial as TuneTrial
 from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import TrialEnd
+from fsl_sweep.orchestrator.sweep.process import Job
 
 
 class TuneReporter(tune.Callback):
-    """Passes events on, and records the trials that failed for good."""
+    """Passes events on, and records the trials whose training failed for good."""
 
-    def __init__(self, ledger: Ledger, event: Callable[..., None]) -> None:
-        self._ledger, self._event = ledger, event
+    def __init__(self, job: Job, event: Callable[..., None]) -> None:
+        self._ledger, self._event = Ledger(job.run), event
+        self._main, self._measures = job.plan.main.id, job.todo is not None
         self.failure: MachineFailure | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -48,13 +50,20 @@ class TuneReporter(tune.Callback):
         if result["epoch"] < 1:
             return
         name = trial.config["trial"]
-        record = self._ledger.trial(name).read_epoch(result["epoch"])
-        self._event("measured", name, record)
+        if self._measures:
+            self._event("measured_again", name, result["epoch"])
+        else:
+            self._event(
+                "measured", name, self._ledger.trial(name).read_epoch(result["epoch"], self._main)
+            )
 
     def on_trial_complete(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
     ) -> None:
         """A trial ended; its record says how."""
+        if self._measures:
+            self._event("ended", trial.config["trial"], TrialEnd("done"))
+            return
         end = self._ledger.trial(trial.config["trial"]).read_end()
         lost = TrialEnd("failed", "its end was not recorded", retriable=True)
         self._event("ended", trial.config["trial"], end or lost)
@@ -70,10 +79,11 @@ class TuneReporter(tune.Callback):
     ) -> None:
         """A trial failed and has no attempt left, unless it had ended already."""
         storage = self._ledger.trial(trial.config["trial"])
-        end = storage.read_end()
+        end = None if self._measures else storage.read_end()
         if end is None:
             end = TrialEnd("failed", _reason(trial), retriable=True)
-            storage.end(end)
+            if not self._measures:
+                storage.end(end, self._main)
         self._event("ended", trial.config["trial"], end)
 
 

@@ -8,7 +8,6 @@ from ray import tune
 from ray.tune.execution import class_cache
 
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.sweep.process import Job
 from fsl_sweep.orchestrator.sweep.reporter import TuneReporter
 from fsl_sweep.orchestrator.sweep.worker import TrialTrainable
@@ -16,7 +15,7 @@ from fsl_sweep.orchestrator.sweepfile.grammar import Resources
 
 
 def run(job: Job, event: Callable[..., None], scratch: Path) -> None:
-    """Run a job's trials on the Ray that is running, until each has ended.
+    """Do a job on the Ray that is running, until each of its trials has ended.
 
     Args:
         job: the trials.
@@ -28,16 +27,15 @@ def run(job: Job, event: Callable[..., None], scratch: Path) -> None:
         MachineFailure: a worker's disk is full, or its machine fails in another way.
     """
     reserved = _reserved(job.resources, ray.cluster_resources())
-    root = job.root.resolve() if job.root else None
-    shared = job._replace(run=job.run.resolve(), root=root)
+    shared = job._replace(run=job.run.resolve())
     # Tune asks for workers with an environment variable for a library that is not used here.
     # Without it, its actors take the workers that Ray has started already.
     class_cache.DEFAULT_ENV_VARS.clear()
-    reporter = TuneReporter(Ledger(job.run), event)
+    reporter = TuneReporter(job, event)
     trainable = tune.with_parameters(TrialTrainable, job=shared)
     tuner = tune.Tuner(
         tune.with_resources(trainable, reserved),
-        param_space={"trial": tune.grid_search(list(job.specs))},
+        param_space={"trial": tune.grid_search([*job.trials])},
         tune_config=tune.TuneConfig(
             reuse_actors=True, trial_dirname_creator=lambda trial: trial.trial_id
         ),

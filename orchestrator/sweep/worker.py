@@ -1,4 +1,4 @@
-"""The Ray side of a trial: a Tune trainable whose step is one measured epoch.
+"""The Ray side of a trial: a Tune trainable whose step is one measured snapshot.
 
 What a trial needs is imported when one begins: the driver needs this class but not torch.
 """
@@ -8,16 +8,17 @@ from typing import Any
 
 from ray import tune
 
-from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError
+from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
-from fsl_sweep.orchestrator.records.measures import EpochRecord
+from fsl_sweep.orchestrator.planning.prepare import check_same_data, open_benchmarks
+from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.sweep.process import Job
 
 
 class TrialTrainable(tune.Trainable):
-    """Runs one trial after another in one process (``reuse_actors``), each as in a fresh process.
+    """Trains or measures one trial after another in one process, each as in a fresh process.
 
-    Trials share only the opened benchmark, which is read-only. Tune's checkpoints are not used: a
+    They share only the opened benchmarks, which are read-only. Tune's checkpoints are not used: a
     trial resumes from the ledger.
     """
 
@@ -28,7 +29,7 @@ class TrialTrainable(tune.Trainable):
 
         use_threads(job.resources.cpu)
         self._job = job
-        self._benchmark: Any = None
+        self._benchmarks: Any = None
         self._epochs = self._begin(config["trial"])
 
     def step(self) -> dict[str, Any]:
@@ -38,8 +39,8 @@ class TrialTrainable(tune.Trainable):
         every trial again.
         """
         try:
-            for record in self._epochs:
-                return {"epoch": record.epoch, "done": False}
+            for epoch in self._epochs:
+                return {"epoch": epoch, "done": False}
         except MachineFailure as failure:
             return {"epoch": 0, "done": True, "machine_failure": str(failure)}
         return {"epoch": 0, "done": True}
@@ -53,21 +54,29 @@ class TrialTrainable(tune.Trainable):
         """Close the trial that was running."""
         self._epochs = iter(())
 
-    def _begin(self, trial: str) -> Iterator[EpochRecord]:
+    def _begin(self, trial: str) -> Iterator[int]:
         import torch
 
-        from fsl_sweep.datasets.preparing.opening import open_benchmark
+        from fsl_sweep.orchestrator.measuring.snapshots import Measuring
         from fsl_sweep.orchestrator.trial.trial import Trial
 
-        job, spec = self._job, self._job.specs[trial]
-        if self._benchmark is None:
-            opened = open_benchmark(spec.benchmark.name, spec.benchmark.options, job.root)
-            if opened.fingerprint != job.fingerprint:
-                raise RunFolderError(
-                    f"The benchmark on this node has the fingerprint {opened.fingerprint}, on the "
-                    f"driver {job.fingerprint}: the nodes do not hold the same data."
-                )
-            self._benchmark = opened
+        job, spec = self._job, self._job.plan.specs[trial]
+        benchmarks = self._opened()
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         storage = Ledger(job.run, standing=True).trial(trial)
-        return Trial(spec, storage, self._benchmark, device).run()
+        if job.todo is not None:
+            named = {one.name: one for one in job.plan.protocols}
+            todo = {e: [named[n] for n in names] for e, names in job.todo[trial].items()}
+            return Measuring(spec, storage, benchmarks, todo, device).run()
+        training = Trial(spec, storage, benchmarks[MAIN], job.plan.main, job.keep, device)
+        return (record.epoch for record in training.run())
+
+    def _opened(self) -> Any:
+        """The benchmarks of the job, once for all trials of this actor."""
+        if self._benchmarks is None:
+            plan, todo = self._job.plan, self._job.todo or {}
+            names = {n for epochs in todo.values() for asked in epochs.values() for n in asked}
+            opened = open_benchmarks(plan, names)
+            check_same_data(plan, opened)
+            self._benchmarks = opened
+        return self._benchmarks

@@ -9,19 +9,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from fsl_sweep.orchestrator.records.spec import (
-    Budget,
-    Count,
-    CrossValidation,
-    Episode,
-    Evaluation,
-    Model,
-    Named,
-    NotNegative,
-    Optimizer,
-    Seed,
-    Selectors,
-)
+from fsl_sweep.orchestrator.records.model import Count, Model, Named, NotNegative, Seed
+from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID
+from fsl_sweep.orchestrator.records.protocol import MAIN, Episode, Evaluation, Kept, Weight, Which
+from fsl_sweep.orchestrator.records.spec import Budget, CrossValidation, Optimizer, Selectors
+
+
+def plain_name(name: str) -> str:
+    """A name that a folder or a protocol may have. Raises ValueError."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise ValueError(f"may hold only letters, digits, '.', '_' and '-', not {name!r}")
+    return name
 
 
 class Resources(Model):
@@ -29,6 +27,24 @@ class Resources(Model):
 
     cpu: Count = 1
     gpu: Literal["auto"] | NotNegative = "auto"
+
+
+class MeasureConfig(Model):
+    """A further protocol: what differs from the main one, and which snapshots it measures.
+
+    Attributes:
+        episode, evaluation: the keys that differ from the sections of the same name.
+        mixture: lambda of P_BN(lambda), or several: each is a protocol of its own.
+        classes: names of the classes for NovelGen, or the path of a text file with one per line.
+        benchmark: another benchmark, whose novel classes NovelGen is measured on.
+    """
+
+    episode: dict[str, Any] = Field(default={})
+    evaluation: dict[str, Any] = Field(default={})
+    mixture: Weight | list[Weight] | None = None
+    classes: Annotated[list[str], Field(min_length=1)] | str | None = None
+    benchmark: Named | None = None
+    snapshots: Which = "all"
 
 
 class SweepConfig(Model):
@@ -45,6 +61,8 @@ class SweepConfig(Model):
     seed: Seed = 0
     cross_validation: CrossValidation | None = None
     selectors: Selectors = Selectors()
+    measure: dict[str, MeasureConfig] = Field(default={})
+    keep: Kept = "all"
     resources: Resources = Resources()
     retries: Annotated[int, Field(ge=0)] = 2
     budget: Budget | None = None
@@ -52,9 +70,15 @@ class SweepConfig(Model):
     @field_validator("name")
     @classmethod
     def _names_a_folder(cls, name: str) -> str:
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-            raise ValueError(f"may hold only letters, digits, '.', '_' and '-', not {name!r}")
-        return name
+        return plain_name(name)
+
+    @field_validator("measure")
+    @classmethod
+    def _plain_names(cls, measure: dict[str, MeasureConfig]) -> dict[str, MeasureConfig]:
+        for name in measure:
+            if plain_name(name) == MAIN or PROTOCOL_ID.fullmatch(name):
+                raise ValueError(f"a further protocol cannot be called {name!r}")
+        return measure
 
     @model_validator(mode="after")
     def _no_repeats(self) -> "SweepConfig":

@@ -9,7 +9,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from fsl_sweep.orchestrator.errors import ConfigError, did_you_mean
-from fsl_sweep.orchestrator.records.spec import Named
+from fsl_sweep.orchestrator.records.model import Named
 from fsl_sweep.orchestrator.sweepfile.grammar import MethodConfig, SweepConfig
 
 M = TypeVar("M", bound=BaseModel)

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from fsl_sweep.orchestrator.text.printed import one_line, unfit
 
 __all__ = ["SweepFile", "assignments", "load_sweep", "presets"]
 
+_PATHS = ("root", "classes")
+"""Keys that hold a path: of a benchmark's files, and of a list of classes."""
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
 
 
@@ -28,8 +30,7 @@ class SweepFile:
     Attributes:
         where: the file's path as messages name it.
         text: the file as given, followed by the ``--set`` overrides as comments. A relative
-            ``benchmark.root``, which would mean another place in a copy, is among them made
-            absolute.
+            path, which would mean another place in a copy, is among them made absolute.
         config: its validated content.
     """
 
@@ -45,9 +46,9 @@ def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -
         source: a path, the name of a preset such as ``quickstart``, or what such a file holds.
         overrides: ``KEY=VALUE`` texts; KEY is a dotted path, VALUE is YAML.
 
-    A relative ``benchmark.root`` is relative to the file's folder; in a preset or in an override,
-    to the current folder. In all texts of ``benchmark``, ``${NAME}`` and a leading ``~`` are
-    replaced.
+    A relative path, such as ``benchmark.root``, is relative to the file's folder; in a preset or in
+    an override, to the current folder. In all texts of a benchmark, ``${NAME}`` and a leading ``~``
+    are replaced.
 
     Raises:
         ConfigError: no such file, not YAML, or not a sweep; the message names file, key and value.
@@ -63,11 +64,16 @@ def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -
         _override(tree, override)
     notes = [*overrides]
     with blaming(where, overrides):
-        if isinstance(benchmark := tree.get("benchmark"), dict):
-            keys = {text.partition("=")[0].strip() for text in overrides}
-            set_here = not keys.isdisjoint({"benchmark", "benchmark.root"})
-            tree["benchmark"], moved = _located(benchmark, Path.cwd() if set_here else folder)
-            notes += moved
+        for path, section in _with_paths(tree):
+            given = {text.partition("=")[0].strip() for text in overrides}
+            for key, value in section.items():
+                section[key] = _expanded(value, f"{path}.{key}")
+                if key in _PATHS and section[key] is not None and not isinstance(value, list):
+                    here = any(f"{path}.{key}.".startswith(f"{one}.") for one in given)
+                    place = _located(section[key], f"{path}.{key}", Path.cwd() if here else folder)
+                    if not os.path.isabs(section[key]):
+                        notes.append(f"{path}.{key}={json.dumps(place, ensure_ascii=False)}")
+                    section[key] = place
         config = validated(SweepConfig, tree, where)
     return SweepFile(where, noted(text, notes), config)
 
@@ -100,29 +106,27 @@ def _override(tree: dict[str, Any], text: str) -> None:
     place[parts[-1]] = parsed(value, f"--set {key}")
 
 
-def _located(benchmark: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any], list[str]]:
-    """The ``benchmark`` section with its paths replaced, ``root`` taken from ``folder``.
+def _with_paths(tree: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The sections that may hold paths, by their key path."""
+    if isinstance(benchmark := tree.get("benchmark"), dict):
+        yield "benchmark", benchmark
+    further = tree.get("measure")
+    for name, protocol in further.items() if isinstance(further, dict) else ():
+        if isinstance(protocol, dict):
+            yield f"measure.{name}", protocol
+            if isinstance(benchmark := protocol.get("benchmark"), dict):
+                yield f"measure.{name}.benchmark", benchmark
 
-    Returns:
-        The section, and the override that keeps a relative ``root`` where it is for a copy of the
-        file elsewhere; empty for other roots.
 
-    Raises:
-        ConfigError: an environment variable is not set, or ``root`` is not a local path.
-    """
-    plain = {key: _expanded(value, f"benchmark.{key}") for key, value in benchmark.items()}
-    root = plain.get("root")
-    if root is None:
-        return plain, []
-    if not isinstance(root, str):
-        raise ConfigError("", "benchmark.root", f"must be a path, not {root!r}")
+def _located(value: Any, path: str, folder: Path) -> str:
+    """An absolute path, from a folder where it is relative. Raises ConfigError."""
+    if not isinstance(value, str):
+        raise ConfigError("", path, f"must be a path, not {value!r}")
     try:
-        check_local(root)
+        check_local(value)
     except RunFolderError as failure:
-        raise ConfigError("", "benchmark.root", str(failure)) from None
-    plain["root"] = os.path.abspath(folder / root)
-    moved = f"benchmark.root={json.dumps(plain['root'], ensure_ascii=False)}"
-    return plain, [] if os.path.isabs(root) else [moved]
+        raise ConfigError("", path, str(failure)) from None
+    return os.path.abspath(folder / value)
 
 
 def _expanded(value: Any, path: str) -> Any:

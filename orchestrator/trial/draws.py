@@ -14,12 +14,8 @@ from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.datasets.tasks.fixed_support import FixedSupportTasks
 from fsl_sweep.datasets.tasks.query_counts import MultinomialQueries
 from fsl_sweep.datasets.tasks.training_steps import training_steps
-from fsl_sweep.orchestrator.records.spec import (
-    BatchTraining,
-    TrialSpec,
-    episode_shape,
-    of_classes_only,
-)
+from fsl_sweep.orchestrator.records.protocol import episode_shape
+from fsl_sweep.orchestrator.records.spec import BatchTraining, TrialSpec, of_classes_only
 
 
 class Labelled(NamedTuple):

@@ -19,7 +19,8 @@ from fsl_sweep.learners.metadl.meta_dataset import (
     challenge_images,
 )
 from fsl_sweep.orchestrator.measuring.images import PoolImages
-from fsl_sweep.orchestrator.records.spec import TrialSpec, episode_shape
+from fsl_sweep.orchestrator.records.protocol import episode_shape
+from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.trial.draws import TrainingDraws, generator, torch_seed
 
 Check = Callable[[int], None]
@@ -55,7 +56,8 @@ class ProgramTraining:
 
     def _data(self, epoch: int, check: Check) -> MetaDataset:
         channels, height, width = self.benchmark.image_shape
-        valid = episode_shape(self.spec.episode)
+        assert self.spec.validation is not None  # planning sets it for every program
+        valid = episode_shape(self.spec.validation)
         rng = generator(self.spec.id, "program validation", epoch)
         return MetaDataset(
             meta_train_pipeline=OnePass(self._training(epoch, check)),

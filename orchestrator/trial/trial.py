@@ -1,4 +1,4 @@
-"""One trial: train, measure, record, epoch by epoch, without Ray."""
+"""One trial: train, measure under the main protocol, record, epoch by epoch, without Ray."""
 
 import io
 import math
@@ -18,6 +18,7 @@ from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
 from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd
+from fsl_sweep.orchestrator.records.protocol import MAIN, Kept, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.trial.draws import torch_seed
 from fsl_sweep.orchestrator.trial.program import ProgramTraining
@@ -29,7 +30,13 @@ AnyTraining = Training | ProgramTraining | Untrained
 class Trial:
     """One training run of one configuration with one seed.
 
-    It computes on a GPU if there is one, unless ``device`` says otherwise.
+    Args:
+        spec: the training.
+        storage: where it is recorded.
+        benchmark: the data.
+        main: the protocol that its snapshots are measured under as it trains.
+        keep: the snapshots whose weights are kept while it trains; ``chosen`` keeps all.
+        device: a GPU if there is one, unless it says otherwise.
 
     Raises:
         BadData: the benchmark cannot be divided into the class folds of ``spec``.
@@ -40,16 +47,19 @@ class Trial:
         spec: TrialSpec,
         storage: TrialLedger,
         benchmark: Benchmark,
+        main: PlannedProtocol,
+        keep: Kept = "all",
         device: torch.device | None = None,
     ) -> None:
         self.spec, self.storage = spec, storage
+        self.main, self.keep = main, keep
         if spec.fold is not None:
             benchmark = fold_benchmark(benchmark, **spec.fold.model_dump())
         self.benchmark = benchmark
         self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
     def run(self) -> Iterator[EpochRecord]:
-        """Train to the end, yielding each measured epoch once it is recorded.
+        """Train to the end, yielding each epoch that gives a snapshot once it is recorded.
 
         Continues after the last recorded epoch. A loss that is not finite, memory that runs out
         and a spent budget end the trial with a reason; what was measured before stays.
@@ -65,15 +75,12 @@ class Trial:
         except (torch.OutOfMemoryError, MemoryError) as failure:
             reason = str(failure).splitlines()[0] if str(failure) else "no memory left"
             end = TrialEnd("failed", f"out of memory: {reason}", retriable=True)
-        self.storage.end(end)
+        self.storage.end(end, self.main.id)
 
     def _epochs(self) -> Iterator[EpochRecord]:
         training, done, spent = self._resumed()
-        evaluator = Evaluator(
-            self.benchmark,
-            CommonTasks.draw(self.benchmark, self.spec.episode, self.spec.evaluation),
-            self.device,
-        )
+        tasks = CommonTasks.draw(self.benchmark, self.main.protocol)
+        evaluator = Evaluator(self.benchmark, {MAIN: tasks}, self.device)
         measured = set(self.spec.recorded_epochs)
         for epoch in range(done + 1, self.spec.epochs + 1):
             started = time.perf_counter()
@@ -83,7 +90,6 @@ class Trial:
             record = None
             if epoch in measured:
                 record = self._measure(training, evaluator, epoch, loss, trained)
-                spent += record.evaluation_seconds
             self._keep(training, epoch, spent, record)
             if record is not None:
                 yield record
@@ -134,7 +140,7 @@ class Trial:
     ) -> EpochRecord:
         started = time.perf_counter()
         try:
-            scores = evaluator.measure(training.learner)
+            scores = evaluator.measure(training.learner)[MAIN]
         except TrialFailure as failure:
             raise TrialFailure(f"epoch {epoch} could not be measured: {failure}") from failure
         return EpochRecord(
@@ -152,7 +158,10 @@ class Trial:
         # The record comes before the state: a crash between the two repeats an epoch, whereas
         # the other order could lose one.
         if record is not None:
-            self.storage.write_epoch(record, snapshot_bytes(training.learner))
+            snapshot = snapshot_bytes(training.learner)
+            self.storage.write_epoch(record, self.main.id, snapshot, self.keep != "none")
+            if self.keep == "last":
+                self.storage.prune(range(1, epoch))
         state = training.state()
         if state is None:  # an interrupted training starts again, with its whole budget
             return
@@ -172,7 +181,7 @@ class Trial:
         try:
             state = torch.load(io.BytesIO(data), map_location=self.device, weights_only=True)
             needed = {e for e in self.spec.recorded_epochs if e <= state["epoch"]}
-            if needed <= self.storage.recorded():
+            if needed <= self.storage.recorded(self.main.id):
                 training.restore(state)
                 return training, state["epoch"], state["spent"]
         except (torch.OutOfMemoryError, MemoryError):

@@ -19,16 +19,10 @@ from fsl_sweep.orchestrator.records.measures import (
     TaskScores,
     TrialEnd,
 )
+from fsl_sweep.orchestrator.records.model import Named
 from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
-from fsl_sweep.orchestrator.records.spec import (
-    Episode,
-    EpisodicTraining,
-    Evaluation,
-    Named,
-    Optimizer,
-    Selectors,
-    TrialSpec,
-)
+from fsl_sweep.orchestrator.records.protocol import Episode, Evaluation
+from fsl_sweep.orchestrator.records.spec import EpisodicTraining, Optimizer, Selectors, TrialSpec
 
 TASKS = 20
 DONE = TrialEnd("done")

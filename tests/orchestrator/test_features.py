@@ -14,7 +14,7 @@ from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
-from fsl_sweep.orchestrator.records.spec import Episode, Evaluation
+from fsl_sweep.orchestrator.records.protocol import Episode, Evaluation
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 
 CPU = torch.device("cpu")

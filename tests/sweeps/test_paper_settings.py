@@ -12,7 +12,7 @@ from fsl_sweep.datasets.splits.writers import writer_sizes
 from fsl_sweep.orchestrator.cli.running import show_plan
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
 from fsl_sweep.orchestrator.planning.prepare import prepare
-from fsl_sweep.orchestrator.records.spec import Episode
+from fsl_sweep.orchestrator.records.protocol import Episode
 from fsl_sweep.orchestrator.sweepfile.axes import axis_kind, merged_settings
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 

@@ -9,7 +9,8 @@ from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.orchestrator.cli.running import show_plan
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
 from fsl_sweep.orchestrator.planning.prepare import prepare
-from fsl_sweep.orchestrator.records.spec import TrialSpec, digest
+from fsl_sweep.orchestrator.records.model import digest
+from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep, presets
 
 WITHOUT_COSTS = {"omniglot", "quickstart", "writers"}

@@ -17,7 +17,7 @@ from fsl_sweep.orchestrator.measuring import images
 from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
 from fsl_sweep.orchestrator.measuring.images import AtOnce
-from fsl_sweep.orchestrator.records.spec import Episode, Evaluation
+from fsl_sweep.orchestrator.records.protocol import Episode, Evaluation
 from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
 
 CPU = torch.device("cpu")

@@ -6,8 +6,8 @@ from fsl_sweep.orchestrator import catalogue
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.planning import plan_sweep as resolve
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
+from fsl_sweep.orchestrator.records.model import digest
 from fsl_sweep.orchestrator.records.plan import Plan
-from fsl_sweep.orchestrator.records.spec import digest
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 
 FOLDED = """

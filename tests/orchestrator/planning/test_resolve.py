@@ -11,6 +11,7 @@ from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, PluginError
 from fsl_sweep.orchestrator.planning.feasibility import check_feasible
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
+from fsl_sweep.orchestrator.records.model import digest
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.spec import (
     BatchTraining,
@@ -18,7 +19,6 @@ from fsl_sweep.orchestrator.records.spec import (
     MetaStage,
     StagedTraining,
     TrialSpec,
-    digest,
 )
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 

@@ -13,7 +13,7 @@ from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.pretrained import PretrainedLearner
 from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
-from fsl_sweep.orchestrator.records.spec import Episode, Evaluation
+from fsl_sweep.orchestrator.records.protocol import Episode, Evaluation
 from fsl_sweep.orchestrator.trial.training import Training
 from fsl_sweep.orchestrator.trial.trial import use_threads
 

@@ -1,0 +1,68 @@
+"""Measuring the recorded snapshots of a trial under protocols, without training."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.splits.class_folds import fold_benchmark
+from fsl_sweep.learners.snapshot import restored
+from fsl_sweep.orchestrator.errors import TrialFailure
+from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
+from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
+from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
+from fsl_sweep.orchestrator.records.spec import TrialSpec
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """The snapshots of one trial, to be measured under protocols that training did not measure.
+
+    Attributes:
+        spec: how the trial was trained.
+        storage: its folder.
+        benchmarks: the trained one under ``main``, and those of protocols under their names.
+        todo: for each epoch the protocols that are missing.
+        device: where learners compute.
+    """
+
+    spec: TrialSpec
+    storage: TrialLedger
+    benchmarks: Mapping[str, Benchmark]
+    todo: Mapping[int, Sequence[PlannedProtocol]]
+    device: torch.device
+
+    def run(self) -> Iterator[int]:
+        """Measure snapshot by snapshot, yielding each epoch once it is recorded.
+
+        An image is embedded once for a snapshot, whatever the number of protocols. An interrupted
+        one continues with what is not recorded.
+
+        Raises:
+            RunFolderError: a snapshot is missing, or is not the one that was recorded.
+            TrialFailure: the learner's answers are not numbers.
+        """
+        benchmark = self.benchmarks[MAIN]
+        if self.spec.fold is not None:
+            benchmark = fold_benchmark(benchmark, **self.spec.fold.model_dump())
+        protocols = {one.name: one for asked in self.todo.values() for one in asked}
+        tasks = {
+            name: CommonTasks.draw(benchmark, one.protocol, self.benchmarks.get(name))
+            for name, one in protocols.items()
+        }
+        evaluator = Evaluator(benchmark, tasks, self.device)
+        for epoch, asked in sorted(self.todo.items()):
+            path = self.storage.check_snapshot(epoch)
+            learner, _ = restored(path.read_bytes(), str(path))
+            learner.to(self.device)
+            try:
+                scores = evaluator.measure(learner, [one.name for one in asked])
+            except TrialFailure as failure:
+                raise TrialFailure(f"epoch {epoch} could not be measured: {failure}") from failure
+            for one in asked:
+                self.storage.write_measured(epoch, one.id, scores[one.name])
+            yield epoch
+        for one in protocols.values():
+            self.storage.compact(one.id)

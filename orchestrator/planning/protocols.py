@@ -1,0 +1,113 @@
+"""The protocols of a sweep file: the main one, and those under ``measure``."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fsl_sweep.datasets.catalogue import BENCHMARKS
+from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
+from fsl_sweep.orchestrator.planning.configuration import resolved
+from fsl_sweep.orchestrator.planning.suitability import check_measured
+from fsl_sweep.orchestrator.records.model import Model, Named
+from fsl_sweep.orchestrator.records.protocol import (
+    MAIN,
+    PlannedProtocol,
+    Protocol,
+)
+from fsl_sweep.orchestrator.sweepfile.grammar import MeasureConfig, SweepConfig
+from fsl_sweep.orchestrator.sweepfile.messages import validated
+
+M = TypeVar("M", bound=Model)
+
+
+def planned_protocols(config: SweepConfig, where: str) -> tuple[PlannedProtocol, ...]:
+    """The main protocol, then those of ``measure`` in the order of the file.
+
+    Raises:
+        ConfigError: a value cannot be used, or two protocols are the same.
+    """
+    main = Protocol(episode=config.episode, tasks=config.evaluation.tasks)
+    found = [PlannedProtocol(MAIN, main)]
+    for name, given in config.measure.items():
+        for one in further(name, given, main, where, f"measure.{name}"):
+            same = next((p.name for p in found if p.protocol == one.protocol), None)
+            if same is not None:
+                problem = f"it is the same protocol as '{same}'; leave one out"
+                raise ConfigError(where, f"measure.{name}", problem)
+            found.append(one)
+    return tuple(found)
+
+
+def further(
+    name: str, given: MeasureConfig, main: Protocol, where: str, path: str
+) -> Iterator[PlannedProtocol]:
+    """One further protocol, or one for each weight of several mixtures.
+
+    Args:
+        name: of the protocol.
+        given: what differs from the main one.
+        main: the main protocol.
+        where: the file, for messages.
+        path: the key path of ``given``.
+
+    Raises:
+        ConfigError: a value cannot be used.
+    """
+    merged = Protocol(
+        episode=_over(main.episode, given.episode, where, f"{path}.episode"),
+        tasks=_over(main.tasks, given.evaluation, where, f"{path}.evaluation"),
+        classes=_classes(given.classes, where, f"{path}.classes"),
+        benchmark=_benchmark(given.benchmark, where, f"{path}.benchmark"),
+    )
+    weights: Sequence[float | None]
+    weights = given.mixture if isinstance(given.mixture, list) else [given.mixture]
+    if not weights or len(set(weights)) < len(weights):
+        raise ConfigError(where, f"{path}.mixture", "give each weight once, and at least one")
+    for weight in weights:
+        label = f"{name}({weight:g})" if isinstance(given.mixture, list) else name
+        yield PlannedProtocol(label, merged.model_copy(update={"mixture": weight}), given.snapshots)
+
+
+def check_suitable(
+    protocols: Sequence[PlannedProtocol], learner: Named, method: str, where: str
+) -> None:
+    """Raise ConfigError if a learner cannot be measured under one of the protocols."""
+    for one in protocols:
+        try:
+            check_measured(learner, one.protocol)
+        except ConfigError as error:
+            section = "" if one.name == MAIN else f"measure.{one.name.partition('(')[0]}"
+            path = ".".join(filter(None, (section, error.path)))
+            raise ConfigError(where, path, f"{method}: {error.problem}") from None
+
+
+def _over(base: M, given: Mapping[str, Any], where: str, path: str) -> M:
+    """A section in which some keys are given."""
+    own = validated(type(base), dict(given), where, path)
+    return base.model_copy(update={key: getattr(own, key) for key in given})
+
+
+def _classes(given: Sequence[str] | str | None, where: str, path: str) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    if isinstance(given, str):
+        try:
+            lines = Path(given).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as failure:
+            raise ConfigError(where, path, f"{given} cannot be read: {failure}") from None
+        given = [line.strip() for line in lines if line.strip()]
+    if not given or len(set(given)) < len(given):
+        raise ConfigError(where, path, "name each class once, and at least one")
+    return tuple(given)
+
+
+def _benchmark(given: Named | None, where: str, path: str) -> Named | None:
+    """A benchmark with its options checked, without its ``root``, which is no part of identity."""
+    if given is None:
+        return None
+    options = {key: value for key, value in given.options.items() if key != "root"}
+    try:
+        return resolved(BENCHMARKS, Named(name=given.name, **options), "benchmark", axes=False)
+    except (ConfigError, UnknownName) as error:
+        problem = error.problem if isinstance(error, ConfigError) else str(error)
+        raise ConfigError(where, path, problem) from None

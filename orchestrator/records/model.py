@@ -1,0 +1,40 @@
+"""What all parts of a specification share: their base class, names with options, digests."""
+
+import hashlib
+import json
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Count = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Model(BaseModel):
+    """Base of every part: read-only, no unknown keys, no silent conversions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Named(Model):
+    """A catalogue entry and the options that it was given."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+    name: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All keys except ``name``."""
+        return dict(self.model_extra or {})
+
+
+def canonical_json(value: Any) -> str:
+    """The one JSON text of a plain value: sorted keys, no spaces, no NaN."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest(value: Any, length: int = 16) -> str:
+    """The first hexadecimal digits of the SHA-256 of a plain value."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]

@@ -1,0 +1,155 @@
+"""Protocols: how snapshots are measured. A protocol's id names its measurements."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from fsl_sweep.datasets.tasks.episodes import EpisodeShape, VaryingShape
+from fsl_sweep.orchestrator.records.model import Count, Model, Named, Seed, digest
+
+MAIN = "main"
+"""The name of the protocol that is measured as training goes on."""
+
+Which = Literal["all", "chosen", "last"]
+"""Snapshots: all, those that a strategy of the sweep file chose, or the last of each trial."""
+Kept = Literal["all", "chosen", "last", "none"]
+"""Snapshots whose weights stay on the disk once nothing is left to measure."""
+
+Ways = Annotated[int, Field(ge=2)] | Literal["all"]
+Queries = Count | Literal["rest"]
+TaskCount = Annotated[int, Field(ge=2, le=1_000_000)]
+Weight = Annotated[float, Field(ge=0, le=1)]
+
+
+class Episode(Model):
+    """The shape of a task: ``way`` classes, ``shot`` support and ``query`` queries each.
+
+    For tasks with classes of their own, such as writers, ``way: all`` takes all of them, and
+    ``query: rest`` all examples that are not in the support set.
+    """
+
+    way: Ways = 5
+    shot: Count = 1
+    query: Queries = 15
+
+
+class Tasks(Model):
+    """The common tasks: how many in each set, and the seed of their draw.
+
+    Without ``replacement`` no example is in two tasks of a set: the counts are upper bounds, since
+    the examples may be used up earlier ("Oops, I Sampled it Again", algorithm 2).
+    """
+
+    selection_tasks: TaskCount = 1000
+    report_tasks: TaskCount = 1000
+    seed: Seed = 0
+    replacement: bool = Field(default=True, exclude_if=lambda replaced: replaced)
+
+
+class Evaluation(Tasks):
+    """The common tasks of the main protocol, and the epochs that give a snapshot."""
+
+    every: Count = 1
+
+    @property
+    def tasks(self) -> Tasks:
+        """The tasks only."""
+        return Tasks(**self.model_dump(exclude={"every"}))
+
+
+class Protocol(Model):
+    """On which tasks snapshots are measured; what is not set is as in training.
+
+    BaseGen and ValGen are always those of the benchmark that was trained on.
+
+    Attributes:
+        mixture: NovelGen is measured on P_BN(lambda) with this lambda: the probability that a
+            class of a task is novel rather than a base class.
+        classes: names of the classes that NovelGen is measured on, in place of the novel ones.
+        benchmark: whose novel classes NovelGen is measured on, in place of the trained one's.
+    """
+
+    episode: Episode = Episode()
+    tasks: Tasks = Tasks()
+    mixture: Weight | None = Field(default=None, exclude_if=lambda weight: weight is None)
+    classes: tuple[str, ...] | None = Field(default=None, exclude_if=lambda names: names is None)
+    benchmark: Named | None = Field(default=None, exclude_if=lambda named: named is None)
+
+    @property
+    def replaces_novel(self) -> bool:
+        """Whether NovelGen is measured on other tasks than the trained benchmark's novel ones."""
+        return (self.mixture, self.classes, self.benchmark) != (None, None, None)
+
+    @property
+    def described(self) -> str:
+        """``5-way 1-shot, 15 queries, 1000 + 600 tasks, ...``, for messages and tables."""
+        episode, tasks = self.episode, self.tasks
+        way = "all-way" if episode.way == "all" else f"{episode.way}-way"
+        queries = "all other queries" if episode.query == "rest" else f"{episode.query} queries"
+        parts = [
+            f"{way} {episode.shot}-shot, {queries}",
+            f"{tasks.selection_tasks} + {tasks.report_tasks} tasks",
+        ]
+        if tasks.seed:
+            parts.append(f"seed {tasks.seed}")
+        if not tasks.replacement:
+            parts.append("without replacement")
+        if self.benchmark is not None:
+            parts.append(f"novel classes of {self.benchmark.name}")
+        if self.classes is not None:
+            parts.append(f"{len(self.classes)} listed classes")
+        if self.mixture is not None:
+            parts.append(f"mixture {self.mixture:g}")
+        return ", ".join(parts)
+
+    def canonical(self) -> dict[str, Any]:
+        """Plain data with every default filled in."""
+        return self.model_dump(mode="json")
+
+    @classmethod
+    def from_canonical(cls, plain: dict[str, Any]) -> "Protocol":
+        """The inverse of ``canonical``. Raises pydantic.ValidationError."""
+        return cls.model_validate(plain, strict=False)
+
+
+@dataclass(frozen=True)
+class PlannedProtocol:
+    """A protocol of a run, by a name that is unique in it.
+
+    Attributes:
+        name: ``main``, or as in the sweep file or given to ``fsl-sweep measure``.
+        snapshots: which snapshots are measured.
+        fingerprint: of the content of the data that it measures on; None until it was opened.
+        asked: whether the sweep file asks for it; others were measured earlier or by hand.
+    """
+
+    name: str
+    protocol: Protocol
+    snapshots: Which = "all"
+    fingerprint: str | None = None
+    asked: bool = True
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain data for ``plan.json``."""
+        return {**vars(self), "protocol": self.protocol.canonical()}
+
+    @property
+    def id(self) -> str:
+        """Hash of the protocol and of the data, 16 hexadecimal digits.
+
+        Raises:
+            ValueError: the data was not opened yet.
+        """
+        if self.fingerprint is None:
+            raise ValueError(f"protocol '{self.name}' has no id before its data is opened")
+        return digest({"protocol": self.protocol.canonical(), "data": self.fingerprint})
+
+
+def episode_shape(episode: Episode) -> EpisodeShape | VaryingShape:
+    """The shape of an episode; ``all`` and ``rest`` vary with the task."""
+    way = None if episode.way == "all" else episode.way
+    query = None if episode.query == "rest" else episode.query
+    if way is None or query is None:
+        return VaryingShape(way, episode.shot, query)
+    return EpisodeShape(way, episode.shot, query)

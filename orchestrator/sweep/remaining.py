@@ -1,0 +1,108 @@
+"""What is left to measure in a run folder, and which weights nothing needs any more."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+
+from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.records.protocol import MAIN, Kept, PlannedProtocol, Which
+from fsl_sweep.orchestrator.selection.chosen import chosen_snapshots
+from fsl_sweep.orchestrator.sweep.process import Todo
+from fsl_sweep.orchestrator.text.printed import counted
+
+
+def to_measure(
+    ledger: Ledger, plan: Plan, protocols: Iterable[PlannedProtocol], trials: Collection[str]
+) -> dict[str, Todo]:
+    """Recorded snapshots that protocols ask for and that are not measured under them.
+
+    Args:
+        ledger: the run folder.
+        plan: the sweep.
+        protocols: of the plan.
+        trials: ids of the trials that take part, as far as they have ended.
+
+    Returns:
+        For each trial its epochs, and for each epoch the names of the protocols.
+
+    Raises:
+        RunFolderError: weights of some of them are not there.
+    """
+    found: dict[str, dict[int, tuple[str, ...]]] = {}
+    for one in protocols:
+        for trial, epochs in wanted(ledger, plan, one.snapshots).items():
+            if trial in trials:
+                for epoch in ledger.trial(trial).to_measure(one.id, epochs):
+                    names = found.setdefault(trial, {}).setdefault(epoch, ())
+                    found[trial][epoch] = (*names, one.name)
+    _check_there(ledger, found)
+    return found
+
+
+def wanted(ledger: Ledger, plan: Plan, which: Which) -> dict[str, Collection[int]]:
+    """The epochs of each ended trial: all, the last, or those that strategies chose.
+
+    Class folds only serve to choose: those of ``last`` and ``chosen`` are left out.
+    """
+    if which == "chosen":
+        chosen: dict[str, set[int]] = defaultdict(set)
+        for trial, epoch in chosen_snapshots(ledger.histories(plan), plan.selectors):
+            chosen[trial].add(epoch)
+        return dict(chosen)
+    recorded: dict[str, Collection[int]] = {}
+    for planned in plan.trials:
+        storage = ledger.trial(planned.id)
+        if (which == "last" and planned.fold is not None) or storage.unfinished(planned, None):
+            continue
+        epochs = [*storage.snapshots()]
+        recorded[planned.id] = epochs if which == "all" else epochs[-1:]
+    return recorded
+
+
+def kept_while_training(plan: Plan) -> Kept:
+    """The weights that trials keep as they train: no fewer than protocols measure afterwards."""
+    asked: set[Which] = {one.snapshots for one in plan.protocols if one.asked and one.name != MAIN}
+    if asked & {"all", "chosen"} or plan.keep in ("all", "chosen"):
+        return "all"
+    return "last" if asked else plan.keep
+
+
+def prunable(ledger: Ledger, plan: Plan, keep: Kept) -> dict[str, list[int]]:
+    """The epochs of each planned trial whose weights are there and are not to be kept.
+
+    Trials that have not ended keep theirs.
+    """
+    if keep == "all":
+        return {}
+    kept = {} if keep == "none" else wanted(ledger, plan, keep)
+    found: dict[str, list[int]] = {}
+    for planned in plan.trials:
+        storage = ledger.trial(planned.id)
+        if not storage.unfinished(planned, None):
+            there = set(storage.snapshot_epochs()) - set(kept.get(planned.id, ()))
+            if there:
+                found[planned.id] = sorted(there)
+    return found
+
+
+def _check_there(ledger: Ledger, todo: Mapping[str, Todo]) -> None:
+    """Raise RunFolderError where the weights of a snapshot that is to be measured are missing."""
+    missing = {
+        trial: gone
+        for trial, epochs in todo.items()
+        if (gone := epochs.keys() - set(ledger.trial(trial).snapshot_epochs()))
+    }
+    if not missing:
+        return
+    trial, epochs = next(iter(missing.items()))
+    count, total = sum(map(len, missing.values())), sum(map(len, todo.values()))
+    pruned = all(epochs <= ledger.trial(trial).pruned() for trial, epochs in missing.items())
+    names = {name for trial, gone in missing.items() for e in gone for name in todo[trial][e]}
+    raise RunFolderError(
+        f"{ledger.path}: the weights of {count} of {counted(total, 'snapshot')} are not there"
+        f"{', because they were pruned' if pruned else ''} (trial {trial}, epoch {min(epochs)}, "
+        f"...), so that they cannot be measured under {', '.join(sorted(names))}. Measure those "
+        "that are there with `snapshots: chosen` or `last` under a name of its own, or train again "
+        "in another folder with `keep: all`."
+    )

@@ -22,13 +22,14 @@ from benchmarks.timing import hardware, medians
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.tasks.classes import ClassTasks
+from fsl_sweep.learners.at_once import AtOnce, at_once
 from fsl_sweep.learners.base import EmbeddingLearner
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.measuring import images
 from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
-from fsl_sweep.orchestrator.measuring.images import AtOnce, PoolImages, at_once
+from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.records.measures import MEASURES
 from fsl_sweep.orchestrator.records.protocol import Episode, Evaluation
 

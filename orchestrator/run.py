@@ -3,11 +3,12 @@
 Neither torch nor Ray is imported.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from fsl_sweep.learners.loaded import LoadedLearner
     from fsl_sweep.orchestrator.report import Report, RunInfo
 
 
@@ -204,6 +206,53 @@ class Run:
             raise UnknownName("trial", trial, trials)
         return trials[trial].check_snapshot(epoch)
 
+    def load_learner(self, trial: str, epoch: int, device: str | None = None) -> "LoadedLearner":
+        """The learner of a snapshot, as `fsl_sweep.load_learner`, which needs torch.
+
+        Raises:
+            UnknownName, RunFolderError: as `snapshot_path`.
+            BadData, MachineFailure: as `fsl_sweep.load_learner`.
+        """
+        from fsl_sweep.learners.loaded import load_learner
+
+        return load_learner(self.snapshot_path(trial, epoch), device)
+
+    def chosen(
+        self, method: str, snapshot: str = "val", hyperparameter: str = "val"
+    ) -> "list[ChosenSnapshot]":
+        """The snapshots that represent a method under a strategy, one for each seed.
+
+        A seed whose trials are not complete has none, as in `selections`.
+
+        Args:
+            method: its name in the sweep file.
+            snapshot: name of the snapshot selector.
+            hyperparameter: name of the hyperparameter selector.
+
+        Raises:
+            UnknownName, PluginError, ConfigError: there is no such method, or a selector cannot
+                be used.
+            RunFolderError: the strategy chose nothing for any seed.
+        """
+        from fsl_sweep.orchestrator.selection.select import select
+
+        methods = list(dict.fromkeys(trial.method for trial in self.histories))
+        if method not in methods:
+            raise UnknownName("method", method, methods)
+        info = self.info([snapshot], [hyperparameter])
+        trials = [trial for trial in self.histories if trial.method == method]
+        selected = select(trials, info.snapshot, info.hyperparameter)
+        if not selected.selections:
+            reasons = [f": {one.reason}" for one in selected.left_out[:1]]
+            raise RunFolderError(
+                f"{snapshot} / {hyperparameter} chose no snapshot of {method}"
+                f"{''.join(reasons) or ', but keeps several'}."
+            )
+        return [
+            ChosenSnapshot(self, method, one.seed, one.trial, one.epoch, one.hyperparameters)
+            for one in selected.selections
+        ]
+
     def _resamples(self, asked: int | None) -> int | None:
         """How many resamples to make; None leaves it to the report."""
         per_task, problem = self._source.facts.per_task, None
@@ -214,3 +263,24 @@ class Run:
         if problem is not None:
             raise ConfigError("", "--bootstrap", f"{asked} resamples cannot be made: {problem}")
         return asked if per_task else 0
+
+
+@dataclass(frozen=True)
+class ChosenSnapshot:
+    """What a strategy chose for one method and seed."""
+
+    run: Run = field(repr=False)
+    method: str
+    seed: int
+    trial: str
+    epoch: int
+    hyperparameters: Mapping[str, Any]
+
+    @property
+    def path(self) -> Path:
+        """The file, as `Run.snapshot_path`."""
+        return self.run.snapshot_path(self.trial, self.epoch)
+
+    def load(self, device: str | None = None) -> "LoadedLearner":
+        """The learner, as `Run.load_learner`."""
+        return self.run.load_learner(self.trial, self.epoch, device)

@@ -10,6 +10,8 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
+from fsl_sweep.orchestrator.errors import BadData
+
 
 def packed(write: Callable[[str], object]) -> UInt8[Tensor, " bytes"]:
     """The files that ``write`` puts into an empty folder: a tar archive, equal for equal files.
@@ -29,10 +31,17 @@ def packed(write: Callable[[str], object]) -> UInt8[Tensor, " bytes"]:
 
 
 def unpack(state: UInt8[Tensor, " bytes"], folder: Path) -> None:
-    """Put the files of `packed` into a folder."""
+    """Put the files of `packed` into a folder.
+
+    Raises:
+        BadData: the state is no such archive, or would write elsewhere.
+    """
     archive = io.BytesIO(state.cpu().numpy().tobytes())
-    with tarfile.open(fileobj=archive) as tar:
-        tar.extractall(folder, filter="data")
+    try:
+        with tarfile.open(fileobj=archive, mode="r:") as tar:  # no compression: it could expand
+            tar.extractall(folder, filter="data")
+    except tarfile.TarError as failure:
+        raise BadData(f"What a program saved cannot be unpacked: {failure}.") from failure
 
 
 def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:

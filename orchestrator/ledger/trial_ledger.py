@@ -297,7 +297,7 @@ class TrialLedger:
         return bool(lost and (measured.damaged or measured.epochs or lost - self.pruned()))
 
     def to_measure(self, protocol: str, epochs: Collection[int] | None = None) -> list[int]:
-        """Recorded epochs, of these or of all, that are not measured under a protocol, ascending."""
+        """Recorded epochs, of these or all, that are not measured under a protocol, ascending."""
         content = self._content()
         done = set(self._measured(protocol, content).epochs)
         return [e for e in content.epochs if e not in done and (epochs is None or e in epochs)]

@@ -1,8 +1,6 @@
 """From pool indices to normalised images, or features as they are, on the learner's device."""
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -11,37 +9,9 @@ from torch.nn.functional import interpolate
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.learners.at_once import at_once, in_chunks
 from fsl_sweep.learners.augmentation.catalogue import Augmentation
 from fsl_sweep.orchestrator.errors import BadData
-
-
-@dataclass(frozen=True)
-class AtOnce:
-    """How many images pass through a network together, and how many floats through a head.
-
-    ``adapted`` counts the support and query images of the tasks that are adapted together.
-    """
-
-    images: int
-    floats: int
-    adapted: int = 1024
-
-
-def at_once(device: torch.device, image_shape: tuple[int, ...]) -> AtOnce:
-    """The sizes for images ``[c, height, width]``, or features, on a kind of device.
-
-    Sizes decide which kernels are chosen, and with them the last bits of features. They depend only
-    on the arguments, not on the machine or its load, so that equal trials have equal records.
-
-    On a CPU a layer's output should still be in the cache when the next layer needs it; a GPU needs
-    large batches. The sizes for CPUs were measured (``benchmarks/evaluation.py``); those for other
-    devices bound the memory, and were not.
-    """
-    if device.type != "cpu":
-        return AtOnce(images=512, floats=2**25)
-    pixels = image_shape[-1] * image_shape[-2]
-    images = 512 if pixels == 1 else 32 if pixels < 64 * 64 else 16  # features need little work
-    return AtOnce(images, floats=2**20)
 
 
 class PoolImages:
@@ -107,16 +77,12 @@ class PoolImages:
         return ((flat - self._mean) / self._std).view(images.shape)
 
     def through(self, network: Callable[[Tensor], Tensor], indices: np.ndarray) -> Tensor:
-        """What a network in evaluation mode gives for each normalised image, ``[n, ...]``.
-
-        All chunks have one size; the last is filled up with images that have passed before. Kernels
-        are chosen by the number of images, and the result for an image must not depend, not even in
-        its last bits, on how many others are asked for.
+        """What a network in evaluation mode gives for each normalised image, as `in_chunks`.
 
         ``network`` gives a row for each image; ``indices`` ``[n]`` are at least one.
         """
-        size = self.at_once.images
-        filled = np.resize(indices, size * math.ceil(len(indices) / size))
-        chunks = (filled[start : start + size] for start in range(0, len(filled), size))
-        parts = [network(self.normalised(self.unit(chunk))) for chunk in chunks]
-        return torch.cat(parts)[: len(indices)]
+
+        def rows(chunk: np.ndarray) -> Tensor:
+            return network(self.normalised(self.unit(chunk)))
+
+        return in_chunks(rows, indices, self.at_once.images)

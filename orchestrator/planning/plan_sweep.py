@@ -120,7 +120,7 @@ def _selectors(config: SweepConfig) -> Selectors:
 
 
 def _sweep_digest(config: SweepConfig) -> str:
-    """Digest of what a sweep trains and compares: not of where its data is, of cores or protocols."""
+    """Digest of what a sweep trains and compares, not of its protocols, data paths or cores."""
     without = {"resources", "retries", "episode", "measure", "keep"}
     if config.cross_validation is None:
         without.add("cross_validation")

@@ -108,7 +108,7 @@ class Plan:
         return replace(self, fingerprint=fingerprints[MAIN], protocols=tuple(protocols))
 
     def after(self, before: "Plan") -> "Plan":
-        """This plan with the protocols that another of the same run folder has besides.
+        """The plan with the protocols that another of the same run folder has besides.
 
         A former main protocol is named by its id.
         """

@@ -5,7 +5,6 @@ import math
 import time
 from collections.abc import Iterator
 
-import safetensors.torch
 import torch
 
 from fsl_sweep.datasets.benchmark import Benchmark
@@ -13,6 +12,7 @@ from fsl_sweep.datasets.splits.class_folds import fold_benchmark
 from fsl_sweep.learners.base import GradientLearner
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.metadl.learner import Metadl
+from fsl_sweep.learners.snapshot import VERSION, Description, snapshot_bytes
 from fsl_sweep.orchestrator.errors import TrialFailure
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
@@ -158,7 +158,7 @@ class Trial:
         # The record comes before the state: a crash between the two repeats an epoch, whereas
         # the other order could lose one.
         if record is not None:
-            snapshot = snapshot_bytes(training.learner)
+            snapshot = self._snapshot(training, epoch)
             self.storage.write_epoch(record, self.main.id, snapshot, self.keep != "none")
             if self.keep == "last":
                 self.storage.prune(range(1, epoch))
@@ -168,6 +168,22 @@ class Trial:
         buffer = io.BytesIO()
         torch.save({"epoch": epoch, "spent": spent, **state}, buffer)
         self.storage.write_resume(buffer.getvalue())
+
+    def _snapshot(self, training: AnyTraining, epoch: int) -> bytes:
+        spec, benchmark = self.spec, self.benchmark
+        description = Description(
+            learner={"name": spec.learner.name, **spec.learner.options},
+            backbone={"name": spec.backbone.name, **spec.backbone.options},
+            image_shape=benchmark.image_shape,
+            pixel_mean=benchmark.pixel_mean,
+            pixel_std=benchmark.pixel_std,
+            holds_features=benchmark.train.pool.holds_features,
+            n_base_classes=n_base_classes(benchmark),
+            trial=spec.id,
+            epoch=epoch,
+            version=VERSION,
+        )
+        return snapshot_bytes(training.learner, description)
 
     def _resumed(self) -> tuple[AnyTraining, int, float]:
         """The training to continue, epochs already done and seconds spent.
@@ -201,9 +217,3 @@ def use_threads(threads: int) -> None:
 
 class _BudgetSpent(BaseException):
     """Ends the epoch loop. No ``except Exception`` of a program in training catches it."""
-
-
-def snapshot_bytes(learner: torch.nn.Module) -> bytes:
-    """The weights, in safetensors form."""
-    state = {k: v.detach().cpu().contiguous() for k, v in learner.state_dict().items()}
-    return safetensors.torch.save(state)

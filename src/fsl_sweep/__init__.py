@@ -6,6 +6,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fsl_sweep.learners.loaded import load_learner
     from fsl_sweep.orchestrator.run import Run, load_run
     from fsl_sweep.orchestrator.sweep.listener import SweepListener
 
@@ -14,7 +15,7 @@ try:
 except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0+unknown"
 
-__all__ = ["__version__", "load_run", "run_sweep"]
+__all__ = ["__version__", "load_learner", "load_run", "run_sweep"]
 
 
 def run_sweep(
@@ -66,6 +67,10 @@ def __getattr__(name: str) -> object:
         from fsl_sweep.orchestrator.run import load_run
 
         return load_run
+    if name == "load_learner":
+        from fsl_sweep.learners.loaded import load_learner
+
+        return load_learner
     raise AttributeError(f"module 'fsl_sweep' has no attribute '{name}'")
 
 

@@ -5,11 +5,11 @@ import pytest
 import torch
 from made import benchmark, trainable
 
+from fsl_sweep.learners.at_once import AtOnce, at_once
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.measuring import images
 from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
-from fsl_sweep.orchestrator.measuring.images import AtOnce, at_once
 from fsl_sweep.orchestrator.records.protocol import Episode, Evaluation
 from fsl_sweep.orchestrator.trial.training import Training
 from fsl_sweep.orchestrator.trial.trial import use_threads

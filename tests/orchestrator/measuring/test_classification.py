@@ -10,13 +10,13 @@ from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.episodes import Episodes
+from fsl_sweep.learners.at_once import AtOnce
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.errors import BadData, TrialFailure
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.measuring import images
 from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
-from fsl_sweep.orchestrator.measuring.images import AtOnce
 from fsl_sweep.orchestrator.records.protocol import Episode, Evaluation
 from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
 

@@ -7,12 +7,12 @@ import torch
 from made import benchmark, writer_benchmark
 
 from fsl_sweep.datasets.tasks.episodes import Episodes
+from fsl_sweep.learners.at_once import AtOnce
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.measuring import images
 from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
-from fsl_sweep.orchestrator.measuring.images import AtOnce
 from fsl_sweep.orchestrator.records.protocol import Episode, Evaluation
 
 CPU = torch.device("cpu")

@@ -1,0 +1,190 @@
+"""A learner from its snapshot, which classifies images as they are."""
+
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fsl_sweep.learners.at_once import at_once, in_chunks
+from fsl_sweep.learners.base import (
+    AdaptationLearner,
+    ClassificationLearner,
+    EmbeddingLearner,
+    Learner,
+)
+from fsl_sweep.learners.metadl.learner import Metadl
+from fsl_sweep.learners.metadl.meta_dataset import (
+    ProgramTask,
+    QuerySet,
+    SupportSet,
+    challenge_images,
+)
+from fsl_sweep.learners.snapshot import Description, restored
+from fsl_sweep.orchestrator.errors import BadData, MachineFailure, is_of_machine
+
+Given = np.ndarray | Tensor
+KINDS = (EmbeddingLearner, AdaptationLearner, ClassificationLearner, Metadl)
+
+
+def load_learner(
+    source: str | PathLike[str] | bytes, device: torch.device | str | None = None
+) -> "LoadedLearner":
+    """The learner of a snapshot, built from what the snapshot says about itself.
+
+    Nothing in the snapshot is executed. Its learner and backbone must be installed; what a program
+    with MetaDL's interface saved is given to the installed program of that name, which reads it in
+    its own way.
+
+    Args:
+        source: a snapshot file, or its content.
+        device: where it computes; by default on a GPU if there is one.
+
+    Raises:
+        BadData: the file cannot be read, is no snapshot, or its learner cannot be built.
+        MachineFailure: the disk failed.
+    """
+    where, data = "snapshot", source
+    if not isinstance(data, bytes):
+        path = Path(data).expanduser()
+        where, data = str(path), _read(path)
+    learner, description = restored(data, where)
+    if not isinstance(learner, KINDS):
+        raise BadData(f"{where}: its learner, a {type(learner).__name__}, cannot classify.")
+    place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    return LoadedLearner(learner.to(place), description, place)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LoadedLearner:
+    """A learner in evaluation mode, and what its snapshot says about it.
+
+    Attributes:
+        learner: the learner itself, which takes normalised images.
+        description: which learner, trained on what, and when.
+        device: where it computes.
+    """
+
+    learner: Learner[Any] = field(repr=False)
+    description: Description
+    device: torch.device
+
+    def classify(self, support: Given | None, query: Given) -> Float[np.ndarray, "m n"]:
+        """Probabilities, float32 ``[m, n]``, of each query for each class of the support.
+
+        The answers are those that were measured. Of a program they are 1 for the class that it
+        chose and 0 for the others. Learners that are transductive, or use batch statistics, see all
+        queries of a call together, as they saw those of a task.
+
+        Args:
+            support: uint8 ``[n, k, c, h, w]``, k examples of each of n classes, with values 0-255;
+                or features, float32 ``[n, k, d]``. A NumPy array or a torch tensor. None for a
+                classifier, which answers among the classes that it was trained on, in the order
+                of their labels.
+            query: uint8 ``[m, c, h, w]``, or features ``[m, d]``.
+
+        Raises:
+            BadData: the images do not fit the learner, or an answer is not a number.
+            TrialFailure: a program failed.
+        """
+        asked = self._checked(query, "query", "m")
+        if isinstance(self.learner, ClassificationLearner):
+            if support is not None:
+                raise BadData(
+                    f"This classifier answers among the {self.description.n_base_classes} classes "
+                    "that it was trained on, and takes no support: give None in its place."
+                )
+            return _probabilities(self._through(self.learner.classify, asked))
+        given = self._checked(support, "support", "n, k")
+        way, shot = given.shape[:2]
+        if way < 2:
+            raise BadData("The support has 1 class; give at least 2 to choose from.")
+        if isinstance(self.learner, Metadl):
+            return self._of_program(self.learner, given, asked)
+        fixed = self.learner.fixed_way(self.learner.options)
+        if fixed not in (None, way):
+            raise BadData(f"This learner tells {fixed} classes apart; the support has {way}.")
+        if isinstance(self.learner, AdaptationLearner):
+            with torch.no_grad():  # not inference mode, whose tensors cannot be differentiated
+                ready = (self._normalised(part)[None] for part in (given, asked))
+                return _probabilities(self.learner.predict(*ready)[0])
+        assert isinstance(self.learner, EmbeddingLearner)
+        both = torch.cat([given.flatten(0, 1), asked])
+        features = self._through(self.learner.embed, both).float()
+        with torch.inference_mode():
+            examples = features[: way * shot].view(1, way, shot, -1)
+            return _probabilities(self.learner.head(examples, features[None, way * shot :])[0])
+
+    def _checked(self, images: Given | None, name: str, places: str) -> Tensor:
+        """The images, on the CPU, as ``[*places, c, h, w]``."""
+        if not isinstance(images, np.ndarray | Tensor):
+            kind = type(images).__name__
+            raise BadData(f"The {name} must be a NumPy array or a torch tensor, not a {kind}.")
+        features, shape = self.description.holds_features, self.description.image_shape
+        item, wanted = (shape[:1], "float32") if features else (shape, "uint8")
+        if (dtype := str(images.dtype).removeprefix("torch.")) != wanted:
+            advice = "features are used as they are" if features else "give pixels from 0 to 255"
+            raise BadData(f"The {name} holds {dtype}; it must be {wanted}: {advice}.")
+        count = places.count(",") + 1
+        if len(images.shape) != count + len(item) or tuple(images.shape[count:]) != item:
+            expected = f"[{places}, {', '.join(map(str, item))}]"
+            raise BadData(
+                f"The {name} must be {expected}, as the learner was trained; it is "
+                f"{list(images.shape)}."
+            )
+        if 0 in images.shape:
+            raise BadData(f"The {name} is empty: it is {list(images.shape)}.")
+        # A copy: torch takes no array with negative strides, and warns of one that is read-only.
+        own = torch.from_numpy(np.array(images)) if isinstance(images, np.ndarray) else images
+        tensor = own.detach().cpu()
+        return tensor.reshape(*images.shape[:count], *shape).contiguous()
+
+    def _unit(self, images: Tensor) -> Tensor:
+        """Images with values in [0, 1], or features, on the device."""
+        raw = images.to(self.device)
+        return raw if self.description.holds_features else raw.float().div_(255)
+
+    def _normalised(self, images: Tensor) -> Tensor:
+        mean, std = (
+            torch.tensor(each, dtype=torch.float32, device=self.device).view(-1, 1, 1)
+            for each in (self.description.pixel_mean, self.description.pixel_std)
+        )
+        return (self._unit(images) - mean) / std
+
+    def _through(self, network: Any, images: Tensor) -> Tensor:
+        """What a network gives for images ``[n, c, h, w]``, in chunks as it is measured."""
+        size = at_once(self.device, self.description.image_shape).images
+
+        def rows(chunk: np.ndarray) -> Tensor:
+            return network(self._normalised(images[torch.from_numpy(chunk)]))
+
+        with torch.inference_mode():
+            return in_chunks(rows, np.arange(len(images)), size)
+
+    def _of_program(self, program: Metadl, support: Tensor, query: Tensor) -> np.ndarray:
+        way, shot = support.shape[:2]
+        given, asked = (challenge_images(self._unit(part)) for part in (support, query))
+        labels = np.arange(way).repeat(shot)
+        task = ProgramTask(SupportSet(given, labels), QuerySet(asked), way, seed=0)
+        (answer,) = program.answers([task])
+        return np.eye(way, dtype=np.float32)[answer]
+
+
+def _probabilities(logits: Float[Tensor, "m n"]) -> Float[np.ndarray, "m n"]:
+    broken = int((~torch.isfinite(logits)).any(dim=1).sum())
+    if broken:
+        raise BadData(f"The answers to {broken} of {len(logits)} queries are not numbers.")
+    return logits.float().softmax(dim=1).cpu().numpy()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as failure:
+        error = MachineFailure if is_of_machine(failure) else BadData
+        raise error(f"{path} cannot be read: {failure.strerror}.") from failure

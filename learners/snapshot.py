@@ -1,0 +1,163 @@
+"""A snapshot: a learner's weights and a description from which the learner is built again.
+
+It is a safetensors file. Its metadata have one key, `KEY`, whose value is the description as JSON:
+safetensors would write several keys in another order each time. Reading one executes nothing that
+is in it: parts are found by their names in the catalogues.
+"""
+
+import json
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Self
+
+import safetensors.torch
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from fsl_sweep.learners.base import Learner
+from fsl_sweep.learners.building import build_learner
+from fsl_sweep.orchestrator.errors import BadData, UserError
+
+KEY = "fsl-sweep"
+
+try:
+    VERSION = version(KEY)
+except PackageNotFoundError:  # a source tree that was never installed
+    VERSION = "0+unknown"
+
+
+class Description(BaseModel):
+    """What a snapshot says about itself.
+
+    Attributes:
+        learner: ``name`` and options, as `build_learner` takes them.
+        backbone: the same.
+        image_shape: channels, height and width; of features their number, 1 and 1.
+        pixel_mean: mean of each channel, in units where white is 1, as `Benchmark.pixel_mean`.
+        pixel_std: deviation of each channel.
+        holds_features: whether it was trained on features of a frozen extractor, not on images.
+        n_base_classes: classes that it was trained on.
+        trial, epoch: which training run, and after which of its epochs, counted from 1.
+        version: of fsl-sweep, which wrote it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    learner: dict[str, Any]
+    backbone: dict[str, Any]
+    image_shape: tuple[PositiveInt, PositiveInt, PositiveInt]
+    pixel_mean: tuple[float, ...]
+    pixel_std: tuple[PositiveFloat, ...]
+    holds_features: bool
+    n_base_classes: PositiveInt
+    trial: str
+    epoch: PositiveInt
+    version: str
+
+    @model_validator(mode="after")
+    def _fits_itself(self) -> Self:
+        channels, height, width = self.image_shape
+        if not len(self.pixel_mean) == len(self.pixel_std) == channels:
+            raise ValueError(
+                f"pixel_mean and pixel_std must have {channels} numbers, one a channel"
+            )
+        if self.holds_features and (height, width) != (1, 1):
+            raise ValueError("features have a height and a width of 1")
+        return self
+
+
+def snapshot_bytes(learner: nn.Module, description: Description) -> bytes:
+    """The snapshot of a learner as it is; equal weights and descriptions give equal bytes."""
+    state = {k: v.detach().cpu().contiguous() for k, v in learner.state_dict().items()}
+    plain = json.dumps(description.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+    return safetensors.torch.save(state, {KEY: plain})
+
+
+def restored(data: bytes, where: str) -> tuple[Learner[Any], Description]:
+    """The learner of a snapshot, on the CPU and in evaluation mode, and its description.
+
+    Args:
+        data: the content of the file.
+        where: what messages call it.
+
+    Raises:
+        BadData: it is no snapshot, is damaged, or holds other weights than it describes; or its
+            learner is not installed or cannot be built.
+    """
+    try:
+        tensors = safetensors.torch.load(data)
+    except (SafetensorError, KeyError) as failure:  # KeyError: of a type that torch does not have
+        raise BadData(f"{where} is not a whole safetensors file: {failure}.") from None
+    description = _description(data, where)
+    learner = _built(description, where)
+    _check_weights(learner.state_dict(), tensors, where)
+    learner.load_state_dict(tensors)
+    return learner.eval(), description
+
+
+def _description(data: bytes, where: str) -> Description:
+    # safetensors has checked the header: its length in 8 bytes, then JSON.
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    text = header.get("__metadata__", {}).get(KEY)
+    if text is None:
+        raise BadData(
+            f"{where} holds weights but does not say of which learner: an earlier version of "
+            "fsl-sweep or another program wrote it. Train again to have a snapshot that does."
+        )
+    try:
+        return Description.model_validate_json(text)
+    except ValidationError as failure:
+        raise BadData(
+            f"{where} describes its learner in a way that fsl-sweep {VERSION} does not know "
+            f"({_first(failure)}): it was altered, or another version wrote it."
+        ) from None
+
+
+def _built(description: Description, where: str) -> Learner[Any]:
+    shape, classes = description.image_shape, description.n_base_classes
+    try:
+        return build_learner(description.learner, description.backbone, shape, classes, seed=0)
+    except UserError as failure:
+        problem = str(failure)
+    except ValidationError as failure:
+        problem = _first(failure)
+    except Exception as failure:  # a third party's learner may raise anything
+        problem = f"{type(failure).__name__}: {failure}"
+    raise BadData(f"{where}: its learner cannot be built: {problem}")
+
+
+def _first(failure: ValidationError) -> str:
+    first = failure.errors(include_url=False)[0]
+    return ": ".join([*map(str, first["loc"]), first["msg"]])
+
+
+def _check_weights(own: Mapping[str, Tensor], given: Mapping[str, Tensor], where: str) -> None:
+    """Raises BadData unless names, types and shapes agree; torch would convert types."""
+    problems = [f"it lacks '{name}'" for name in own if name not in given]
+    problems += [f"'{name}' has no place in it" for name in given if name not in own]
+    problems += [
+        f"'{name}' is {_kind(given[name])}, not {_kind(own[name])}"
+        for name in own
+        # An extra state, such as what a program saved, may have any length.
+        if name in given
+        and _kind(given[name]) != _kind(own[name])
+        and not (name.endswith("_extra_state") and given[name].dtype == own[name].dtype)
+    ]
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise BadData(
+            f"{where} does not hold the weights of the learner that it describes: "
+            f"{problems[0]}{more}. The learner's code has changed since, or the file was altered."
+        )
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"

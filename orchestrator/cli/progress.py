@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, TextIO
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
@@ -12,21 +12,28 @@ from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS, EpochRec
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.formats.console import SafeConsole
+from fsl_sweep.orchestrator.sweep.process import Todo
 from fsl_sweep.orchestrator.text.printed import counted, one_line, say
 
 
 class _Progress:
     """Which trials are left, and how long they may take.
 
-    Epochs are trained epochs, whether or not each is measured.
+    Epochs are trained epochs, whether or not each is measured; where trials are only measured, they
+    are the snapshots in ``todo``.
     """
 
-    def __init__(self, plan: Plan, pending: list[str]) -> None:
+    def __init__(
+        self, plan: Plan, pending: Sequence[str], todo: Mapping[str, Todo] | None = None
+    ) -> None:
         self._labels = {
             t.id: trial_label(t.method, t.hyperparameters, t.spec.seed, t.fold) for t in plan.trials
         }
         self._recorded = {trial: plan.specs[trial].recorded_epochs for trial in pending}
         self._epochs = {trial: plan.specs[trial].epochs for trial in pending}
+        self._todo = todo
+        if todo is not None:
+            self._epochs = {trial: len(todo[trial]) for trial in pending}
         self._reached = dict.fromkeys(pending, 0)
         self._total, self._ended, self._failed = len(pending), 0, 0
         self._trained = 0  # in this run: a trial may continue an earlier one
@@ -43,6 +50,12 @@ class _Progress:
         before = max((epoch for epoch in self._recorded[trial] if epoch < record.epoch), default=0)
         self._trained += record.epoch - before
         self._reached[trial] = record.epoch
+
+    def measured_again(self, trial: str, epoch: int) -> None:  # noqa: ARG002
+        """A snapshot was measured under further protocols."""
+        self.started(trial)
+        self._trained += 1
+        self._reached[trial] += 1
 
     def ended(self, trial: str, end: TrialEnd) -> None:
         """A trial ended: show how, and what is left."""
@@ -62,11 +75,20 @@ class _Progress:
 class PlainProgress(_Progress):
     """At most one line an epoch, for logs and pipes."""
 
-    def __init__(self, plan: Plan, pending: list[str], stream: TextIO) -> None:
-        super().__init__(plan, pending)
+    def __init__(
+        self,
+        plan: Plan,
+        pending: Sequence[str],
+        stream: TextIO,
+        todo: Mapping[str, Todo] | None = None,
+    ) -> None:
+        super().__init__(plan, pending, todo)
         self._stream = stream
 
     def __enter__(self) -> Self:
+        if self._todo is not None:
+            self._say(f"{_snapshots(self._todo)}:")
+            return self
         self._say(f"{counted(self._total, 'trial')} to run; epoch, training loss, accuracy in %:")
         return self
 
@@ -78,6 +100,12 @@ class PlainProgress(_Progress):
         super().measured(trial, record)
         reached = f"{record.epoch}/{self._epochs[trial]}"
         self._say(f"{self._labels[trial]}  {reached}  {_scores(record)}")
+
+    def measured_again(self, trial: str, epoch: int) -> None:
+        """Print which snapshot was measured."""
+        super().measured_again(trial, epoch)
+        reached = f"{self._reached[trial]}/{self._epochs[trial]}"
+        self._say(f"{self._labels[trial]}  {reached}  epoch {epoch} measured")
 
     def failed_once(self, trial: str, reason: str) -> None:
         """Print the reason."""
@@ -97,8 +125,14 @@ class PlainProgress(_Progress):
 class LiveProgress(_Progress):
     """A bar over all epochs with the time left, and a bar for each running trial."""
 
-    def __init__(self, plan: Plan, pending: list[str], console: SafeConsole) -> None:
-        super().__init__(plan, pending)
+    def __init__(
+        self,
+        plan: Plan,
+        pending: Sequence[str],
+        console: SafeConsole,
+        todo: Mapping[str, Todo] | None = None,
+    ) -> None:
+        super().__init__(plan, pending, todo)
         name = Column(no_wrap=True, overflow="ellipsis", ratio=1)
         self._bars = Progress(
             TextColumn("{task.description}", markup=False, table_column=name),
@@ -114,6 +148,8 @@ class LiveProgress(_Progress):
 
     def __enter__(self) -> Self:
         self._bars.start()
+        if self._todo is not None:
+            self._bars.console.print(one_line(_snapshots(self._todo)))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -130,6 +166,13 @@ class LiveProgress(_Progress):
         """Update the trial's row and the bar over all epochs."""
         super().measured(trial, record)
         self._bars.update(self._rows[trial], completed=record.epoch, shown=_scores(record))
+        self._advance()
+
+    def measured_again(self, trial: str, epoch: int) -> None:
+        """Update the trial's row and the bar over all snapshots."""
+        super().measured_again(trial, epoch)
+        shown = f"epoch {epoch} measured"
+        self._bars.update(self._rows[trial], completed=self._reached[trial], shown=shown)
         self._advance()
 
     def failed_once(self, trial: str, reason: str) -> None:
@@ -161,6 +204,13 @@ def trial_label(
     axes = wording.values(hyperparameters)
     number = "" if fold is None else f"fold={fold}"
     return " ".join(part for part in (method, axes, f"seed={seed}", number) if part)
+
+
+def _snapshots(todo: Mapping[str, Todo]) -> str:
+    """``12 snapshots to measure under 5-shot, precise``."""
+    asked = [names for epochs in todo.values() for names in epochs.values()]
+    protocols = dict.fromkeys(name for names in asked for name in names)
+    return f"{counted(len(asked), 'snapshot')} to measure under {', '.join(protocols)}"
 
 
 def _scores(record: EpochRecord) -> str:

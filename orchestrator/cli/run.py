@@ -1,7 +1,7 @@
 """``fsl-sweep run``: plan, execute what is missing, report."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from fsl_sweep.orchestrator.records.plan import Plan
     from fsl_sweep.orchestrator.sweep.listener import SweepListener
+    from fsl_sweep.orchestrator.sweep.process import Todo
 
 Sweep = Annotated[str, typer.Argument(help="A sweep file, or a preset's name such as quickstart.")]
 Overrides = Annotated[
@@ -51,15 +52,15 @@ def run(
         return show_plan(prepared)
 
     def following(
-        plan: "Plan", pending: Sequence[str]
+        plan: "Plan", pending: Sequence[str], todo: "Mapping[str, Todo] | None"
     ) -> "AbstractContextManager[Sequence[SweepListener]]":
         from fsl_sweep.orchestrator.cli.running import followed
 
-        return followed(prepared.ledger, progress, plan, pending)
+        return followed(prepared.ledger, progress, plan, pending, todo)
 
-    ran, failed = execute(prepared, address, following, lambda remark: say(remark, sys.stderr))
-    complete = _report(prepared.ledger.path, changed=ran > 0)
-    return 0 if not failed and (complete or only) else 1
+    done = execute(prepared, address, following, lambda remark: say(remark, sys.stderr))
+    complete = _report(prepared.ledger.path, changed=done.ran + done.measured > 0)
+    return 0 if not done.failed + done.unmeasured and (complete or only) else 1
 
 
 def _report(folder: Path, changed: bool) -> bool:

@@ -30,8 +30,8 @@ def trial(
     from fsl_sweep.orchestrator.sweep.execute import execute_one
 
     @contextmanager
-    def shown(plan: "Plan", pending: Sequence[str]) -> "Iterator[list[SweepListener]]":
-        with PlainProgress(plan, list(pending), sys.stdout) as lines:
+    def shown(plan: "Plan", pending: Sequence[str], _: object) -> "Iterator[list[SweepListener]]":
+        with PlainProgress(plan, pending, sys.stdout) as lines:
             yield [lines]
 
     prepared = prepare(sweep, output, overrides or [])

@@ -165,23 +165,18 @@ class Ledger:
                 "with -o."
             )
         for one in plan.protocols:
-            self._check_name(one, before)
+            for former in before.protocols:
+                if one.name == former.name != MAIN and not plan.means_the_same(one, before, former):
+                    self._check_unmeasured(one, former)
 
-    def _check_name(self, protocol: PlannedProtocol, before: Plan) -> None:
-        """Raise RunFolderError if another protocol of this name was measured."""
-        for one in before.protocols:
-            same = one.protocol == protocol.protocol and protocol.fingerprint in (
-                None,
-                one.fingerprint,
+    def _check_unmeasured(self, protocol: PlannedProtocol, former: PlannedProtocol) -> None:
+        """Raise RunFolderError if something was measured under a protocol whose name is taken."""
+        if any(former.id in self.trial(trial).protocols() for trial in self.trial_ids()):
+            raise RunFolderError(
+                f"{self.path} holds measurements under another protocol '{former.name}' "
+                f"({former.protocol.described}). Give this one ({protocol.protocol.described}) "
+                "another name."
             )
-            if one.name != protocol.name or one.name == MAIN or same:
-                continue
-            if any(one.id in self.trial(trial).protocols() for trial in self.trial_ids()):
-                raise RunFolderError(
-                    f"{self.path} holds measurements of another protocol '{one.name}' "
-                    f"({one.protocol.described}). Give this one ({protocol.protocol.described}) "
-                    "another name."
-                )
 
     def write_note(self, name: str, content: Mapping[str, Any]) -> None:
         """Put a JSON file beside the plan (``environment.json``, ``tasks/...``)."""

@@ -192,7 +192,8 @@ class TrialLedger:
                 return
             data = columns.compacted(rows)
             self.folder.write(compacted_name(protocol), data)
-            plain["measured"][protocol] = hashlib.sha256(data).hexdigest()
+            checksums = {**plain["measured"], protocol: hashlib.sha256(data).hexdigest()}
+            plain["measured"] = dict(sorted(checksums.items()))
             self.folder.write_json("end.json", plain)
         for epoch in self.measured_files(protocol):
             self.folder.remove(measured_name(protocol, epoch))

@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
-from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
 from fsl_sweep.orchestrator.ledger.storage import TEMPORARY, Folder, kind_of
 from fsl_sweep.orchestrator.ledger.trial_ledger import (
-    COMPACTED,
     EPOCHS,
+    MEASURED,
+    PRUNED,
     RESUME,
     SNAPSHOTS,
     TrialLedger,
+    compacted_name,
+    measured_name,
     record_name,
     snapshot_name,
 )
@@ -26,7 +29,8 @@ from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
 
 _VIEW = ("tensorboard", "tensorboard.new", "tensorboard.old")
 _RUN = ("plan.json", "sweep.yaml", "environment.json", "lock", "tasks", "trials", *_VIEW)
-_TRIAL = ("spec.json", "end.json", COMPACTED, RESUME, EPOCHS, SNAPSHOTS)
+_TRIAL = ("spec.json", "end.json", RESUME, PRUNED, EPOCHS, MEASURED, SNAPSHOTS)
+_UNTIL = "nothing can be written there until it is removed"
 _AGAIN = "the next `fsl-sweep run` writes it again"
 
 
@@ -111,7 +115,7 @@ def check_run(path: Path) -> Sequence[Finding]:
     follows = "no trial counts as done until it is removed"
     if found.strangers(ledger.folder / "trials", trials, follows):
         for trial in trials:
-            _check_trial(found, ledger.trial(trial), trial, planned.get(trial))
+            _check_trial(found, ledger.trial(trial), trial, planned.get(trial), plan.main.id)
     return found
 
 
@@ -129,9 +133,14 @@ def check_outside_trials(ledger: Ledger, plan: Plan) -> Sequence[Finding]:
     found.note(folder, "environment.json", follows, may_miss=not ledger.trial_ids())
     prefixes = ["", *(f"fold-{fold.index}-" for fold in plan.folds)]
     names = [f"{p}{m}-{s}.json" for p in prefixes for m in MEASURES for s in TASK_SETS]
-    if found.strangers(folder / "tasks", names, f"once it is removed, {_AGAIN}"):
-        for name in names:
-            found.note(folder / "tasks", name, f"`report --classes` cannot read it; {_AGAIN}")
+    follows = f"`report --classes` cannot read it; {_AGAIN}"
+    if found.strangers(folder / "tasks", [one.id for one in plan.protocols], _UNTIL):
+        for one in plan.protocols:
+            tasks = folder / tasks_folder(one.id)
+            if found.strangers(tasks, names, _UNTIL):
+                for name in names:
+                    folds = one.snapshots != "all" and name.startswith("fold-")
+                    found.note(tasks, name, follows, may_miss=folds or not one.asked)
     for name in _VIEW:  # TensorBoard's, a copy without checksums
         for path in (folder.path / name, *(folder.path / name).rglob("*")):
             with suppress(FileNotFoundError):
@@ -144,7 +153,7 @@ def check_outside_trials(ledger: Ledger, plan: Plan) -> Sequence[Finding]:
 
 
 def _check_trial(
-    found: _Findings, storage: TrialLedger, trial: str, planned: PlannedTrial | None
+    found: _Findings, storage: TrialLedger, trial: str, planned: PlannedTrial | None, main: str
 ) -> None:
     folder = storage.folder
     follows = "its trial counts as not done, and cannot be trained until it is removed"
@@ -158,11 +167,21 @@ def _check_trial(
     damaged = storage.damaged()
     for place in damaged:
         found.add(place, _kind(folder.root / place), follows)
-    if planned is not None and not damaged and storage.history(planned).damaged:
+    if planned is not None and not damaged and storage.history(planned, main).damaged:
         found.add(folder.place(EPOCHS), "epochs are missing from its records", follows)
     with suppress(Damaged):  # named above
         names = [record_name(epoch).partition("/")[2] for epoch in storage.record_epochs()]
         found.strangers(folder / EPOCHS, names)
+        protocols = storage.protocols()
+        found.strangers(
+            folder / MEASURED,
+            [*protocols, *(compacted_name(one).partition("/")[2] for one in protocols)],
+        )
+        for one in protocols:
+            files = [measured_name(one, e).rpartition("/")[2] for e in storage.measured_files(one)]
+            found.strangers(folder / MEASURED / one, files)
+    follows = "whether missing weights were pruned is not known"
+    found.note(folder, PRUNED, follows, may_miss=True)
     with found.damage("its trial is trained again from the beginning"):
         folder.read_sealed(RESUME)
     _check_snapshots(found, storage, not damaged)
@@ -179,7 +198,7 @@ def _kind(path: Path) -> str:
 
 def _check_snapshots(found: _Findings, storage: TrialLedger, whole: bool) -> None:
     """Weights that are damaged, missing or unknown; the last only where all records are whole."""
-    folder, digests = storage.folder, storage.snapshots()
+    folder, digests, pruned = storage.folder, storage.snapshots(), storage.pruned()
     follows = (
         "the recorded numbers stand, the weights cannot be used; to make them again, remove the "
         f"folder {folder.path} and run the sweep again"
@@ -199,6 +218,8 @@ def _check_snapshots(found: _Findings, storage: TrialLedger, whole: bool) -> Non
             with found.damage(follows):
                 name = snapshot_name(epoch)
                 data = folder.read(name)
+                if data is None and epoch in pruned:
+                    continue
                 if data is None or hashlib.sha256(data).hexdigest() != recorded:
                     problem = "it is missing" if data is None else "it is not what was recorded"
                     found.add(folder.place(name), problem, follows)

@@ -45,10 +45,11 @@ class CommonTasks:
         """
         shape, tasks = episode_shape(protocol.episode), protocol.tasks
         count = {"selection": tasks.selection_tasks, "report": tasks.report_tasks}
-        others = {"novel": novel_tasks(benchmark, protocol, other)}
-        episodes, draws = {}, {}
+        novel = novel_tasks(benchmark, protocol, other)
+        episodes, draws, pools = {}, {}, {}
         for m in MEASURES:
-            instead = others.get(m)
+            instead = novel if m == "novel" else None
+            pools[m] = (instead or benchmark.distribution(m)).pool
             for s in TASK_SETS:
                 episodes[m, s] = common_tasks(
                     benchmark,
@@ -63,8 +64,7 @@ class CommonTasks:
                 source = None if instead is None else instead.digest()
                 asked = (benchmark.fingerprint, m, s, count[s], shape, tasks.seed)
                 draws[m, s] = (*asked, tasks.replacement, source)
-        measured = {m: others.get(m) or benchmark.distribution(m) for m in MEASURES}
-        return cls(episodes, {m: one.pool for m, one in measured.items()}, draws)
+        return cls(episodes, pools, draws)
 
 
 def novel_tasks(

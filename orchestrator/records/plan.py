@@ -110,7 +110,7 @@ class Plan:
     def after(self, before: "Plan") -> "Plan":
         """The plan with the protocols that another of the same run folder has besides.
 
-        A former main protocol is named by its id.
+        One whose name is taken is named by its id, as a former main protocol is.
         """
         ours, names = {one.id for one in self.protocols}, {one.name for one in self.protocols}
         others = [
@@ -120,6 +120,23 @@ class Plan:
         ]
         places = {one.name: before.places.get(one.name) for one in others}
         return replace(self, protocols=(*self.protocols, *others), places={**places, **self.places})
+
+    def means_the_same(self, one: PlannedProtocol, before: "Plan", former: PlannedProtocol) -> bool:
+        """Whether two protocols of a name are written alike: they differ as the main ones do."""
+        ours, theirs = one.protocol.canonical(), former.protocol.canonical()
+        main, former_main = self.main.protocol.canonical(), before.main.protocol.canonical()
+        for section in ours.keys() | theirs.keys():
+            new, old = ours.get(section), theirs.get(section)
+            if new == old:
+                continue
+            if section not in ("episode", "tasks"):
+                return False
+            keys = new.keys() | old.keys()
+            inherited = (main[section], former_main[section])
+            pairs = [((new.get(k), old.get(k)), tuple(m.get(k) for m in inherited)) for k in keys]
+            if any(given[0] != given[1] and given != both for given, both in pairs):
+                return False
+        return True
 
     def ids_of(self, methods: Sequence[str]) -> set[str]:
         """Ids of these methods' trials; of all where no method is named."""

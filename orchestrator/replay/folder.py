@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
-from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
 from fsl_sweep.orchestrator.ledger.storage import Folder
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.records.measures import (
@@ -16,6 +16,7 @@ from fsl_sweep.orchestrator.records.measures import (
     TaskSet,
     TrialHistory,
 )
+from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.replay.source import Facts, Source
 
 if TYPE_CHECKING:
@@ -53,13 +54,19 @@ class FolderSource(Source):
             cautions=(*plan.cautions, *problems),
         )
 
-    def histories(self) -> list[TrialHistory]:
+    def histories(
+        self, protocol: str | None = None, choose_by: str | None = None
+    ) -> list[TrialHistory]:
         """One history for each planned trial, in plan order; damaged records are skipped."""
-        return self._ledger.histories(self._plan)
+        by, reported = (self._plan.protocol(name or MAIN).id for name in (choose_by, protocol))
+        return self._ledger.histories(self._plan, by, reported)
 
-    def class_tuples(self) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
+    def class_tuples(
+        self, protocol: str | None = None
+    ) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
         """The class tuples in ``tasks/``. Raises as ``Source.class_tuples``."""
-        return {(m, s): self._tuples(f"tasks/{m}-{s}.json") for m in MEASURES for s in TASK_SETS}
+        folder = tasks_folder(self._plan.protocol(protocol or MAIN).id)
+        return {(m, s): self._tuples(f"{folder}/{m}-{s}.json") for m in MEASURES for s in TASK_SETS}
 
     def trials(self) -> Mapping[str, TrialLedger]:
         """What is recorded of each planned trial, whether it has begun or not."""

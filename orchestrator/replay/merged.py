@@ -57,20 +57,24 @@ class MergedSource(Source):
         self.places = tuple(place for source in sources for place in source.places)
         self.facts = _merged_facts([source.facts for source in sources])
 
-    def histories(self) -> list[TrialHistory]:
+    def histories(
+        self, protocol: str | None = None, choose_by: str | None = None
+    ) -> list[TrialHistory]:
         """Those of all sources, and an empty one for each hole in a method's grid."""
         found: dict[tuple[str, str], tuple[TrialHistory, Path]] = {}
         for source in self._sources:
-            for trial in source.histories():
+            for trial in source.histories(protocol, choose_by):
                 key, place = (trial.method, trial.trial), source.places[0]
                 before = found.get(key)
                 found[key] = (trial, place) if before is None else _joined(before, (trial, place))
         return filled(_distinguished([trial for trial, _ in found.values()]))
 
-    def class_tuples(self) -> dict[tuple[Measure, TaskSet], np.ndarray]:
+    def class_tuples(
+        self, protocol: str | None = None
+    ) -> dict[tuple[Measure, TaskSet], np.ndarray]:
         """Those of the first source: common tasks follow from what the sources agree in."""
         folders = [s for s in self._sources if s.facts.measured is not None]
-        return (folders or self._sources)[0].class_tuples()
+        return (folders or self._sources)[0].class_tuples(protocol)
 
     def trials(self) -> Mapping[str, TrialLedger]:
         """Those of all sources; of one in several, the first that has snapshots."""

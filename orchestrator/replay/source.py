@@ -55,15 +55,25 @@ class Source(ABC):
     facts: Facts
 
     @abstractmethod
-    def histories(self) -> list[TrialHistory]:
+    def histories(
+        self, protocol: str | None = None, choose_by: str | None = None
+    ) -> list[TrialHistory]:
         """One history for each planned trial, in plan order, recorded or not.
 
+        Args:
+            protocol: name or id of the protocol whose report tasks are shown; the main one by
+                default.
+            choose_by: of the one whose selection tasks are shown.
+
         Raises:
+            UnknownName: there is no such protocol.
             RunFolderError: records contradict each other.
         """
 
     @abstractmethod
-    def class_tuples(self) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
+    def class_tuples(
+        self, protocol: str | None = None
+    ) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
         """Classes of the common tasks by measure and task set, int64 ``[tasks, ways]``.
 
         Raises:

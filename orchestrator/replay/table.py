@@ -46,11 +46,15 @@ class TableSource(Source):
             tasks=_tasks(table),
         )
 
-    def histories(self) -> list[TrialHistory]:
+    def histories(
+        self, protocol: str | None = None, choose_by: str | None = None
+    ) -> list[TrialHistory]:
         """The trials of the table, and an empty one for each hole in a method's grid."""
         return list(self._trials)
 
-    def class_tuples(self) -> dict[tuple[Measure, TaskSet], np.ndarray]:
+    def class_tuples(
+        self, protocol: str | None = None
+    ) -> dict[tuple[Measure, TaskSet], np.ndarray]:
         """There are none in a table: raises RunFolderError."""
         raise RunFolderError(
             f"{self.places[0]} is a table, which holds no class tuples, so classes cannot be "

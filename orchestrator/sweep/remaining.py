@@ -14,7 +14,7 @@ from fsl_sweep.orchestrator.text.printed import counted
 
 def to_measure(
     ledger: Ledger, plan: Plan, protocols: Iterable[PlannedProtocol], trials: Collection[str]
-) -> dict[str, Todo]:
+) -> Mapping[str, Todo]:
     """Recorded snapshots that protocols ask for and that are not measured under them.
 
     Args:

@@ -18,8 +18,6 @@ from fsl_sweep.orchestrator.text.printed import one_line, unfit
 
 __all__ = ["SweepFile", "assignments", "load_sweep", "presets"]
 
-_PATHS = ("root", "classes")
-"""Keys that hold a path: of a benchmark's files, and of a list of classes."""
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
 
 
@@ -64,16 +62,16 @@ def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -
         _override(tree, override)
     notes = [*overrides]
     with blaming(where, overrides):
-        for path, section in _with_paths(tree):
-            given = {text.partition("=")[0].strip() for text in overrides}
-            for key, value in section.items():
-                section[key] = _expanded(value, f"{path}.{key}")
-                if key in _PATHS and section[key] is not None and not isinstance(value, list):
-                    here = any(f"{path}.{key}.".startswith(f"{one}.") for one in given)
-                    place = _located(section[key], f"{path}.{key}", Path.cwd() if here else folder)
-                    if not os.path.isabs(section[key]):
-                        notes.append(f"{path}.{key}={json.dumps(place, ensure_ascii=False)}")
-                    section[key] = place
+        given = {text.partition("=")[0].strip() for text in overrides}
+        for path, section, key in _with_paths(tree):
+            section.update({k: _expanded(value, f"{path}.{k}") for k, value in section.items()})
+            value = section.get(key)
+            if value is None or isinstance(value, list):
+                continue
+            here = any(f"{path}.{key}.".startswith(f"{one}.") for one in given)
+            section[key] = _located(value, f"{path}.{key}", Path.cwd() if here else folder)
+            if not os.path.isabs(value):
+                notes.append(f"{path}.{key}={json.dumps(section[key], ensure_ascii=False)}")
         config = validated(SweepConfig, tree, where)
     return SweepFile(where, noted(text, notes), config)
 
@@ -106,16 +104,16 @@ def _override(tree: dict[str, Any], text: str) -> None:
     place[parts[-1]] = parsed(value, f"--set {key}")
 
 
-def _with_paths(tree: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The sections that may hold paths, by their key path."""
+def _with_paths(tree: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """The sections that may hold a path: their key path, the section, and the key of the path."""
     if isinstance(benchmark := tree.get("benchmark"), dict):
-        yield "benchmark", benchmark
+        yield "benchmark", benchmark, "root"
     further = tree.get("measure")
     for name, protocol in further.items() if isinstance(further, dict) else ():
         if isinstance(protocol, dict):
-            yield f"measure.{name}", protocol
+            yield f"measure.{name}", protocol, "classes"
             if isinstance(benchmark := protocol.get("benchmark"), dict):
-                yield f"measure.{name}.benchmark", benchmark
+                yield f"measure.{name}.benchmark", benchmark, "root"
 
 
 def _located(value: Any, path: str, folder: Path) -> str:

@@ -1,6 +1,7 @@
 """Made plans and records for tests of what stands above them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -21,18 +22,27 @@ from fsl_sweep.orchestrator.records.measures import (
 )
 from fsl_sweep.orchestrator.records.model import Named
 from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
-from fsl_sweep.orchestrator.records.protocol import Episode, Evaluation
+from fsl_sweep.orchestrator.records.protocol import (
+    MAIN,
+    Episode,
+    PlannedProtocol,
+    Protocol,
+    Tasks,
+)
 from fsl_sweep.orchestrator.records.spec import EpisodicTraining, Optimizer, Selectors, TrialSpec
 
 TASKS = 20
+MAIN_PROTOCOL = PlannedProtocol(
+    MAIN, Protocol(tasks=Tasks(selection_tasks=TASKS, report_tasks=TASKS)), fingerprint="f" * 16
+)
+MAIN_ID = MAIN_PROTOCOL.id
 DONE = TrialEnd("done")
 
 
 def spec(seed: int = 0, way: int = 5, epochs: int = 3, every: int = 1) -> TrialSpec:
     return TrialSpec(
         benchmark=Named(name="glyphs"),
-        episode=Episode(),
-        evaluation=Evaluation(selection_tasks=TASKS, report_tasks=TASKS, every=every),
+        every=every,
         learner=Named(name="protonet"),
         backbone=Named(name="conv4"),
         optimizer=Optimizer(lr=0.1),
@@ -53,7 +63,15 @@ def planned(spec: TrialSpec, method: str = "PN") -> PlannedTrial:
 
 
 def plan(*trials: PlannedTrial, name: str = "made", fingerprint: str = "f" * 16) -> Plan:
-    return Plan(name, "s" * 16, fingerprint, trials, Selectors(), {})
+    protocol = replace(MAIN_PROTOCOL, fingerprint=fingerprint)
+    return Plan(name, "s" * 16, fingerprint, trials, (protocol,), Selectors(), {})
+
+
+def main_of(benchmark: Benchmark, **changes: object) -> PlannedProtocol:
+    """The main protocol on a benchmark: 3-way 1-shot with 2 queries, which `trainable` trains on."""
+    tasks = Tasks(selection_tasks=TASKS, report_tasks=TASKS)
+    plain = {"episode": Episode(way=3, shot=1, query=2), "tasks": tasks, **changes}
+    return PlannedProtocol(MAIN, Protocol(**plain), fingerprint=benchmark.fingerprint)
 
 
 def recorded(path: Path, *trials: PlannedTrial, ends: Sequence[TrialEnd] = ()) -> Ledger:
@@ -64,8 +82,8 @@ def recorded(path: Path, *trials: PlannedTrial, ends: Sequence[TrialEnd] = ()) -
         storage = ledger.trial(one.id)
         storage.begin(one.spec)
         for epoch in (1, 2, 3):
-            storage.write_epoch(record(epoch, number), b"weights")
-        storage.end(end)
+            storage.write_epoch(record(epoch, number), MAIN_ID, b"weights")
+        storage.end(end, MAIN_ID)
     return ledger
 
 
@@ -77,13 +95,14 @@ def every_kind_of_file(path: Path) -> Path:
     begun = ledger.trial(trials[3].id)
     begun.begin(trials[3].spec)
     for epoch in (1, 2):
-        begun.write_epoch(record(epoch, 3), rng.bytes(200))
+        begun.write_epoch(record(epoch, 3), MAIN_ID, rng.bytes(200))
     begun.write_resume(rng.bytes(300))
     ledger.write_note("environment.json", {"machines": [{"packages": {"torch": "2.13.0"}}]})
     for measure in MEASURES:
         for task_set in TASK_SETS:
             tuples = [rng.permutation(9)[:5].tolist() for _ in range(TASKS)]
-            ledger.write_note(f"tasks/{measure}-{task_set}.json", {"classes": tuples})
+            name = f"tasks/{MAIN_ID}/{measure}-{task_set}.json"
+            ledger.write_note(name, {"classes": tuples})
     (path / "lock").write_bytes(b"")
     (path / "tensorboard" / "PN").mkdir(parents=True)
     (path / "tensorboard" / "PN" / "events.out.tfevents.0.fsl-sweep").write_bytes(b"events")
@@ -161,7 +180,6 @@ def trainable(**changes: object) -> TrialSpec:
     """A specification that trains on ``benchmark()`` in a fraction of a second."""
     plain: dict[str, object] = {
         **spec().model_dump(),
-        "episode": {"way": 3, "shot": 1, "query": 2},
         "learner": {"name": "protonet", "scale": 10.0},
         "backbone": {"name": "conv4", "width": 8},
         "train": {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2},

@@ -35,7 +35,7 @@ from fsl_sweep.orchestrator.ledger.storage import Folder
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.plan import TRIAL_ID, Plan, check_format
-from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
+from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.text.printed import counted
 
@@ -166,7 +166,8 @@ class Ledger:
             )
         for one in plan.protocols:
             for former in before.protocols:
-                if one.name == former.name != MAIN and not plan.means_the_same(one, before, former):
+                # Where only the main protocol was changed, a name follows it.
+                if one.name == former.name and one.written != former.written:
                     self._check_unmeasured(one, former)
 
     def _check_unmeasured(self, protocol: PlannedProtocol, former: PlannedProtocol) -> None:

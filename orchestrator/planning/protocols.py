@@ -59,13 +59,16 @@ def further(
         classes=_classes(given.classes, where, f"{path}.classes"),
         benchmark=_benchmark(given.benchmark, where, f"{path}.benchmark"),
     )
+    written = {"episode": given.episode, "evaluation": given.evaluation}
     weights: Sequence[float | None]
     weights = given.mixture if isinstance(given.mixture, list) else [given.mixture]
     if not weights or len(set(weights)) < len(weights):
         raise ConfigError(where, f"{path}.mixture", "give each weight once, and at least one")
     for weight in weights:
         label = f"{name}({weight:g})" if isinstance(given.mixture, list) else name
-        yield PlannedProtocol(label, merged.model_copy(update={"mixture": weight}), given.snapshots)
+        protocol = merged.model_copy(update={"mixture": weight})
+        novel = protocol.model_dump(mode="json", include={"mixture", "classes", "benchmark"})
+        yield PlannedProtocol(label, protocol, given.snapshots, written={**written, **novel})
 
 
 def check_suitable(

@@ -121,23 +121,6 @@ class Plan:
         places = {one.name: before.places.get(one.name) for one in others}
         return replace(self, protocols=(*self.protocols, *others), places={**places, **self.places})
 
-    def means_the_same(self, one: PlannedProtocol, before: "Plan", former: PlannedProtocol) -> bool:
-        """Whether two protocols of a name are written alike: they differ as the main ones do."""
-        ours, theirs = one.protocol.canonical(), former.protocol.canonical()
-        main, former_main = self.main.protocol.canonical(), before.main.protocol.canonical()
-        for section in ours.keys() | theirs.keys():
-            new, old = ours.get(section), theirs.get(section)
-            if new == old:
-                continue
-            if section not in ("episode", "tasks"):
-                return False
-            keys = new.keys() | old.keys()
-            inherited = (main[section], former_main[section])
-            pairs = [((new.get(k), old.get(k)), tuple(m.get(k) for m in inherited)) for k in keys]
-            if any(given[0] != given[1] and given != both for given, both in pairs):
-                return False
-        return True
-
     def ids_of(self, methods: Sequence[str]) -> set[str]:
         """Ids of these methods' trials; of all where no method is named."""
         return {trial.id for trial in self.trials if not methods or trial.method in methods}
@@ -230,6 +213,7 @@ def _protocol(plain: Mapping[str, Any]) -> PlannedProtocol:
         snapshots=_one_of("protocols.snapshots", plain["snapshots"], Which),
         fingerprint=_text("protocols.fingerprint", plain["fingerprint"]),
         asked=bool(plain["asked"]),
+        written=_mapping("protocols.written", plain["written"]),
     )
     for name in protocol.protocol.classes or ():
         _text("protocols.classes", name)

@@ -1,6 +1,7 @@
 """Protocols: how snapshots are measured. A protocol's id names its measurements."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -122,6 +123,7 @@ class PlannedProtocol:
         snapshots: which snapshots are measured.
         fingerprint: of the content of the data that it measures on; None until it was opened.
         asked: whether the sweep file asks for it; others were measured earlier or by hand.
+        written: in what it was said to differ from the main protocol.
     """
 
     name: str
@@ -129,6 +131,7 @@ class PlannedProtocol:
     snapshots: Which = "all"
     fingerprint: str | None = None
     asked: bool = True
+    written: Mapping[str, Any] = field(default_factory=dict)
 
     def to_plain(self) -> dict[str, Any]:
         """Plain data for ``plan.json``."""

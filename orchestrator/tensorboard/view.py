@@ -101,6 +101,9 @@ class LiveView:
             self._append(name, [*start, event])
         self._epochs[trial], self._seconds[trial] = record.epoch, seconds
 
+    def measured_again(self, trial: str, epoch: int) -> None:
+        """The view shows the main protocol only."""
+
     def failed_once(self, trial: str, reason: str) -> None:
         """Nothing to show: what was measured stays."""
 

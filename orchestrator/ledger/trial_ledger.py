@@ -183,7 +183,8 @@ class TrialLedger:
         Where some are missing nothing changes.
         """
         content = self._content()
-        if protocol not in content.compacted:
+        checksum = content.compacted.get(protocol)
+        if checksum is None or self._compacted(protocol, checksum).damaged:
             rows, _ = self._rows(protocol)
             measured = _Measured(pa.concat_tables(rows)) if rows else _Measured()
             epochs = measured.of_weights(content.epochs).epochs
@@ -401,9 +402,14 @@ class TrialLedger:
 
     def _measured(self, protocol: str, content: _Content) -> _Measured:
         """What was measured of the recorded weights under a protocol."""
+        lost: Sequence[str] = ()
         if checksum := content.compacted.get(protocol):
-            return self._compacted(protocol, checksum).of_weights(content.epochs)
+            compacted = self._compacted(protocol, checksum)
+            if not compacted.damaged:
+                return compacted.of_weights(content.epochs)
+            lost = compacted.damaged  # what is measured again has a file for each epoch until then
         rows, damaged = self._rows(protocol)
+        damaged = [*lost, *damaged]
         table = pa.concat_tables(rows) if rows else _EMPTY
         return _Measured(table, table.select, damaged).of_weights(content.epochs)
 

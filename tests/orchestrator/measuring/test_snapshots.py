@@ -1,16 +1,21 @@
 """Snapshots that are measured after training give the bytes that training recorded."""
 
 import shutil
+from dataclasses import replace
 
+import hostile
+import numpy as np
 import pytest
 import submitted
 from made import benchmark, trainable
 from trained import CPU, history, main, run
 
 from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
+from fsl_sweep.learners.methods.protonet import Protonet
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.snapshots import Measuring
-from fsl_sweep.orchestrator.records.protocol import MAIN
+from fsl_sweep.orchestrator.records.protocol import MAIN, Episode
 from fsl_sweep.orchestrator.trial.trial import use_threads
 
 EPISODES = {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2}
@@ -24,7 +29,6 @@ UNTRAINED = {
     "train": None,
 }
 MAML = {"way": 3, "inner_steps": 1, "inner_steps_test": 2}
-RESNET = {"name": "resnet12", "drop_rate": 0.1}
 PROGRAM = {
     **UNTRAINED,
     "learner": {"name": "metadl", "submission": "protos", "mode": "episode", "options": {}},
@@ -36,7 +40,6 @@ PROGRAM = {
 KINDS = {
     "protonet": {},
     "ridge, bf16": {"learner": {"name": "ridge"}, "precision": "bf16"},
-    "resnet12": {"backbone": RESNET},
     "meta-baseline": {
         "learner": {"name": "meta-baseline"},
         "train": {**BATCHES, "meta": {"epochs": 1, **EPISODES}},
@@ -58,7 +61,7 @@ KINDS = {
 @pytest.fixture
 def data(request):
     use_threads(1)
-    if request.node.callspec.params.get("kind") == "classifier":
+    if "classifier" in request.node.name:
         return in_distribution(benchmark(examples=40), seed=0)
     return benchmark()
 
@@ -88,3 +91,68 @@ def test_a_finished_trial_measured_again_has_the_same_bytes(tmp_path, data, kind
     assert measure(storage, spec, data, [protocol]) == spec.recorded_epochs
     assert measured_files(storage) == expected
     assert len(expected) == 2
+
+
+def further(data, name, **changes):
+    """A protocol that differs from the main one."""
+    return replace(main(data, 8, 5, **changes), name=name)
+
+
+def test_an_interrupted_measuring_goes_on_and_touches_nothing_else(tmp_path, data):
+    """As after a raised number of tasks: the weights and what was measured before stay."""
+    spec, protocol = trainable(), main(data, 8, 5)
+    storage = run(tmp_path, spec, data, protocol=protocol)
+    before = hostile.state(storage.folder.path)
+    more = main(data, 8, 50)
+    todo = {epoch: [more] for epoch in (1, 2, 3)}
+    cut = Measuring(spec, storage, {MAIN: data}, todo, CPU).run()
+    assert next(cut) == 1
+    del cut
+    assert storage.to_measure(more.id) == [2, 3]
+    assert measure(storage, spec, data, [more], storage.to_measure(more.id)) == [2, 3]
+    assert storage.to_measure(more.id) == []
+    whole = run(tmp_path / "whole", spec, data, protocol=more)
+    assert (
+        measured_files(storage)[f"measured/{more.id}.parquet"]
+        == (measured_files(whole)[f"measured/{more.id}.parquet"])
+    )
+    after = hostile.state(storage.folder.path)
+    changed = {path for path in before.keys() | after if before.get(path) != after.get(path)}
+    made = {f"measured/{more.id}", f"measured/{more.id}.parquet"}
+    assert changed == {"end.json", "measured", *made}
+
+
+def test_equal_tasks_are_answered_once_and_shared_pools_embedded_once(tmp_path, data, monkeypatch):
+    spec = trainable(epochs=1)
+    first = run(tmp_path / "together", spec, data)
+    shutil.copytree(tmp_path / "together", tmp_path / "apart")
+    storages = [first, Ledger(tmp_path / "apart").trial(spec.id)]
+    few, more, shot, mixed = (
+        further(data, "few"),
+        replace(main(data, 8, 9), name="more"),  # the selection tasks of `few`
+        further(data, "2-shot", episode=Episode(way=3, shot=2, query=1)),
+        further(data, "mixed", mixture=0.5),  # base and val as `few`
+    )
+    protocols = [few, more, shot, mixed]
+    embedded, heads = [], []
+    embed, head = Protonet.embed, Protonet.head
+    monkeypatch.setattr(
+        Protonet, "embed", lambda self, images: embedded.append(len(images)) or embed(self, images)
+    )
+    monkeypatch.setattr(
+        Protonet, "head", lambda self, *given: heads.append(len(given[0])) or head(self, *given)
+    )
+    measure(storages[0], spec, data, protocols)
+    counts = sum(embedded), sum(heads)
+    for one in protocols:
+        measure(storages[1], spec, data, [one])
+    assert measured_files(storages[0]) == measured_files(storages[1])
+    tasks = {one.name: CommonTasks.draw(data, one.protocol) for one in protocols}
+    sets = [e for one in tasks.values() for e in one.episodes.values()]
+    used = np.unique(np.concatenate([part.ravel() for e in sets for part in (e.support, e.query)]))
+    # The made benchmark has one pool; the last chunk of 32 overlaps the one before.
+    assert counts[0] == 32 * -(-len(used) // 32)
+    # few: 3 x (8 + 5); more: 3 x 9, as its selection tasks are those of few; the 2-shot ones are
+    # all its own; mixed: novel ones only.
+    assert counts[1] == 3 * 13 + 3 * 9 + 3 * 13 + 13
+    assert sum(embedded) - counts[0] > 2 * counts[0]

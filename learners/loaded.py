@@ -77,9 +77,10 @@ class LoadedLearner:
     def classify(self, support: Given | None, query: Given) -> Float[np.ndarray, "m n"]:
         """Probabilities, float32 ``[m, n]``, of each query for each class of the support.
 
-        The answers are those that were measured. Of a program they are 1 for the class that it
-        chose and 0 for the others. Learners that are transductive, or use batch statistics, see all
-        queries of a call together, as they saw those of a task.
+        Answers are computed as they were measured, but one task at a time, so that their last bits
+        may differ. Learners that are transductive, or use batch statistics, see all queries of a
+        call together. A program's answers are 1 for the class that it chose and 0 for the others;
+        whatever it draws is drawn from one seed.
 
         Args:
             support: uint8 ``[n, k, c, h, w]``, k examples of each of n classes, with values 0-255;

@@ -28,7 +28,6 @@ from fsl_sweep.learners.snapshot import Description, restored
 from fsl_sweep.orchestrator.errors import BadData, MachineFailure, is_of_machine
 
 Given = np.ndarray | Tensor
-KINDS = (EmbeddingLearner, AdaptationLearner, ClassificationLearner, Metadl)
 
 
 def load_learner(
@@ -53,8 +52,6 @@ def load_learner(
         path = Path(data).expanduser()
         where, data = str(path), _read(path)
     learner, description = restored(data, where)
-    if not isinstance(learner, KINDS):
-        raise BadData(f"{where}: its learner, a {type(learner).__name__}, cannot classify.")
     place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     return LoadedLearner(learner.to(place), description, place)
 

@@ -186,6 +186,7 @@ WRONG_DESCRIPTIONS = {
     "a path": (lambda d: d["learner"].update(name="os:system"), "unknown learner 'os:system'"),
     "an option": (lambda d: d["learner"].update(scale=-1), "cannot be built: scale: Input should"),
     "small images": (lambda d: d.update(image_shape=[1, 8, 8]), "cannot be built: backbone: "),
+    "huge": (lambda d: d["backbone"].update(width=3_000), "its network is larger than the file"),
     "missing": (lambda d: d.pop("n_base_classes"), r"does not know \(n_base_classes: Field requ"),
     "superfluous": (lambda d: d.update(code="import os"), r"does not know \(code: Extra inputs"),
     "text": (lambda d: d.update(epoch="3"), r"does not know \(epoch: Input should be a valid int"),

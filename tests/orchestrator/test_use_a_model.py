@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import submitted
+import torch
 import yaml
 from made import flip
 
@@ -14,6 +15,7 @@ from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import ConfigError, Damaged, RunFolderError, UnknownName
+from fsl_sweep.orchestrator.measuring.images import PoolImages
 
 WAY, SHOT, QUERY, TASKS, SEED = 3, 2, 4, 40, 7
 GLYPHS = {"base_alphabets": 2, "val_alphabets": 2, "novel_alphabets": 1, "image_size": 16}
@@ -64,9 +66,13 @@ def run(folder):
 
 
 @pytest.fixture(scope="module")
-def tasks(folder):
+def data(folder):
+    return open_benchmark("glyphs", GLYPHS, None, folder.parent / "home")
+
+
+@pytest.fixture(scope="module")
+def tasks(folder, data):
     """Images of the report tasks of the validation classes: support and queries class by class."""
-    data = open_benchmark("glyphs", GLYPHS, None, folder.parent / "home")
     shape = EpisodeShape(WAY, SHOT, QUERY)
     episodes = common_tasks(data, "val", "report", TASKS, shape, SEED)
     recorded = json.loads((folder / "tasks" / "val-report.json").read_text())["classes"]
@@ -92,6 +98,23 @@ def test_recorded_counts_come_back_through_classify_only(run, tasks, method):
             learner = run.load_learner(trial.trial, epoch)
             counts = [np.sum(learner.classify(*task).argmax(1) == right) for task in tasks]
             np.testing.assert_array_equal(counts, expected.round())
+
+
+def test_features_are_those_that_are_measured_to_the_last_bit(run, data, monkeypatch):
+    (one,) = run.chosen("PN")
+    model, seen = one.load("cpu"), []
+    monkeypatch.setattr(
+        type(model.learner), "head", lambda _, *given: seen.extend(given) or torch.zeros(1, 9, 2)
+    )
+    pool = data.val.pool
+    support, query = np.array([[3, 50], [70, 8]]), np.arange(9)
+    model.classify(pool.images[support], pool.images[query])
+    with torch.inference_mode():
+        measured = PoolImages(pool, data, torch.device("cpu")).through(
+            model.learner.embed, np.arange(100)
+        )
+    assert torch.equal(seen[0][0], measured[support])
+    assert torch.equal(seen[1][0], measured[query])
 
 
 def test_the_description_says_which_snapshot_it_is(run):

@@ -1,5 +1,6 @@
 """A learner from its snapshot, which classifies images as they are."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -99,11 +100,11 @@ class LoadedLearner:
                 )
             return _probabilities(self._through(self.learner.classify, asked))
         given = self._checked(support, "support", "n, k")
-        way, shot = given.shape[:2]
+        way = len(given)
         if way < 2:
             raise BadData("The support has 1 class; give at least 2 to choose from.")
         if isinstance(self.learner, Metadl):
-            return self._of_program(self.learner, given, asked)
+            return self._by_program(self.learner, given, asked)
         fixed = self.learner.fixed_way(self.learner.options)
         if fixed not in (None, way):
             raise BadData(f"This learner tells {fixed} classes apart; the support has {way}.")
@@ -112,11 +113,7 @@ class LoadedLearner:
                 ready = (self._normalised(part)[None] for part in (given, asked))
                 return _probabilities(self.learner.predict(*ready)[0])
         assert isinstance(self.learner, EmbeddingLearner)
-        both = torch.cat([given.flatten(0, 1), asked])
-        features = self._through(self.learner.embed, both).float()
-        with torch.inference_mode():
-            examples = features[: way * shot].view(1, way, shot, -1)
-            return _probabilities(self.learner.head(examples, features[None, way * shot :])[0])
+        return self._by_features(self.learner, given, asked)
 
     def _checked(self, images: Given | None, name: str, places: str) -> Tensor:
         """The images, on the CPU, as ``[*places, c, h, w]``."""
@@ -154,7 +151,7 @@ class LoadedLearner:
         )
         return (self._unit(images) - mean) / std
 
-    def _through(self, network: Any, images: Tensor) -> Tensor:
+    def _through(self, network: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
         """What a network gives for images ``[n, c, h, w]``, in chunks as it is measured."""
         size = at_once(self.device, self.description.image_shape).images
 
@@ -164,7 +161,17 @@ class LoadedLearner:
         with torch.inference_mode():
             return in_chunks(rows, np.arange(len(images)), size)
 
-    def _of_program(self, program: Metadl, support: Tensor, query: Tensor) -> np.ndarray:
+    def _by_features(
+        self, learner: EmbeddingLearner[Any], support: Tensor, query: Tensor
+    ) -> np.ndarray:
+        way, shot = support.shape[:2]
+        both = torch.cat([support.flatten(0, 1), query])
+        features = self._through(learner.embed, both).float()
+        with torch.inference_mode():
+            examples = features[: way * shot].view(1, way, shot, -1)
+            return _probabilities(learner.head(examples, features[None, way * shot :])[0])
+
+    def _by_program(self, program: Metadl, support: Tensor, query: Tensor) -> np.ndarray:
         way, shot = support.shape[:2]
         given, asked = (challenge_images(self._unit(part)) for part in (support, query))
         labels = np.arange(way).repeat(shot)

@@ -28,6 +28,7 @@ from torch.nn.parameter import is_lazy
 from fsl_sweep.learners.base import Learner
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.errors import BadData, UserError
+from fsl_sweep.orchestrator.text.printed import one_line
 
 KEY = "fsl-sweep"
 
@@ -98,7 +99,9 @@ def restored(data: bytes, where: str) -> tuple[Learner[Any], Description]:
     try:
         tensors = safetensors.torch.load(data)
     except (SafetensorError, KeyError) as failure:  # KeyError: of a type that torch does not have
-        raise BadData(f"{where} is not a whole safetensors file: {failure}.") from None
+        raise BadData(
+            f"{where} is not a whole safetensors file: {one_line(str(failure))}."
+        ) from None
     description = _description(data, where)
     learner = _built(description, where, len(data))
     _check_weights(learner.state_dict(), tensors, where)
@@ -109,7 +112,7 @@ def restored(data: bytes, where: str) -> tuple[Learner[Any], Description]:
 def _description(data: bytes, where: str) -> Description:
     # safetensors has checked the header: its length in 8 bytes, then JSON.
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    text = header.get("__metadata__", {}).get(KEY)
+    text = (header.get("__metadata__") or {}).get(KEY)
     if text is None:
         raise BadData(
             f"{where} holds weights but does not say of which learner: an earlier version of "
@@ -136,7 +139,7 @@ def _built(description: Description, where: str, size: int) -> Learner[Any]:
         problem = _first(failure)
     except Exception as failure:  # a third party's learner may raise anything
         problem = f"{type(failure).__name__}: {failure}"
-    raise BadData(f"{where}: its learner cannot be built: {problem}")
+    raise BadData(f"{where}: its learner cannot be built: {one_line(problem)}")
 
 
 @contextmanager
@@ -162,7 +165,7 @@ def _parameters_within(most: int) -> Iterator[None]:
 
 def _first(failure: ValidationError) -> str:
     first = failure.errors(include_url=False)[0]
-    return ": ".join([*map(str, first["loc"]), first["msg"]])
+    return one_line(": ".join([*map(str, first["loc"]), first["msg"]]))
 
 
 def _check_weights(own: Mapping[str, Tensor], given: Mapping[str, Tensor], where: str) -> None:
@@ -181,7 +184,8 @@ def _check_weights(own: Mapping[str, Tensor], given: Mapping[str, Tensor], where
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise BadData(
             f"{where} does not hold the weights of the learner that it describes: "
-            f"{problems[0]}{more}. The learner's code has changed since, or the file was altered."
+            f"{one_line(problems[0])}{more}. The learner's code has changed since, or the file was "
+            "altered."
         )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from fsl_sweep.orchestrator.errors import BadData, RunFolderError
+from fsl_sweep.orchestrator.errors import BadData, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.records.spec import Selectors
 from fsl_sweep.orchestrator.replay.source import Facts, Source
@@ -60,6 +60,12 @@ class TableSource(Source):
             f"{self.places[0]} is a table, which holds no class tuples, so classes cannot be "
             "resampled; leave out --classes."
         )
+
+    def protocol_id(self, protocol: str | None) -> str:
+        """A table knows no protocols: there is only what it holds."""
+        if protocol is not None:
+            raise UnknownName("protocol", protocol, ())
+        return ""
 
     def trials(self) -> "Mapping[str, TrialLedger]":
         """None: a table comes without snapshots."""

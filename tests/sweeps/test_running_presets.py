@@ -180,10 +180,13 @@ def test_methods_run_on_writers(preset, embedded, methods, tmp_path, capsys):
     data = GLYPHS if embedded else f"benchmark.root={tmp_path / 'leaf'}"
     prepared = executed("run", preset, [*SMALL, data], methods)
     assert "gradient steps\n" in capsys.readouterr().out  # how many images, nobody knows
-    for history in prepared.ledger.histories(prepared.plan):
+    plan = prepared.ledger.read_plan()
+    assert plan is not None
+    for history in prepared.ledger.histories(plan):
         if history.method in methods:
             table = history.scores["novel", "report"]
             assert table.load().shape == (1, 2)
             assert table.means[0] == pytest.approx(table.load().mean())
-    (epoch, *_) = sorted((tmp_path / "run" / "tasks").iterdir())
-    assert json.loads(epoch.read_text())["episode"] == {"way": "all", "shot": 1, "query": "rest"}
+    (tasks, *_) = sorted((tmp_path / "run" / "tasks" / plan.main.id).iterdir())
+    episode = json.loads(tasks.read_text())["protocol"]["episode"]
+    assert episode == {"way": "all", "shot": 1, "query": "rest"}

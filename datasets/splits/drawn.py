@@ -20,6 +20,18 @@ def read_facts(name: str) -> Mapping[str, Any]:
     return json.loads(files("fsl_sweep.datasets").joinpath(name).read_text("utf-8"))
 
 
+def marks(splits: Sequence[str]) -> dict[str, Any]:
+    """Attributes of a pool's classes that say which of base, val and novel each is in."""
+    attributes = np.array(splits)[:, None] == np.array(MEASURED)
+    return {"attributes": attributes, "attribute_names": MEASURED}
+
+
+def marked(pool: ImagePool) -> dict[str, np.ndarray]:
+    """The class labels of each split of a pool that has `marks`."""
+    columns = zip(MEASURED, np.asarray(pool.attributes).T, strict=True)
+    return {split: np.flatnonzero(column) for split, column in columns}
+
+
 def held_out_split(
     pool: ImagePool, classes: np.ndarray, held_out: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -16,8 +16,7 @@ from typing import Any, BinaryIO, Literal, final
 
 import numpy as np
 
-from fsl_sweep.datasets.pool import pool_fingerprint
-from fsl_sweep.datasets.store.reading import FORMAT, SHEET, names_of, sheet_digest
+from fsl_sweep.datasets.store.reading import FORMAT, NAMES, SHEET, fingerprint_of, sheet_digest
 from fsl_sweep.orchestrator.errors import BadData, folder_error
 
 TEMPORARY = ".preparing-"
@@ -68,12 +67,8 @@ class PoolWriter:
         attribute_names: Sequence[str] | None = None,
     ) -> None:
         """Name the classes; once, before or after the images."""
-        words = {
-            "class_names": class_names,
-            "superclasses": superclasses,
-            "attribute_names": attribute_names,
-        }
-        self._words = {key: None if of is None else list(of) for key, of in words.items()}
+        words = zip(NAMES, (class_names, superclasses, attribute_names), strict=True)
+        self._words = {key: None if of is None else list(of) for key, of in words}
         self._attributes = None if attributes is None else np.asarray(attributes, dtype=bool)
 
     def close(self) -> dict[str, Any]:
@@ -92,10 +87,8 @@ class PoolWriter:
                 writer = _GrowingArray(path, array.shape[1:], array.dtype.str)
                 writer.append(array)
                 arrays[key] = writer.close()
-        digests = {key: entry["sha256"] for key, entry in arrays.items()}
-        shape, names = arrays["images"]["shape"], names_of(self._words)
-        fingerprint = pool_fingerprint(shape, digests, names)
-        return {**self._words, "fingerprint": fingerprint, "arrays": arrays}
+        entry = {**self._words, "arrays": arrays}
+        return {**entry, "fingerprint": fingerprint_of(entry)}
 
 
 class StoreWriter:

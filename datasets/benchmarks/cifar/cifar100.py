@@ -4,18 +4,18 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import numpy as np
 from PIL import Image
 from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.benchmarks.cifar.classes import SUPERCLASS_OF
 from fsl_sweep.datasets.benchmarks.cifar.files import (
     ARCHIVE,
     CHECKSUMS,
     DOWNLOAD,
+    SUPERCLASS_OF,
     find_source,
     open_images,
 )
@@ -43,10 +43,10 @@ class AbstractCifar100(AbstractBenchmark[Any]):
     32 pixels a class. A source of class folders may have fewer.
     """
 
-    version: ClassVar[int] = 1
-    official_images: ClassVar[int | None] = 60_000
-    download: ClassVar[str | None] = DOWNLOAD
-    files: ClassVar[tuple[RemoteFile, ...]] = (
+    version = 1
+    official_images = 60_000
+    download = DOWNLOAD
+    files = (
         RemoteFile(f"https://www.cs.toronto.edu/~kriz/{ARCHIVE}", f"md5:{CHECKSUMS[ARCHIVE]}"),
     )
     pooled = frozenset({"image_size"})
@@ -60,11 +60,7 @@ class AbstractCifar100(AbstractBenchmark[Any]):
         return find_source(super().given(root))
 
     def prepare(
-        self,
-        options: Any,
-        root: Path | None,
-        writer: StoreWriter,
-        progress: Progress,
+        self, options: Any, root: Path | None, writer: StoreWriter, progress: Progress
     ) -> None:
         """Class by class, and within a class by file name, so that every form gives one pool."""
         with open_images(self.given(root)) as classes:
@@ -100,8 +96,8 @@ class CifarFs(AbstractCifar100):
     name = "cifar-fs"
     Options = Cifar100Options
 
-    def classes(self, options: Cifar100Options) -> Mapping[str, Sequence[str]]:  # noqa: ARG002 (an interface)
-        """The published lists; every superclass has classes in several splits."""
+    def classes(self, options: Cifar100Options) -> Mapping[str, Sequence[str]]:
+        """The published lists."""
         return read_facts("cifar_fs.json")["classes"]
 
 
@@ -117,7 +113,7 @@ class Fc100(AbstractCifar100):
     name = "fc100"
     Options = Cifar100Options
 
-    def classes(self, options: Cifar100Options) -> Mapping[str, Sequence[str]]:  # noqa: ARG002 (an interface)
+    def classes(self, options: Cifar100Options) -> Mapping[str, Sequence[str]]:
         """The classes of the published superclasses."""
         lists = read_facts("fc100.json")["superclasses"]
         return {split: _within(groups) for split, groups in lists.items()}

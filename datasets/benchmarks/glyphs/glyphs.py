@@ -149,16 +149,12 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
         """All options but those of the split, and the number of alphabets in all."""
         return {**options.model_dump(exclude=_SPLIT_OPTIONS), "alphabets": _alphabets(options)}
 
-    def signature(self, options: GlyphOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
+    def signature(self, options: GlyphOptions, root: Path | None) -> str:
         """There is no source: the pool options determine everything."""
         return "embedded"
 
     def prepare(
-        self,
-        options: GlyphOptions,
-        root: Path | None,  # noqa: ARG002 (an interface)
-        writer: StoreWriter,
-        progress: Progress,
+        self, options: GlyphOptions, root: Path | None, writer: StoreWriter, progress: Progress
     ) -> None:
         """Render every class of the world."""
         world = GlyphWorld(options)

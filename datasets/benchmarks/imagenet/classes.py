@@ -3,15 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import MEASURED as CLASS_SPLITS
-from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.source import Options
-from fsl_sweep.datasets.splits.drawn import read_facts
+from fsl_sweep.datasets.splits.drawn import marks, read_facts
 from fsl_sweep.datasets.store.writing import PoolWriter
-from fsl_sweep.orchestrator.errors import BadData
 
 
 class ImagenetOptions(Options):
@@ -54,20 +51,8 @@ def describe(pool: PoolWriter, classes: Sequence[ListedClass]) -> None:
     pool.describe(
         [c.name for c in classes],
         superclasses=superclasses or None,
-        attributes=np.array([[c.split == split for split in CLASS_SPLITS] for c in classes]),
-        attribute_names=CLASS_SPLITS,
+        **marks([c.split for c in classes]),
     )
-
-
-def partition(pool: ImagePool) -> dict[str, np.ndarray]:
-    """The class labels of each split, as `describe` wrote them.
-
-    Raises:
-        BadData: the pool was written by something else.
-    """
-    if pool.attributes is None or pool.attribute_names != CLASS_SPLITS:
-        raise BadData("The prepared images do not say which split their classes are of.")
-    return {s: np.flatnonzero(pool.attributes[:, c]) for c, s in enumerate(CLASS_SPLITS)}
 
 
 def _sorted(classes: Iterable[ListedClass]) -> tuple[ListedClass, ...]:

@@ -59,10 +59,6 @@ def open_source(
     """Pickled files, or else the images of all wanted classes; None without any of them.
 
     Both are searched in ``start`` and in folders of the given names in it.
-
-    Raises:
-        MissingData: some files or classes are there, but not all; names those that are missing.
-        BadData: as `open_classes`.
     """
     places = [start, *(start / name for name in names)]
     for place in places:
@@ -82,11 +78,7 @@ def source_signature(source: Source) -> list[Any] | dict[str, str]:
 
 
 def complete_files(root: Path, names: Sequence[str]) -> list[Path] | None:
-    """The files of these names in a folder, or None without any of them.
-
-    Raises:
-        MissingData: some are there, but not all; names them.
-    """
+    """The files of these names in a folder, or None without any of them."""
     have = [name for name in names if (root / name).is_file()]
     if have and len(have) < len(names):
         lacking = [name for name in names if name not in have]
@@ -100,10 +92,6 @@ def open_classes(
     """The images of every wanted class, or None without any of them.
 
     ``wanted`` are WordNet ids; ``stack`` keeps archives open.
-
-    Raises:
-        MissingData: some of the classes are there, but not all; names those that are missing.
-        BadData: a class has no images, or an archive has it in several places.
     """
     if root.is_dir():
         found = _in_folders(root, wanted, stack)

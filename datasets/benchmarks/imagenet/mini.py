@@ -20,7 +20,6 @@ from fsl_sweep.datasets.benchmarks.imagenet.classes import (
     ListedClass,
     describe,
     mini_classes,
-    partition,
 )
 from fsl_sweep.datasets.benchmarks.imagenet.folders import (
     ClassImages,
@@ -34,7 +33,7 @@ from fsl_sweep.datasets.files.file_tree import Member
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress, append_batches
-from fsl_sweep.datasets.splits.drawn import class_benchmark
+from fsl_sweep.datasets.splits.drawn import class_benchmark, marked
 from fsl_sweep.datasets.store.writing import StoreWriter
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.orchestrator.errors import BadData, MissingData
@@ -77,7 +76,7 @@ class MiniImagenet(AbstractBenchmark[MiniImagenetOptions]):
 
     pooled = frozenset({"image_size"})
 
-    def signature(self, options: MiniImagenetOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
+    def signature(self, options: MiniImagenetOptions, root: Path | None) -> str:
         """Of the pickled files, or of the images of the 100 classes and the lists beside them."""
         with ExitStack() as stack:
             source = _open(self.given(root), stack)
@@ -115,7 +114,7 @@ class MiniImagenet(AbstractBenchmark[MiniImagenetOptions]):
     def assemble(self, options: MiniImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Classes by the published lists; base examples as the class's description says."""
         pool = pools["main"]
-        split = partition(pool)
+        split = marked(pool)
         counts = np.bincount(pool.labels, minlength=len(pool.class_names))
         if not (counts[split["base"]] > OFFICIAL_IMAGES).all():
             return class_benchmark(self.name, pool, split, options.held_out, options.seed)
@@ -129,7 +128,7 @@ class MiniImagenet(AbstractBenchmark[MiniImagenetOptions]):
             novel=ClassTasks(pool, split["novel"]),
         )
 
-    def expected(self, options: MiniImagenetOptions) -> Mapping[str, int]:  # noqa: ARG002 (an interface)
+    def expected(self, options: MiniImagenetOptions) -> Mapping[str, int]:
         """The published counts."""
         return {"base": 64, "val": 16, "novel": 20}
 

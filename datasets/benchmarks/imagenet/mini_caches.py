@@ -55,11 +55,7 @@ class Rows:
 
 
 def find_caches(root: Path) -> list[Path] | None:
-    """The pickled files in a folder, those of base first, then val and novel; None without any.
-
-    Raises:
-        MissingData: some are there, but not all; names them.
-    """
+    """The pickled files in a folder, those of base first, then val and novel; None without any."""
     if files := complete_files(root, _CACHES):
         return files
     if files := complete_files(root, _CATEGORIES):
@@ -68,12 +64,7 @@ def find_caches(root: Path) -> list[Path] | None:
 
 
 def read_caches(files: Sequence[Path], listed: Sequence[ListedClass]) -> dict[str, list[Rows]]:
-    """Where each class's images are, in arrays that are read into memory.
-
-    Raises:
-        BadData: a file is damaged, hostile or of another shape, or its classes are not those of its
-            split.
-    """
+    """Where each class's images are, in arrays that are read into memory."""
     found: dict[str, list[Rows]] = {}
     splits = ["base"] * (len(files) - 2) + ["val", "novel"]
     for split, path in zip(splits, files, strict=True):

@@ -13,8 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.benchmarks.zappos.files import DOWNLOAD, open_zappos
-from fsl_sweep.datasets.benchmarks.zappos.table import published_sets
+from fsl_sweep.datasets.benchmarks.zappos.files import DOWNLOAD, open_zappos, published_sets
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.source import BATCH, AbstractBenchmark, Progress
 from fsl_sweep.datasets.splits.attribute_partition import attribute_sets
@@ -48,7 +47,7 @@ class AbstractZappos(AbstractBenchmark[ZapposOptions]):
 
     pooled = frozenset({"image_size"})
 
-    def signature(self, options: ZapposOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
+    def signature(self, options: ZapposOptions, root: Path | None) -> str:
         """Of the table and the images."""
         with ExitStack() as stack:
             return open_zappos(self.given(root), stack).signature()

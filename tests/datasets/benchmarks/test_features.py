@@ -7,8 +7,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from fsl_sweep.datasets.benchmarks import features as module
-from fsl_sweep.datasets.benchmarks.features import Features
-from fsl_sweep.datasets.files.feature_file import file_signature
+from fsl_sweep.datasets.benchmarks.features import Features, file_signature
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.testing import BenchmarkContract
 from fsl_sweep.orchestrator.errors import BadData, MachineFailure, MissingData
@@ -209,7 +208,7 @@ def test_hostile_members_are_refused(tmp_path, members, message):
 
 
 def test_a_bomb_is_refused_before_it_is_expanded(save, tmp_path, monkeypatch):
-    monkeypatch.setattr("fsl_sweep.datasets.files.feature_file._MOST_BYTES", 3000)
+    monkeypatch.setattr("fsl_sweep.datasets.benchmarks.features._MOST_BYTES", 3000)
     with pytest.raises(BadData, match=r"would expand to \d+ bytes and is refused"):
         open_benchmark("features", {}, save(compressed=True), tmp_path / "home")
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from PIL import Image
+from pools import counts_of
 
 from fsl_sweep.datasets.benchmarks.imagenet import mini as mini_imagenet
 from fsl_sweep.datasets.benchmarks.imagenet.classes import mini_classes
@@ -99,28 +100,21 @@ class TestClassFolders(BenchmarkContract):
     def root(self, tmp_path):
         return write_folders(tmp_path, 4, 2)
 
-
-def test_class_folders_hold_out_a_share(tmp_path):
-    root = write_folders(tmp_path / "source", 4, 2)
-    benchmark = open_benchmark("mini-imagenet", OPTIONS, root, tmp_path)
-    counts = {split: (c.classes, c.images) for split, c in benchmark.counts.items()}
-    assert counts == {"train": (64, 128), "base": (64, 128), "val": (16, 32), "novel": (20, 40)}
-    assert seen(benchmark, "train") | seen(benchmark, "base") == every("base", range(4))
-    assert seen(benchmark, "val") == every("val", range(2))
-    assert benchmark.train.pool.class_names == tuple(c.name for c in CLASSES)
+    def test_a_share_of_every_base_class_is_held_out(self, tmp_path_factory):
+        found = self._prepared(tmp_path_factory).benchmark
+        counts = {"train": (64, 128), "base": (64, 128), "val": (16, 32), "novel": (20, 40)}
+        assert counts_of(found) == counts
+        assert seen(found, "train") | seen(found, "base") == every("base", range(4))
+        assert seen(found, "val") == every("val", range(2))
+        assert found.train.pool.class_names == tuple(c.name for c in CLASSES)
 
 
 def test_imagenet_gives_further_images_to_measure_base_on(tmp_path, monkeypatch):
     monkeypatch.setattr(mini_imagenet, "OFFICIAL_IMAGES", 3)
     root = write_folders(tmp_path / "source", 5, 4)
     benchmark = open_benchmark("mini-imagenet", OPTIONS, root, tmp_path)
-    counts = {split: (c.classes, c.images) for split, c in benchmark.counts.items()}
-    assert counts == {
-        "train": (64, 64 * 3),
-        "base": (64, 64 * 2),
-        "val": (16, 16 * 3),
-        "novel": (20, 20 * 3),
-    }
+    found = {"train": (64, 192), "base": (64, 128), "val": (16, 48), "novel": (20, 60)}
+    assert counts_of(benchmark) == found
     trained, fresh = seen(benchmark, "train"), seen(benchmark, "base")
     assert trained | fresh == every("base", range(5))
     assert not trained & fresh
@@ -186,8 +180,6 @@ def test_the_category_split_with_and_without_further_images(tmp_path, monkeypatc
 def refused(tmp_path, kind: type[UserError] = BadData) -> str:
     with pytest.raises(kind) as caught:
         open_benchmark("mini-imagenet", OPTIONS, tmp_path / "source", tmp_path / "home")
-    left = [p for p in (tmp_path / "home" / "datasets").glob("*") if p.suffix != ".lock"]
-    assert left == []
     return str(caught.value)
 
 
@@ -256,10 +248,3 @@ def test_what_is_missing_is_named(tmp_path):
     write_caches(root, 1)
     (root / "mini-imagenet-cache-test.pkl").unlink()
     assert "but not mini-imagenet-cache-test.pkl." in refused(tmp_path, MissingData)
-
-
-def test_a_truncated_image_is_named(tmp_path):
-    root = write_folders(tmp_path / "source", 2, 2)
-    path = next((root / "train" / CLASSES[50].name).iterdir())
-    path.write_bytes(path.read_bytes()[:60])
-    assert f"{path} cannot be decoded" in refused(tmp_path)

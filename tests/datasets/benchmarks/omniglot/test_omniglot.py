@@ -12,9 +12,13 @@ import pytest
 from PIL import Image
 
 from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
-from fsl_sweep.datasets.benchmarks.omniglot import omniglot, splits
-from fsl_sweep.datasets.benchmarks.omniglot.omniglot import Omniglot, OmniglotOptions
-from fsl_sweep.datasets.benchmarks.omniglot.splits import PARTS, rotated_name
+from fsl_sweep.datasets.benchmarks.omniglot import omniglot
+from fsl_sweep.datasets.benchmarks.omniglot.omniglot import (
+    PARTS,
+    Omniglot,
+    OmniglotOptions,
+    rotated_name,
+)
 from fsl_sweep.datasets.files.decoding import read_image
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.preparing.opening import open_benchmark
@@ -231,11 +235,11 @@ def test_the_real_omniglot(real_omniglot):
     assert set(np.unique(ink)) == {0, 255}
     assert 0.005 < (ink == 255).mean() < 0.2  # bright strokes on black
     names, parts = [*characters], [part for part, _, _ in characters.values()]
-    split = splits.partition("vinyals", names, parts, 0)
+    split = omniglot.partition("vinyals", names, parts, 0)
     for measured, source in (("base", "train"), ("val", "val"), ("novel", "test")):
         lists = real_omniglot.parent / "splits" / f"omniglot_vinyals_{source}.txt"
         assert {names[label] for label in split[measured]} == set(lists.read_text().split())
-    metadl = splits.partition("metadl", names, parts, 0)
+    metadl = omniglot.partition("metadl", names, parts, 0)
     assert {parts[label] for label in metadl["novel"]} == {"images_evaluation"}
     assert [len(metadl["novel"]), len(metadl["base"]) + len(metadl["val"])] == [659, 964]
 

@@ -6,9 +6,10 @@ from fsl_sweep.datasets.pool import ImagePool
 
 
 def blank_pool(labels, names=None, **more) -> ImagePool:
-    """Black images of 1 x 2 x 2 pixels with these labels."""
+    """Black images of 1 x 2 x 2 pixels with these labels; ``names`` may be only their number."""
     labels = np.asarray(labels)
-    names = [f"c{c}" for c in range(labels.max() + 1)] if names is None else names
+    if names is None or isinstance(names, int):
+        names = [f"c{c}" for c in range(names or labels.max() + 1)]
     return ImagePool.in_memory(np.zeros((len(labels), 1, 2, 2), np.uint8), labels, names, **more)
 
 

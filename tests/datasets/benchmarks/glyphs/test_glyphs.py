@@ -43,7 +43,7 @@ def test_classes_are_split_by_alphabet(tmp_path):
 
 
 def test_the_default_is_the_same_bytes_on_every_machine():
-    world = GlyphWorld(GlyphOptions())  # pyright: ignore[reportCallIssue]
+    world = GlyphWorld(GlyphOptions())
     images, writers = world.pool_examples(range(0, 120, 10), 5)
     digest = hashlib.sha256(images.tobytes() + writers.astype("<i8").tobytes()).hexdigest()
     assert digest == "d963a0120217922c68aff8aab5aca5a3cacdcc18e8fbe444ba3637fbb2aeca3b"
@@ -83,7 +83,7 @@ def test_fresh_examples_have_the_distribution_of_the_pool():
 
 
 def test_classes_differ_more_than_their_examples():
-    world = GlyphWorld(GlyphOptions())  # pyright: ignore[reportCallIssue]
+    world = GlyphWorld(GlyphOptions())
     images, _ = world.pool_examples(range(120), 40)
     flat = images.reshape(120, 40, -1).astype(float)
     centres = flat[:, :20].mean(axis=1)
@@ -113,7 +113,7 @@ def test_attributes_are_true_of_the_strokes():
 
 
 def test_every_attribute_is_had_by_some_and_not_by_all():
-    world = GlyphWorld(GlyphOptions())  # pyright: ignore[reportCallIssue]
+    world = GlyphWorld(GlyphOptions())
     share = world.attributes.mean(axis=0)
     assert (share > 0.02).all()
     assert (share < 0.9).all()
@@ -187,14 +187,13 @@ def test_options_are_checked(wrong, tmp_path):
 def test_tasks_may_be_pairs_of_attributes(tmp_path, tasks):
     options = {"image_size": 12, "examples": 30, "held_out": 0.6, "tasks": tasks}
     benchmark = open_benchmark("glyphs", options, None, tmp_path)
-    val, novel = (set(benchmark.distribution(s).pairs.ravel()) for s in ("val", "novel"))  # type: ignore[attr-defined]
+    val, novel = (set(benchmark.distribution(s).pairs.ravel()) for s in ("val", "novel"))
     if tasks == "attributes":
         assert val == novel == set(range(10))
     else:
         assert not val & novel
         assert len(val) >= len(novel) >= 2
     pool = benchmark.novel.pool
-    assert pool.attributes is not None
     drawn = common_tasks(benchmark, "novel", "report", 100, EpisodeShape(2, 2, 3), 0)
     carried = pool.attributes[pool.labels[drawn.query]]  # (T, 2, q, A)
     for task, pair in zip(carried, drawn.classes, strict=True):
@@ -212,7 +211,6 @@ def test_tasks_may_be_writers(tmp_path):
     assert len(benchmark.novel.classes) == 24  # everybody writes all alphabets
     drawn = common_tasks(benchmark, "novel", "report", 3, VaryingShape(None, 1, None), 0)
     writers = benchmark.novel.pool.writers
-    assert writers is not None
     for support, query in zip(drawn.support, drawn.query, strict=True):
         used = np.concatenate([support[support >= 0], query[query >= 0]])
         assert len(set(writers[used])) == 1
@@ -241,7 +239,7 @@ def test_splits_and_kinds_of_tasks_share_one_store_and_change_no_old_ids(tmp_pat
 
 def test_the_default_options_keep_their_digest():
     # Trial ids and prepared stores follow from these; an option that is off must not change them.
-    plain = GlyphOptions().model_dump(mode="json")  # pyright: ignore[reportCallIssue]
-    pooled = Glyphs().pool_options(GlyphOptions())  # pyright: ignore[reportCallIssue]
+    plain = GlyphOptions().model_dump(mode="json")
+    pooled = Glyphs().pool_options(GlyphOptions())
     assert canonical_digest(plain)[:16] == "9a0b0a53ab6d2cdc"
     assert canonical_digest(pooled)[:16] == "cd6a1d751edd07c8"

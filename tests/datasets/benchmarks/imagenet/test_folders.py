@@ -16,7 +16,6 @@ def files(png):
 def opened(root):
     with ExitStack() as stack:
         found = open_classes(root, WANTED, stack)
-        assert found is not None
         return {
             name: [(m.path.rpartition("/")[2], images.pixels([m], 4)[0, 0, 0, 0]) for m in members]
             for name, images in found.items()

@@ -86,7 +86,6 @@ def test_the_pickled_lists(tmp_path):
         numbers = pool.labels[distribution.examples] - first[split]
         np.testing.assert_array_equal(pixels[:, 0] + 256 * pixels[:, 1], numbers)
         assert set(pixels[:, 2]) == {order}
-        assert pool.superclasses is not None
         above = {pool.superclasses[c] for c in distribution.classes}
         assert len(above) == SUPERCLASSES[split]
         last = SUPERCLASSES[split] - 1
@@ -106,7 +105,6 @@ def test_imagenet_folders_split_by_superclass(tmp_path):
             (folder / f"{listed.name}_{number}.JPEG").write_bytes(png)
     benchmark = open_benchmark("tiered-imagenet", OPTIONS, tmp_path / "source", tmp_path)
     pool = benchmark.train.pool
-    assert pool.superclasses is not None
     owners = [
         {pool.superclasses[c] for c in benchmark.distribution(split).classes} for split in FILES
     ]

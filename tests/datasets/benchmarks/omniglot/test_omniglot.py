@@ -107,7 +107,6 @@ def home(imitation, tmp_path_factory) -> Path:
 
 def test_pixels_drawers_and_alphabets(home):
     pool = open_benchmark("omniglot", {"image_size": 21}, None, home).train.pool
-    assert pool.writers is not None
     np.testing.assert_array_equal(pool.writers[:6], [1, 2, 3, 4, 1, 2])
     np.testing.assert_array_equal((pool.images[:, 0, 0] == 255).sum(1), pool.writers)
     assert (pool.images[:, :, 1:] == 0).all()  # ink is bright, paper is black

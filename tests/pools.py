@@ -18,6 +18,12 @@ def counts_of(benchmark) -> dict[str, tuple[int, int]]:
     return {split: (count.classes, count.images) for split, count in benchmark.counts.items()}
 
 
+def superclasses_of(benchmark, split: str) -> set[str]:
+    """The names of the superclasses of a split's classes."""
+    tasks = benchmark.distribution(split)
+    return {tasks.pool.superclasses[label] for label in tasks.classes}
+
+
 def classes_of(benchmark, split: str) -> set[str]:
     """The names of a split's classes."""
     tasks = benchmark.distribution(split)

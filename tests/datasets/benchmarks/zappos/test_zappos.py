@@ -145,11 +145,8 @@ def test_tasks_are_what_the_table_says(corpus, tmp_path):
     names, rows = made_rows()
     position = dict(rows)
     for example, cid in enumerate(sorted(position)):
-        expected = dict(zip(names, position[cid].tolist(), strict=True))
-        got = dict(
-            zip(pool.attribute_names or (), pool.attributes[pool.labels[example]], strict=True)
-        )
-        assert got == expected
+        got = dict(zip(pool.attribute_names, pool.attributes[pool.labels[example]], strict=True))
+        assert got == dict(zip(names, position[cid].tolist(), strict=True))
     assert len(pool) == COUNT
     trained = {tuple(pair) for pair in benchmark.train.pairs.tolist()}
     assert len(trained) <= 30
@@ -206,17 +203,10 @@ def test_zips_extracted_folders_and_either_folder_are_one_data_set(corpus, tmp_p
     beside = tmp_path / "plain"
     shutil.copytree(corpus / "ut-zap50k-images-square", beside / "ut-zap50k-images")
     shutil.copytree(corpus / "ut-zap50k-data", beside / "ut-zap50k-images" / "ut-zap50k-data")
+    inside = corpus / "ut-zap50k-images-square", zipped / "ut-zap50k-data.zip"
     prints = {
         open_benchmark("zappos-id", SMALL, root, tmp_path / str(number)).fingerprint
-        for number, root in enumerate(
-            (
-                corpus,
-                corpus / "ut-zap50k-images-square",
-                zipped,
-                zipped / "ut-zap50k-data.zip",
-                beside,
-            )
-        )
+        for number, root in enumerate((corpus, zipped, beside, *inside))
     }
     assert len(prints) == 1
 
@@ -285,20 +275,14 @@ def test_a_table_of_bytes_is_refused():
 
 def test_shoes_and_images_must_match(corpus, tmp_path):
     images = "ut-zap50k-images-square/Shoes/Oxfords"
-    changes = {
-        "no image of 1 of the 300 shoes": lambda root: next(
-            (root / images / "Clarks").glob("*.jpg")
-        ).unlink(),
-        "two images of the shoe 100000-0": lambda root: shutil.copy(
-            root / images / "Clarks" / "100000.0.jpg", root / images / "100000.0.jpg"
-        ),
-        "cannot be decoded": lambda root: (root / images / "Clarks" / "100000.0.jpg").write_bytes(
-            shoe(0)[:90]
-        ),
-    }
-    for number, (message, change) in enumerate(changes.items()):
-        root = shutil.copytree(corpus, tmp_path / f"root{number}")
-        change(root)
+    root = shutil.copytree(corpus, tmp_path / "root")
+    one = root / images / "Clarks" / "100000.0.jpg"
+    for message, change in (
+        ("two images of the shoe 100000-0", lambda: shutil.copy(one, root / images)),
+        ("cannot be decoded", lambda: one.write_bytes(shoe(0)[:90])),
+        ("no image of 1 of the 300 shoes", one.unlink),
+    ):
+        (root / images / one.name).unlink(missing_ok=True)
+        change()
         with pytest.raises(BadData, match=message):
             open_benchmark("zappos-id", SMALL, root, tmp_path / "home")
-    assert not [p for p in (tmp_path / "home" / "datasets").glob("*") if p.name[0] != "."]

@@ -16,8 +16,7 @@ from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.files.file_tree import UNREADABLE
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
-from fsl_sweep.datasets.splits.drawn import marked, marks
-from fsl_sweep.datasets.splits.options import SplitOptions, split_benchmark
+from fsl_sweep.datasets.splits.drawn import SplitOptions, marked, marks, split_benchmark
 from fsl_sweep.datasets.store.writing import StoreWriter
 from fsl_sweep.orchestrator.errors import BadData, MachineFailure
 

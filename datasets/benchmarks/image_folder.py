@@ -13,7 +13,7 @@ from fsl_sweep.datasets.files.class_tree import read_class_tree
 from fsl_sweep.datasets.files.decoding import Colour
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress, append_batches, read_squares
-from fsl_sweep.datasets.splits.options import SplitOptions, split_benchmark
+from fsl_sweep.datasets.splits.drawn import SplitOptions, split_benchmark
 from fsl_sweep.datasets.store.writing import StoreWriter
 
 

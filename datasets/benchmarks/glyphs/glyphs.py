@@ -15,8 +15,12 @@ from fsl_sweep.datasets.benchmarks.glyphs.strokes import ATTRIBUTES, Character, 
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress
-from fsl_sweep.datasets.splits.attribute_partition import attribute_sets
-from fsl_sweep.datasets.splits.attributes import AttributeOptions, attribute_benchmark, pair_remarks
+from fsl_sweep.datasets.splits.attributes import (
+    AttributeOptions,
+    attribute_benchmark,
+    attribute_sets,
+    pair_remarks,
+)
 from fsl_sweep.datasets.splits.drawn import class_benchmark
 from fsl_sweep.datasets.splits.writers import writer_benchmark
 from fsl_sweep.datasets.store.writing import StoreWriter

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from fsl_sweep.datasets.benchmarks.imagenet.classes import ListedClass
-from fsl_sweep.datasets.benchmarks.imagenet.folders import complete_files
+from fsl_sweep.datasets.benchmarks.imagenet.folders import ListedClass, complete_files
 from fsl_sweep.datasets.files.decoding import squared
 from fsl_sweep.datasets.files.pickles import as_text, load_dict, whole_numbers
 from fsl_sweep.orchestrator.errors import BadData

@@ -19,27 +19,24 @@ from typing import Any, final
 import numpy as np
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.benchmarks.imagenet.classes import (
+from fsl_sweep.datasets.benchmarks.imagenet.folders import (
     CLASS_SPLITS,
+    AbstractImagenet,
     ImagenetOptions,
     ListedClass,
-    describe,
-    tiered_classes,
-)
-from fsl_sweep.datasets.benchmarks.imagenet.folders import (
-    Source,
     complete_files,
-    open_source,
+    describe,
     source_signature,
+    tiered_classes,
 )
 from fsl_sweep.datasets.files.decoding import decode, squared
 from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.files.pickles import load_dict, load_pickle, whole_numbers
 from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.source import BATCH, AbstractBenchmark, Progress, append_batches
+from fsl_sweep.datasets.source import BATCH, Progress, append_batches
 from fsl_sweep.datasets.splits.drawn import class_benchmark, marked
 from fsl_sweep.datasets.store.writing import PoolWriter, StoreWriter
-from fsl_sweep.orchestrator.errors import BadData, MissingData
+from fsl_sweep.orchestrator.errors import BadData
 
 NAMES = "{train,val,test}_images_png.pkl with {train,val,test}_labels.pkl"
 
@@ -139,36 +136,36 @@ def _distinct(classes: Sequence[ListedClass]) -> list[ListedClass]:
 
 
 @final
-class TieredImagenet(AbstractBenchmark[ImagenetOptions]):
+class TieredImagenet(AbstractImagenet):
     """The pickled PNG lists, or ImageNet folders."""
 
     name = "tiered-imagenet"
     Options = ImagenetOptions
-    version = 1
+    listed = tiered_classes()
+    folders = ("tiered-imagenet", "tieredImageNet")
+    pickled, pickles = staticmethod(find_pickles), NAMES
     download = (
         f"tiered-imagenet.tar, extracted ({NAMES}), from the address in the README of "
         "https://github.com/renmengye/few-shot-ssl-public, or ImageNet (ILSVRC 2012, training "
         "images) from https://image-net.org/download"
     )
 
-    pooled = frozenset({"image_size"})
-
     def signature(self, options: ImagenetOptions, root: Path | None) -> str:
         """Of the pickled files, or of the images of the 608 classes."""
         with ExitStack() as stack:
-            return canonical_digest(source_signature(_open(self.given(root), stack)))
+            return canonical_digest(source_signature(self.opened(root, stack)))
 
     def prepare(
         self, options: ImagenetOptions, root: Path | None, writer: StoreWriter, progress: Progress
     ) -> None:
         """Split by split and image by image as the pickles have them, or class by class."""
         with ExitStack() as stack:
-            source = _open(self.given(root), stack)
+            source = self.opened(root, stack)
             pool = writer.pool((3, options.image_size, options.image_size))
             if isinstance(source, list):
                 write_pickles(source, pool, options.image_size, progress)
                 return
-            describe(pool, tiered_classes())
+            describe(pool, self.listed)
             parts = [
                 (label, images.members, partial(images.pixels, side=options.image_size))
                 for label, images in enumerate(source.values())
@@ -179,18 +176,3 @@ class TieredImagenet(AbstractBenchmark[ImagenetOptions]):
         """Classes by the published lists, or by the files that they came in."""
         pool = pools["main"]
         return class_benchmark(self.name, pool, marked(pool), options.held_out, options.seed)
-
-    def expected(self, options: ImagenetOptions) -> Mapping[str, int]:
-        """The published counts."""
-        return {"base": 351, "val": 97, "novel": 160}
-
-
-def _open(start: Path, stack: ExitStack) -> Source:
-    wanted = [c.name for c in tiered_classes()]
-    folders = ("tiered-imagenet", "tieredImageNet")
-    if source := open_source(start, folders, find_pickles, wanted, stack):
-        return source
-    raise MissingData(
-        f"tieredImageNet is not in {start}: neither {NAMES} nor class folders such as n01530575 "
-        f"(directly, or under train). Get {TieredImagenet.download}."
-    )

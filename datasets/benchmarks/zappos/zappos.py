@@ -16,8 +16,12 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.benchmarks.zappos.files import DOWNLOAD, open_zappos, published_sets
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.source import BATCH, AbstractBenchmark, Progress
-from fsl_sweep.datasets.splits.attribute_partition import attribute_sets
-from fsl_sweep.datasets.splits.attributes import AttributeOptions, attribute_benchmark, pair_remarks
+from fsl_sweep.datasets.splits.attributes import (
+    AttributeOptions,
+    attribute_benchmark,
+    attribute_sets,
+    pair_remarks,
+)
 from fsl_sweep.datasets.store.writing import StoreWriter
 
 

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from pools import blank_pool
 
-from fsl_sweep.datasets.tasks.attributes import AttributeTasks, feasible_pairs
+from fsl_sweep.datasets.tasks.attributes import AttributeTasks, FixedTasks, feasible_pairs
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
-from fsl_sweep.datasets.tasks.fixed import FixedTasks
 from fsl_sweep.orchestrator.errors import BadData
 
 SHAPE = EpisodeShape(2, 2, 3)

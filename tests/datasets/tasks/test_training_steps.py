@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from pools import blank_pool
 
-from fsl_sweep.datasets.tasks.attributes import AttributeTasks
+from fsl_sweep.datasets.tasks.attributes import AttributeTasks, FixedTasks
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape, VaryingShape
-from fsl_sweep.datasets.tasks.fixed import FixedTasks
 from fsl_sweep.datasets.tasks.training_steps import training_steps
 from fsl_sweep.datasets.tasks.writers import WriterTasks
 from fsl_sweep.orchestrator.errors import BadData

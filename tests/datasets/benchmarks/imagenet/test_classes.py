@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 from places import REAL_DATA
 
-from fsl_sweep.datasets.benchmarks.imagenet.classes import mini_classes, tiered_classes
+from fsl_sweep.datasets.benchmarks.imagenet.folders import mini_classes, tiered_classes
 
 FILES = {"base": "train", "val": "val", "novel": "test"}
 

@@ -10,7 +10,7 @@ from PIL import Image
 from pools import counts_of
 
 from fsl_sweep.datasets.benchmarks.imagenet import mini as mini_imagenet
-from fsl_sweep.datasets.benchmarks.imagenet.classes import mini_classes
+from fsl_sweep.datasets.benchmarks.imagenet.folders import mini_classes
 from fsl_sweep.datasets.benchmarks.imagenet.mini import MiniImagenet
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.testing import BenchmarkContract
@@ -243,7 +243,7 @@ def test_what_is_missing_is_named(tmp_path):
     root = tmp_path / "source"
     root.mkdir()
     told = refused(tmp_path, MissingData)
-    assert "neither class folders such as n01532829" in told
+    assert "nor class folders such as n01532829" in told
     assert "https://image-net.org" in told
     write_caches(root, 1)
     (root / "mini-imagenet-cache-test.pkl").unlink()

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from pools import counts_of
 
-from fsl_sweep.datasets.benchmarks.imagenet.classes import tiered_classes
+from fsl_sweep.datasets.benchmarks.imagenet.folders import tiered_classes
 from fsl_sweep.datasets.benchmarks.imagenet.tiered import TieredImagenet
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.testing import BenchmarkContract

@@ -5,7 +5,7 @@ import pytest
 from pools import blank_pool
 from sklearn.cluster import SpectralClustering
 
-from fsl_sweep.datasets.splits.attribute_partition import (
+from fsl_sweep.datasets.splits.attributes import (
     attribute_sets,
     bipartition,
     normalised_cut,

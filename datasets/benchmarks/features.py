@@ -94,12 +94,8 @@ _KNOWN = (*_NEEDED, "names", "superclasses", "split")
 _BATCH = 1024  # rows; the file is in memory, a copy of it need not be
 
 
-class FeatureOptions(SplitOptions):
-    """Options of ``features``."""
-
-
 @final
-class Features(AbstractBenchmark[FeatureOptions]):
+class Features(AbstractBenchmark[SplitOptions]):
     """Feature vectors instead of images, used as they are; with the ``identity`` backbone.
 
     Arrays of the file: ``features`` ``[N, d]`` floats; ``labels`` ``[N]`` integers or strings; and
@@ -109,7 +105,7 @@ class Features(AbstractBenchmark[FeatureOptions]):
     """
 
     name = "features"
-    Options = FeatureOptions
+    Options = SplitOptions
     version = 1
     download = (
         "an .npz or .safetensors file with arrays features [N, d] and labels [N], of any frozen "
@@ -117,12 +113,12 @@ class Features(AbstractBenchmark[FeatureOptions]):
     )
     holds_features = True
 
-    def signature(self, options: FeatureOptions, root: Path | None) -> str:
+    def signature(self, options: SplitOptions, root: Path | None) -> str:
         """Of the arrays' names, sizes and checksums."""
         return file_signature(self.given(root))
 
     def prepare(
-        self, options: FeatureOptions, root: Path | None, writer: StoreWriter, progress: Progress
+        self, options: SplitOptions, root: Path | None, writer: StoreWriter, progress: Progress
     ) -> None:
         """Every row in the file's order, as float32."""
         file = read_features(self.given(root))
@@ -144,7 +140,7 @@ class Features(AbstractBenchmark[FeatureOptions]):
             progress(rows.stop, total)
         pool.describe(names, superclasses, **(marks(split) if split else {}))
 
-    def assemble(self, options: FeatureOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
+    def assemble(self, options: SplitOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Classes by the given lists, by the file's own split, or drawn."""
         pool = pools["main"]
         given = None if pool.attributes is None else marked(pool)

@@ -139,7 +139,6 @@ def writing_store(path: Path, head: Mapping[str, Any]) -> Iterator[StoreWriter]:
         writer.close(head)
         with reporting(path):
             folder.chmod(0o755)  # mkdtemp makes folders that a lab's other users cannot read
-            _sync(folder)
             try:
                 folder.rename(path)
             except OSError:
@@ -147,17 +146,8 @@ def writing_store(path: Path, head: Mapping[str, Any]) -> Iterator[StoreWriter]:
                 # has the same key and therefore the same content.
                 if not (path / SHEET).exists():
                     raise
-            _sync(path.parent)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @final

@@ -31,7 +31,9 @@ class ImagenetOptions(Options):
     """Options of a benchmark made of ImageNet."""
 
     image_size: int = Field(84, ge=8, le=224, description="side of the images in pixels")
-    held_out: float = Field(0.2, gt=0, lt=1, description="share of base examples for BaseGen")
+    held_out: float = Field(
+        0.2, gt=0, lt=1, description="share of base examples for BaseGen, if no others are at hand"
+    )
     seed: int = Field(0, ge=0, description="of the held-out examples")
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.benchmarks.imagenet.folders import (
@@ -42,17 +41,6 @@ _CSV = ("train.csv", "val.csv", "test.csv")
 _Part = tuple[int, Sequence[Any], Callable[[Any], np.ndarray]]
 
 
-class MiniImagenetOptions(ImagenetOptions):
-    """Options of ``mini-imagenet``."""
-
-    held_out: float = Field(
-        0.2,
-        gt=0,
-        lt=1,
-        description="share of base examples for BaseGen, where there are no further images",
-    )
-
-
 @final
 class MiniImagenet(AbstractImagenet):
     """ImageNet folders, class folders or pickled caches.
@@ -64,7 +52,7 @@ class MiniImagenet(AbstractImagenet):
     """
 
     name = "mini-imagenet"
-    Options = MiniImagenetOptions
+    Options = ImagenetOptions
     listed = mini_classes()
     folders = ("mini-imagenet", "miniImageNet")
     pickled, pickles = staticmethod(find_caches), NAMES
@@ -73,7 +61,7 @@ class MiniImagenet(AbstractImagenet):
         f"miniImageNet as class folders (n01532829/...), or as {NAMES}"
     )
 
-    def signature(self, options: MiniImagenetOptions, root: Path | None) -> str:
+    def signature(self, options: ImagenetOptions, root: Path | None) -> str:
         """Of the pickled files, or of the images of the 100 classes and the lists beside them."""
         with ExitStack() as stack:
             source = self.opened(root, stack)
@@ -84,7 +72,7 @@ class MiniImagenet(AbstractImagenet):
 
     def prepare(
         self,
-        options: MiniImagenetOptions,
+        options: ImagenetOptions,
         root: Path | None,
         writer: StoreWriter,
         progress: Progress,
@@ -106,7 +94,7 @@ class MiniImagenet(AbstractImagenet):
                 parts = _from_folders(source, positions, self.listed, options.image_size)
             append_batches(pool, list(parts), progress)
 
-    def assemble(self, options: MiniImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
+    def assemble(self, options: ImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Classes by the published lists; base examples as the class's description says."""
         pool = pools["main"]
         split = marked(pool)

@@ -1,13 +1,12 @@
 """The benchmarks made of CIFAR-100's images: CIFAR-FS, FC100 and MetaDL's feedback split."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from operator import call
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-from PIL import Image
 from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import Benchmark
@@ -19,11 +18,10 @@ from fsl_sweep.datasets.benchmarks.cifar.files import (
     find_source,
     open_images,
 )
-from fsl_sweep.datasets.files.decoding import squared
 from fsl_sweep.datasets.files.download import RemoteFile
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
-from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress, append_batches
+from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress, append_images
 from fsl_sweep.datasets.splits.drawn import class_benchmark, read_facts
 from fsl_sweep.datasets.store.writing import StoreWriter
 
@@ -65,9 +63,8 @@ class AbstractCifar100(AbstractBenchmark[Any]):
         """Class by class, and within a class by file name, so that every form gives one pool."""
         with open_images(self.given(root)) as classes:
             pool = writer.pool((3, options.image_size, options.image_size))
-            pixels = partial(_pixels, options.image_size)
-            parts = [(label, loads, pixels) for label, loads in enumerate(classes.values())]
-            append_batches(pool, parts, progress)
+            parts = [(label, loads, call) for label, loads in enumerate(classes.values())]
+            append_images(pool, parts, options.image_size, progress)
             pool.describe(list(SUPERCLASS_OF), list(SUPERCLASS_OF.values()))
 
     def assemble(self, options: Any, pools: Mapping[str, ImagePool]) -> Benchmark:
@@ -154,7 +151,3 @@ class Cifar100Metadl(AbstractCifar100):
 def _within(superclasses: Sequence[str]) -> list[str]:
     """The classes of some superclasses, alphabetically."""
     return [name for name, group in SUPERCLASS_OF.items() if group in superclasses]
-
-
-def _pixels(side: int, loads: Sequence[Callable[[], Image.Image]]) -> np.ndarray:
-    return np.stack([squared(load(), side) for load in loads])

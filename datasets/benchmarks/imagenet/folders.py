@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
+from PIL import Image
 from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import MEASURED as CLASS_SPLITS
 from fsl_sweep.datasets.files.archives import open_tree
+from fsl_sweep.datasets.files.decoding import read_image
 from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.files.file_tree import FileTree, Member
-from fsl_sweep.datasets.source import AbstractBenchmark, Options, read_squares
+from fsl_sweep.datasets.source import AbstractBenchmark, Options
 from fsl_sweep.datasets.splits.drawn import marks, read_facts
 from fsl_sweep.datasets.store.writing import PoolWriter
 from fsl_sweep.orchestrator.errors import BadData, MissingData
@@ -95,9 +96,9 @@ class ClassImages:
         rows = [[m.path.rpartition("/")[2], m.size, m.crc] for m in self.members]
         return canonical_digest(rows)
 
-    def pixels(self, members: Sequence[Member], side: int) -> np.ndarray:
-        """As `read_squares`, of some of its files, in colour."""
-        return read_squares(self.tree, "rgb", side, members)
+    def image(self, member: Member) -> Image.Image:
+        """The image in one of its files, in colour."""
+        return read_image(self.tree, member, "rgb")
 
 
 Source = list[Path] | dict[str, ClassImages]

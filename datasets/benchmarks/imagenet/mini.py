@@ -7,11 +7,11 @@
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
+from PIL import Image
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.benchmarks.imagenet.folders import (
@@ -28,7 +28,7 @@ from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.files.file_tree import Member
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
-from fsl_sweep.datasets.source import Progress, append_batches
+from fsl_sweep.datasets.source import Progress, append_images
 from fsl_sweep.datasets.splits.drawn import class_benchmark, marked
 from fsl_sweep.datasets.store.writing import StoreWriter
 from fsl_sweep.datasets.tasks.classes import ClassTasks
@@ -38,7 +38,7 @@ OFFICIAL_IMAGES = 600
 """Images of a class in miniImageNet; what ImageNet has beyond them is unused, and so is fresh."""
 
 _CSV = ("train.csv", "val.csv", "test.csv")
-_Part = tuple[int, Sequence[Any], Callable[[Any], np.ndarray]]
+_Part = tuple[int, Sequence[Any], Callable[[Any], Image.Image]]
 
 
 @final
@@ -85,14 +85,14 @@ class MiniImagenet(AbstractImagenet):
             if isinstance(source, list):
                 found = read_caches(source, self.listed)
                 parts = [
-                    (label, rows.rows, partial(rows.pixels, side=options.image_size))
+                    (label, rows.rows, rows.image)
                     for label, listed in enumerate(self.listed)
                     for rows in found[listed.name]
                 ]
             else:
                 positions = _listed_images(self.given(root))
-                parts = _from_folders(source, positions, self.listed, options.image_size)
-            append_batches(pool, list(parts), progress)
+                parts = _from_folders(source, positions, self.listed)
+            append_images(pool, list(parts), options.image_size, progress)
 
     def assemble(self, options: ImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Classes by the published lists; base examples as the class's description says."""
@@ -125,13 +125,12 @@ def _from_folders(
     source: Mapping[str, ClassImages],
     listed_images: Mapping[str, Sequence[int]],
     classes: Sequence[ListedClass],
-    side: int,
 ) -> Iterator[_Part]:
     for label, listed in enumerate(classes):
         images = source[listed.name]
         official, further = _official(listed.name, images, listed_images.get(listed.name))
         chosen = [*official, *(further if listed.split == "base" else ())]
-        yield label, chosen, partial(images.pixels, side=side)
+        yield label, chosen, images.image
 
 
 def _official(

@@ -17,7 +17,6 @@ import numpy as np
 from PIL import Image
 
 from fsl_sweep.datasets.benchmarks.imagenet.folders import ListedClass, complete_files
-from fsl_sweep.datasets.files.decoding import squared
 from fsl_sweep.datasets.files.pickles import as_text, load_dict, whole_numbers
 from fsl_sweep.orchestrator.errors import BadData
 
@@ -45,12 +44,9 @@ class Rows:
     images: np.ndarray
     rows: list[int]
 
-    def pixels(self, rows: Sequence[int], side: int) -> np.ndarray:
-        """The images of ``rows``, uint8 ``[len(rows), 3, side, side]``."""
-        images = self.images[list(rows)]
-        if images.shape[1:3] == (side, side):
-            return np.ascontiguousarray(images.transpose(0, 3, 1, 2))
-        return np.stack([squared(Image.fromarray(image), side) for image in images])
+    def image(self, row: int) -> Image.Image:
+        """The image of a row."""
+        return Image.fromarray(self.images[row])
 
 
 def find_caches(root: Path) -> list[Path] | None:

@@ -12,7 +12,6 @@ pixels, several gigabytes that are read into memory. ``{train,val,test}_labels.p
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -33,7 +32,7 @@ from fsl_sweep.datasets.files.decoding import decode, squared
 from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.files.pickles import load_dict, load_pickle, whole_numbers
 from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.source import BATCH, Progress, append_batches
+from fsl_sweep.datasets.source import BATCH, Progress, append_images
 from fsl_sweep.datasets.splits.drawn import class_benchmark, marked
 from fsl_sweep.datasets.store.writing import PoolWriter, StoreWriter
 from fsl_sweep.orchestrator.errors import BadData
@@ -166,11 +165,8 @@ class TieredImagenet(AbstractImagenet):
                 write_pickles(source, pool, options.image_size, progress)
                 return
             describe(pool, self.listed)
-            parts = [
-                (label, images.members, partial(images.pixels, side=options.image_size))
-                for label, images in enumerate(source.values())
-            ]
-            append_batches(pool, parts, progress)
+            parts = [(label, c.members, c.image) for label, c in enumerate(source.values())]
+            append_images(pool, parts, options.image_size, progress)
 
     def assemble(self, options: ImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Classes by the published lists, or by the files that they came in."""

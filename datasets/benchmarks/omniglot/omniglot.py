@@ -15,11 +15,12 @@ from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
 from fsl_sweep.datasets.files.archives import FileTree, Member, open_tree
+from fsl_sweep.datasets.files.decoding import read_image, squared
 from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.files.download import RemoteFile
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
-from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress, read_squares
+from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress
 from fsl_sweep.datasets.splits.drawn import class_benchmark, draw_partition, read_facts
 from fsl_sweep.datasets.store.writing import StoreWriter
 from fsl_sweep.orchestrator.errors import BadData, MissingData
@@ -134,7 +135,8 @@ class Omniglot(AbstractBenchmark[OmniglotOptions]):
             for number, (_, tree, drawings) in enumerate(characters.values()):
                 labels = np.repeat(turns * number + np.arange(turns), DRAWERS)
                 # The files have black ink on white.
-                upright = 255 - read_squares(tree, "grey", options.image_size, drawings)
+                images = [read_image(tree, drawing, "grey") for drawing in drawings]
+                upright = 255 - np.stack([squared(i, options.image_size) for i in images])
                 turned = [np.rot90(upright, turn, axes=(2, 3)) for turn in range(turns)]
                 pool.append(np.concatenate(turned), labels, drawers)
                 progress((number + 1) * len(labels), len(characters) * len(labels))

@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from pools import blank_pool
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.store.reading import SHEET, datasets_folder, open_store, sheet_digest
 from fsl_sweep.datasets.store.writing import writing_store
-from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.errors import BadData, RunFolderError
 
 HEAD = {"benchmark": "made", "version": 1, "options": {}, "source": {"path": "", "signature": ""}}
 
@@ -130,6 +131,11 @@ def test_images_of_another_shape_and_a_pool_without_names_are_refused(tmp_path, 
         w.pool((3, 4, 4)).append(pool.images, pool.labels)
     with pytest.raises(BadData, match="without naming"), writing_store(tmp_path / "m", HEAD) as w:
         w.pool(pool.image_shape).append(pool.images, pool.labels)
+
+
+def test_a_folder_that_cannot_be_written_is_named(pool):
+    with pytest.raises(RunFolderError, match="Cannot write the prepared data set /proc"):
+        write_pool(Path("/proc/made-1"), pool)
 
 
 def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path):

@@ -17,7 +17,9 @@ def opened(root):
     with ExitStack() as stack:
         found = open_classes(root, WANTED, stack)
         return {
-            name: [(m.path.rpartition("/")[2], images.pixels([m], 4)[0, 0, 0, 0]) for m in members]
+            name: [
+                (m.path.rpartition("/")[2], images.image(m).getpixel((0, 0))[0]) for m in members
+            ]
             for name, images in found.items()
             if (members := images.members)
         }

@@ -152,7 +152,9 @@ def test_the_lists_of_images_say_which_are_trained_on(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("protocol", [2, 5])
 def test_pickled_caches(tmp_path, protocol):
-    root = write_caches(tmp_path, protocol=protocol)
+    (root := tmp_path / "source").mkdir()
+    (inside := root / "miniImageNet").mkdir()  # the folder may be the one around it
+    write_caches(inside, protocol=protocol)
     benchmark = open_benchmark("mini-imagenet", OPTIONS, root, tmp_path)
     assert seen(benchmark, "train") | seen(benchmark, "base") == every("base", range(4))
     assert seen(benchmark, "novel") == every("novel", range(4))

@@ -1,4 +1,8 @@
-"""Precomputed features of a frozen extractor, such as CLIP or DINO, from a file of arrays."""
+"""Precomputed features of a frozen extractor, such as CLIP or DINO, from a file of arrays.
+
+The file comes from a stranger: what would expand past a bound is refused, and so are arrays of
+Python objects, which would have to be unpickled.
+"""
 
 import hashlib
 import unicodedata

@@ -1,4 +1,4 @@
-"""ImageNet's images by class, however people keep them.
+"""The lists of ImageNet's classes, and its images by class, however people keep them.
 
 Class folders are named by WordNet id (``n01532829/``), at the top, under ``train``, ``val`` and
 ``test`` or deep in ImageNet's own tree, in a folder or an archive. Or files whose names begin with

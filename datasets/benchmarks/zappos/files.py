@@ -2,7 +2,9 @@
 
 The table and the images are matched by the shoe's name: row ``100627-72`` is ``100627.72.jpg``.
 ``image-path.mat`` is not used: if a brand's name ends in a full stop, its folders are not those
-of the archives.
+of the archives. The table ``meta-data-bin.csv`` has a row for each shoe, beginning with its ``CID``
+(product and colour), and a column of zeros and ones for each value of each property, such as
+``Closure.Lace.up``.
 """
 
 import csv
@@ -85,8 +87,8 @@ def _columns(name: str, header: Mapping[str, int], where: str) -> list[int]:
     bins = _HEELS.get(name, (name,))
     for part in bins:
         if _spelling(part) not in header:
-            what = f"'{part}'" if part == name else f"'{name}', and none '{part}', a bin of it"
-            raise BadData(f"{where} has no column {what}; {did_you_mean(_spelling(part), header)}")
+            hint = did_you_mean(_spelling(part), header)
+            raise BadData(f"{where} has no column '{part}' for '{name}'; {hint}")
     return [header[_spelling(part)] for part in bins]
 
 

@@ -35,7 +35,7 @@ class ZapposOptions(AttributeOptions):
 
 
 class AbstractZappos(AbstractBenchmark[ZapposOptions]):
-    """The official zips, or the folders that they extract to; see ``zappos_files``.
+    """The official zips, or the folders that they extract to; see ``files.py``.
 
     A class of the pool is a combination of attributes; shoes with the same ones are of one class.
 

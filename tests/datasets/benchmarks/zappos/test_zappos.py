@@ -235,9 +235,9 @@ def test_missing_files_are_named(corpus, tmp_path, remove, message):
     ("changes", "message"),
     [
         ([("CID,", "shoe,")], "first column must be 'CID'"),
-        ([("Closure.Toggle", "Closure.Togle")], "no column 'Closure.Toggle'; did you mean"),
-        ([("HeelHeight.1in...1.3.4in", "Heel")], "no column 'HeelHeight.Short.heel', and none"),
-        ([("HeelHeight.Flat", "Flat")], "none 'HeelHeight.Flat', a bin of it"),
+        ([("Closure.Toggle", "Closure.Togle")], "no column 'Closure.Toggle' for .*; did you mean"),
+        ([("HeelHeight.1in...1.3.4in", "Heel")], "for 'HeelHeight.Short.heel'; did"),
+        ([("HeelHeight.Flat", "Flat")], "no column 'HeelHeight.Flat' for 'HeelHeight.Short.heel'"),
         ([("100001-21,1,", "100000-7,1,")], "lists the shoe 100000-7 twice"),
         ([("100001-21,1,0", "100001-21,1,x")], "row of 100001-21 has a value other than 0 or 1"),
         ([("100001-21,1,", "100001-21,")], "row 5: the table is cut off"),

@@ -54,28 +54,23 @@ def address():
 
 
 @pytest.fixture
-def told():
-    return []
-
-
-@pytest.fixture
-def get(address, tmp_path, told):
-    """Fetches a file of the server."""
+def get(address, tmp_path):
+    """Fetches a file of the server, and notes the progress."""
 
     def get(name, checksum=SHA256):
         file = RemoteFile(f"{address}/{name}", checksum)
-        return fetch(file, tmp_path / "to", lambda *done: told.append(done))
+        return fetch(file, tmp_path / "to", lambda *done: setattr(get, "done", done))
 
     return get
 
 
 @pytest.mark.parametrize("checksum", [SHA256, MD5])
 @pytest.mark.parametrize("name", ["whole.zip", "redirected.zip"])
-def test_a_file_comes_whole_and_is_not_fetched_twice(get, told, tmp_path, name, checksum):
+def test_a_file_comes_whole_and_is_not_fetched_twice(get, tmp_path, name, checksum):
     path, already = get(name, checksum)
     assert (path, already) == (tmp_path / "to" / name, False)
     assert path.read_bytes() == CONTENT
-    assert told[-1] == (len(CONTENT), len(CONTENT))
+    assert get.done == (len(CONTENT), len(CONTENT))
     before = len(Server.asked)
     assert get(name, checksum) == (path, True)
     assert len(Server.asked) == before

@@ -75,14 +75,3 @@ def test_no_feasible_pair_is_refused():
         made(min_images=800)
     with pytest.raises(BadData, match="No pair of the novel attributes"):
         made(novel=[7])
-
-
-def test_the_fingerprint_follows_what_is_drawn():
-    prints = {
-        made().fingerprint,
-        made(training_tasks=50).fingerprint,
-        made(seed=1).fingerprint,
-        made(novel=range(5, 9)).fingerprint,
-    }
-    assert len(prints) == 4
-    assert made().fingerprint in prints

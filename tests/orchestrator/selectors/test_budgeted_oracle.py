@@ -1,10 +1,7 @@
-from typing import ClassVar
-
 import numpy as np
 import pytest
 
-from fsl_sweep.orchestrator import testing
-from fsl_sweep.orchestrator.errors import ConfigError, SelectionError
+from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.selectors import (
     Candidate,
     History,
@@ -19,18 +16,6 @@ from fsl_sweep.orchestrator.selectors.budgeted_oracle import (
     BudgetedOracle,
 )
 from fsl_sweep.orchestrator.selectors.hyperparameter import OracleConfiguration
-
-
-class TestTop(testing.HyperparameterSelectorContract):
-    selector: ClassVar[HyperparameterSelector] = BudgetedOracle(2)
-
-
-class TestPerConfiguration(testing.HyperparameterSelectorContract):
-    selector: ClassVar[HyperparameterSelector] = BudgetedOracle(2, "per-configuration")
-
-
-class TestHalving(testing.HyperparameterSelectorContract):
-    selector: ClassVar[HyperparameterSelector] = BudgetedOracle(1, "halving")
 
 
 def candidates(val: list[float], novel: np.ndarray) -> list[Candidate]:
@@ -133,9 +118,3 @@ def test_scores_without_tasks_are_whole_evaluations() -> None:
     assert apply_counted(BudgetedOracle(3, "per-configuration"), given) == (given[2], 3)
     with pytest.raises(SelectionError, match="less than a task each"):
         apply(BudgetedOracle(2, "per-configuration"), given)
-
-
-@pytest.mark.parametrize("text", ["0", "-1", "1.5", "top", "3,best", "2,top,1"])
-def test_budgets_that_make_no_sense(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"budgeted-oracle\(.*cannot be used"):
-        hyperparameter_selector(f"budgeted-oracle({text})")

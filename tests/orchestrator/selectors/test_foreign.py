@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from made import plan, planned, record, spec
+from made import planned, recorded, spec
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import SelectorFault
-from fsl_sweep.orchestrator.ledger.ledger import Ledger
-from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.selectors import SnapshotSelector, apply
 from fsl_sweep.orchestrator.selectors.history import History
 from fsl_sweep.orchestrator.selectors.third_party import broken_promise, faults_named
@@ -102,15 +100,7 @@ def install(tmp_path, monkeypatch) -> Callable[[str], Path]:
 def run(tmp_path_factory) -> str:
     """A run folder of one method, two configurations and three epochs, all done."""
     trials = [planned(spec(way=way)) for way in (5, 10)]
-    ledger = Ledger(tmp_path_factory.mktemp("run") / "run")
-    ledger.write_plan(plan(*trials), "name: made\n")
-    for seed, one in enumerate(trials):
-        trial = ledger.trial(one.id)
-        trial.begin(one.spec)
-        for epoch in (1, 2, 3):
-            trial.write_epoch(record(epoch, seed), b"weights")
-        trial.end(TrialEnd("done"))
-    return str(ledger.path)
+    return str(recorded(tmp_path_factory.mktemp("run") / "run", *trials).path)
 
 
 def told(capsys, run: str, selector: str) -> str:
@@ -147,25 +137,18 @@ def test_an_error_of_its_own(install, run, capsys, selector, answer, what):
     ("selector", "answer", "what"),
     [
         ("one", "return 99", "chose 99, which is not a recorded epoch: it must return one of "),
-        ("one", "return 'last'", "chose 'last', which is not a recorded epoch"),
         ("one", "return 2.0", "chose 2.0, which is not a recorded epoch"),
         ("one", "return True", "chose True, which is not a recorded epoch"),
-        ("one", "return None", "chose None, which is not a recorded epoch"),
         ("two", "return None", "chose None, which is not one of the candidates: it must return"),
         ("front", "return []", "chose no candidate at all: if there is nothing to choose it "),
-        ("front", "return [1]", "chose 1, which is not one of the candidates"),
         ("front", "return None", "raised TypeError: 'NoneType' object is not iterable"),
         ("best", "return 'high'", "raised "),
-        (
-            "greedy",
-            "",
-            "declares `needs` of frozenset({'wisdom'}): it must be a frozenset of some ",
-        ),
-        ("silent", "", "declares no `needs`: it must be a frozenset of some of train_loss, base,"),
+        ("greedy", "pass", "declares `needs` of frozenset({'wisdom'}): it must be a frozenset of"),
+        ("silent", "pass", "declares no `needs`: it must be a frozenset of some of "),
     ],
 )
 def test_an_answer_that_is_none(install, run, capsys, selector, answer, what):
-    module = install(answer or "pass")
+    module = install(answer)
     message = told(capsys, run, selector)
     assert message.startswith(f"Selector '{selector}' of wrong 1.2 {what}")
     assert f"({module}, line " in message

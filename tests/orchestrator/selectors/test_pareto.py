@@ -1,21 +1,14 @@
-from typing import ClassVar
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fsl_sweep.orchestrator import testing
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.selectors import Candidate, History, apply, hyperparameter_selector
 from fsl_sweep.orchestrator.selectors.base import FrontSelector, is_oracle
-from fsl_sweep.orchestrator.selectors.hyperparameter import Pareto, front
+from fsl_sweep.orchestrator.selectors.hyperparameter import front
 
 NAN = float("nan")
-
-
-class TestPareto(testing.FrontSelectorContract):
-    selector: ClassVar[FrontSelector] = Pareto()
 
 
 def candidates(points: list[tuple[float, float]]) -> list[Candidate]:
@@ -50,14 +43,7 @@ def test_front_by_brute_force(points: list[tuple[float, float]]) -> None:
         return
     chosen = apply(selector, given_)
     assert chosen == tuple(c for c, on in zip(given_, expected, strict=True) if on)
-
-
-def test_worked_example() -> None:
-    # The third is beaten in both, the fourth in one with a tie in the other; equals both stay.
-    points = [(0.9, 0.5), (0.8, 0.6), (0.7, 0.4), (0.9, 0.4), (0.8, 0.6), (0.6, 0.7)]
-    chosen = apply(hyperparameter_selector("pareto"), candidates(points))
-    assert [one.trial for one in chosen] == ["t0", "t1", "t4", "t5"]
-    assert is_oracle(hyperparameter_selector("pareto"))
+    assert is_oracle(selector)
 
 
 class Backwards(FrontSelector):

@@ -20,7 +20,8 @@ from fsl_sweep.orchestrator.selectors.base import is_oracle
 from fsl_sweep.orchestrator.selectors.names import parse
 
 SNAPSHOT = ("last", "train_loss", "base", "val", "cv-epoch", "mixture(0.3)", "oracle")
-CONFIGURATION = ("base", "val", "cv", "cv(aligned)", "mixture(0.3)", "oracle")
+CONFIGURATION = ("base", "val", "cv", "cv(aligned)", "mixture(0.3)", "oracle", "pareto")
+BUDGETED = [f"budgeted-oracle({b})" for b in ("2", "2, per-configuration", "1, halving")]
 
 
 def contracts() -> dict[str, type]:
@@ -29,9 +30,10 @@ def contracts() -> dict[str, type]:
     for name in SNAPSHOT:
         body = {"selector": snapshot_selector(name), "reads_scores": name != "last"}
         found[f"TestSnapshot_{name}"] = type(name, (testing.SnapshotSelectorContract,), body)
-    for name in CONFIGURATION:
+    for name in (*CONFIGURATION, *BUDGETED):
+        front = name == "pareto"
+        suite = testing.FrontSelectorContract if front else testing.HyperparameterSelectorContract
         body = {"selector": hyperparameter_selector(name)}
-        suite = testing.HyperparameterSelectorContract
         found[f"TestConfiguration_{name}"] = type(name, (suite,), body)
     return found
 
@@ -95,6 +97,19 @@ class Answers(SnapshotSelector):
 
     def select(self, history: History) -> int:
         return np.int64(20)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        *(("budgeted-oracle", wrong) for wrong in ("0", "1.5", "top", "3,best", "2,top,1")),
+        *(("mixture", wrong) for wrong in ("-0.1", "nan", "half", "0.2,0.8")),
+        ("cv", "alligned"),
+    ],
+)
+def test_arguments_that_make_no_sense(name: str, arguments: str) -> None:
+    with pytest.raises(ConfigError, match=rf"'{name}\({arguments}\)' cannot be used: "):
+        hyperparameter_selector(f"{name}({arguments})")
 
 
 def test_an_epoch_may_be_an_integer_of_numpy() -> None:

@@ -11,8 +11,7 @@ import pytest
 from fsl_sweep import load_run
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName, did_you_mean
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
-from fsl_sweep.orchestrator.records.paper_names import measure_name, selector_name
-from fsl_sweep.orchestrator.records.spec import Selectors
+from fsl_sweep.orchestrator.records.paper_names import selector_name
 from fsl_sweep.orchestrator.report import to_json
 from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
 from fsl_sweep.orchestrator.selectors.catalogue import HYPERPARAMETER_SELECTORS, SNAPSHOT_SELECTORS
@@ -68,10 +67,6 @@ def test_plans_and_digests_hold_our_names(tmp_path: Path) -> None:
         (
             "{snapshot: [val, ValGen]}",
             "s.yaml: selectors.snapshot: 'val' is given twice; 'val' and 'ValGen' are the same",
-        ),
-        (
-            "{hyperparameter: [BaseGen, basegen]}",
-            "'base' is given twice; 'BaseGen' and 'basegen' and 'base' are the same",
         ),
         ("{snapshot: [val, val]}", "s.yaml: selectors.snapshot: 'val' is given twice"),
     ],
@@ -184,11 +179,3 @@ def test_what_is_guarded_is_all_that_reads_novel_scores() -> None:
         if "novel" in info.cls.needs
     }
     assert reading == {"oracle", "budgeted-oracle", "pareto"}
-
-
-def test_measures() -> None:
-    assert [measure_name(one) for one in ("ValGen", "BASEGEN", "NovelGen", "val", "x")] == [
-        *("val", "base", "novel", "val", "x")
-    ]
-    assert Selectors(metric="NovelGen").metric == "novel"
-    assert base_weight("NovelGen") is None

@@ -24,9 +24,7 @@ NAMES = {
     "end-of-training": "last",
     "End of Training": "last",
     "ValGen": "val",
-    "VALGEN": "val",
-    "BaseGen": "base",
-    "val": "val",
+    "BASEGEN": "base",
     "mixture(0.5)": "mixture(0.5)",
     "NovelGen": "NovelGen",
 }
@@ -156,13 +154,8 @@ def test_nothing_leads_from_a_validation_measure_to_novel_scores(
 
 
 def test_a_misspelt_oracle_is_found_and_so_are_ours() -> None:
-    for typed, suggested in (
-        ("orcale", "oracle"),
-        ("Oracle", "oracle"),
-        ("vall", "val"),
-        ("ValGenn", "val"),
-        ("train-loss", "train_loss"),
-    ):
+    typos = {"orcale": "oracle", "Oracle": "oracle", "ValGenn": "val", "train-loss": "train_loss"}
+    for typed, suggested in typos.items():
         assert f"did you mean '{suggested}'?" in str(unknown(snapshot_selector, typed))
     found = str(unknown(hyperparameter_selector, "budget-oracle(3)"))
     assert "did you mean 'budgeted-oracle'?" in found

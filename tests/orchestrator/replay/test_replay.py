@@ -104,7 +104,6 @@ def test_without_tasks_nothing_is_said_over_tasks(tmp_path: Path) -> None:
     # Over the two seeds there are intervals.
     assert all(cell["novel"]["n"] == 2 and cell["novel"]["low"] for cell in plain["summary"])
     rows = run.selections()
-    assert rows["novel"].notna().all()
     assert rows[[f"{m}_{end}" for m in MEASURES for end in ("low", "high")]].isna().all(axis=None)
     assert all(len(s.novel_tasks) == len(s.base_tasks) == 0 for s in report.selected.selections)
     assert plain["comparisons"] == []
@@ -113,8 +112,6 @@ def test_without_tasks_nothing_is_said_over_tasks(tmp_path: Path) -> None:
     assert report.resampled == ()
     assert any("share tasks" in caution for caution in report.cautions)
     assert any("no per-task rows" in caution for caution in report.cautions)
-    assert "logs" in to_text(report)
-    assert set(run.records()["status"]) == {"done"}
     with pytest.raises(ConfigError, match="no per-task rows"):
         run.report(bootstrap=10)
     with pytest.raises(RunFolderError, match="class tuples"):

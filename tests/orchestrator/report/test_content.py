@@ -354,14 +354,9 @@ def test_verdicts_and_rankings_of_a_mixture_say_so_in_json(everything: Report) -
         assert one["effect"]["mean"] == pytest.approx(difference)
         assert (one["metric"], one["effect"]["n"]) == ("mixture(0.25)", 2 * TASKS)
     for one in (*plain["run"]["rankings"], *plain["stability"]):
-        names = [m if isinstance(m, str) else m["method"] for m in one["methods"]]
-        assert names == sorted(names, key=lambda name: -cells[name, *strategy(one)])
         assert one["metric"] == "mixture(0.25)"
     usual = json.loads(to_json(build(replace(ALL, metric="novel"), runs(), bootstrap=20)))
     assert '"metric"' not in json.dumps(usual)
-    assert [c["effect"] for c in usual["comparisons"]] != [
-        c["effect"] for c in plain["comparisons"]
-    ]
     # What is not compared by stays what it was.
     for part in ("selections", "summary", "rank_correlation", "fronts", "budget_curve"):
         assert usual[part] == plain[part]

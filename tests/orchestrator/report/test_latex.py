@@ -61,7 +61,9 @@ def test_a_hard_report_compiles_and_stays_on_the_page(
     made: Callable[[], Report], tmp_path: Path
 ) -> None:
     assert len(document(made()).sections) == 11
-    log = typeset(to_latex(made()), tmp_path)
+    source = to_latex(made())
+    assert source.isascii()
+    log = typeset(source, tmp_path)
     assert [wide for wide in overfull(log) if wide > SLACK] == []
     assert "Missing character" not in log
     assert re.search(r"Output written on report\.pdf \(\d+ pages", log)

@@ -83,9 +83,17 @@ def written(frame: pd.DataFrame, path: Path) -> Path:
     return path
 
 
-def test_without_tasks_nothing_is_said_over_tasks(tmp_path: Path) -> None:
+Load = Callable[[pd.DataFrame], Run]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    return lambda frame: fsl_sweep.load_run(written(frame, tmp_path / "logs.csv"))
+
+
+def test_without_tasks_nothing_is_said_over_tasks(load: Load) -> None:
     frame = made()
-    run = fsl_sweep.load_run(written(frame, tmp_path / "logs.csv"))
+    run = load(frame)
     report = run.report(metric="mixture(0.5)")
     plain = to_plain(report)
     wide = frame.pivot_table(
@@ -120,66 +128,55 @@ def test_without_tasks_nothing_is_said_over_tasks(tmp_path: Path) -> None:
         _ = run.path
 
 
-def test_one_task_is_a_task_but_has_no_interval(tmp_path: Path) -> None:
+def test_one_task_is_a_task_but_has_no_interval(load: Load) -> None:
     frame = made(task="only")
     frame.loc[frame["measure"] == "train_loss", "task"] = ""
-    report = fsl_sweep.load_run(written(frame, tmp_path / "logs.csv")).report(bootstrap=0)
-    plain = to_plain(report)
+    plain = to_plain(load(frame).report(bootstrap=0))
     for one in plain["selections"]:
         assert (one["novel"]["low"], one["novel"]["high"], one["novel"]["n"]) == (None, None, 1)
     assert plain["comparisons"] == []
     assert all(cell["novel_tasks"] is None for cell in plain["summary"])
 
 
-def test_without_training_loss_it_is_not_chosen_by(tmp_path: Path) -> None:
-    frame = made()
-    path = written(frame[frame["measure"] != "train_loss"], tmp_path / "logs.csv")
-    assert fsl_sweep.load_run(path).info().snapshot == ("last", "base", "val", "oracle")
+def test_without_training_loss_it_is_not_chosen_by(load: Load) -> None:
+    run = load(made()[lambda f: f["measure"] != "train_loss"])
+    assert run.info().snapshot == ("last", "base", "val", "oracle")
 
 
-def test_a_missing_seed_is_named_and_left_out(tmp_path: Path) -> None:
+def test_a_missing_seed_is_named_and_left_out(load: Load) -> None:
     frame = made()
     gone = (frame["method"] == "A") & (frame["configuration"] == "large") & (frame["seed"] == 1)
-    report = fsl_sweep.load_run(written(frame[~gone], tmp_path / "logs.csv")).report()
+    report = load(frame[~gone]).report()
     assert not report.completeness.complete
     (problem,) = report.completeness.problems
     assert (problem.method, problem.seed, problem.reason) == ("A", 1, "not run")
     assert {summary.method for summary in report.summaries} == {"B"}
 
 
-def test_folds_select_by_cv(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("measures", "name"),
+    [
+        (["val"], "cv(aligned)"),
+        (["base", "val", "novel"], "cv(aligned)"),
+        (["train_loss", "base", "val", "novel"], "cv"),
+    ],
+)
+def test_folds_select_by_cv(load: Load, measures: list[str], name: str) -> None:
+    """Without every measure no snapshot can be selected within a fold."""
     frame = made()
-    folds = [
-        frame[frame["measure"] == "val"].assign(fold=k, accuracy=lambda f, k=k: f["accuracy"] * k)
-        for k in (0, 1)
-    ]
-    path = written(pd.concat([frame, *folds]), tmp_path / "logs.csv")
-    run = fsl_sweep.load_run(path)
-    # Other measures are not there for snapshots to be selected by within a fold.
-    assert run.info().hyperparameter[-1] == "cv(aligned)"
+    own = frame[frame["measure"].isin(measures)]
+    folds = [own.assign(fold=k, accuracy=k * own["accuracy"]) for k in (0, 1)]
+    run = load(pd.concat([frame, *folds]))
+    assert run.info().hyperparameter[-1] == name
     assert run.report().left_out == ()
-    chosen = run.report(["val"], ["val", "cv"]).selected.selections
     # The folds' accuracies are the trial's own, times a constant: cv must choose as val does.
-    by = {
-        (one.method, one.seed, one.strategy.hyperparameter): (one.configuration, one.epoch)
-        for one in chosen
-    }
-    assert len(by) == 8
-    for (method, seed, _), choice in by.items():
-        assert by[method, seed, "val"] == choice
-
-
-def test_folds_with_every_measure_select_their_own_snapshots(tmp_path: Path) -> None:
-    frame = made()
-    folds = [frame.assign(fold=k) for k in (0, 1)]
-    run = fsl_sweep.load_run(written(pd.concat([frame, *folds]), tmp_path / "logs.csv"))
-    assert run.info().hyperparameter[-1] == "cv"
-    assert run.report().left_out == ()
-    lossless = [fold[fold["measure"] != "train_loss"] for fold in folds]
-    run = fsl_sweep.load_run(written(pd.concat([frame, *lossless]), tmp_path / "logs.csv"))
-    assert "train_loss" in run.info().snapshot
-    assert run.info().hyperparameter[-1] == "cv(aligned)"
-    assert run.report().left_out == ()
+    chosen = run.report(["val"], ["val", "cv"]).selected.selections
+    by_val, by_cv = (
+        [(one.trial, one.epoch) for one in chosen if one.strategy.hyperparameter == step]
+        for step in ("val", "cv")
+    )
+    assert len(by_val) == 4
+    assert by_val == by_cv
 
 
 def test_what_a_table_does_not_tell_is_not_told_as_nothing(tmp_path: Path) -> None:
@@ -256,9 +253,8 @@ def test_runs_with_other_seeds_join_into_what_one_run_gives(tmp_path: Path) -> N
     second = run_folder(tmp_path / "second", (0.1, 0.01), (1,))
     merged = fsl_sweep.load_run([first, second])
     ours, theirs = (to_plain(run.report(bootstrap=20)) for run in (merged, whole))
-    assert ours["summary"] == theirs["summary"]
-    assert ours["selections"] == theirs["selections"]
-    assert ours["comparisons"] == theirs["comparisons"]
+    for part in ("summary", "selections", "comparisons"):
+        assert ours[part] == theirs[part]
     assert ours["run"]["name"] == "first + second"
     other_way = fsl_sweep.load_run([second, first]).report(bootstrap=20)
     assert to_plain(other_way)["summary"] == theirs["summary"]
@@ -279,14 +275,11 @@ def test_a_trial_that_two_runs_hold_is_taken_once(tmp_path: Path) -> None:
     assert fsl_sweep.load_run([first, second]).complete
 
 
-def test_no_run_is_named() -> None:
-    with pytest.raises(RunFolderError, match="No run is given"):
-        fsl_sweep.load_run([])
-
-
 def test_a_conflict_is_an_error_and_no_average(tmp_path: Path) -> None:
     first = run_folder(tmp_path / "first", (0.1,), (0,))
     second = run_folder(tmp_path / "second", (0.1,), (0,), shift=1)
+    with pytest.raises(RunFolderError, match="No run is given"):
+        fsl_sweep.load_run([])
     with pytest.raises(RunFolderError, match=r"different records of the same trial .*epoch 1"):
         _ = fsl_sweep.load_run([first, second]).histories
 

@@ -215,32 +215,21 @@ def test_third_parties_selectors_run_on_each_resample(classes: dict | None) -> N
 
 
 class AtOnce(ByTasks):
-    """``by-tasks`` in all resamples at once, or what ``answer`` makes of that."""
-
-    name: ClassVar[str] = "at-once"
-
-    def __init__(self, answer: Callable[[Any], Any] = lambda at: at) -> None:
+    def __init__(self, answer: Callable[[Any], Any]) -> None:
         self.answer = answer
 
     def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
-        return self.answer(np.round(scores["val"], 10).argmax(axis=1))
+        return self.answer(scores)
 
 
-class PeeksAtOnce(ByTasks):
-    def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
-        return scores["novel"].argmax(axis=1)
+def best(scores: Mapping[str, np.ndarray]) -> np.ndarray:
+    return np.round(scores["val"], 10).argmax(axis=1)
 
 
-class WritesAtOnce(ByTasks):
-    def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
-        scores["val"].setflags(write=True)
-        raise AssertionError
-
-
-def every(selector: SnapshotSelector, monkeypatch: pytest.MonkeyPatch) -> ResampledCell:
-    """The cell of a selector that is named by-tasks, for the configuration of the best BaseGen."""
+def every(answer: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> ResampledCell:
+    """The cell of a selector that chooses at once, for the configuration of the best BaseGen."""
     monkeypatch.setattr(
-        "fsl_sweep.orchestrator.selection.resample.snapshot_selector", lambda _: selector
+        "fsl_sweep.orchestrator.selection.resample.snapshot_selector", lambda _: AtOnce(answer)
     )
     (cell,) = cells(sweep(), ["by-tasks"], ["base"], one_by_one=5).values()
     return cell
@@ -249,29 +238,29 @@ def every(selector: SnapshotSelector, monkeypatch: pytest.MonkeyPatch) -> Resamp
 @pytest.mark.usefixtures("third_parties")
 def test_a_third_party_may_choose_in_all_resamples_at_once(monkeypatch) -> None:
     reference = cells(sweep(), ["val"], ["base"])["PN: val / base"]
-    assert (every(AtOnce(), monkeypatch).values == reference.values).all()
-    nothing = every(AtOnce(lambda at: np.full_like(at, -1)), monkeypatch)
+    assert (every(best, monkeypatch).values == reference.values).all()
+    nothing = every(lambda scores: np.full_like(best(scores), -1), monkeypatch)
     assert np.isnan(nothing.values).all()
 
 
 @pytest.mark.usefixtures("third_parties")
 @pytest.mark.parametrize(
-    ("selector", "failure", "message"),
+    ("answer", "failure", "message"),
     [
-        (PeeksAtOnce(), SealedMeasurement, "'by-tasks' read 'novel'"),
-        (WritesAtOnce(), SelectorFault, "WRITEABLE"),
-        (AtOnce(lambda at: at[1:]), SelectorFault, "must return 61 integers from -1 to 4"),
-        (AtOnce(lambda at: at / 1), SelectorFault, "must return 61 integers"),
-        (AtOnce(lambda at: at + 9), SelectorFault, "must return 61 integers"),
-        (AtOnce(lambda at: at - 9), SelectorFault, "must return 61 integers"),
-        (AtOnce(lambda at: at[0, 0]), SelectorFault, "raised IndexError"),
+        (lambda scores: scores["novel"], SealedMeasurement, "'by-tasks' read 'novel'"),
+        (lambda scores: scores["val"].setflags(write=True), SelectorFault, "WRITEABLE"),
+        (lambda scores: best(scores)[1:], SelectorFault, "must return 61 integers from -1 to 4"),
+        (lambda scores: best(scores) / 1, SelectorFault, "must return 61 integers"),
+        (lambda scores: best(scores) + 9, SelectorFault, "must return 61 integers"),
+        (lambda scores: best(scores) - 9, SelectorFault, "must return 61 integers"),
+        (lambda scores: best(scores)[0, 0], SelectorFault, "raised IndexError"),
     ],
 )
 def test_what_chooses_at_once_is_sealed_and_checked(
-    selector: SnapshotSelector, failure: type[Exception], message: str, monkeypatch
+    answer: Callable[[Any], Any], failure: type[Exception], message: str, monkeypatch
 ) -> None:
     with pytest.raises(failure, match=message):
-        every(selector, monkeypatch)
+        every(answer, monkeypatch)
 
 
 def test_methods_share_the_draw_of_tasks_and_not_of_seeds() -> None:

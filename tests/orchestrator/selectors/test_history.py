@@ -1,5 +1,3 @@
-import pickle
-
 import numpy as np
 import pytest
 from following import SECRET, holds_secret
@@ -19,17 +17,6 @@ def by_hand() -> History:
         novel=[SECRET, SECRET, SECRET],
         tasks=tasks,
     )
-
-
-def test_view_holds_only_what_was_declared() -> None:
-    whole = by_hand()
-    assert holds_secret(whole)
-    view = whole.view({"val"}, "val")
-    assert view.scores["val"].tolist() == whole.scores["val"].tolist()
-    assert view.tasks["val"].tolist() == whole.tasks["val"].tolist()
-    assert list(view.scores) == list(view.tasks) == ["val"]
-    assert not holds_secret(view)
-    assert not holds_secret(pickle.loads(pickle.dumps(view)))
 
 
 def test_candidates_are_sealed_alike() -> None:

@@ -82,8 +82,7 @@ def test_json_follows_the_schema(usual: Report) -> None:
 
 def test_json_is_a_function_of_the_records_without_nan() -> None:
     one_seed = [t for t in runs() if t.seed == 0]
-    first, second = (to_json(build(INFO, list(one_seed))) for _ in range(2))
-    assert first == second
+    first = to_json(build(INFO, one_seed))
     plain = json.loads(first, parse_constant=lambda name: pytest.fail(name))
     assert plain["summary"][0]["novel"]["low"] is None
     assert plain["summary"][0]["novel"]["n"] == 1
@@ -217,7 +216,7 @@ def test_curves_are_few_and_fairly_shared() -> None:
     assert curve.picks["oracle"] == 1 + int(np.argmax(curve.scores("novel")))
 
 
-def test_fronts_alone_leave_no_method_out() -> None:
+def test_only_fronts_leave_no_method_out() -> None:
     report = build(replace(INFO, hyperparameter=("pareto",)), runs(), bootstrap=0)
     assert not any("left out" in caution for caution in report.cautions)
     text = to_text(report)
@@ -261,12 +260,8 @@ def test_wording() -> None:
     assert wording.values({"schedule": {0: 0.1}}) == "schedule={0: 0.1}"
     # A bare name could be the learner's, the backbone's or the optimizer's.
     assert wording.values({"optimizer.name": "sgd", "optimizer.lr": 1}) == "optimizer.name=sgd lr=1"
-    assert [wording.duration(s) for s in (4.2, 42, 200, 18120)] == [
-        "4.2 s",
-        "42 s",
-        "3 min 20 s",
-        "5 h 02 min",
-    ]
+    durations = map(wording.duration, (4.2, 42, 200, 18120))
+    assert ", ".join(durations) == "4.2 s, 42 s, 3 min 20 s, 5 h 02 min"
 
 
 def test_ranking_flips_are_told() -> None:
@@ -297,9 +292,7 @@ def everything() -> Report:
 
 
 def test_uncertainty_in_json(everything: Report) -> None:
-    first, again = to_json(everything), to_json(build(ALL, runs(), bootstrap=20))
-    assert first == again
-    plain = json.loads(first)
+    plain = json.loads(to_json(everything))
     assert len(plain["summary"]) == 3 * 5 * 4
     interval = plain["summary"][0]["novel_selection"]
     assert interval["mean"] == pytest.approx(plain["summary"][0]["novel"]["mean"], abs=1e-9)
@@ -378,7 +371,7 @@ def test_what_was_not_asked_for_is_not_there() -> None:
     assert "Fronts of" not in text
 
 
-def test_large_runs_are_resampled_when_asked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_runs_are_resampled_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content, "QUICKLY_RESAMPLED", 100)
     monkeypatch.setattr(content, "RESAMPLES", 10)
     given = runs(("PN",))

@@ -213,10 +213,10 @@ def test_the_distribution_of_differences_is_that_of_the_mixture() -> None:
     assert weights.sum() == pytest.approx(1)
     assert len(values) == one.result.effect.n
     assert values @ weights == pytest.approx(100 * one.result.effect.mean)
-    novel_alone, base_alone = (figures._paired(*report.summaries, w) for w in (0.0, 1.0))
-    assert novel_alone is not None
-    assert base_alone is not None
-    assert len(novel_alone[0]) + len(base_alone[0]) == len(values)
+    only_novel, only_base = (figures._paired(*report.summaries, w) for w in (0.0, 1.0))
+    assert only_novel is not None
+    assert only_base is not None
+    assert len(only_novel[0]) + len(only_base[0]) == len(values)
 
 
 @pytest.mark.parametrize("write", WRITTEN)

@@ -123,7 +123,7 @@ def test_a_missing_fold_leaves_out_what_needs_it_and_nothing_else(
     assert selected.cell("PN", Strategy("val", "cv", False, True)) == ()
 
 
-def test_a_fold_that_a_snapshot_selector_cannot_choose_in_leaves_out_cv_alone() -> None:
+def test_a_fold_that_a_snapshot_selector_cannot_choose_in_leaves_out_only_cv() -> None:
     lost = fold("1e-4", 1, [float("nan")] * 3, [0.5, 0.6, 0.7])
     selected = select([*FAST, *SLOW[:2], lost], ["base", "last"], ["base", "cv", "cv(aligned)"])
     assert len(selected.selections) == 5

@@ -295,7 +295,7 @@ def test_classes_are_resampled_where_they_are_known() -> None:
     assert cell.result.standard_error > plain.result.standard_error
 
 
-def test_snapshots_that_differ_by_rounding_alone_are_equal_and_the_first_is_chosen() -> None:
+def test_snapshots_that_differ_only_by_rounding_are_equal_and_the_first_is_chosen() -> None:
     """Their means lie on half a decimal step, k / 2048, so that decimal rounding parts them."""
     mean = 1025 / 2048
     near = mean + np.arange(EPOCHS)[:, None] * 1e-12 + np.tile([-1, 1], TASKS // 2) / 2048

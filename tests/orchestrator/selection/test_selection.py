@@ -83,7 +83,7 @@ def test_budget_counts_as_complete_and_folds_are_passed_over() -> None:
     assert len(selected.selections) == 1
 
 
-def test_nan_scores_do_not_win_and_all_nan_leaves_out_the_strategy_alone() -> None:
+def test_nan_scores_do_not_win_and_all_nan_leaves_out_only_the_strategy() -> None:
     nan = float("nan")
     lost = trial("PN", "1e-2", base=[0.99, 0.98], val=[nan, nan], novel=[0.5, 0.6])
     selected = select([FAST, lost], ["last", "val"], ["base", "val"])

@@ -213,6 +213,7 @@ BAD: list[tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = [
     (change(0, "accuracy", "inf"), "row 2: accuracy 'inf' is not a finite number"),
     (change(1, "method", ""), "row 3: method is empty"),
     (lambda f: pd.concat([f, f.iloc[[1]]]), "row 98 repeats row 3"),
+    (lambda f: pd.concat([f, f.iloc[1::4].assign(fold=0)]), r"fold 0\) has no val at epoch 0"),
     (lambda f: f.drop(index=range(8, 12)), "different epochs: epoch 10 is in only one of them"),
     (
         lambda f: f[(f["measure"] != "train_loss") | (f["method"] == "A")],

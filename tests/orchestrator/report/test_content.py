@@ -260,8 +260,8 @@ def test_wording() -> None:
     assert wording.values({"schedule": {0: 0.1}}) == "schedule={0: 0.1}"
     # A bare name could be the learner's, the backbone's or the optimizer's.
     assert wording.values({"optimizer.name": "sgd", "optimizer.lr": 1}) == "optimizer.name=sgd lr=1"
-    durations = map(wording.duration, (4.2, 42, 200, 18120))
-    assert ", ".join(durations) == "4.2 s, 42 s, 3 min 20 s, 5 h 02 min"
+    durations = map(wording.duration, (4.2, 42, 90, 18120))
+    assert ", ".join(durations) == "4.2 s, 42 s, 1 min 30 s, 5 h 02 min"
 
 
 def test_ranking_flips_are_told() -> None:

@@ -58,10 +58,6 @@ class Tags(HTMLParser):
         if tag not in ("meta", "br"):
             self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.names.append(tag)
-        self.attributes += attrs
-
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a report needs to know of its source beside the records.
+    """What a report needs to know of its source besides the records.
 
     Attributes:
         sweep: digest of the sweep's content, or of the table's.

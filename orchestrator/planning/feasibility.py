@@ -8,8 +8,7 @@ from fsl_sweep.datasets.splits.class_folds import fold_benchmark
 from fsl_sweep.datasets.tasks.classes import check_common, most_tasks
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
 from fsl_sweep.datasets.tasks.query_counts import most_queries
-from fsl_sweep.learners.backbones.catalogue import BACKBONES
-from fsl_sweep.learners.options import resolve
+from fsl_sweep.learners.building import build_backbone, pixel_statistics
 from fsl_sweep.orchestrator.errors import BadData, ConfigError
 from fsl_sweep.orchestrator.planning.suitability import check_training_tasks
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS
@@ -26,15 +25,16 @@ def check_feasible(plan: Plan, benchmark: Benchmark) -> tuple[str, ...]:
     Raises:
         BadData: too few classes or examples; the message names the method, fold, split and
             numbers. Or the method cannot train on the benchmark's kind of tasks.
-        ConfigError: a backbone cannot take the benchmark's images.
+        ConfigError: a backbone cannot take the benchmark's images, or the weights of its file.
     """
     seen: set[tuple[Any, ...]] = set()
     folds = {fold: fold_benchmark(benchmark, **fold.model_dump()) for fold in plan.folds}
     backbones: set[str] = set()
+    cautions = [*benchmark.cautions, *_shared_tasks(plan.trials[0].spec, benchmark)]
     for trial in plan.trials:
         if (backbone := canonical_json(trial.spec.backbone.model_dump())) not in backbones:
             backbones.add(backbone)
-            _check_backbone(trial, benchmark)
+            cautions += _check_backbone(trial, benchmark)
         fold = trial.spec.fold
         ours = benchmark if fold is None else folds[fold]
         check_training_tasks(trial, ours)
@@ -49,7 +49,7 @@ def check_feasible(plan: Plan, benchmark: Benchmark) -> tuple[str, ...]:
                     check_common(ours.distribution(split), tasks, shape)
             except BadData as failure:
                 raise BadData(_problem(trial, split, failure)) from failure
-    return (*benchmark.cautions, *_shared_tasks(plan.trials[0].spec, benchmark))
+    return tuple(dict.fromkeys(cautions))
 
 
 def _shared_tasks(spec: TrialSpec, benchmark: Benchmark) -> Iterator[str]:
@@ -67,13 +67,21 @@ def _shared_tasks(spec: TrialSpec, benchmark: Benchmark) -> Iterator[str]:
             )
 
 
-def _check_backbone(trial: PlannedTrial, benchmark: Benchmark) -> None:
+def _check_backbone(trial: PlannedTrial, benchmark: Benchmark) -> Iterator[str]:
     """Build the network. On torch's ``meta`` device that would load its compiler."""
-    cls, options = resolve(BACKBONES, trial.spec.backbone.model_dump())
+    backbone = trial.spec.backbone.model_dump()
+    channels, pixels = benchmark.image_shape[0], pixel_statistics(backbone)
     try:
-        cls(options, benchmark.image_shape)
+        if pixels is not None and len(pixels[0]) != channels:
+            problem = f"is for {len(pixels[0])} channels; these images have {channels}"
+            advice = f"Write {{mean: [...], std: [...]}} with {channels} of each"
+            raise ConfigError("", "backbone.normalisation", f"{problem}. {advice}")
+        _, unused = build_backbone(backbone, benchmark.image_shape)
     except ConfigError as failure:
         raise ConfigError("", trial.method, str(failure)) from failure
+    if unused:
+        shown = ", ".join(unused[:3]) + (", ..." if len(unused) > 3 else "")
+        yield f"{trial.method}: its file of weights holds {len(unused)} more, not used: {shown}"
 
 
 def _wanted(trial: PlannedTrial) -> list[tuple[str, int | None, Any]]:

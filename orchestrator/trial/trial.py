@@ -1,5 +1,6 @@
 """One trial: train, measure, record, epoch by epoch, without Ray."""
 
+import dataclasses
 import io
 import math
 import time
@@ -11,7 +12,7 @@ import torch
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.splits.class_folds import fold_benchmark
 from fsl_sweep.learners.base import GradientLearner
-from fsl_sweep.learners.building import build_learner
+from fsl_sweep.learners.building import build_learner, pixel_statistics
 from fsl_sweep.learners.metadl.learner import Metadl
 from fsl_sweep.orchestrator.errors import TrialFailure
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
@@ -45,7 +46,8 @@ class Trial:
         self.spec, self.storage = spec, storage
         if spec.fold is not None:
             benchmark = fold_benchmark(benchmark, **spec.fold.model_dump())
-        self.benchmark = benchmark
+        pixels = pixel_statistics(spec.backbone.model_dump())
+        self.benchmark = dataclasses.replace(benchmark, pixels=pixels)
         self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
     def run(self) -> Iterator[EpochRecord]:

@@ -13,6 +13,7 @@ from fsl_sweep.learners.shapes import Features, Images
 from fsl_sweep.orchestrator.errors import ConfigError
 
 ImageShape = tuple[int, int, int]
+_OptionsClass = type[Options]
 
 
 class Backbone(nn.Module, ABC):
@@ -29,7 +30,7 @@ class Backbone(nn.Module, ABC):
         feature_dim: length of a feature vector.
     """
 
-    Options: ClassVar[type[Options]]
+    Options: ClassVar[_OptionsClass]
     takes_features: ClassVar[bool] = False
     has_weights: ClassVar[bool] = True
     frozen: bool = False

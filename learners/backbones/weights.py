@@ -69,7 +69,9 @@ def load_weights(backbone: Backbone, path: str, sha256: str | None) -> list[str]
     chosen = {name: part[name] for name in wanted}
     if broken := [name for name, tensor in chosen.items() if not tensor.float().isfinite().all()]:
         raise ConfigError("", KEY, f"'{path}' holds numbers that are not finite: {_named(broken)}")
-    backbone.body.load_state_dict(chosen, strict=False)
+    whole = backbone.body.state_dict()  # with the versions of its layers, which some ask for
+    whole.update(chosen)
+    backbone.body.load_state_dict(whole)
     return sorted(name for name in tensors if name.removeprefix(prefix) not in chosen)
 
 

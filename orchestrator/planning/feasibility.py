@@ -1,6 +1,7 @@
 """Whether a benchmark can fill every episode that a plan asks for, before anything runs."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from fsl_sweep.datasets.benchmark import Benchmark
@@ -14,6 +15,7 @@ from fsl_sweep.orchestrator.planning.suitability import check_training_tasks
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.records.spec import TrialSpec, canonical_json, episode_shape
+from fsl_sweep.orchestrator.text.printed import counted
 
 
 def check_feasible(plan: Plan, benchmark: Benchmark) -> tuple[str, ...]:
@@ -81,7 +83,8 @@ def _check_backbone(trial: PlannedTrial, benchmark: Benchmark) -> Iterator[str]:
         raise ConfigError("", trial.method, str(failure)) from failure
     if unused:
         shown = ", ".join(unused[:3]) + (", ..." if len(unused) > 3 else "")
-        yield f"{trial.method}: its file of weights holds {len(unused)} more, not used: {shown}"
+        file = Path(backbone["weights"]).name
+        yield f"the weights '{file}' hold {counted(len(unused), 'more tensor')}, not used: {shown}"
 
 
 def _wanted(trial: PlannedTrial) -> list[tuple[str, int | None, Any]]:

@@ -1,19 +1,25 @@
 """Reading a sweep file: YAML in, a validated SweepConfig out."""
 
-from collections.abc import Mapping, Sequence
+import json
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.datasets.files.local_path import check_local
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
+from fsl_sweep.orchestrator.sweepfile.axes import axis_kind
 from fsl_sweep.orchestrator.sweepfile.grammar import SweepConfig
 from fsl_sweep.orchestrator.sweepfile.messages import blaming, validated
-from fsl_sweep.orchestrator.sweepfile.places import located
 from fsl_sweep.orchestrator.sweepfile.text import noted, presets, read_sweep
 from fsl_sweep.orchestrator.sweepfile.yaml_text import parsed, written
 from fsl_sweep.orchestrator.text.printed import one_line, unfit
 
 __all__ = ["SweepFile", "assignments", "load_sweep", "presets"]
+
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
 
 
 @dataclass(frozen=True)
@@ -22,8 +28,8 @@ class SweepFile:
 
     Attributes:
         where: the file's path as messages name it.
-        text: the file as given, followed by the ``--set`` overrides as comments. Relative paths,
-            which would mean other places in a copy, are among them made absolute.
+        text: the file as given, followed by the ``--set`` overrides as comments. A relative
+            path, which would mean another place in a copy, is among them made absolute.
         config: its validated content.
     """
 
@@ -39,9 +45,9 @@ def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -
         source: a path, the name of a preset such as ``quickstart``, or what such a file holds.
         overrides: ``KEY=VALUE`` texts; KEY is a dotted path, VALUE is YAML.
 
-    A relative ``benchmark.root`` or ``backbone.weights`` is relative to the file's folder; in a
-    preset or in an override, to the current folder. In all texts of ``benchmark`` and in
-    ``backbone.weights``, ``${NAME}`` and a leading ``~`` are replaced.
+    A relative path, such as ``benchmark.root``, is relative to the file's folder; in a preset or in
+    an override, to the current folder. In all texts of a benchmark and in ``backbone.weights``,
+    ``${NAME}`` and a leading ``~`` are replaced.
 
     Raises:
         ConfigError: no such file, not YAML, or not a sweep; the message names file, key and value.
@@ -55,11 +61,21 @@ def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -
         raise ConfigError(where, "", "a sweep file is a mapping that begins with 'name:'")
     for override in overrides:
         _override(tree, override)
+    notes = [*overrides]
     with blaming(where, overrides):
-        keys = {text.partition("=")[0].strip() for text in overrides}
-        moved = located(tree, folder, keys)
+        given = {text.partition("=")[0].strip() for text in overrides}
+        for path, section, key in _with_paths(tree):
+            section.update({k: _expanded(value, f"{path}.{k}") for k, value in section.items()})
+            value = section.get(key)
+            if value is None:
+                continue
+            here = any(f"{path}.{key}.".startswith(f"{one}.") for one in given)
+            section[key] = _located(value, f"{path}.{key}", Path.cwd() if here else folder)
+            if not os.path.isabs(value):
+                notes.append(f"{path}.{key}={json.dumps(section[key], ensure_ascii=False)}")
+        notes += _locate_weights(tree, folder, given)
         config = validated(SweepConfig, tree, where)
-    return SweepFile(where, noted(text, [*overrides, *moved]), config)
+    return SweepFile(where, noted(text, notes), config)
 
 
 def assignments(texts: Sequence[str]) -> dict[str, Any]:
@@ -88,3 +104,78 @@ def _override(tree: dict[str, Any], text: str) -> None:
             problem = f"'{'.'.join(parts[: i + 1])}' is {place!r}, which has no keys"
             raise ConfigError("--set", key, problem)
     place[parts[-1]] = parsed(value, f"--set {key}")
+
+
+def _with_paths(tree: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """The sections that may hold a path: their key path, the section, and the key of the path."""
+    if isinstance(benchmark := tree.get("benchmark"), dict):
+        yield "benchmark", benchmark, "root"
+
+
+def _located(value: Any, path: str, folder: Path) -> str:
+    """An absolute path, from a folder where it is relative. Raises ConfigError."""
+    if not isinstance(value, str):
+        raise ConfigError("", path, f"must be a path, not {value!r}")
+    try:
+        check_local(value)
+    except RunFolderError as failure:
+        raise ConfigError("", path, str(failure)) from None
+    return os.path.abspath(folder / value)
+
+
+def _expanded(value: Any, path: str) -> Any:
+    """A text with its ``${NAME}`` and leading ``~`` replaced; other values as they are."""
+    if not isinstance(value, str):
+        return value
+    for name in _VARIABLE.findall(value):
+        if name not in os.environ:
+            problem = f"the environment variable {name} in '{value}' is not set"
+            raise ConfigError("", path, problem)
+    return os.path.expandvars(os.path.expanduser(value))
+
+
+def _locate_weights(
+    tree: Mapping[str, Any], folder: Path, overridden: Collection[str]
+) -> list[str]:
+    """Make the paths of weights absolute, in ``tree``; the overrides that say so in a copy."""
+    notes: list[str] = []
+    for path, settings in _with_backbones(tree):
+        before, key = settings["backbone"], f"{path}.weights"
+        here = any(f"{key}.".startswith(f"{one}.") for one in overridden)
+        settings["backbone"] = _with_weights(before, key, Path.cwd() if here else folder)
+        if settings["backbone"] != _with_weights(before, key, Path("/")):
+            whole = json.dumps(settings["backbone"], ensure_ascii=False, default=str)
+            notes.append(f"{path}={whole}")
+    return notes
+
+
+def _with_backbones(tree: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The settings that have a backbone, each with the key path of that section."""
+    methods = tree.get("methods")
+    own = methods.items() if isinstance(methods, Mapping) else ()
+    named = [(f"methods.{method}", settings) for method, settings in own]
+    for path, settings in (("defaults", tree.get("defaults")), *named):
+        if isinstance(settings, dict) and "backbone" in settings:
+            yield f"{path}.backbone", settings
+
+
+def _with_weights(backbone: Any, key: str, folder: Path) -> Any:
+    """A backbone section, or an axis of such sections, with the path of its weights absolute."""
+
+    def section(one: Any) -> Any:
+        if not isinstance(one, Mapping) or one.get("weights") is None:
+            return one
+        return {**one, "weights": _each(one["weights"], place)}
+
+    def place(value: Any) -> str:
+        return _located(_expanded(value, key), key, folder)
+
+    return _each(backbone, section)
+
+
+def _each(value: Any, changed: Callable[[Any], Any]) -> Any:
+    """A value changed, or every value of an axis that stands in its place."""
+    kind = axis_kind(value)
+    if kind is not None and isinstance(value[kind], list):
+        return {kind: [changed(one) for one in value[kind]]}
+    return changed(value)

@@ -1,5 +1,6 @@
 """Weights from a file reach every backbone as they are, and those of another network none."""
 
+import copy
 import hashlib
 
 import pytest
@@ -9,12 +10,18 @@ from torch import nn
 
 from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.backbones.torchvision_guard import load_torchvision
+from fsl_sweep.learners.batches import EpisodeBatch, LabelledBatch
 from fsl_sweep.learners.building import build_backbone, build_learner
+from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.errors import ConfigError, MachineFailure
-from fsl_sweep.orchestrator.trial.trial import snapshot_bytes
 
 SHAPE = (3, 32, 32)
-EXTRA = ["torchvision:resnet18", "timm:tf_efficientnet_lite0", "timm:vit_tiny_patch16_224"]
+EXTRA = [
+    "torchvision:resnet18",
+    "torchvision:mnasnet0_5",
+    "timm:tf_efficientnet_lite0",
+    "timm:vit_tiny_patch16_224",
+]
 EVERY = [*(n for n in BACKBONES.names() if BACKBONES.find(n).cls.has_weights), *EXTRA]
 IMAGES = torch.randn(4, *SHAPE, generator=torch.Generator().manual_seed(1))
 
@@ -49,7 +56,7 @@ def test_weights_of_a_snapshot_give_every_backbone_the_same_features(name, tmp_p
     learner = build_learner({"name": "supervised"}, {"name": name}, SHAPE, 5, 0)
     learner.backbone.load_state_dict(drawn(name).state_dict())
     path = tmp_path / "0005.safetensors"
-    path.write_bytes(snapshot_bytes(learner))
+    path.write_bytes(safetensors.torch.save(learner.state_dict()))
     found, unused = started(name, path)
     assert unused == ["classifier.bias", "classifier.weight"]
     with torch.inference_mode():
@@ -177,3 +184,27 @@ def test_a_frozen_backbone_stays_as_it_is(name):
     assert not features.requires_grad
     assert all(torch.equal(tensor, before[key]) for key, tensor in learner.state_dict().items())
     assert [n for n, p in learner.named_parameters() if p.requires_grad] == ["scale"]
+
+
+TRAINED = [n for n in LEARNERS.names() if n not in ("metadl", "finetune", "metadelta")]
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_no_learner_trains_a_frozen_backbone(name):
+    options = {"batch_norm": "running"} if "maml" in name else {}
+    backbone = {"name": "conv4", "width": 4, "frozen": True}
+    learner = build_learner({"name": name, **options}, backbone, SHAPE, 5, 0).train()
+    before = copy.deepcopy(learner.backbone.state_dict())
+    descent = torch.optim.SGD(learner.parameters(), lr=0.1, weight_decay=0.1)
+    images = IMAGES[:1].repeat(30, 1, 1, 1) + torch.arange(30).view(30, 1, 1, 1)
+    batches = {
+        "batches": LabelledBatch(images, torch.arange(30) % 5),
+        "episodes": EpisodeBatch(*images.view(2, 5, 3, *SHAPE).split((1, 2), dim=2)),
+    }
+    for kind, batch in batches.items():
+        if kind in learner.trains_on and (loss := learner.training_loss(batch)).requires_grad:
+            loss.backward()
+            descent.step()
+    for key, tensor in learner.backbone.state_dict().items():
+        assert torch.equal(tensor, before[key])
+    assert all(parameter.grad is None for parameter in learner.backbone.parameters())

@@ -170,7 +170,7 @@ def test_the_report_says_what_the_weights_may_have_seen(place):
     assert plan.cautions[0] == STARTS
     assert plan.cautions[1].startswith("M: images are normalised by this benchmark's training im")
     unused = check_feasible(plan, data)[-1]
-    assert unused == "M: its file of weights holds 2 more, not used: fc.bias, fc.weight"
+    assert unused == "the weights 'w.pt' hold 2 more tensors, not used: fc.bias, fc.weight"
     ledger = Ledger(place / "run")
     ledger.write_plan(plan, "")
     (trial,) = plan.trials

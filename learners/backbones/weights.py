@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -22,6 +23,7 @@ _WRAPPERS = ("state_dict", "model")
 _CLASSIFIERS = ("fc", "classifier", "head", "heads", "linear", "logits")
 _AUXILIARY = "aux"
 _SHOWN = 3
+_FOREIGN = re.compile(r"Unsupported global: GLOBAL (\S+)")
 
 
 def load_weights(backbone: Backbone, path: str, sha256: str | None) -> list[str]:
@@ -81,10 +83,12 @@ def _content(data: bytes, path: str) -> Any:
             return safetensors.torch.load(data)
         return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except Exception as failure:  # both raise many kinds of errors
-        reason = (str(failure).splitlines() or [type(failure).__name__])[0]
-        problem = f"'{path}' is not a file of weights: {reason.rstrip('.')}"
-        advice = "Give a .safetensors file, or one that torch.load(weights_only=True) reads"
-        raise ConfigError("", KEY, f"{problem}. {advice}") from failure
+        foreign = _FOREIGN.search(str(failure))
+        refused = "" if foreign is None else f": it holds '{foreign[1]}', which is no tensor"
+        form = "safetensors" if path.endswith(".safetensors") else "torch.load(weights_only=True)"
+        problem = f"'{path}' is not a file of weights that {form} can read{refused}"
+        advice = "save only the network's state_dict() in a file"
+        raise ConfigError("", KEY, f"{problem}; {advice}") from failure
 
 
 def _tensors(content: Any, path: str) -> dict[str, Tensor]:

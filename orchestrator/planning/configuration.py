@@ -10,7 +10,7 @@ from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
-from fsl_sweep.orchestrator.planning.pretrained import check_start, pinned, start_cautions
+from fsl_sweep.orchestrator.planning.pretrained import pinned, start_cautions
 from fsl_sweep.orchestrator.planning.schedule import Rates, resolved_schedule
 from fsl_sweep.orchestrator.planning.suitability import (
     USED_UNTRAINED,
@@ -163,8 +163,7 @@ class ConfigurationResolver:
     def _backbone(
         self, settings: MethodConfig | UntrainedConfig, learner: Named, cautions: list[str]
     ) -> Named:
-        backbone = pinned(resolved(BACKBONES, settings.backbone, "backbone"))
-        check_start(learner, backbone)
+        backbone = pinned(resolved(BACKBONES, settings.backbone, "backbone"), learner)
         cautions.extend(start_cautions(self.method, settings.backbone, backbone))
         return backbone
 

@@ -12,18 +12,21 @@ from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.records.spec import Named
 
 
-def pinned(backbone: Named) -> Named:
+def pinned(backbone: Named, learner: Named) -> Named:
     """The backbone with the checksum of its file of weights, if it has one.
 
     Raises:
-        ConfigError: the file cannot be read, has another checksum than the one that was given, or
-            the backbone has no weights.
+        ConfigError: the file cannot be read, has another checksum than the one that was given, the
+            backbone has no weights, or the learner cannot be used with one that starts like this.
     """
     cls, options = resolve(BACKBONES, backbone.model_dump())
     if not cls.has_weights and (options.weights is not None or options.frozen):
         key = "weights" if options.weights is not None else "frozen"
         problem = f"'{backbone.name}' has no weights; leave it out"
         raise ConfigError("", f"backbone.{key}", problem)
+    learner_cls, learner_options = resolve(LEARNERS, learner.model_dump())
+    if (reason := learner_cls.unsuited(learner_options, options)) is not None:
+        raise ConfigError("", "learner", f"{learner.name}: {reason}")
     if options.weights is None:
         return backbone
     found = _checksum(Path(options.weights))
@@ -31,14 +34,6 @@ def pinned(backbone: Named) -> Named:
         problem = f"'{options.weights}' has the checksum {found}: it is another file"
         raise ConfigError("", "backbone.weights_sha256", problem)
     return Named.model_validate({**backbone.model_dump(), "weights_sha256": found})
-
-
-def check_start(learner: Named, backbone: Named) -> None:
-    """Raise ConfigError if the learner cannot be used with a backbone that starts like this."""
-    cls, options = resolve(LEARNERS, learner.model_dump())
-    reason = cls.unsuited(options, resolve(BACKBONES, backbone.model_dump())[1])
-    if reason is not None:
-        raise ConfigError("", "learner", f"{learner.name}: {reason}")
 
 
 def start_cautions(method: str, given: Named, resolved: Named) -> Iterator[str]:

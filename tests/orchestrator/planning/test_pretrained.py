@@ -136,6 +136,11 @@ def test_a_head_that_adapts_is_still_allowed(place):
     assert trial.spec.train is not None
 
 
+def test_random_features_that_stay_as_they_are_give_a_caution(place):
+    problem = "M: its backbone is frozen at random weights, because no file is given"
+    assert planned(", frozen: true").cautions == (problem,)
+
+
 def test_timm_that_is_missing_is_asked_for(place, monkeypatch):
     monkeypatch.setitem(sys.modules, "timm", None)
     file = FILE.replace("conv4, width: 8", "'timm:resnet10t'")

@@ -45,17 +45,7 @@ def load_weights(backbone: Backbone, path: str, sha256: str | None) -> list[str]
         ConfigError: it is not a file of weights, or they are another architecture's.
         MachineFailure: it cannot be read, or has another checksum than when it was planned.
     """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as failure:
-        problem = f"The weights '{path}' cannot be read: {failure.strerror or failure}."
-        raise MachineFailure(f"{problem} Every node needs the file at that place.") from failure
-    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
-        raise MachineFailure(
-            f"The weights '{path}' are not those that the sweep was planned with: the file was "
-            "changed, or is another one on this node. Put the former back, or run the sweep again."
-        )
-    tensors = _tensors(_content(data, path), path)
+    tensors = _tensors(_content(_data(path, sha256), path), path)
     wanted = {n: t for n, t in backbone.body.state_dict().items() if t.is_floating_point()}
     prefix = _prefix(tensors, wanted, path)
     part = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
@@ -75,6 +65,20 @@ def load_weights(backbone: Backbone, path: str, sha256: str | None) -> list[str]
     whole.update(chosen)
     backbone.body.load_state_dict(whole)
     return sorted(name for name in tensors if name.removeprefix(prefix) not in chosen)
+
+
+def _data(path: str, sha256: str | None) -> bytes:
+    try:
+        data = Path(path).read_bytes()
+    except OSError as failure:
+        problem = f"The weights '{path}' cannot be read: {failure.strerror or failure}."
+        raise MachineFailure(f"{problem} Every node needs the file at that place.") from failure
+    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+        raise MachineFailure(
+            f"The weights '{path}' are not those that the sweep was planned with: the file was "
+            "changed, or is another one on this node. Put the former back, or run the sweep again."
+        )
+    return data
 
 
 def _content(data: bytes, path: str) -> Any:

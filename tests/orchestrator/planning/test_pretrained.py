@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from made import benchmark, trainable
+from made import benchmark, main_of, trainable
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.building import build_backbone
@@ -16,8 +16,11 @@ from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.measuring.images import PoolImages
+from fsl_sweep.orchestrator.measuring.snapshots import Measuring
 from fsl_sweep.orchestrator.planning.feasibility import check_feasible
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
+from fsl_sweep.orchestrator.planning.prepare import opened_plan
+from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.run import load_run
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 from fsl_sweep.orchestrator.trial.trial import Trial
@@ -166,7 +169,7 @@ def test_weights_of_another_network_stop_a_run_and_a_dry_run(place, capsys):
 def test_values_of_other_channels_than_the_images_are_refused(place):
     plan = planned(", frozen: true, normalisation: imagenet")
     with pytest.raises(ConfigError, match=r"M: backbone.normalisation: is for 3 channels; .* 1\."):
-        check_feasible(plan, benchmark())
+        check_feasible(plan, {MAIN: benchmark()})
 
 
 def test_the_report_says_what_the_weights_may_have_seen(place):
@@ -174,12 +177,13 @@ def test_the_report_says_what_the_weights_may_have_seen(place):
     plan, data = planned(", weights: w.pt, frozen: true"), benchmark()
     assert plan.cautions[0] == STARTS
     assert plan.cautions[1].startswith("M: images are normalised by this benchmark's training im")
-    unused = check_feasible(plan, data)[-1]
+    unused = check_feasible(plan, {MAIN: data})[-1]
     assert unused == "the weights 'w.pt' hold 2 more tensors, not used: fc.bias, fc.weight"
     ledger = Ledger(place / "run")
+    plan = opened_plan(plan, {MAIN: data})
     ledger.write_plan(plan, "")
     (trial,) = plan.trials
-    (record,) = Trial(trial.spec, ledger.trial(trial.id), data).run()
+    (record,) = Trial(trial.spec, ledger.trial(trial.id), data, plan.main).run()
     assert STARTS in " ".join(load_run(place / "run").report().cautions)
     assert record.epoch == 1
 
@@ -188,7 +192,9 @@ def test_only_the_scale_of_a_learner_with_a_frozen_backbone_is_trained(place):
     spec = trainable(
         learner={"name": "ridge"}, backbone={**CONV, "weights": str(place / "w.pt"), "frozen": True}
     )
-    training = Trial(spec, Ledger(place / "run").trial(spec.id), benchmark())._training()
+    data = benchmark()
+    trial = Trial(spec, Ledger(place / "run").trial(spec.id), data, main_of(data))
+    training = trial._training()
     assert all(loss.isfinite() for loss in training.epoch(1))
     given = torch.load(place / "w.pt")
     found = training.learner.backbone.state_dict()
@@ -196,6 +202,23 @@ def test_only_the_scale_of_a_learner_with_a_frozen_backbone_is_trained(place):
     assert training.learner.scale.item() != 1.0
     names = [name for name, _ in training.learner.named_parameters()]
     assert [names[number] for number in training.state()["optimizer"]["state"]] == ["scale"]
+
+
+def test_a_snapshot_is_measured_again_without_the_file_that_it_began_with(place):
+    normalised = {"mean": [0.2], "std": [0.7]}
+    backbone = {**CONV, "weights": str(place / "w.pt"), "normalisation": normalised}
+    spec, data = trainable(backbone=backbone, epochs=1), benchmark()
+    storage, main = Ledger(place / "run").trial(spec.id), main_of(data)
+    list(Trial(spec, storage, data, main).run())
+    path = storage.folder.path / "measured" / f"{main.id}.parquet"
+    before = path.read_bytes()
+    (place / "w.pt").unlink()
+    path.unlink()
+    end = storage.folder.read_json("end.json")
+    storage.folder.write_json("end.json", {**end, "measured": {}})
+    assert storage.to_measure(main.id) == [1]
+    list(Measuring(spec, storage, {MAIN: data}, {1: [main]}, torch.device("cpu")).run())
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -206,7 +229,7 @@ def test_images_are_normalised_as_the_backbone_says(tmp_path, normalisation, mea
     given = {} if normalisation is None else {"normalisation": normalisation}
     spec = trainable(backbone={**CONV, **given})
     data = benchmark()
-    trial = Trial(spec, Ledger(tmp_path).trial(spec.id), data)
+    trial = Trial(spec, Ledger(tmp_path).trial(spec.id), data, main_of(data))
     images = PoolImages(data.train.pool, trial.benchmark, torch.device("cpu"))
     raw = data.train.pool.images[:3] / 255
     mean, std = (data.pixel_mean[0], data.pixel_std[0]) if mean is None else (mean, std)

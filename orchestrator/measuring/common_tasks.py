@@ -15,7 +15,7 @@ from fsl_sweep.datasets.tasks.mixed import MixedTasks
 from fsl_sweep.learners.building import pixel_statistics
 from fsl_sweep.orchestrator.errors import BadData, did_you_mean
 from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, Measure, TaskSet
-from fsl_sweep.orchestrator.records.protocol import Protocol, episode_shape
+from fsl_sweep.orchestrator.records.protocol import Protocol
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 
 
@@ -46,12 +46,12 @@ class CommonTasks:
         Raises:
             BadData: as ``novel_tasks`` and ``common_tasks``.
         """
-        shape, tasks = episode_shape(protocol.episode), protocol.tasks
+        tasks = protocol.tasks
         count = {"selection": tasks.selection_tasks, "report": tasks.report_tasks}
         novel = novel_tasks(benchmark, protocol, other)
         episodes, draws, pools = {}, {}, {}
         for m in MEASURES:
-            instead = novel if m == "novel" else None
+            instead, shape = novel if m == "novel" else None, protocol.shape(m)
             pools[m] = (instead or benchmark.distribution(m)).pool
             for s in TASK_SETS:
                 episodes[m, s] = common_tasks(

@@ -81,14 +81,14 @@ def check_measurable(
         BadData: too few classes or examples, or tasks that cannot be drawn so.
     """
     protocol = planned.protocol
-    tasks, shape = protocol.tasks, episode_shape(protocol.episode)
+    tasks = protocol.tasks
     of = "" if planned.name == MAIN else f"protocol '{planned.name}', "
     for split in MEASURES:
         try:
             others = novel_tasks(benchmark, protocol, other) if split == "novel" else None
             drawn_from = others or benchmark.distribution(split)
             most = max(tasks.selection_tasks, tasks.report_tasks)
-            check_common(drawn_from, most, shape, tasks.replacement)
+            check_common(drawn_from, most, protocol.shape(split), tasks.replacement)
             if drawn_from.pool.holds_features != benchmark.train.pool.holds_features:
                 raise BadData("One benchmark holds images, the other features.")
         except BadData as failure:
@@ -100,7 +100,7 @@ def _shared_tasks(protocol: Protocol, benchmark: Benchmark) -> Iterator[str]:
     selection, report = protocol.tasks.selection_tasks, protocol.tasks.report_tasks
     for measure in MEASURES:
         distribution = benchmark.distribution(measure)
-        most = most_tasks(distribution, episode_shape(protocol.episode))
+        most = most_tasks(distribution, protocol.shape(measure))
         shared = 0 if most is None else selection + report - most
         if shared > 0:
             yield (

@@ -26,8 +26,8 @@ from tests.orchestrator.commands import TINY, living
 
 SWEEP = f"""{TINY.replace("name: tiny", "name: storm").replace("epochs: 3", "epochs: 6")}
 measure:
-  2-shot: {{episode: {{shot: 2}}, evaluation: {{report_tasks: 2000}}}}
-  mixtures: {{mixture: [0, 0.5, 1], evaluation: {{report_tasks: 2000}}}}
+  2-shot: {{episode: {{shot: 2}}, evaluation: {{report_tasks: 10000}}}}
+  mixtures: {{mixture: [0, 0.5, 1], evaluation: {{report_tasks: 10000}}}}
 """
 TARGETS = ("command", "group", "driver", "command and driver", "everything")
 _SUBREAPER = 36

@@ -97,10 +97,10 @@ def novel_tasks(
     _check_kind(novel.pool, benchmark.train.pool)
     if protocol.classes is not None:
         novel = _of_classes(novel, protocol.classes, benchmark)
-    elif trained := _trained_on(novel, benchmark):
+    elif other is not None and (trained := _trained_on(novel, benchmark)):
         raise BadData(
-            f"{trained} of the {len(novel.examples)} examples of '{(other or benchmark).name}' to "
-            "measure NovelGen on were trained on. Choose a benchmark or a split that shares none."
+            f"{trained} of the {len(novel.examples)} novel examples of '{other.name}' were trained "
+            "on. Choose a benchmark or a split that shares none."
         )
     if protocol.mixture is None:
         return novel
@@ -124,8 +124,11 @@ def _check_kind(pool: ImagePool, trained: ImagePool) -> None:
 
 
 def _trained_on(novel: TaskDistribution, benchmark: Benchmark) -> int:
-    """How many of the examples are the benchmark's training examples."""
-    if novel.pool.fingerprint != benchmark.train.pool.fingerprint:
+    """How many of the examples are the benchmark's training examples.
+
+    Where an image has no label, its splits may share images by design: 0.
+    """
+    if not novel.by_label or novel.pool.fingerprint != benchmark.train.pool.fingerprint:
         return 0
     return len(np.intersect1d(novel.examples, benchmark.train.examples))
 

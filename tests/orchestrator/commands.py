@@ -8,8 +8,12 @@ import sys
 import time
 from pathlib import Path
 
-from fsl_sweep.datasets.preparing.opening import open_benchmark
+import torch
+
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.measuring.snapshots import Measuring
+from fsl_sweep.orchestrator.planning.prepare import open_benchmarks
+from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
 
 TINY = """
@@ -60,16 +64,24 @@ class WithoutRay:
 
     def run(self, job, listeners):
         use_threads(1)
-        for trial, spec in job.specs.items():
-            storage = Ledger(job.run).trial(trial)
-            benchmark = open_benchmark(spec.benchmark.name, spec.benchmark.options, job.root)
-            for listener in listeners:
-                listener.started(trial)
-            for record in Trial(spec, storage, benchmark).run():
-                for listener in listeners:
-                    listener.measured(trial, record)
-            for listener in listeners:
-                listener.ended(trial, storage.read_end())
+        benchmarks = open_benchmarks(job.plan, [one.name for one in job.plan.protocols])
+        for trial in job.trials:
+            spec, storage = job.plan.specs[trial], Ledger(job.run).trial(trial)
+            if job.todo is not None:
+                todo = {e: [*map(job.plan.protocol, n)] for e, n in job.todo[trial].items()}
+                measuring = Measuring(spec, storage, benchmarks, todo, torch.device("cpu"))
+                for epoch in measuring.run():
+                    tell(listeners, "measured_again", trial, epoch)
+                continue
+            tell(listeners, "started", trial)
+            for record in Trial(spec, storage, benchmarks[MAIN], job.plan.main, job.keep).run():
+                tell(listeners, "measured", trial, record)
+            tell(listeners, "ended", trial, storage.read_end())
+
+
+def tell(listeners, event, *content):
+    for listener in listeners:
+        getattr(listener, event)(*content)
 
 
 def started(*arguments, place=None, **options):

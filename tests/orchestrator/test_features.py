@@ -14,7 +14,7 @@ from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
-from fsl_sweep.orchestrator.records.protocol import Episode, Evaluation
+from fsl_sweep.orchestrator.records.protocol import Episode, Protocol, Tasks
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 
 CPU = torch.device("cpu")
@@ -58,11 +58,10 @@ def test_features_reach_a_learner_as_they_are(data, source):
 
 
 def test_nearest_centroids_are_those_of_scikit_learn(data):
-    tasks = CommonTasks.draw(
-        data, Episode(way=3, shot=2, query=2), Evaluation(selection_tasks=60, report_tasks=10)
-    )
+    shape, counts = Episode(way=3, shot=2, query=2), Tasks(selection_tasks=60, report_tasks=10)
+    tasks = CommonTasks.draw(data, Protocol(episode=shape, tasks=counts))
     learner = build_learner({"name": "ncc"}, {"name": "identity"}, data.image_shape, 12, 0)
-    scores = Evaluator(data, tasks, CPU).measure(learner)
+    scores = Evaluator(data, {"main": tasks}, CPU).measure(learner, ["main"])["main"]
     rows = data.novel.pool.images[:, :, 0, 0].astype(np.float64)
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     episodes = tasks.episodes["novel", "selection"]

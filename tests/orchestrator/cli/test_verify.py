@@ -6,7 +6,7 @@ from pathlib import Path
 
 import hostile
 import pytest
-from made import flip, forge
+from made import MAIN_ID, flip, forge
 
 from fsl_sweep.orchestrator.cli import invoke
 
@@ -17,21 +17,28 @@ def verified(capsys, command="verify") -> tuple[int, list[str], str]:
     return code, out.splitlines(), err
 
 
-def trial(run: Path, done: bool = True) -> Path:
-    """A trial that is done, or the one that is not."""
-    return next(p for p in sorted((run / "trials").iterdir()) if (p / "end.json").exists() is done)
+def trial(run: Path, done: bool = True, holding: str = "spec.json") -> Path:
+    """A trial that is done and has a file, or the one that is not done."""
+    trials = [p for p in sorted((run / "trials").iterdir()) if (p / "end.json").exists() is done]
+    return next(p for p in trials if (p / holding).exists())
 
 
 AGAIN = "its trial counts as not done; `fsl-sweep run` trains it again"
+MEASURED_AGAIN = "what it held is not used; `fsl-sweep run` measures the weights again, or"
 WEIGHTS = "the recorded numbers stand, the weights cannot be used; to make them again, remove the"
 CASES = [
     ("sweep.yaml", True, "it was edited, damaged or removed; no record is lost"),
     ("environment.json", True, "the versions that made the records are not known; the next"),
-    ("tasks/val-report.json", True, "`report --classes` cannot read it; the next `fsl-sweep run`"),
+    (
+        f"tasks/{MAIN_ID}/val-report.json",
+        True,
+        "`report --classes` cannot read it; the next `fsl-sweep run`",
+    ),
     ("spec.json", True, "the plan holds the same; no number depends on it"),
     ("end.json", True, AGAIN),
-    ("records.parquet", True, AGAIN),
-    ("epochs/0001.record", False, AGAIN),
+    (f"measured/{MAIN_ID}.parquet", True, MEASURED_AGAIN),
+    (f"measured/{MAIN_ID}/0001.record", False, MEASURED_AGAIN),
+    ("epochs/0001.json", False, AGAIN),
     ("resume.state", False, "its trial is trained again from the beginning"),
     ("snapshots/0002.safetensors", True, WEIGHTS),
     ("snapshots/0002.safetensors", False, WEIGHTS),
@@ -43,7 +50,7 @@ CASES = [
 def test_each_kind_of_file_is_named_with_what_follows(
     run, capsys, tmp_path, harm, name, done, follows
 ):
-    path = run / name if (run / name).exists() else trial(run, done) / name
+    path = run / name if (run / name).exists() else trial(run, done, name) / name
     if harm == "flip":
         flip(path)
     else:
@@ -80,7 +87,7 @@ def test_what_no_run_makes_is_named_printably_and_is_no_damage(run, capsys):
     ("text", "reason"),
     [
         ("{", "it is not valid JSON"),
-        ("{}", "it has the plan format None, and this version reads 2;"),
+        ("{}", "its checksum does not match"),
     ],
 )
 def test_a_plan_that_cannot_be_read_ends_it(run, capsys, text, reason):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from made import plan, planned, record, spec
+from made import MAIN_ID, plan, planned, record, spec
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import SelectorFault
@@ -108,8 +108,8 @@ def run(tmp_path_factory) -> str:
         trial = ledger.trial(one.id)
         trial.begin(one.spec)
         for epoch in (1, 2, 3):
-            trial.write_epoch(record(epoch, seed), b"weights")
-        trial.end(TrialEnd("done"))
+            trial.write_epoch(record(epoch, seed), MAIN_ID, b"weights")
+        trial.end(TrialEnd("done"), MAIN_ID)
     return str(ledger.path)
 
 

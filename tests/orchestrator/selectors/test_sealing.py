@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from following import reachable
-from made import plan, planned, record, spec
+from made import MAIN_ID, plan, planned, record, spec
 
 from fsl_sweep.orchestrator.errors import SealedMeasurement
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
@@ -35,8 +35,8 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> TrialHistory:
     storage = ledger.trial(one.id)
     storage.begin(one.spec)
     for epoch in (1, 2, 3):
-        storage.write_epoch(record(epoch), b"weights")
-    storage.end(TrialEnd("done"))
+        storage.write_epoch(record(epoch), MAIN_ID, b"weights")
+    storage.end(TrialEnd("done"), MAIN_ID)
     (found,) = ledger.histories(whole)
     return found
 

@@ -24,6 +24,9 @@ from fsl_sweep.orchestrator.records.measures import (
     CURVES,
     STATUSES,
     EpochRecord,
+    Measure,
+    TaskScores,
+    TaskSet,
     TrialEnd,
     TrialHistory,
 )
@@ -32,7 +35,7 @@ from fsl_sweep.orchestrator.records.spec import TrialSpec
 
 EPOCHS, MEASURED, SNAPSHOTS = "epochs", "measured", "snapshots"
 RESUME, PRUNED = "resume.state", "pruned.json"
-_NUMBERED = re.compile(r"([0-9]{4}|[1-9][0-9]{4,8})\.(json|record|safetensors)")
+_NUMBERED = re.compile(r"([0-9]{4}|[1-9][0-9]{4,8})\.(json|record|answers|safetensors)")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PARQUET = ".parquet"
 # From nulls, because an array of a Python list loads pandas, which takes longer than all else here.
@@ -52,6 +55,11 @@ def snapshot_name(epoch: int) -> str:
 def measured_name(protocol: str, epoch: int) -> str:
     """The name of what was measured of a snapshot under a protocol, by the protocol's id."""
     return f"{MEASURED}/{protocol}/{epoch:04d}.record"
+
+
+def answers_name(protocol: str, epoch: int) -> str:
+    """The name of a snapshot's answer to each query under a protocol."""
+    return f"{MEASURED}/{protocol}/{epoch:04d}.answers"
 
 
 def compacted_name(protocol: str) -> str:
@@ -110,7 +118,12 @@ class TrialLedger:
             self.folder.remove(compacted_name(protocol))
 
     def write_epoch(
-        self, record: EpochRecord, protocol: str, snapshot: bytes, keep: bool = True
+        self,
+        record: EpochRecord,
+        protocol: str,
+        snapshot: bytes,
+        keep: bool = True,
+        answers: bool = False,
     ) -> None:
         """Record an epoch and what was measured of it.
 
@@ -121,25 +134,51 @@ class TrialLedger:
             protocol: id of the protocol that it was measured under.
             snapshot: its weights.
             keep: whether to write the weights.
+            answers: whether to write the answer to each query.
         """
         digest = hashlib.sha256(snapshot).hexdigest()
         if keep:
             self.folder.write(snapshot_name(record.epoch), snapshot)
-        self._write_measured(record.epoch, digest, protocol, record.scores)
+        self._write_measured(record.epoch, digest, protocol, record.scores, answers)
         curves = {name: getattr(record, name) for name in CURVES}
         plain = {name: None if math.isnan(value) else value for name, value in curves.items()}
         content = {"epoch": record.epoch, **plain, "snapshot": digest}
         self.folder.write_json(record_name(record.epoch), content)
 
-    def write_measured(self, epoch: int, protocol: str, scores: columns.Scores) -> None:
+    def write_measured(
+        self, epoch: int, protocol: str, scores: columns.Scores, answers: bool = False
+    ) -> None:
         """Record what was measured of a snapshot. Raises KeyError if its epoch is not recorded."""
-        self._write_measured(epoch, self.snapshots()[epoch], protocol, scores)
+        self._write_measured(epoch, self.snapshots()[epoch], protocol, scores, answers)
 
     def _write_measured(
-        self, epoch: int, snapshot: str, protocol: str, scores: columns.Scores
+        self, epoch: int, snapshot: str, protocol: str, scores: columns.Scores, answers: bool
     ) -> None:
+        if answers:
+            data = columns.answers_of(snapshot, scores)
+            self.folder.write_sealed(answers_name(protocol, epoch), data)
         row = columns.row_of(epoch, snapshot, scores)
         self.folder.write_sealed(measured_name(protocol, epoch), columns.stream(row))
+
+    def read_answers(
+        self, epoch: int, protocol: str
+    ) -> dict[tuple[Measure, TaskSet], TaskScores] | None:
+        """A snapshot's results with the answer to each query; None where that is not recorded.
+
+        Raises:
+            Damaged: the file is damaged, or the answers are those of other weights.
+        """
+        name = answers_name(protocol, epoch)
+        data = self.folder.read_sealed(name)
+        if data is None:
+            return None
+        try:
+            snapshot, answers = columns.read_answers(data)
+        except ValueError as failure:
+            raise Damaged(self.folder.place(name), str(failure)) from failure
+        if snapshot != self.snapshots().get(epoch):
+            raise Damaged(self.folder.place(name), "it was measured of other weights")
+        return answers
 
     def write_resume(self, state: bytes) -> None:
         """Record the state to resume from, replacing the one before."""
@@ -248,6 +287,10 @@ class TrialLedger:
         """Epochs that have a file of measurements, damaged or not, ascending. Raises Damaged."""
         return self._numbers(f"{MEASURED}/{protocol}", "record")
 
+    def answered(self, protocol: str) -> list[int]:
+        """Epochs that have a file of answers, damaged or not, ascending. Raises Damaged."""
+        return self._numbers(f"{MEASURED}/{protocol}", "answers")
+
     def _numbers(self, folder: str, suffix: str) -> list[int]:
         found = map(_NUMBERED.fullmatch, (self.folder / folder).names())
         return sorted(int(name[1]) for name in found if name and name[2] == suffix)
@@ -298,10 +341,17 @@ class TrialLedger:
         lost = set(content.epochs) - set(measured.epochs) - set(self.snapshot_epochs())
         return bool(lost and (measured.damaged or measured.epochs or lost - self.pruned()))
 
-    def to_measure(self, protocol: str, epochs: Collection[int] | None = None) -> list[int]:
-        """Recorded epochs, of these or all, that are not measured under a protocol, ascending."""
+    def to_measure(
+        self, protocol: str, epochs: Collection[int] | None = None, answers: bool = False
+    ) -> list[int]:
+        """Recorded epochs, of these or all, that are not measured under a protocol, ascending.
+
+        With ``answers``, those whose answers are not recorded are among them.
+        """
         content = self._content()
         done = set(self._measured(protocol, content).epochs)
+        if answers:
+            done &= set(self.answered(protocol))
         return [e for e in content.epochs if e not in done and (epochs is None or e in epochs)]
 
     def history(

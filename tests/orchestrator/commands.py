@@ -63,25 +63,29 @@ class WithoutRay:
         pass
 
     def run(self, job, listeners):
+        def tell(event, *arguments):
+            for listener in listeners:
+                getattr(listener, event)(*arguments)
+
         use_threads(1)
-        benchmarks = open_benchmarks(job.plan, [one.name for one in job.plan.protocols])
+        plan, benchmarks = job.plan, open_benchmarks(job.plan, _asked(job))
         for trial in job.trials:
-            spec, storage = job.plan.specs[trial], Ledger(job.run).trial(trial)
-            if job.todo is not None:
-                todo = {e: [*map(job.plan.protocol, n)] for e, n in job.todo[trial].items()}
-                measuring = Measuring(spec, storage, benchmarks, todo, torch.device("cpu"))
-                for epoch in measuring.run():
-                    tell(listeners, "measured_again", trial, epoch)
-                continue
-            tell(listeners, "started", trial)
-            for record in Trial(spec, storage, benchmarks[MAIN], job.plan.main, job.keep).run():
-                tell(listeners, "measured", trial, record)
-            tell(listeners, "ended", trial, storage.read_end())
+            spec, storage = plan.specs[trial], Ledger(job.run).trial(trial)
+            tell("started", trial)
+            if job.todo is None:
+                for record in Trial(spec, storage, benchmarks[MAIN], plan.main, job.keep).run():
+                    tell("measured", trial, record)
+            else:
+                todo = {e: [*map(plan.protocol, names)] for e, names in job.todo[trial].items()}
+                cpu = torch.device("cpu")
+                for epoch in Measuring(spec, storage, benchmarks, todo, cpu).run():
+                    tell("measured_again", trial, epoch)
+            tell("ended", trial, storage.read_end())
 
 
-def tell(listeners, event, *content):
-    for listener in listeners:
-        getattr(listener, event)(*content)
+def _asked(job):
+    """The names of the protocols that a job measures."""
+    return {name for todo in (job.todo or {}).values() for names in todo.values() for name in names}
 
 
 def started(*arguments, place=None, **options):

@@ -1,16 +1,29 @@
 import json
 from contextlib import nullcontext
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from made import MAIN_ID, flip, forge, plan, planned, record, recorded, spec
+from made import (
+    FIVE_SHOT,
+    MAIN_ID,
+    MAIN_PROTOCOL,
+    flip,
+    forge,
+    plan,
+    planned,
+    record,
+    recorded,
+    spec,
+)
 
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, TrialEnd
+from fsl_sweep.orchestrator.records.protocol import Episode, Protocol
 
 COMPACTED = f"measured/{MAIN_ID}.parquet"
 
@@ -330,3 +343,45 @@ def test_a_snapshot_is_compared_with_what_was_recorded_with_its_epoch(tmp_path):
         path.unlink()
         path.write_bytes(b"weights")
         storage.end(TrialEnd("done"), MAIN_ID)
+
+
+def of(further, **changes):
+    """The plan of one trial with a main and a further protocol."""
+    first = plan(planned(spec()))
+    return replace(first, protocols=(*first.protocols, replace(further, **changes)))
+
+
+def test_former_protocols_stay_and_a_name_with_another_meaning_is_refused(tmp_path):
+    ledger = recorded(tmp_path, planned(spec()))
+    ledger.write_plan(of(FIVE_SHOT), "")
+    storage = ledger.trial(spec().id)
+    ten_shot = Protocol(episode=Episode(shot=10), tasks=FIVE_SHOT.protocol.tasks)
+    other = of(FIVE_SHOT, protocol=ten_shot, written={"episode": {"shot": 10}})
+    ledger.check_plan(other)  # nothing was measured under the former
+    storage.write_measured(1, FIVE_SHOT.id, record(1).scores)
+    with pytest.raises(RunFolderError, match=r"another protocol '5-shot' .5-way 5-shot.*10-shot"):
+        ledger.write_plan(other, "")
+    kept = ledger.write_plan(plan(planned(spec())), "").protocol("5-shot")
+    assert (kept.id, kept.asked) == (FIVE_SHOT.id, False)
+    # A former main protocol is kept under its id.
+    main = replace(MAIN_PROTOCOL, protocol=ten_shot)
+    now = ledger.write_plan(replace(plan(planned(spec())), protocols=(main,)), "")
+    assert [one.name for one in now.protocols] == ["main", MAIN_ID, "5-shot"]
+    assert ledger.read_plan() == now
+    with pytest.raises(UnknownName, match="did you mean '5-shot'"):
+        now.protocol("5-shoot")
+
+
+@pytest.mark.parametrize("place", ["name", "classes"])
+def test_control_characters_in_a_protocol_are_refused(tmp_path, place):
+    Ledger(tmp_path).write_plan(of(FIVE_SHOT), "")
+    content = json.loads((tmp_path / "plan.json").read_text())
+    one = content["protocols"][1]
+    if place == "name":
+        one["name"] = "5\x1b[2J"
+    else:
+        one["protocol"]["classes"] = ["a", "b\x1b[2J"]
+    forge(tmp_path, "plan.json", content)
+    with pytest.raises(RunFolderError, match="holds the control character") as refused:
+        Ledger(tmp_path).read_plan()
+    assert "\x1b" not in str(refused.value)

@@ -139,6 +139,8 @@ class TrialLedger:
         digest = hashlib.sha256(snapshot).hexdigest()
         if keep:
             self.folder.write(snapshot_name(record.epoch), snapshot)
+        else:
+            self._note_pruned({record.epoch})
         self._write_measured(record.epoch, digest, protocol, record.scores, answers)
         curves = {name: getattr(record, name) for name in CURVES}
         plain = {name: None if math.isnan(value) else value for name, value in curves.items()}
@@ -264,13 +266,17 @@ class TrialLedger:
     def prune(self, epochs: Collection[int]) -> None:
         """Remove the weights of these epochs; that they were removed is recorded first."""
         there = set(self.snapshot_epochs()) & set(epochs)
-        if there:
-            self.folder.write_json(PRUNED, {"epochs": sorted(there | self.pruned())})
+        self._note_pruned(there)
         for epoch in sorted(there):
             self.folder.remove(snapshot_name(epoch))
 
+    def _note_pruned(self, epochs: Collection[int]) -> None:
+        before = self.pruned()
+        if not before.issuperset(epochs):
+            self.folder.write_json(PRUNED, {"epochs": sorted(before.union(epochs))})
+
     def pruned(self) -> set[int]:
-        """Epochs whose weights were removed on purpose."""
+        """Epochs whose weights were not kept, on purpose."""
         with suppress(Damaged, KeyError, TypeError):
             return set((self.folder.read_json(PRUNED) or {"epochs": ()})["epochs"])
         return set()

@@ -15,9 +15,10 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.orchestrator.errors import ConfigError, FslSweepError, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
 from fsl_sweep.orchestrator.ledger.lock import run_lock
+from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.planning.prepare import Prepared, opened_plan
 from fsl_sweep.orchestrator.records.measures import TrialEnd
-from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.records.protocol import MAIN, Kept, PlannedProtocol
 from fsl_sweep.orchestrator.sweep.environment import environment
 from fsl_sweep.orchestrator.sweep.listener import SweepListener
@@ -191,7 +192,27 @@ def execute_one(prepared: Prepared, index: int, following: Following = _nobody) 
                 ).run():
                     for listener in listeners:
                         listener.measured(planned.id, record)
+        elif missing := storage.to_measure(main.id, answers=answers):
+            _measure_here(plan, planned, storage, benchmarks, missing)
         return storage.read_end() or TrialEnd("failed", "its records are damaged")
+
+
+def _measure_here(
+    plan: Plan,
+    planned: PlannedTrial,
+    storage: TrialLedger,
+    benchmarks: Mapping[str, Benchmark],
+    epochs: Iterable[int],
+) -> None:
+    """Measure epochs of a trial under the main protocol in this process."""
+    import torch
+
+    from fsl_sweep.orchestrator.measuring.snapshots import Measuring
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    todo, answers = {epoch: [plan.main] for epoch in epochs}, plan.record == "predictions"
+    for _ in Measuring(planned.spec, storage, benchmarks, todo, device, answers).run():
+        pass
 
 
 def _surely_pending(prepared: Prepared) -> int:

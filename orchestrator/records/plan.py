@@ -17,7 +17,13 @@ from fsl_sweep.orchestrator.records.protocol import (
     Protocol,
     Which,
 )
-from fsl_sweep.orchestrator.records.spec import Fold, Selectors, TrialSpec, configuration_of
+from fsl_sweep.orchestrator.records.spec import (
+    Fold,
+    Resources,
+    Selectors,
+    TrialSpec,
+    configuration_of,
+)
 from fsl_sweep.orchestrator.text.printed import counted, unfit
 
 FORMAT = 3
@@ -71,6 +77,7 @@ class Plan:
         keep: the snapshots whose weights stay on the disk.
         places: where benchmarks were read from: the trained one's under ``main``, those of other
             protocols under their names; None for data that is generated or was prepared before.
+        resources: what a trial reserves as it is trained or measured.
         cautions: what a user should know before relying on the plan.
     """
 
@@ -83,6 +90,7 @@ class Plan:
     parts: Mapping[str, Any]
     keep: Kept = "all"
     places: Mapping[str, str | None] = field(default_factory=dict)
+    resources: Resources = field(default_factory=Resources)
     cautions: tuple[str, ...] = ()
 
     @cached_property
@@ -126,6 +134,15 @@ class Plan:
         return {trial.id for trial in self.trials if not methods or trial.method in methods}
 
     @property
+    def kept_while_training(self) -> Kept:
+        """The weights that trials keep as they train: no fewer than protocols measure later."""
+        asked = {one.snapshots for one in self.protocols[1:] if one.asked}
+        for kept in ("all", "chosen", "last"):
+            if kept in asked or self.keep == kept:
+                return kept
+        return "none"
+
+    @property
     def methods(self) -> list[str]:
         """Method names in plan order."""
         return list(dict.fromkeys(trial.method for trial in self.trials))
@@ -155,6 +172,7 @@ class Plan:
             "protocols": [one.to_plain() for one in self.protocols],
             "keep": self.keep,
             "places": dict(self.places),
+            "resources": self.resources.model_dump(mode="json"),
             "selectors": self.selectors.model_dump(mode="json"),
             "parts": dict(self.parts),
             "cautions": list(self.cautions),
@@ -176,6 +194,7 @@ class Plan:
             protocols=protocols,
             keep=_one_of("keep", plain["keep"], Kept),
             places=_mapping("places", plain["places"]),
+            resources=Resources.model_validate(plain["resources"]),
             selectors=Selectors.model_validate(plain["selectors"]),
             parts=_mapping("parts", plain["parts"]),
             cautions=tuple(_text("cautions", caution) for caution in plain["cautions"]),

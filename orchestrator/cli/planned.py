@@ -82,7 +82,7 @@ def show_protocols(asked: Asked) -> int:
     for one in asked.protocols:
         epochs = wanted(ledger, plan, one.snapshots)
         total = sum(map(len, epochs.values()))
-        left = sum(len(ledger.trial(trial).to_measure(one.id, e)) for trial, e in epochs.items())
+        left = sum(map(len, to_measure(ledger, plan, [one], plan.specs).values()))
         of = f"{counted(total, 'snapshot')} of {counted(len(epochs), 'trial')}"
         say(f"{one.name}: {one.protocol.described}; {_which(one)}")
         say(f"  {of}: {total - left:,} measured already, {left:,} to measure")

@@ -51,6 +51,10 @@ def report(
         int | None,
         typer.Option(min=0, help="Resamples that repeat the selection; 0 for none. [small runs]"),
     ] = None,
+    ensemble: Annotated[
+        list[int] | None,
+        typer.Option(min=1, metavar="K", help="Vote of the K best snapshots; repeatable."),
+    ] = None,
     classes: Annotated[
         bool, typer.Option("--classes", help="Resample classes as well as tasks.")
     ] = False,
@@ -64,7 +68,13 @@ def report(
     if output is not None:
         _check(output)
     content = load_run(runs).report(
-        snapshot, hyperparameter, last=last, metric=metric, bootstrap=bootstrap, classes=classes
+        snapshot,
+        hyperparameter,
+        last=last,
+        metric=metric,
+        bootstrap=bootstrap,
+        classes=classes,
+        ensembles=ensemble or (),
     )
     _put(content, form, output)
     return 0 if content.completeness.complete else 1

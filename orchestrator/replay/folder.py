@@ -58,15 +58,19 @@ class FolderSource(Source):
         self, protocol: str | None = None, choose_by: str | None = None
     ) -> list[TrialHistory]:
         """One history for each planned trial, in plan order; damaged records are skipped."""
-        by, reported = (self._plan.protocol(name or MAIN).id for name in (choose_by, protocol))
+        by, reported = (self.protocol_id(name) for name in (choose_by, protocol))
         return self._ledger.histories(self._plan, by, reported)
 
     def class_tuples(
         self, protocol: str | None = None
     ) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
         """The class tuples in ``tasks/``. Raises as ``Source.class_tuples``."""
-        folder = tasks_folder(self._plan.protocol(protocol or MAIN).id)
+        folder = tasks_folder(self.protocol_id(protocol))
         return {(m, s): self._tuples(f"{folder}/{m}-{s}.json") for m in MEASURES for s in TASK_SETS}
+
+    def protocol_id(self, protocol: str | None) -> str:
+        """Id of a protocol by its name or id."""
+        return self._plan.protocol(protocol or MAIN).id
 
     def trials(self) -> Mapping[str, TrialLedger]:
         """What is recorded of each planned trial, whether it has begun or not."""

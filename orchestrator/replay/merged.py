@@ -76,6 +76,10 @@ class MergedSource(Source):
         folders = [s for s in self._sources if s.facts.measured is not None]
         return (folders or self._sources)[0].class_tuples(protocol)
 
+    def protocol_id(self, protocol: str | None) -> str:
+        """That of the first source; the sources agree in the main one."""
+        return self._sources[0].protocol_id(protocol)
+
     def trials(self) -> Mapping[str, TrialLedger]:
         """Those of all sources; of one in several, the first that has snapshots."""
         found: dict[str, TrialLedger] = {}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from fsl_sweep.orchestrator.errors import BadData, RunFolderError
+from fsl_sweep.orchestrator.errors import BadData, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.records.spec import Selectors
 from fsl_sweep.orchestrator.replay.source import Facts, Source
@@ -61,6 +61,12 @@ class TableSource(Source):
             "resampled; leave out --classes."
         )
 
+    def protocol_id(self, protocol: str | None) -> str:
+        """A table knows no protocols: there is only what it holds."""
+        if protocol is not None:
+            raise UnknownName("protocol", protocol, ())
+        return ""
+
     def trials(self) -> "Mapping[str, TrialLedger]":
         """None: a table comes without snapshots."""
         return {}
@@ -78,7 +84,7 @@ def _read(path: Path) -> "pd.DataFrame":
             return read.fillna("")  # the cells that a short row lacks
         if path.suffix.lower() in (".parquet", ".pq"):
             table = pq.ParquetFile(path).read(use_threads=False)
-            # pandas writes the index of a frame beside its columns.
+            # pandas writes the index of a frame as one more column.
             names = [n for n in table.column_names if not n.startswith("__index_level_")]
             if repeated := [name for name in names if names.count(name) > 1]:
                 raise BadData(f"{path}: column '{repeated[0]}' is there twice.")

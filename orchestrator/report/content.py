@@ -16,6 +16,7 @@ from fsl_sweep.orchestrator.selection.comparison import (
     compare_methods,
     rank_methods,
 )
+from fsl_sweep.orchestrator.selection.ensembles import Answers, Ensemble, ensembles_of
 from fsl_sweep.orchestrator.selection.methods import (
     Summary,
     TrialRankCorrelation,
@@ -137,6 +138,7 @@ class Report:
         stability: what each strategy's ranking of methods survives.
         budget_curve: regret against novel evaluations, where a strategy has a budget.
         tradeoffs: BaseGen and NovelGen of every configuration, by snapshot selector.
+        ensembles: votes of snapshots, where they were asked for.
     """
 
     info: RunInfo
@@ -155,6 +157,7 @@ class Report:
     stability: tuple[Stability, ...] = ()
     budget_curve: tuple[BudgetPoint, ...] = ()
     tradeoffs: tuple[TradeOff, ...] = ()
+    ensembles: tuple[Ensemble, ...] = ()
 
     @property
     def cautions(self) -> tuple[str, ...]:
@@ -188,6 +191,8 @@ def build(
     curves: int = 12,
     bootstrap: int | None = None,
     classes: ClassLists | None = None,
+    ensembles: Sequence[int] = (),
+    answers: Answers | None = None,
 ) -> Report:
     """The report of a run.
 
@@ -201,6 +206,8 @@ def build(
             every trial; 0 for none. By default 1,000 where the trials have up to 3,000 snapshots
             together, which takes a few seconds, and none beyond.
         classes: class tuples of the common tasks, to resample classes as well as tasks.
+        ensembles: how many of the best snapshots by ValGen vote.
+        answers: reads what a snapshot answered; needed for ``ensembles``.
 
     Raises:
         UnknownName, PluginError, ConfigError: a selector is not known or cannot be loaded.
@@ -230,6 +237,7 @@ def build(
         stability=stability_of(summaries, resampled),
         budget_curve=_budget_curve(info, histories, selected),
         tradeoffs=tradeoffs_of(chosen, info.snapshot),
+        ensembles=ensembles_of(histories, ensembles, answers) if answers else (),
     )
 
 

@@ -81,13 +81,13 @@ def prune(ledger: Ledger, epochs: Epochs) -> int:
 
 def lost(ledger: Ledger, plan: Plan, keep: Kept, gone: Epochs) -> list[str]:
     """What later questions no longer have once the weights of these epochs are gone: sentences."""
-    found = [LOST[keep]]
+    found, answers = [LOST[keep]], plan.record == "predictions"
     for one in plan.protocols:
         epochs = wanted(ledger, plan, one.snapshots)
         left = [
             epoch
             for trial in gone.keys() & epochs.keys()
-            for epoch in ledger.trial(trial).to_measure(one.id, epochs[trial])
+            for epoch in ledger.trial(trial).to_measure(one.id, epochs[trial], answers)
             if epoch in gone[trial]
         ]
         if left:

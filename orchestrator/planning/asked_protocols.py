@@ -3,6 +3,7 @@
 The run folder's plan has all that is needed: specifications, protocols, and where the data are.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -84,7 +85,8 @@ def asked_protocols(
     else:
         place = _place_of(config)
         protocols = [*_written(plan, name and _checked_name(name), config, place)]
-        places = {one.name: place for one in protocols if config.benchmark}
+        moved = [one.name for one in protocols if place or one.name not in plan.places]
+        places = dict.fromkeys(moved if config.benchmark else (), place)
     if root is not None:
         places[MAIN] = located(root, "--root")
     _check_suitable(plan, protocols)
@@ -205,12 +207,12 @@ def _default_name(config: MeasureConfig) -> str:
         else:
             parts.append(f"seed-{value}" if key == "seed" else f"{value}-{named.get(key, key)}")
     if config.benchmark is not None:
-        parts.append(config.benchmark.name.replace(":", "-"))
+        parts.append(config.benchmark.name)
     if config.classes is not None:
         parts.append(Path(config.classes).stem if isinstance(config.classes, str) else "classes")
     if config.mixture is not None:
         parts.append("mixture")
-    return "-".join(parts)
+    return _checked_name(re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(parts)))
 
 
 def _place_of(config: MeasureConfig) -> str | None:

@@ -1,8 +1,9 @@
 """Removing the weights that nothing needs any more."""
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import RunFolderError, UserError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.records.plan import Plan
@@ -123,7 +124,9 @@ class PrunesEnded(SweepListener):
         """Remove what cannot be chosen."""
         storage = self._ledger.trial(trial)
         history = storage.history(self._planned[trial], self._plan.main.id)
-        choosable = choosable_epochs(history, self._plan.selectors)
+        choosable = None
+        with suppress(UserError):  # of a third party's selector: the report will say it
+            choosable = choosable_epochs(history, self._plan.selectors)
         if choosable is not None:
             storage.prune(set(storage.snapshot_epochs()[:-1]) - choosable)
 

@@ -9,6 +9,7 @@ import made
 import pytest
 import yaml
 from commands import WithoutRay
+from PIL import Image
 
 import fsl_sweep
 from fsl_sweep.orchestrator.cli import invoke
@@ -350,3 +351,32 @@ def test_ray_measures_the_same_bytes(run, place, monkeypatch):
     )
     assert len(ours) == len(chosen(run))
     assert ours == theirs
+
+
+def test_another_domain_may_move_but_not_change(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
+    for folder, shade in (("grey", 100), ("dark", 20)):
+        for number in range(12):
+            place = Path(folder, f"class{number}")
+            place.mkdir(parents=True)
+            for image in range(4):
+                Image.new("RGB", (16, 16), (shade, number * 20, image)).save(place / f"{image}.png")
+    other = ["--benchmark", "image-folder", "--set=image_size=16", "--set=novel=0.3"]
+    other += ["--set=base=0.5", "--set=val=0.2", "--snapshots=last", "--no-progress"]
+
+    def answer(*arguments):
+        code = invoke(["measure", "run", *arguments])
+        return code, "".join(capsys.readouterr())
+
+    assert "image-folder: measured 4 snapshots" in answer(*other, "--root=grey")[1]
+    assert "image-folder: nothing was left" in answer(*other)[1]
+    Path("grey").rename("moved")
+    code, told = answer("image-folder")
+    assert (code, "There is nothing at" in told) == (2, True)
+    assert "image-folder: nothing was left" in answer(*other, "--root=moved")[1]
+    assert answer("image-folder")[0] == 0
+    code, told = answer(*other, "--root=dark")
+    assert (code, "The data of protocol 'image-folder' has the fingerprint" in told) == (2, True)
+    assert "dark: measured 4 snapshots" in answer("dark", *other, "--root=dark")[1]
+    assert Ledger(run).planned().places["image-folder"] == str(tmp_path / "moved")
+    assert answer("image-folder")[0] == 0

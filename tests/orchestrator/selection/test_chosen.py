@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from recorded import trial
+from trials import trial
 
 from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.records.spec import Selectors

@@ -26,9 +26,7 @@ def status(run: RunFolder) -> int:
     from fsl_sweep.orchestrator.ledger.verify import check_outside_trials
 
     ledger = Ledger(run)
-    plan = ledger.read_plan()
-    if plan is None:
-        raise RunFolderError(f"{run} is not a run folder: it has no plan.json.")
+    plan = ledger.planned()
     counts: Counter[str] = Counter()
     lines: list[str] = []
     histories = {h.trial: h for h in ledger.histories(plan)}.values()

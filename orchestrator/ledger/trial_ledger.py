@@ -285,6 +285,10 @@ class TrialLedger:
         """Epochs that have a file of weights, damaged or not, ascending. Raises Damaged."""
         return self._numbers(SNAPSHOTS, "safetensors")
 
+    def snapshot_size(self, epoch: int) -> int:
+        """The bytes of the weights after an epoch; 0 where they are not there."""
+        return self.folder.size(snapshot_name(epoch))
+
     def record_epochs(self) -> list[int]:
         """Epochs that have a file of records, damaged or not, ascending. Raises Damaged."""
         return self._numbers(EPOCHS, "json")

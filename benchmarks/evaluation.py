@@ -89,8 +89,7 @@ def measuring(
     name: str, backbone: str, benchmark: Benchmark, chosen: AtOnce
 ) -> Callable[[], object]:
     """Measures a learner on all six task sets."""
-    protocol = Protocol(episode=Episode(way=5, shot=5, query=15))
-    tasks = CommonTasks.draw(benchmark, protocol)
+    tasks = CommonTasks.draw(benchmark, Protocol(episode=Episode(way=5, shot=5, query=15)))
     learner = build_learner({"name": name}, {"name": backbone}, benchmark.image_shape, 100, 0)
     with sizes(chosen):
         evaluator = Evaluator(benchmark, {MAIN: tasks}, CPU)

@@ -26,9 +26,9 @@ from fsl_sweep.orchestrator.records.measures import (
     TaskSet,
     TrialEnd,
 )
-from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial, Selectors
+from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol, Protocol, Tasks
-from fsl_sweep.orchestrator.records.spec import TrialSpec
+from fsl_sweep.orchestrator.records.spec import Selectors, TrialSpec
 
 METHODS, CONFIGURATIONS, EPOCHS, TASKS, QUERIES = 5, 20, 60, 1000, 75
 REPEATS = 3
@@ -60,8 +60,9 @@ def main(arguments: list[str] | None = None) -> None:
 def make_run(folder: Path, trials: int, epochs: int, tasks: int) -> None:
     """A finished run of made records: methods x configurations x seeds."""
     planned = _plan(trials, epochs)
+    counts = Tasks(selection_tasks=tasks, report_tasks=tasks)
+    main = PlannedProtocol(MAIN, Protocol(tasks=counts), fingerprint="f00d")
     ledger = Ledger(folder)
-    main = _main(tasks)
     ledger.write_plan(Plan("made", "0" * 16, "f00d", planned, (main,), Selectors(), {}), "")
     for number, one in enumerate(planned):
         trial, generator = ledger.trial(one.id), np.random.default_rng(number)
@@ -69,11 +70,6 @@ def make_run(folder: Path, trials: int, epochs: int, tasks: int) -> None:
         for record in _records(generator, epochs, tasks):
             trial.write_epoch(record, main.id, b"")
         trial.end(TrialEnd("done"), main.id)
-
-
-def _main(tasks: int) -> PlannedProtocol:
-    protocol = Protocol(tasks=Tasks(selection_tasks=tasks, report_tasks=tasks))
-    return PlannedProtocol(MAIN, protocol, fingerprint="f00d")
 
 
 def _plan(trials: int, epochs: int) -> tuple[PlannedTrial, ...]:

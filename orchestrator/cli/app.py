@@ -14,7 +14,9 @@ import typer
 import fsl_sweep
 from fsl_sweep.orchestrator.cli import (
     data,
+    measure,
     plugins,
+    prune,
     report,
     run,
     status,
@@ -114,8 +116,10 @@ def _guarded(action: Callable[[], int]) -> int:
 
 for _action in (
     run.run,
+    measure.measure,
     report.report,
     status.status,
+    prune.prune,
     verify.verify,
     trial.trial,
     plugins.plugins,

@@ -36,6 +36,13 @@ MAIN_PROTOCOL = PlannedProtocol(
     MAIN, Protocol(tasks=Tasks(selection_tasks=TASKS, report_tasks=TASKS)), fingerprint="f" * 16
 )
 MAIN_ID = MAIN_PROTOCOL.id
+FIVE_SHOT = replace(
+    MAIN_PROTOCOL,
+    name="5-shot",
+    protocol=Protocol(episode=Episode(shot=5), tasks=MAIN_PROTOCOL.protocol.tasks),
+    written={"episode": {"shot": 5}},
+)
+"""A further protocol."""
 DONE = TrialEnd("done")
 
 
@@ -88,10 +95,22 @@ def recorded(path: Path, *trials: PlannedTrial, ends: Sequence[TrialEnd] = ()) -
 
 
 def every_kind_of_file(path: Path) -> Path:
-    """A run of two methods with two seeds each: three trials done, one begun."""
+    """A run of two methods with two seeds each: three trials done, one begun.
+
+    Of the first trial the weights of an epoch were pruned. Under `FIVE_SHOT` the snapshots of the
+    first two trials are measured, and one of the third.
+    """
     trials = [planned(spec(seed, way), f"W{way}") for way in (5, 20) for seed in (0, 1)]
     ledger, rng = recorded(path, *trials[:3]), np.random.default_rng(0)
-    ledger.write_plan(plan(*trials), "name: made\n")
+    whole = plan(*trials)
+    protocols = (*whole.protocols, FIVE_SHOT)
+    ledger.write_plan(replace(whole, protocols=protocols), "name: made\n")
+    for number, epochs in enumerate([(1, 2, 3), (1, 2, 3), (2,)]):
+        done = ledger.trial(trials[number].id)
+        for epoch in epochs:
+            done.write_measured(epoch, FIVE_SHOT.id, record(epoch, 10 + number).scores)
+        done.compact(FIVE_SHOT.id)
+    ledger.trial(trials[0].id).prune([1])
     begun = ledger.trial(trials[3].id)
     begun.begin(trials[3].spec)
     for epoch in (1, 2):
@@ -101,8 +120,9 @@ def every_kind_of_file(path: Path) -> Path:
     for measure in MEASURES:
         for task_set in TASK_SETS:
             tuples = [rng.permutation(9)[:5].tolist() for _ in range(TASKS)]
-            name = f"tasks/{MAIN_ID}/{measure}-{task_set}.json"
-            ledger.write_note(name, {"classes": tuples})
+            for one in protocols:
+                name = f"tasks/{one.id}/{measure}-{task_set}.json"
+                ledger.write_note(name, {"classes": tuples})
     (path / "lock").write_bytes(b"")
     (path / "tensorboard" / "PN").mkdir(parents=True)
     (path / "tensorboard" / "PN" / "events.out.tfevents.0.fsl-sweep").write_bytes(b"events")

@@ -89,7 +89,8 @@ def measuring(
     name: str, backbone: str, benchmark: Benchmark, chosen: AtOnce
 ) -> Callable[[], object]:
     """Measures a learner on all six task sets."""
-    tasks = CommonTasks.draw(benchmark, Protocol(episode=Episode(way=5, shot=5, query=15)))
+    protocol = Protocol(episode=Episode(way=5, shot=5, query=15))
+    tasks = CommonTasks.draw(benchmark, protocol)
     learner = build_learner({"name": name}, {"name": backbone}, benchmark.image_shape, 100, 0)
     with sizes(chosen):
         evaluator = Evaluator(benchmark, {MAIN: tasks}, CPU)

@@ -67,7 +67,15 @@ def main() -> None:
 
 
 def _plan(count: int, benchmark: Benchmark) -> Plan:
-    specs = [
+    shape, tasks = Episode(way=2, shot=1, query=1), Tasks(selection_tasks=2, report_tasks=2)
+    main = PlannedProtocol(MAIN, Protocol(episode=shape, tasks=tasks))
+    trials = [PlannedTrial(s.id, "PN", s.configuration, {}, s) for s in _specs(count)]
+    plan = Plan("made", "0" * 16, None, tuple(trials), (main,), Selectors(), {})
+    return plan.on({MAIN: benchmark.fingerprint})
+
+
+def _specs(count: int) -> list[TrialSpec]:
+    return [
         TrialSpec.from_canonical(
             {
                 "benchmark": {"name": "glyphs", **GLYPHS},
@@ -86,12 +94,6 @@ def _plan(count: int, benchmark: Benchmark) -> Plan:
         )
         for seed in range(count)
     ]
-    trials = tuple(PlannedTrial(one.id, "PN", one.configuration, {}, one) for one in specs)
-    protocol = Protocol(
-        episode=Episode(way=2, shot=1, query=1), tasks=Tasks(selection_tasks=2, report_tasks=2)
-    )
-    main = PlannedProtocol(MAIN, protocol, fingerprint=benchmark.fingerprint)
-    return Plan("overhead", "0" * 16, benchmark.fingerprint, trials, (main,), Selectors(), {})
 
 
 def _through_ray(count: int) -> _Clock:
@@ -100,7 +102,7 @@ def _through_ray(count: int) -> _Clock:
         ledger, resources = Ledger(Path(folder)), Resources(gpu=0.0)
         ledger.path.mkdir(parents=True, exist_ok=True)
         plan = _plan(count, benchmark)
-        job = Job(ledger.path, plan, tuple(plan.specs), None, plan.keep, resources, 0)
+        job = Job(ledger.path, plan, tuple(plan.specs), None, "all", resources, retries=0)
         with RayProcess(trials=count) as ray:
             ray.run(job, [clock])
     return clock
@@ -108,9 +110,9 @@ def _through_ray(count: int) -> _Clock:
 
 def _alone(count: int) -> float:
     benchmark = open_benchmark("glyphs", GLYPHS, None)
+    plan = _plan(count, benchmark)
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        plan = _plan(count, benchmark)
         for trial, spec in plan.specs.items():
             for _ in Trial(spec, Ledger(Path(folder)).trial(trial), benchmark, plan.main).run():
                 pass

@@ -10,7 +10,7 @@ import yaml
 from places import ROOT
 
 from fsl_sweep.datasets.splits.writers import writer_sizes
-from fsl_sweep.orchestrator.cli.running import show_plan
+from fsl_sweep.orchestrator.cli.planned import show_plan
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
 from fsl_sweep.orchestrator.planning.prepare import prepare
 from fsl_sweep.orchestrator.records.measures import MEASURES

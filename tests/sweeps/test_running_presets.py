@@ -113,6 +113,7 @@ PAPER = [
     *(f"methods.{method}.epochs=1" for method in ("PN", "FIX-PN", "FOMAML", "SB")),
     "methods.FOMAML.learner.inner_steps_test=2",
     "methods.MB.epochs=2",
+    "measure={}",
     f"methods.MB.train.meta={{epochs: 1, {EPISODES}}}",
 ]
 IMAGENET = [*PAPER, "benchmark.held_out=0.5"]

@@ -54,6 +54,13 @@ def report(
     classes: Annotated[
         bool, typer.Option("--classes", help="Resample classes as well as tasks.")
     ] = False,
+    protocol: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Report chosen snapshots under this protocol. [main]"),
+    ] = None,
+    choose_by: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Choose by this protocol. [main]")
+    ] = None,
 ) -> int:
     """Compare methods and selection strategies.
 
@@ -64,7 +71,14 @@ def report(
     if output is not None:
         _check(output)
     content = load_run(runs).report(
-        snapshot, hyperparameter, last=last, metric=metric, bootstrap=bootstrap, classes=classes
+        snapshot,
+        hyperparameter,
+        last=last,
+        metric=metric,
+        bootstrap=bootstrap,
+        classes=classes,
+        protocol=protocol,
+        choose_by=choose_by,
     )
     _put(content, form, output)
     return 0 if content.completeness.complete else 1

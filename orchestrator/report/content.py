@@ -1,12 +1,14 @@
 """The content of a report: everything that its formats show, and nothing about how."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
+from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.cautions import cautions_of
 from fsl_sweep.orchestrator.report.curves import Curve, curves_of
+from fsl_sweep.orchestrator.report.over_protocols import Reader, UnderProtocol, over_protocols
 from fsl_sweep.orchestrator.report.tradeoff import TradeOff, tradeoffs_of
 from fsl_sweep.orchestrator.selection.budget_curve import BudgetPoint, regret_by_budget
 from fsl_sweep.orchestrator.selection.choices import Chosen
@@ -54,6 +56,10 @@ class RunInfo:
         versions: versions of packages that the run was made with.
         cautions: what the plan warns of.
         metric: what methods are compared by: ``novel``, or ``mixture(w)``.
+        protocol: the protocol of the report tasks; None for the records of a table.
+        chosen_by: that of the selection tasks.
+        protocols: those that the chosen snapshots may be compared under.
+        as_planned: whether no selectors but those of the sweep file were asked for.
     """
 
     name: str
@@ -65,6 +71,19 @@ class RunInfo:
     versions: Mapping[str, str | None] = field(default_factory=dict)
     cautions: tuple[str, ...] = ()
     metric: str = "novel"
+    protocol: PlannedProtocol | None = None
+    chosen_by: PlannedProtocol | None = None
+    protocols: tuple[PlannedProtocol, ...] = ()
+    as_planned: bool = True
+
+    @property
+    def same_novel(self) -> bool:
+        """Whether novel tasks are of the same classes where is chosen and where is reported."""
+        if self.protocol is None or self.chosen_by is None:
+            return True
+        of = (self.protocol.protocol, self.chosen_by.protocol)
+        first, second = ((one.mixture, one.classes, one.benchmark) for one in of)
+        return first == second
 
 
 @dataclass(frozen=True)
@@ -88,6 +107,7 @@ class Completeness:
             failed: not run, unfinished, or damaged.
         budget: how many of the done ones were stopped by their time budget.
         problems: all that is not done.
+        unmeasured: how many chosen snapshots are not measured under the protocol of the report.
     """
 
     planned: int
@@ -96,11 +116,17 @@ class Completeness:
     missing: int
     budget: int
     problems: tuple[Problem, ...]
+    unmeasured: int = 0
+
+    @property
+    def trained(self) -> bool:
+        """Whether every planned trial is done."""
+        return self.done == self.planned
 
     @property
     def complete(self) -> bool:
-        """Whether every planned trial is done."""
-        return self.done == self.planned
+        """Whether nothing is missing from the report."""
+        return self.trained and not self.unmeasured
 
 
 @dataclass(frozen=True)
@@ -137,6 +163,7 @@ class Report:
         stability: what each strategy's ranking of methods survives.
         budget_curve: regret against novel evaluations, where a strategy has a budget.
         tradeoffs: BaseGen and NovelGen of every configuration, by snapshot selector.
+        over_protocols: the chosen snapshots under each protocol.
     """
 
     info: RunInfo
@@ -155,6 +182,7 @@ class Report:
     stability: tuple[Stability, ...] = ()
     budget_curve: tuple[BudgetPoint, ...] = ()
     tradeoffs: tuple[TradeOff, ...] = ()
+    over_protocols: tuple[UnderProtocol, ...] = ()
 
     @property
     def cautions(self) -> tuple[str, ...]:
@@ -188,6 +216,7 @@ def build(
     curves: int = 12,
     bootstrap: int | None = None,
     classes: ClassLists | None = None,
+    measured: Reader | None = None,
 ) -> Report:
     """The report of a run.
 
@@ -201,6 +230,7 @@ def build(
             every trial; 0 for none. By default 1,000 where the trials have up to 3,000 snapshots
             together, which takes a few seconds, and none beyond.
         classes: class tuples of the common tasks, to resample classes as well as tasks.
+        measured: reads trials under another protocol.
 
     Raises:
         UnknownName, PluginError, ConfigError: a selector is not known or cannot be loaded.
@@ -212,10 +242,18 @@ def build(
     summaries = summarise(selected)
     shown, total = curves_of(chosen, info.snapshot, curves)
     count = _resamples(histories) if bootstrap is None else bootstrap
-    resampled = resample(histories, selected, resamples=count, classes=classes) if count else ()
+    apart: tuple[Measure, ...] = () if info.same_novel else ("novel",)
+    resampled = (
+        resample(histories, selected, resamples=count, classes=classes, apart=apart)
+        if count
+        else ()
+    )
     return Report(
         info=info,
-        completeness=completeness_of(histories),
+        completeness=replace(
+            completeness_of(histories),
+            unmeasured=0 if info.protocol is None else len(selected.unmeasured),
+        ),
         selected=selected,
         summaries=summaries,
         comparisons=compare_methods(summaries, rope),
@@ -230,6 +268,7 @@ def build(
         stability=stability_of(summaries, resampled),
         budget_curve=_budget_curve(info, histories, selected),
         tradeoffs=tradeoffs_of(chosen, info.snapshot),
+        over_protocols=_over_protocols(info, selected, measured),
     )
 
 
@@ -251,6 +290,15 @@ def completeness_of(histories: Sequence[TrialHistory]) -> Completeness:
         budget=ended.count("budget"),
         problems=problems,
     )
+
+
+def _over_protocols(
+    info: RunInfo, selected: Selected, read: Reader | None
+) -> tuple[UnderProtocol, ...]:
+    if read is None or info.protocol is None or info.chosen_by is None:
+        return ()
+    more = [one for one in (info.chosen_by, info.protocol) if one not in info.protocols]
+    return over_protocols([*info.protocols, *more], (info.protocol, info.chosen_by), selected, read)
 
 
 def _resamples(histories: Sequence[TrialHistory]) -> int:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.select import Selection, Strategy
 from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
+from fsl_sweep.orchestrator.text.printed import counted
 
 ORACLE = "*"
 """What follows the name of a strategy that reads novel scores."""
@@ -60,6 +62,34 @@ def metric(base_weight: float | None) -> str:
 def by_metric(base_weight: float | None) -> str:
     """What to add to a title: nothing for NovelGen, the default."""
     return "" if base_weight is None else f" by {mixture(base_weight)}"
+
+
+def protocol(planned: PlannedProtocol) -> str:
+    """``5-way 1-shot, 15 queries, 1000 + 600 tasks``, after a name of its own in quotes.
+
+    The main protocol has none: the file may make another the main one.
+    """
+    described = planned.protocol.described
+    return described if planned.name in (MAIN, planned.id) else f"'{planned.name}' ({described})"
+
+
+def measuring(planned: PlannedProtocol, every: bool = False) -> str:
+    """The command that measures what is not measured, ``every`` snapshot or those of the plan."""
+    if planned.name == MAIN:
+        return "`fsl-sweep run`"
+    which = "all" if every and planned.snapshots != "all" else ""
+    which = which or ("chosen" if planned.snapshots == "last" else "")
+    return f"`fsl-sweep measure RUN {planned.name}{which and f' --snapshots {which}'}`"
+
+
+def unmeasured(count: int, planned: PlannedProtocol, as_planned: bool) -> str:
+    """How many chosen snapshots a protocol lacks, and how to measure them."""
+    are = "is" if count == 1 else "are"
+    return (
+        f"{counted(count, 'chosen snapshot')} {are} not measured under {protocol(planned)}, and "
+        "what depends on them is left out: "
+        f"{measuring(planned, not as_planned)} measures them."
+    )
 
 
 def duration(seconds: float) -> str:

@@ -108,11 +108,10 @@ class ImagePool:
         labels = np.asarray(labels, dtype=np.int64)
         arrays = {"images": images, "labels": labels, "writers": writers, "attributes": attributes}
         digests = {key: array_digest(a) for key, a in arrays.items() if a is not None}
-        given = (class_names, superclasses, attribute_names)
-        words, above, known = (None if w is None else tuple(w) for w in given)
-        names = PoolNames(words or (), above, known)
-        fingerprint = pool_fingerprint(images.shape, digests, names)
-        return cls(images, labels, names.classes, fingerprint, above, writers, attributes, known)
+        above, known = (None if w is None else tuple(w) for w in (superclasses, attribute_names))
+        fingerprint = pool_fingerprint(images.shape, digests, class_names, above, known)
+        names = tuple(class_names)
+        return cls(images, labels, names, fingerprint, above, writers, attributes, known)
 
     def _check_labels(self) -> None:
         labels, classes = self.labels, len(self.class_names)
@@ -128,16 +127,13 @@ class ImagePool:
             )
 
 
-@dataclass(frozen=True)
-class PoolNames:
-    """The words of a pool: class names, superclasses (one a class) and attribute names."""
-
-    classes: tuple[str, ...]
-    superclasses: tuple[str, ...] | None = None
-    attributes: tuple[str, ...] | None = None
-
-
-def pool_fingerprint(image_shape: Sequence[int], digests: dict[str, str], names: PoolNames) -> str:
-    """Hex digest of a pool's content: its shape, the ``array_digest`` of each array, its words."""
-    shape = [int(size) for size in image_shape]
-    return canonical_digest({"shape": shape, "arrays": digests, **vars(names)})
+def pool_fingerprint(
+    image_shape: Sequence[int],
+    digests: dict[str, str],
+    classes: Sequence[str],
+    superclasses: Sequence[str] | None,
+    attributes: Sequence[str] | None,
+) -> str:
+    """Hex digest of a pool's content: its shape, the ``array_digest`` of each array, its names."""
+    names = {"classes": classes, "superclasses": superclasses, "attributes": attributes}
+    return canonical_digest({"shape": list(map(int, image_shape)), "arrays": digests, **names})

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
+from PIL import Image
 from pydantic import BaseModel, ConfigDict
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.files.archives import tree_signature
-from fsl_sweep.datasets.files.decoding import Colour, read_image, squared
+from fsl_sweep.datasets.files.decoding import squared
 from fsl_sweep.datasets.files.download import RemoteFile
-from fsl_sweep.datasets.files.file_tree import FileTree, Member
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.store.writing import PoolWriter, StoreWriter
 from fsl_sweep.orchestrator.errors import MissingData
@@ -119,34 +119,20 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
         return root.expanduser()
 
 
-def read_squares(
-    tree: FileTree, colour: Colour, side: int, members: Sequence[Member]
-) -> np.ndarray:
-    """Centre squares of images, scaled with antialiasing, uint8 ``[len(members), C, side, side]``.
-
-    Raises:
-        BadData: a file is not an image or is truncated; names it.
-    """
-    return np.stack([squared(read_image(tree, member, colour), side) for member in members])
-
-
-def append_batches(
+def append_images(
     pool: PoolWriter,
-    parts: Sequence[tuple[int, Sequence[Any], Callable[[Any], np.ndarray]]],
+    parts: Sequence[tuple[int, Sequence[Any], Callable[[Any], Image.Image]]],
+    side: int,
     progress: Progress,
 ) -> None:
-    """Append images in bounded memory.
+    """Append centre squares of images, scaled with antialiasing, in bounded memory.
 
-    Args:
-        pool: receives them.
-        parts: for each a class label, what its images are made of (one item an image), and what
-            makes uint8 images ``[len(items), C, H, W]`` of a slice of the items.
-        progress: called after every batch.
+    ``parts`` has a class label each, what its images are made of, and what makes an image of that.
     """
     total, done = sum(len(items) for _, items, _ in parts), 0
-    for label, items, pixels in parts:
+    for label, items, load in parts:
         for start in range(0, len(items), BATCH):
             batch = items[start : start + BATCH]
-            pool.append(pixels(batch), label)
+            pool.append(np.stack([squared(load(item), side) for item in batch]), label)
             done += len(batch)
             progress(done, total)

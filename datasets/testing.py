@@ -86,7 +86,6 @@ class BenchmarkContract:
         return {distribution.pool.class_names[label] for label in distribution.classes}
 
     def test_is_declared_in_full(self) -> None:
-        """It has a name, a version, words on how to get it, and needs no arguments."""
         source = self.benchmark()
         assert source.name == source.name.strip().lower() != ""
         assert source.version >= 1
@@ -105,12 +104,10 @@ class BenchmarkContract:
         assert json.loads(json.dumps(prepared_by)) == prepared_by
 
     def test_an_unknown_option_is_refused(self) -> None:
-        """A misspelt key is never ignored."""
         options = {**self.options, "no_such_option": 1}
         _mistake(ValidationError, lambda: self.benchmark.Options.model_validate(options))
 
     def test_base_val_and_novel_share_nothing(self, tmp_path_factory: Any) -> None:
-        """No class (or what ``kinds`` gives) is in two of them."""
         benchmark = self._prepared(tmp_path_factory).benchmark
         kinds = {split: self.kinds(benchmark.distribution(split)) for split in MEASURED}
         for split in MEASURED:
@@ -132,7 +129,6 @@ class BenchmarkContract:
             assert not _contents(train) & _contents(base)
 
     def test_counts_are_the_expected_ones(self, tmp_path_factory: Any) -> None:
-        """The official numbers of classes, if there are such."""
         expected = self.benchmark().expected(self._options())
         assert set(expected) <= set(MEASURED)
         if self.official:
@@ -141,7 +137,6 @@ class BenchmarkContract:
             assert found == dict(expected)
 
     def test_every_split_fills_well_formed_episodes(self, tmp_path_factory: Any) -> None:
-        """Distinct examples of the split; support and query disjoint; classes as they say."""
         benchmark = self._prepared(tmp_path_factory).benchmark
         for split in SPLITS:
             distribution = benchmark.distribution(split)
@@ -151,7 +146,6 @@ class BenchmarkContract:
             _check_episodes(distribution, drawn)
 
     def test_common_tasks_are_the_same_each_time(self, tmp_path_factory: Any) -> None:
-        """A function of the content and the arguments; two sets differ, and two seeds."""
         prepared = self._prepared(tmp_path_factory)
         again = self._open(prepared.root, prepared.home)
         for split in MEASURED:
@@ -181,14 +175,12 @@ class BenchmarkContract:
         assert len(mean) == len(std) == prepared.benchmark.image_shape[0]
 
     def test_the_fingerprint_is_of_the_content_alone(self, tmp_path_factory: Any) -> None:
-        """Prepared again, from another place to another and in one go, it is the same."""
         first = self._prepared(tmp_path_factory)
         root = self.root(tmp_path_factory.mktemp("elsewhere"))
         again = self._open(root, tmp_path_factory.mktemp("home"))
         assert again.fingerprint == first.benchmark.fingerprint
 
     def test_what_is_prepared_needs_no_source(self, tmp_path_factory: Any) -> None:
-        """It opens without ``root``, and is not prepared a second time."""
         first = self._prepared(tmp_path_factory)
         sheet = first.store.path / "sheet.json"
         before = sheet.stat().st_mtime_ns
@@ -197,7 +189,6 @@ class BenchmarkContract:
         assert sheet.stat().st_mtime_ns == before
 
     def test_missing_files_are_named_with_what_to_do(self, tmp_path: Path) -> None:
-        """If nothing is prepared, or the path given does not exist or is empty."""
         source, options = self.benchmark(), self._options()
         if source.download is None:
             return
@@ -214,7 +205,6 @@ class BenchmarkContract:
         assert _left(tmp_path) == []
 
     def test_an_interrupted_preparation_counts_for_nothing(self, tmp_path_factory: Any) -> None:
-        """Interrupted at the first report of progress, it leaves nothing that counts."""
         first, home = self._prepared(tmp_path_factory), tmp_path_factory.mktemp("interrupted")
 
         def interrupt(*_: object) -> None:

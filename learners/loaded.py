@@ -1,5 +1,6 @@
 """A learner from its snapshot, which classifies images as they are."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -28,7 +29,6 @@ from fsl_sweep.learners.snapshot import Description, restored
 from fsl_sweep.orchestrator.errors import BadData, MachineFailure, is_of_machine
 
 Given = np.ndarray | Tensor
-KINDS = (EmbeddingLearner, AdaptationLearner, ClassificationLearner, Metadl)
 
 
 def load_learner(
@@ -53,8 +53,6 @@ def load_learner(
         path = Path(data).expanduser()
         where, data = str(path), _read(path)
     learner, description = restored(data, where)
-    if not isinstance(learner, KINDS):
-        raise BadData(f"{where}: its learner, a {type(learner).__name__}, cannot classify.")
     place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     return LoadedLearner(learner.to(place), description, place)
 
@@ -77,9 +75,10 @@ class LoadedLearner:
     def classify(self, support: Given | None, query: Given) -> Float[np.ndarray, "m n"]:
         """Probabilities, float32 ``[m, n]``, of each query for each class of the support.
 
-        The answers are those that were measured. Of a program they are 1 for the class that it
-        chose and 0 for the others. Learners that are transductive, or use batch statistics, see all
-        queries of a call together, as they saw those of a task.
+        Answers are computed as they were measured, but one task at a time, so that their last bits
+        may differ. Learners that are transductive, or use batch statistics, see all queries of a
+        call together. A program's answers are 1 for the class that it chose and 0 for the others;
+        whatever it draws is drawn from one seed.
 
         Args:
             support: uint8 ``[n, k, c, h, w]``, k examples of each of n classes, with values 0-255;
@@ -101,11 +100,11 @@ class LoadedLearner:
                 )
             return _probabilities(self._through(self.learner.classify, asked))
         given = self._checked(support, "support", "n, k")
-        way, shot = given.shape[:2]
+        way = len(given)
         if way < 2:
             raise BadData("The support has 1 class; give at least 2 to choose from.")
         if isinstance(self.learner, Metadl):
-            return self._of_program(self.learner, given, asked)
+            return self._by_program(self.learner, given, asked)
         fixed = self.learner.fixed_way(self.learner.options)
         if fixed not in (None, way):
             raise BadData(f"This learner tells {fixed} classes apart; the support has {way}.")
@@ -114,11 +113,7 @@ class LoadedLearner:
                 ready = (self._normalised(part)[None] for part in (given, asked))
                 return _probabilities(self.learner.predict(*ready)[0])
         assert isinstance(self.learner, EmbeddingLearner)
-        both = torch.cat([given.flatten(0, 1), asked])
-        features = self._through(self.learner.embed, both).float()
-        with torch.inference_mode():
-            examples = features[: way * shot].view(1, way, shot, -1)
-            return _probabilities(self.learner.head(examples, features[None, way * shot :])[0])
+        return self._by_features(self.learner, given, asked)
 
     def _checked(self, images: Given | None, name: str, places: str) -> Tensor:
         """The images, on the CPU, as ``[*places, c, h, w]``."""
@@ -156,7 +151,7 @@ class LoadedLearner:
         )
         return (self._unit(images) - mean) / std
 
-    def _through(self, network: Any, images: Tensor) -> Tensor:
+    def _through(self, network: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
         """What a network gives for images ``[n, c, h, w]``, in chunks as it is measured."""
         size = at_once(self.device, self.description.image_shape).images
 
@@ -166,7 +161,17 @@ class LoadedLearner:
         with torch.inference_mode():
             return in_chunks(rows, np.arange(len(images)), size)
 
-    def _of_program(self, program: Metadl, support: Tensor, query: Tensor) -> np.ndarray:
+    def _by_features(
+        self, learner: EmbeddingLearner[Any], support: Tensor, query: Tensor
+    ) -> np.ndarray:
+        way, shot = support.shape[:2]
+        both = torch.cat([support.flatten(0, 1), query])
+        features = self._through(learner.embed, both).float()
+        with torch.inference_mode():
+            examples = features[: way * shot].view(1, way, shot, -1)
+            return _probabilities(learner.head(examples, features[None, way * shot :])[0])
+
+    def _by_program(self, program: Metadl, support: Tensor, query: Tensor) -> np.ndarray:
         way, shot = support.shape[:2]
         given, asked = (challenge_images(self._unit(part)) for part in (support, query))
         labels = np.arange(way).repeat(shot)

@@ -6,7 +6,8 @@ is in it: parts are found by their names in the catalogues.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Self
 
@@ -21,10 +22,13 @@ from pydantic import (
 )
 from safetensors import SafetensorError
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.nn.parameter import is_lazy
 
 from fsl_sweep.learners.base import Learner
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.errors import BadData, UserError
+from fsl_sweep.orchestrator.text.printed import one_line
 
 KEY = "fsl-sweep"
 
@@ -95,9 +99,11 @@ def restored(data: bytes, where: str) -> tuple[Learner[Any], Description]:
     try:
         tensors = safetensors.torch.load(data)
     except (SafetensorError, KeyError) as failure:  # KeyError: of a type that torch does not have
-        raise BadData(f"{where} is not a whole safetensors file: {failure}.") from None
+        raise BadData(
+            f"{where} is not a whole safetensors file: {one_line(str(failure))}."
+        ) from None
     description = _description(data, where)
-    learner = _built(description, where)
+    learner = _built(description, where, len(data))
     _check_weights(learner.state_dict(), tensors, where)
     learner.load_state_dict(tensors)
     return learner.eval(), description
@@ -106,7 +112,7 @@ def restored(data: bytes, where: str) -> tuple[Learner[Any], Description]:
 def _description(data: bytes, where: str) -> Description:
     # safetensors has checked the header: its length in 8 bytes, then JSON.
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    text = header.get("__metadata__", {}).get(KEY)
+    text = (header.get("__metadata__") or {}).get(KEY)
     if text is None:
         raise BadData(
             f"{where} holds weights but does not say of which learner: an earlier version of "
@@ -121,22 +127,45 @@ def _description(data: bytes, where: str) -> Description:
         ) from None
 
 
-def _built(description: Description, where: str) -> Learner[Any]:
+def _built(description: Description, where: str, size: int) -> Learner[Any]:
     shape, classes = description.image_shape, description.n_base_classes
     try:
-        return build_learner(description.learner, description.backbone, shape, classes, seed=0)
+        # More than the file holds: a torchvision model has a classifier until it is taken out.
+        with _parameters_within(2 * size + 2**26):
+            return build_learner(description.learner, description.backbone, shape, classes, seed=0)
     except UserError as failure:
         problem = str(failure)
     except ValidationError as failure:
         problem = _first(failure)
     except Exception as failure:  # a third party's learner may raise anything
         problem = f"{type(failure).__name__}: {failure}"
-    raise BadData(f"{where}: its learner cannot be built: {problem}")
+    raise BadData(f"{where}: its learner cannot be built: {one_line(problem)}")
+
+
+@contextmanager
+def _parameters_within(most: int) -> Iterator[None]:
+    """Raises ValueError in modules that are built, before they fill so many bytes of parameters.
+
+    Otherwise a file of a thousand bytes could ask for a network that no memory holds.
+    """
+    total = 0
+
+    def count(module: nn.Module, name: str, parameter: nn.Parameter) -> None:  # noqa: ARG001
+        nonlocal total
+        total += 0 if is_lazy(parameter) else parameter.nbytes
+        if total > most:
+            raise ValueError("its network is larger than the file")
+
+    hook = register_module_parameter_registration_hook(count)
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def _first(failure: ValidationError) -> str:
     first = failure.errors(include_url=False)[0]
-    return ": ".join([*map(str, first["loc"]), first["msg"]])
+    return one_line(": ".join([*map(str, first["loc"]), first["msg"]]))
 
 
 def _check_weights(own: Mapping[str, Tensor], given: Mapping[str, Tensor], where: str) -> None:
@@ -155,7 +184,8 @@ def _check_weights(own: Mapping[str, Tensor], given: Mapping[str, Tensor], where
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise BadData(
             f"{where} does not hold the weights of the learner that it describes: "
-            f"{problems[0]}{more}. The learner's code has changed since, or the file was altered."
+            f"{one_line(problems[0])}{more}. The learner's code has changed since, or the file was "
+            "altered."
         )
 
 

@@ -3,6 +3,7 @@
 Neither torch nor Ray is imported.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -170,12 +171,14 @@ class Run:
         metric: str | None = None,
         bootstrap: int | None = None,
         classes: bool = False,
+        ensembles: Sequence[int] = (),
         protocol: str | None = None,
         choose_by: str | None = None,
     ) -> "Report":
         """The selector comparison. Arguments and exceptions as ``info`` and ``report.build``.
 
-        With ``classes``, resampling draws classes as well as tasks.
+        With ``classes``, resampling draws classes as well as tasks. ``ensembles`` are numbers of
+        snapshots that vote, for which the answers to queries must be recorded.
 
         Raises:
             ConfigError: so many resamples cannot be made.
@@ -185,6 +188,7 @@ class Run:
         from fsl_sweep.orchestrator.report import build
 
         count = self._resamples(bootstrap)
+        self._check_ensembles(ensembles)
         info = self.info(snapshot, hyperparameter, metric, protocol=protocol, choose_by=choose_by)
         histories = self._histories(protocol, choose_by)
         if classes:
@@ -199,6 +203,8 @@ class Run:
                 bootstrap=count,
                 classes=tuples,
                 measured=self._measured,
+                ensembles=ensembles,
+                answers=self._source.answers(protocol) if ensembles else None,
             )
         except ValueError as failure:
             if tuples is None:
@@ -334,6 +340,17 @@ class Run:
             ChosenSnapshot(self, method, one.seed, one.trial, one.epoch, one.hyperparameters)
             for one in selected.selections
         ]
+
+    def _check_ensembles(self, sizes: Sequence[int]) -> None:
+        """Raise ConfigError where no method has so many snapshots of a seed."""
+        counts: Counter[tuple[str, int]] = Counter()
+        for trial in self.histories:
+            counts[trial.method, trial.seed] += len(trial.epochs) if trial.fold is None else 0
+        most = max(counts.values(), default=0)
+        for size in sizes:
+            if not 1 <= size <= most:
+                problem = f"{size} snapshots cannot vote: a method has 1 to {most} of each seed"
+                raise ConfigError("", "--ensemble", problem)
 
     def _resamples(self, asked: int | None) -> int | None:
         """How many resamples to make; None leaves it to the report."""

@@ -8,8 +8,10 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
+from PIL import Image
 from places import ROOT
 
 from fsl_sweep.datasets.catalogue import BENCHMARKS
@@ -182,6 +184,35 @@ def test_the_documented_parts_pass_their_contracts(package, tmp_path):
     assert passed.returncode == 0, passed.stdout
     for name in ("TestCosineNet", "TestEigen", "TestLate"):
         assert f"::{name}::" in passed.stdout
+
+
+def test_the_documented_use_of_a_model_runs(command, capsys):
+    sweep = yaml.safe_load(SWEEP.replace("name: plugged", "name: my-sweep"))
+    sweep["methods"] = {"PN": {**sweep["methods"]["CN"], "learner": {"name": "protonet"}}}
+    sweep |= {"seeds": [0, 1], "selectors": {"snapshot": ["val"], "hyperparameter": ["val"]}}
+    Path("s.yaml").write_text(yaml.safe_dump(sweep))
+    for index in ("0", "1"):
+        assert command("trial", "s.yaml", "--index", index)[0] == 0
+    # Two classes that any learner tells apart: a large and a small square.
+    for name, edge in (("large", 30), ("small", 8)):
+        Path("examples", name).mkdir(parents=True)
+        Path("unknown").mkdir(exist_ok=True)
+        for number in range(6):
+            picture = Image.new("RGB", (48, 40))
+            picture.paste((200, 250, 220), (5 + number % 2, 5, 5 + edge, 5 + edge))
+            picture.save(Path("examples", name, f"{number}.png"))
+        picture.save(Path("unknown", f"{name}.png"))
+    names = {}
+    for code in blocks("docs/use-a-model.md", "python"):
+        exec(code, names)
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in shown[2:]] == [
+        ["large.png", "large"],
+        ["small.png", "small"],
+    ]
+    assert [one.seed for one in names["chosen"]] == [0, 1]
+    np.testing.assert_allclose(names["ensemble"].sum(axis=1), 1, rtol=1e-5)
+    assert not np.array_equal(names["ensemble"], names["probabilities"])
 
 
 def test_every_option_of_every_benchmark_is_documented_with_its_default():

@@ -1,32 +1,105 @@
-"""Precomputed features of a frozen extractor, such as CLIP or DINO, from a file of arrays."""
+"""Precomputed features of a frozen extractor, such as CLIP or DINO, from a file of arrays.
 
+The file comes from a stranger: what would expand past a bound is refused, and so are arrays of
+Python objects, which would have to be unpickled.
+"""
+
+import hashlib
 import unicodedata
+import zipfile
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
 from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
-from fsl_sweep.datasets.files.feature_file import FeatureFile, file_signature, read_features
+from fsl_sweep.datasets.files.digests import canonical_digest
+from fsl_sweep.datasets.files.file_tree import UNREADABLE
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
-from fsl_sweep.datasets.splits.options import SplitOptions, split_benchmark
+from fsl_sweep.datasets.splits.drawn import SplitOptions, marked, marks, split_benchmark
 from fsl_sweep.datasets.store.writing import StoreWriter
-from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.errors import BadData, MachineFailure
+
+_MOST_BYTES = 64 * 2**30
+_SAFETENSORS = ".safetensors"
+
+
+@dataclass(frozen=True)
+class FeatureFile:
+    """The arrays of a file by name, in memory; ``where`` is the file, for messages."""
+
+    where: Path
+    arrays: Mapping[str, np.ndarray]
+
+
+def read_features(path: Path) -> FeatureFile:
+    """All arrays of a file."""
+    try:
+        if path.suffix == _SAFETENSORS:
+            from safetensors.numpy import load_file
+
+            return FeatureFile(path, load_file(path))
+        _members(path)
+        with np.load(path, allow_pickle=False) as file:
+            arrays = dict(file)
+        if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+            raise ValueError("a member is not an array")
+        return FeatureFile(path, arrays)
+    except BadData:
+        raise
+    except MemoryError as failure:
+        raise MachineFailure(f"{path} does not fit into the memory of this machine.") from failure
+    except Exception as failure:  # the parsers of headers raise anything at all on damaged files
+        raise _unreadable(path, failure) from failure
+
+
+def file_signature(path: Path) -> str:
+    """Hex digest of the arrays' names, sizes and checksums; not of dates or places."""
+    try:
+        if path.suffix == _SAFETENSORS:
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        return canonical_digest([[m.filename, m.file_size, m.CRC] for m in _members(path)])
+    except UNREADABLE as failure:
+        raise _unreadable(path, failure) from failure
+
+
+def _members(path: Path) -> list[zipfile.ZipInfo]:
+    """The directory of an ``.npz``, sorted by name; checked before anything is expanded."""
+    with zipfile.ZipFile(path) as archive:
+        members = sorted(archive.infolist(), key=lambda member: member.filename)
+    total = sum(member.file_size for member in members)
+    if total > _MOST_BYTES:
+        raise BadData(f"{path} would expand to {total} bytes and is refused.")
+    names = [member.filename for member in members]
+    for name in names:
+        if not name.endswith(".npy") or "/" in name or names.count(name) > 1:
+            raise BadData(
+                f"{path} is refused: its member {name!r} is not an array (NAME.npy), or is twice "
+                "in it."
+            )
+    return members
+
+
+def _unreadable(path: Path, failure: Exception) -> BadData:
+    return BadData(
+        f"{path} is not a readable .npz or .safetensors file ({failure}); write it with "
+        "numpy.savez, with plain numbers or strings such as np.array(values, dtype=str), or with "
+        "safetensors.numpy.save_file."
+    )
+
 
 _NEEDED = ("features", "labels")
 _KNOWN = (*_NEEDED, "names", "superclasses", "split")
 _BATCH = 1024  # rows; the file is in memory, a copy of it need not be
 
 
-class FeatureOptions(SplitOptions):
-    """Options of ``features``."""
-
-
 @final
-class Features(AbstractBenchmark[FeatureOptions]):
+class Features(AbstractBenchmark[SplitOptions]):
     """Feature vectors instead of images, used as they are; with the ``identity`` backbone.
 
     Arrays of the file: ``features`` ``[N, d]`` floats; ``labels`` ``[N]`` integers or strings; and
@@ -36,7 +109,7 @@ class Features(AbstractBenchmark[FeatureOptions]):
     """
 
     name = "features"
-    Options = FeatureOptions
+    Options = SplitOptions
     version = 1
     download = (
         "an .npz or .safetensors file with arrays features [N, d] and labels [N], of any frozen "
@@ -44,16 +117,12 @@ class Features(AbstractBenchmark[FeatureOptions]):
     )
     holds_features = True
 
-    def signature(self, options: FeatureOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
+    def signature(self, options: SplitOptions, root: Path | None) -> str:
         """Of the arrays' names, sizes and checksums."""
         return file_signature(self.given(root))
 
     def prepare(
-        self,
-        options: FeatureOptions,  # noqa: ARG002 (an interface)
-        root: Path | None,
-        writer: StoreWriter,
-        progress: Progress,
+        self, options: SplitOptions, root: Path | None, writer: StoreWriter, progress: Progress
     ) -> None:
         """Every row in the file's order, as float32."""
         file = read_features(self.given(root))
@@ -73,20 +142,12 @@ class Features(AbstractBenchmark[FeatureOptions]):
             rows = slice(start, min(start + _BATCH, total))
             pool.append(_as_images(file, rows), labels[rows])
             progress(rows.stop, total)
-        pool.describe(
-            names,
-            superclasses,
-            np.array(split)[:, None] == np.array(MEASURED) if split else None,
-            MEASURED if split else None,
-        )
+        pool.describe(names, superclasses, **(marks(split) if split else {}))
 
-    def assemble(self, options: FeatureOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
+    def assemble(self, options: SplitOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Classes by the given lists, by the file's own split, or drawn."""
         pool = pools["main"]
-        given = None
-        if pool.attributes is not None:
-            columns = zip(MEASURED, pool.attributes.T, strict=True)
-            given = {split: np.flatnonzero(column) for split, column in columns}
+        given = None if pool.attributes is None else marked(pool)
         return split_benchmark(self.name, pool, options, given)
 
     def given(self, root: Path | None) -> Path:
@@ -111,18 +172,12 @@ def _check_arrays(file: FeatureFile) -> None:
             f"Array 'features' of {where} must be floats [N, d]; "
             f"it is {features.dtype} {list(features.shape)}."
         )
-    for name in ("labels", "superclasses", "split"):
-        if name in arrays and arrays[name].shape != features.shape[:1]:
-            raise BadData(
-                f"Array '{name}' of {where} must have one entry for each of the "
-                f"{features.shape[0]} rows of features; its shape is {list(arrays[name].shape)}."
-            )
-    for name in _KNOWN[1:]:
+    for name, array in arrays.items():
         kinds, wanted = ("USiu", "integers or strings") if name == "labels" else ("US", "strings")
-        array = arrays.get(name)
-        if array is not None and (array.dtype.kind not in kinds or array.ndim != 1):
+        rows = array.shape[:1] if name == "names" else features.shape[:1]
+        if name != "features" and (array.dtype.kind not in kinds or array.shape != rows):
             raise BadData(
-                f"Array '{name}' of {where} must be a row of {wanted}; "
+                f"Array '{name}' of {where} must be {wanted} {[*rows]}; "
                 f"it is {array.dtype} {list(array.shape)}."
             )
 

@@ -10,10 +10,10 @@ from pydantic import Field
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.files.archives import open_tree
 from fsl_sweep.datasets.files.class_tree import read_class_tree
-from fsl_sweep.datasets.files.decoding import Colour
+from fsl_sweep.datasets.files.decoding import Colour, read_image
 from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress, append_batches, read_squares
-from fsl_sweep.datasets.splits.options import SplitOptions, split_benchmark
+from fsl_sweep.datasets.source import AbstractBenchmark, Progress, append_images
+from fsl_sweep.datasets.splits.drawn import SplitOptions, split_benchmark
 from fsl_sweep.datasets.store.writing import StoreWriter
 
 
@@ -47,9 +47,9 @@ class ImageFolder(AbstractBenchmark[ImageFolderOptions]):
             classes = read_class_tree(tree)
             channels = 3 if options.colour == "rgb" else 1
             pool = writer.pool((channels, options.image_size, options.image_size))
-            pixels = partial(read_squares, tree, options.colour, options.image_size)
-            parts = [(label, entry.members, pixels) for label, entry in enumerate(classes)]
-            append_batches(pool, parts, progress)
+            load = partial(read_image, tree, colour=options.colour)
+            parts = [(label, entry.members, load) for label, entry in enumerate(classes)]
+            append_images(pool, parts, options.image_size, progress)
             superclasses = [entry.superclass for entry in classes]
             known = [name for name in superclasses if name is not None]
             pool.describe([entry.name for entry in classes], known or None)

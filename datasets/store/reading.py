@@ -15,11 +15,12 @@ import numpy as np
 
 from fsl_sweep.datasets.files.digests import array_digest, canonical_digest
 from fsl_sweep.datasets.files.local_path import check_local
-from fsl_sweep.datasets.pool import ImagePool, PoolNames, pool_fingerprint
+from fsl_sweep.datasets.pool import ImagePool, pool_fingerprint
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 FORMAT = 1
 SHEET = "sheet.json"
+NAMES = ("class_names", "superclasses", "attribute_names")
 _SHEET_BYTES = 256 * 2**20
 
 
@@ -81,27 +82,16 @@ class Store:
             for entry in arrays.values():
                 if array_digest(self._map(entry)) != entry["sha256"]:
                     raise damaged(self.path, f"the content of {entry['file']} has changed")
-            digests = {key: entry["sha256"] for key, entry in arrays.items()}
-            if (
-                pool_fingerprint(arrays["images"]["shape"], digests, names_of(pool))
-                != pool["fingerprint"]
-            ):
+            if fingerprint_of(pool) != pool["fingerprint"]:
                 raise damaged(self.path, f"{SHEET} does not agree with its fingerprint")
 
     def _pool(self, entry: Mapping[str, Any]) -> ImagePool:
         arrays = {key: self._map(array) for key, array in entry["arrays"].items()}
         small = {key: np.array(arrays[key]) for key in arrays if key != "images"}  # spares maps
-        names = names_of(entry)
-        return ImagePool(
-            images=arrays["images"],
-            labels=small["labels"],
-            class_names=names.classes,
-            fingerprint=entry["fingerprint"],
-            superclasses=names.superclasses,
-            writers=small.get("writers"),
-            attributes=small.get("attributes"),
-            attribute_names=names.attributes,
-        )
+        names: dict[str, Any] = {
+            key: None if entry[key] is None else tuple(entry[key]) for key in NAMES
+        }
+        return ImagePool(arrays["images"], fingerprint=entry["fingerprint"], **small, **names)
 
     def _map(self, entry: Mapping[str, Any]) -> np.ndarray:
         try:
@@ -167,10 +157,11 @@ def sheet_digest(sheet: Mapping[str, Any]) -> str:
     return canonical_digest({key: value for key, value in sheet.items() if key != "digest"})
 
 
-def names_of(entry: Mapping[str, Any]) -> PoolNames:
-    """The words of a pool's entry in a sheet."""
-    keys = ("class_names", "superclasses", "attribute_names")
-    return PoolNames(*(None if entry[key] is None else tuple(entry[key]) for key in keys))  # type: ignore[arg-type]
+def fingerprint_of(entry: Mapping[str, Any]) -> str:
+    """The fingerprint of the pool that an entry of a sheet describes."""
+    digests = {key: array["sha256"] for key, array in entry["arrays"].items()}
+    shape = entry["arrays"]["images"]["shape"]
+    return pool_fingerprint(shape, digests, *(entry[key] for key in NAMES))
 
 
 def _check_sheet(path: Path, sheet: Any) -> None:

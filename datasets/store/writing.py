@@ -16,8 +16,7 @@ from typing import Any, BinaryIO, Literal, final
 
 import numpy as np
 
-from fsl_sweep.datasets.pool import pool_fingerprint
-from fsl_sweep.datasets.store.reading import FORMAT, SHEET, names_of, sheet_digest
+from fsl_sweep.datasets.store.reading import FORMAT, NAMES, SHEET, fingerprint_of, sheet_digest
 from fsl_sweep.orchestrator.errors import BadData, folder_error
 
 TEMPORARY = ".preparing-"
@@ -68,12 +67,8 @@ class PoolWriter:
         attribute_names: Sequence[str] | None = None,
     ) -> None:
         """Name the classes; once, before or after the images."""
-        words = {
-            "class_names": class_names,
-            "superclasses": superclasses,
-            "attribute_names": attribute_names,
-        }
-        self._words = {key: None if of is None else list(of) for key, of in words.items()}
+        words = zip(NAMES, (class_names, superclasses, attribute_names), strict=True)
+        self._words = {key: None if of is None else list(of) for key, of in words}
         self._attributes = None if attributes is None else np.asarray(attributes, dtype=bool)
 
     def close(self) -> dict[str, Any]:
@@ -92,10 +87,8 @@ class PoolWriter:
                 writer = _GrowingArray(path, array.shape[1:], array.dtype.str)
                 writer.append(array)
                 arrays[key] = writer.close()
-        digests = {key: entry["sha256"] for key, entry in arrays.items()}
-        shape, names = arrays["images"]["shape"], names_of(self._words)
-        fingerprint = pool_fingerprint(shape, digests, names)
-        return {**self._words, "fingerprint": fingerprint, "arrays": arrays}
+        entry = {**self._words, "arrays": arrays}
+        return {**entry, "fingerprint": fingerprint_of(entry)}
 
 
 class StoreWriter:
@@ -146,7 +139,6 @@ def writing_store(path: Path, head: Mapping[str, Any]) -> Iterator[StoreWriter]:
         writer.close(head)
         with reporting(path):
             folder.chmod(0o755)  # mkdtemp makes folders that a lab's other users cannot read
-            _sync(folder)
             try:
                 folder.rename(path)
             except OSError:
@@ -154,17 +146,8 @@ def writing_store(path: Path, head: Mapping[str, Any]) -> Iterator[StoreWriter]:
                 # has the same key and therefore the same content.
                 if not (path / SHEET).exists():
                     raise
-            _sync(path.parent)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @final

@@ -51,6 +51,10 @@ def report(
         int | None,
         typer.Option(min=0, help="Resamples that repeat the selection; 0 for none. [small runs]"),
     ] = None,
+    ensemble: Annotated[
+        list[int] | None,
+        typer.Option(min=1, metavar="K", help="Vote of the K best snapshots; repeatable."),
+    ] = None,
     classes: Annotated[
         bool, typer.Option("--classes", help="Resample classes as well as tasks.")
     ] = False,
@@ -79,6 +83,7 @@ def report(
         classes=classes,
         protocol=protocol,
         choose_by=choose_by,
+        ensembles=ensemble or (),
     )
     _put(content, form, output)
     return 0 if content.completeness.complete else 1

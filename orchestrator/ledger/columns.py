@@ -37,6 +37,13 @@ SCHEMA = pa.schema(
         ("snapshot", pa.string()),
     ]
 )
+ANSWERS = pa.schema(
+    [
+        ("snapshot", pa.string()),
+        *((f"{m}_{s}_{column}", COUNTS) for m, s in PAIRS for column in ("queries", "answers")),
+    ]
+)
+"""The answer to each query of a snapshot, as of ``TaskScores``, where a sweep records them."""
 SUMMARY_COLUMNS = ["epoch", "snapshot", *(f"{m}_{s}_mean" for m, s in PAIRS)]
 
 
@@ -51,16 +58,42 @@ def row_of(epoch: int, snapshot: str, measured: Scores) -> pa.Table:
     return pa.table([pa.array(columns[field.name], field.type) for field in SCHEMA], schema=SCHEMA)
 
 
+def answers_of(snapshot: str, measured: Scores) -> bytes:
+    """The answers to all queries, compressed, with the SHA-256 of the weights that gave them."""
+    columns: dict[str, Any] = {"snapshot": [snapshot]}
+    for (measure, task_set), scores in measured.items():
+        columns[f"{measure}_{task_set}_queries"] = [_counts(scores.queries)]
+        columns[f"{measure}_{task_set}_answers"] = [scores.answers]
+    table = pa.table([pa.array(columns[f.name], f.type) for f in ANSWERS], schema=ANSWERS)
+    return stream(table, "zstd")
+
+
+def read_answers(data: bytes) -> tuple[str, dict[tuple[Measure, TaskSet], TaskScores]]:
+    """The inverse of ``answers_of``. Raises ValueError on anything else."""
+    table = streamed(data)
+    if not table.schema.equals(ANSWERS) or table.num_rows != 1:
+        raise ValueError("it has other columns")
+    counts = lambda name: matrix(table[name])[0].astype(np.int64)  # noqa: E731
+    found: dict[tuple[Measure, TaskSet], TaskScores] = {}
+    for m, s in PAIRS:
+        answers, queries = counts(f"{m}_{s}_answers"), counts(f"{m}_{s}_queries")
+        if queries.sum() != len(answers):
+            raise ValueError("it has answers to other queries")
+        found[m, s] = TaskScores.of_answers(answers, queries)
+    return table["snapshot"].to_pylist()[0], found
+
+
 def _counts(values: np.ndarray) -> np.ndarray:
     if values.min() < 0 or values.max() > np.iinfo(np.uint16).max:
         raise ValueError(f"a task's count is outside 0..65535: {values.min()}..{values.max()}")
     return values.astype(np.uint16)
 
 
-def stream(table: pa.Table) -> bytes:
+def stream(table: pa.Table, compression: str | None = None) -> bytes:
     """A table as an Arrow stream."""
     sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     return sink.getvalue()
 

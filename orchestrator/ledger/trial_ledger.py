@@ -24,6 +24,9 @@ from fsl_sweep.orchestrator.records.measures import (
     CURVES,
     STATUSES,
     EpochRecord,
+    Measure,
+    TaskScores,
+    TaskSet,
     TrialEnd,
     TrialHistory,
 )
@@ -32,7 +35,7 @@ from fsl_sweep.orchestrator.records.spec import TrialSpec
 
 EPOCHS, MEASURED, SNAPSHOTS = "epochs", "measured", "snapshots"
 RESUME, PRUNED = "resume.state", "pruned.json"
-_NUMBERED = re.compile(r"([0-9]{4}|[1-9][0-9]{4,8})\.(json|record|safetensors)")
+_NUMBERED = re.compile(r"([0-9]{4}|[1-9][0-9]{4,8})\.(json|record|answers|safetensors)")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PARQUET = ".parquet"
 # From nulls, because an array of a Python list loads pandas, which takes longer than all else here.
@@ -52,6 +55,11 @@ def snapshot_name(epoch: int) -> str:
 def measured_name(protocol: str, epoch: int) -> str:
     """The name of what was measured of a snapshot under a protocol, by the protocol's id."""
     return f"{MEASURED}/{protocol}/{epoch:04d}.record"
+
+
+def answers_name(protocol: str, epoch: int) -> str:
+    """The name of a snapshot's answer to each query under a protocol."""
+    return f"{MEASURED}/{protocol}/{epoch:04d}.answers"
 
 
 def compacted_name(protocol: str) -> str:
@@ -110,7 +118,12 @@ class TrialLedger:
             self.folder.remove(compacted_name(protocol))
 
     def write_epoch(
-        self, record: EpochRecord, protocol: str, snapshot: bytes, keep: bool = True
+        self,
+        record: EpochRecord,
+        protocol: str,
+        snapshot: bytes,
+        keep: bool = True,
+        answers: bool = False,
     ) -> None:
         """Record an epoch and what was measured of it.
 
@@ -121,25 +134,53 @@ class TrialLedger:
             protocol: id of the protocol that it was measured under.
             snapshot: its weights.
             keep: whether to write the weights.
+            answers: whether to write the answer to each query.
         """
         digest = hashlib.sha256(snapshot).hexdigest()
         if keep:
             self.folder.write(snapshot_name(record.epoch), snapshot)
-        self._write_measured(record.epoch, digest, protocol, record.scores)
+        else:
+            self._note_pruned({record.epoch})
+        self._write_measured(record.epoch, digest, protocol, record.scores, answers)
         curves = {name: getattr(record, name) for name in CURVES}
         plain = {name: None if math.isnan(value) else value for name, value in curves.items()}
         content = {"epoch": record.epoch, **plain, "snapshot": digest}
         self.folder.write_json(record_name(record.epoch), content)
 
-    def write_measured(self, epoch: int, protocol: str, scores: columns.Scores) -> None:
+    def write_measured(
+        self, epoch: int, protocol: str, scores: columns.Scores, answers: bool = False
+    ) -> None:
         """Record what was measured of a snapshot. Raises KeyError if its epoch is not recorded."""
-        self._write_measured(epoch, self.snapshots()[epoch], protocol, scores)
+        self._write_measured(epoch, self.snapshots()[epoch], protocol, scores, answers)
 
     def _write_measured(
-        self, epoch: int, snapshot: str, protocol: str, scores: columns.Scores
+        self, epoch: int, snapshot: str, protocol: str, scores: columns.Scores, answers: bool
     ) -> None:
+        if answers:
+            data = columns.answers_of(snapshot, scores)
+            self.folder.write_sealed(answers_name(protocol, epoch), data)
         row = columns.row_of(epoch, snapshot, scores)
         self.folder.write_sealed(measured_name(protocol, epoch), columns.stream(row))
+
+    def read_answers(
+        self, epoch: int, protocol: str
+    ) -> dict[tuple[Measure, TaskSet], TaskScores] | None:
+        """A snapshot's results with the answer to each query; None where that is not recorded.
+
+        Raises:
+            Damaged: the file is damaged, or the answers are those of other weights.
+        """
+        name = answers_name(protocol, epoch)
+        data = self.folder.read_sealed(name)
+        if data is None:
+            return None
+        try:
+            snapshot, answers = columns.read_answers(data)
+        except ValueError as failure:
+            raise Damaged(self.folder.place(name), str(failure)) from failure
+        if snapshot != self.snapshots().get(epoch):
+            raise Damaged(self.folder.place(name), "it was measured of other weights")
+        return answers
 
     def write_resume(self, state: bytes) -> None:
         """Record the state to resume from, replacing the one before."""
@@ -183,7 +224,8 @@ class TrialLedger:
         Where some are missing nothing changes.
         """
         content = self._content()
-        if protocol not in content.compacted:
+        checksum = content.compacted.get(protocol)
+        if checksum is None or self._compacted(protocol, checksum).damaged:
             rows, _ = self._rows(protocol)
             measured = _Measured(pa.concat_tables(rows)) if rows else _Measured()
             epochs = measured.of_weights(content.epochs).epochs
@@ -225,13 +267,17 @@ class TrialLedger:
     def prune(self, epochs: Collection[int]) -> None:
         """Remove the weights of these epochs; that they were removed is recorded first."""
         there = set(self.snapshot_epochs()) & set(epochs)
-        if there:
-            self.folder.write_json(PRUNED, {"epochs": sorted(there | self.pruned())})
+        self._note_pruned(there)
         for epoch in sorted(there):
             self.folder.remove(snapshot_name(epoch))
 
+    def _note_pruned(self, epochs: Collection[int]) -> None:
+        before = self.pruned()
+        if not before.issuperset(epochs):
+            self.folder.write_json(PRUNED, {"epochs": sorted(before.union(epochs))})
+
     def pruned(self) -> set[int]:
-        """Epochs whose weights were removed on purpose."""
+        """Epochs whose weights were not kept, on purpose."""
         with suppress(Damaged, KeyError, TypeError):
             return set((self.folder.read_json(PRUNED) or {"epochs": ()})["epochs"])
         return set()
@@ -247,6 +293,10 @@ class TrialLedger:
     def measured_files(self, protocol: str) -> list[int]:
         """Epochs that have a file of measurements, damaged or not, ascending. Raises Damaged."""
         return self._numbers(f"{MEASURED}/{protocol}", "record")
+
+    def answered(self, protocol: str) -> list[int]:
+        """Epochs that have a file of answers, damaged or not, ascending. Raises Damaged."""
+        return self._numbers(f"{MEASURED}/{protocol}", "answers")
 
     def _numbers(self, folder: str, suffix: str) -> list[int]:
         found = map(_NUMBERED.fullmatch, (self.folder / folder).names())
@@ -297,10 +347,17 @@ class TrialLedger:
         lost = set(content.epochs) - set(measured.epochs) - set(self.snapshot_epochs())
         return bool(lost and (measured.damaged or measured.epochs or lost - self.pruned()))
 
-    def to_measure(self, protocol: str, epochs: Collection[int] | None = None) -> list[int]:
-        """Recorded epochs, of these or all, that are not measured under a protocol, ascending."""
+    def to_measure(
+        self, protocol: str, epochs: Collection[int] | None = None, answers: bool = False
+    ) -> list[int]:
+        """Recorded epochs, of these or all, that are not measured under a protocol, ascending.
+
+        With ``answers``, those whose answers are not recorded are among them.
+        """
         content = self._content()
         done = set(self._measured(protocol, content).epochs)
+        if answers:
+            done &= set(self.answered(protocol))
         return [e for e in content.epochs if e not in done and (epochs is None or e in epochs)]
 
     def history(
@@ -401,9 +458,14 @@ class TrialLedger:
 
     def _measured(self, protocol: str, content: _Content) -> _Measured:
         """What was measured of the recorded weights under a protocol."""
+        lost: Sequence[str] = ()
         if checksum := content.compacted.get(protocol):
-            return self._compacted(protocol, checksum).of_weights(content.epochs)
+            compacted = self._compacted(protocol, checksum)
+            if not compacted.damaged:
+                return compacted.of_weights(content.epochs)
+            lost = compacted.damaged  # what is measured again has a file for each epoch until then
         rows, damaged = self._rows(protocol)
+        damaged = [*lost, *damaged]
         table = pa.concat_tables(rows) if rows else _EMPTY
         return _Measured(table, table.select, damaged).of_weights(content.epochs)
 

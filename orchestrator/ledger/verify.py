@@ -18,6 +18,7 @@ from fsl_sweep.orchestrator.ledger.trial_ledger import (
     RESUME,
     SNAPSHOTS,
     TrialLedger,
+    answers_name,
     compacted_name,
     measured_name,
     record_name,
@@ -178,8 +179,12 @@ def _check_trial(
             [*protocols, *(compacted_name(one).partition("/")[2] for one in protocols)],
         )
         for one in protocols:
-            files = [measured_name(one, e).rpartition("/")[2] for e in storage.measured_files(one)]
-            found.strangers(folder / MEASURED / one, files)
+            files = [measured_name(one, e) for e in storage.measured_files(one)]
+            files += [answers_name(one, e) for e in storage.answered(one)]
+            found.strangers(folder / MEASURED / one, [name.rpartition("/")[2] for name in files])
+            for epoch in storage.answered(one):
+                with found.damage("ensembles cannot use it; nothing else depends on it"):
+                    storage.read_answers(epoch, one)
     follows = "whether missing weights were pruned is not known"
     found.note(folder, PRUNED, follows, may_miss=True)
     with found.damage("its trial is trained again from the beginning"):

@@ -43,11 +43,12 @@ def measure_by_classification(
     with torch.inference_mode():
         logits = images.through(learner.classify, asked)
     check_numbers(logits, "images")
-    right = np.zeros(len(pool), bool)
-    right[asked] = classes[logits.argmax(dim=1).cpu().numpy()] == pool.labels[asked]
+    after = np.zeros(len(pool), np.uint16)
+    target = np.searchsorted(classes, pool.labels[asked])
+    after[asked] = (logits.argmax(dim=1).cpu().numpy() - target) % len(classes)
     scores: Results = {}
     for key, episodes in sets.items():
         real = episodes.query >= 0
-        correct = (right[episodes.query] & real).sum(axis=(1, 2), dtype=np.int64)
-        scores[key] = TaskScores(correct, real.sum(axis=(1, 2), dtype=np.int64))
+        queries = real.sum(axis=(1, 2), dtype=np.int64)
+        scores[key] = TaskScores.of_answers(after[episodes.query[real]], queries)
     return scores

@@ -38,10 +38,11 @@ def _score(learner: Metadl, images: PoolImages, episodes: Episodes) -> TaskScore
     tasks, way, each = episodes.query.shape
     labels = np.arange(way).repeat(each)
     answers = learner.answers(_tasks(images, episodes))
-    correct = [
-        np.sum(answer == labels[_order(task, way * each)]) for task, answer in enumerate(answers)
-    ]
-    return TaskScores(np.array(correct, np.int64), np.full(tasks, way * each, np.int64))
+    after = np.zeros((tasks, way * each), np.uint16)
+    for task, answer in enumerate(answers):
+        order = _order(task, way * each)
+        after[task, order] = (answer - labels[order]) % way
+    return TaskScores.of_answers(after.ravel(), np.full(tasks, way * each, np.int64))
 
 
 def _tasks(images: PoolImages, episodes: Episodes) -> Iterator[ProgramTask]:

@@ -45,7 +45,7 @@ def check_scorable(episodes: Episodes) -> None:
 def score(
     episodes: Episodes, images: int, answer: Callable[[TaskGroup], Float[Tensor, "task m way"]]
 ) -> TaskScores:
-    """Correct answers of each task.
+    """Answers to the queries of each task.
 
     Args:
         episodes: the tasks.
@@ -58,18 +58,19 @@ def score(
         TrialFailure: as `check_numbers`.
     """
     check_scorable(episodes)
-    correct = np.zeros(len(episodes), np.int64)
-    queries = np.zeros(len(episodes), np.int64)
+    queries = np.sum(episodes.query >= 0, axis=(1, 2))
+    first = np.cumsum(queries) - queries
+    answers = np.zeros(queries.sum(), np.uint16)
     for group in grouped(episodes):
         step = max(1, images // (group.support[0].size + group.query.shape[1]))
         for start in range(0, len(group), step):
             some = group[start : start + step]
             logits = answer(some)
             check_numbers(logits, "tasks")
-            target = torch.from_numpy(some.target).to(logits.device)
-            correct[some.tasks] = (logits.argmax(dim=-1) == target).sum(dim=1).cpu().numpy()
-        queries[group.tasks] = group.query.shape[1]
-    return TaskScores(correct, queries)
+            after = logits.argmax(dim=-1).cpu().numpy() - some.target
+            places = first[some.tasks][:, None] + np.arange(some.query.shape[1])
+            answers[places] = after % logits.shape[-1]
+    return TaskScores.of_answers(answers, queries)
 
 
 def check_numbers(logits: Float[Tensor, "n ..."], what: str) -> None:

@@ -26,6 +26,7 @@ class Measuring:
         benchmarks: the trained one under ``main``, and those of protocols under their names.
         todo: for each epoch the protocols that are missing.
         device: where learners compute.
+        answers: whether the answer to each query is recorded.
     """
 
     spec: TrialSpec
@@ -33,6 +34,7 @@ class Measuring:
     benchmarks: Mapping[str, Benchmark]
     todo: Mapping[int, Sequence[PlannedProtocol]]
     device: torch.device
+    answers: bool = False
 
     def run(self) -> Iterator[int]:
         """Measure snapshot by snapshot, yielding each epoch once it is recorded.
@@ -62,7 +64,7 @@ class Measuring:
             except TrialFailure as failure:
                 raise TrialFailure(f"epoch {epoch} could not be measured: {failure}") from failure
             for one in asked:
-                self.storage.write_measured(epoch, one.id, scores[one.name])
+                self.storage.write_measured(epoch, one.id, scores[one.name], self.answers)
             yield epoch
         for one in protocols.values():
             self.storage.compact(one.id)

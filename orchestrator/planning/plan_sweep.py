@@ -51,6 +51,7 @@ def plan_sweep(sweep: SweepFile) -> Plan:
         trials=tuple(trials),
         protocols=protocols,
         keep=config.keep,
+        record=config.record,
         places={
             MAIN: config.benchmark.options.get("root"),
             **{
@@ -121,7 +122,7 @@ def _selectors(config: SweepConfig) -> Selectors:
 
 def _sweep_digest(config: SweepConfig) -> str:
     """Digest of what a sweep trains and compares, not of its protocols, data paths or cores."""
-    without = {"resources", "retries", "episode", "measure", "keep"}
+    without = {"resources", "retries", "episode", "measure", "keep", "record"}
     if config.cross_validation is None:
         without.add("cross_validation")
     plain = config.model_dump(mode="json", exclude=without)

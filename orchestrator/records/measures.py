@@ -25,14 +25,29 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 
 @dataclass(frozen=True)
 class TaskScores:
-    """Correct answers and queries of each task, int64 ``[T]``: one snapshot, one task set."""
+    """Results of one snapshot on one task set.
+
+    Attributes:
+        correct, queries: of each task, int64 ``[T]``.
+        answers: uint16 ``[sum of queries]``, task by task, where they are known: how many classes
+            the answer is after the right one, counted round, so that 0 is right. Answers of two
+            snapshots to a query are equal where these are.
+    """
 
     correct: np.ndarray
     queries: np.ndarray
+    answers: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.correct.shape != self.queries.shape or self.correct.ndim != 1:
             raise ValueError(f"shapes differ: {self.correct.shape} and {self.queries.shape}")
+
+    @classmethod
+    def of_answers(cls, answers: np.ndarray, queries: np.ndarray) -> "TaskScores":
+        """The results that answers, as of the attribute, amount to."""
+        right = np.concatenate([[0], np.cumsum(answers == 0)])
+        ends = np.cumsum(queries)
+        return cls(right[ends] - right[ends - queries], queries, answers)
 
     @property
     def accuracy(self) -> np.ndarray:

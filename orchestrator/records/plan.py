@@ -15,6 +15,7 @@ from fsl_sweep.orchestrator.records.protocol import (
     Kept,
     PlannedProtocol,
     Protocol,
+    Recorded,
     Which,
 )
 from fsl_sweep.orchestrator.records.spec import Fold, Selectors, TrialSpec, configuration_of
@@ -69,6 +70,7 @@ class Plan:
         selectors: the strategies that the file asks for.
         parts: name, source and version of every learner, backbone, benchmark in use.
         keep: the snapshots whose weights stay on the disk.
+        record: what is recorded of each task.
         places: where benchmarks were read from: the trained one's under ``main``, those of other
             protocols under their names; None for data that is generated or was prepared before.
         cautions: what a user should know before relying on the plan.
@@ -82,6 +84,7 @@ class Plan:
     selectors: Selectors
     parts: Mapping[str, Any]
     keep: Kept = "all"
+    record: Recorded = "counts"
     places: Mapping[str, str | None] = field(default_factory=dict)
     cautions: tuple[str, ...] = ()
 
@@ -154,6 +157,7 @@ class Plan:
             "fingerprint": self.fingerprint,
             "protocols": [one.to_plain() for one in self.protocols],
             "keep": self.keep,
+            "record": self.record,
             "places": dict(self.places),
             "selectors": self.selectors.model_dump(mode="json"),
             "parts": dict(self.parts),
@@ -175,6 +179,7 @@ class Plan:
             trials=trials,
             protocols=protocols,
             keep=_one_of("keep", plain["keep"], Kept),
+            record=_one_of("record", plain["record"], Recorded),
             places=_mapping("places", plain["places"]),
             selectors=Selectors.model_validate(plain["selectors"]),
             parts=_mapping("parts", plain["parts"]),

@@ -17,6 +17,9 @@ Which = Literal["all", "chosen", "last"]
 Kept = Literal["all", "chosen", "last", "none"]
 """Snapshots whose weights stay on the disk once nothing is left to measure."""
 
+Recorded = Literal["counts", "predictions"]
+"""What is recorded of a task: its correct answers, or the answer to each query as well."""
+
 Ways = Annotated[int, Field(ge=2)] | Literal["all"]
 Queries = Count | Literal["rest"]
 TaskCount = Annotated[int, Field(ge=2, le=1_000_000)]

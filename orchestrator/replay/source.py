@@ -1,13 +1,13 @@
 """Where a report's records come from: run folders, tables from elsewhere, several of either."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
-from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
+from fsl_sweep.orchestrator.records.measures import Measure, TaskScores, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a report needs to know of its source beside the records.
+    """What a report needs to know of its source besides the records.
 
     Attributes:
         sweep: digest of the sweep's content, or of the table's.
@@ -118,3 +118,28 @@ class Source(ABC):
     @abstractmethod
     def trials(self) -> "Mapping[str, TrialLedger]":
         """What is recorded of each trial that has a folder, by trial id; snapshots too."""
+
+    def answers(
+        self, protocol: str | None = None
+    ) -> "Callable[[str, int], Mapping[tuple[Measure, TaskSet], TaskScores]]":
+        """Reads the results of a trial's snapshot with the answer to each query.
+
+        What is returned raises RunFolderError where they are not recorded.
+        """
+        planned, trials = self.protocol(protocol), self.trials()
+
+        def read(trial: str, epoch: int) -> "Mapping[tuple[Measure, TaskSet], TaskScores]":
+            found = (
+                trials[trial].read_answers(epoch, planned.id)
+                if trial in trials and planned is not None
+                else None
+            )
+            if found is None:
+                raise RunFolderError(
+                    f"The answers of trial {trial}, epoch {epoch} are not recorded under this "
+                    "protocol. Write `record: predictions` into the sweep file and run it again: "
+                    "snapshots that are there are measured again, and not trained."
+                )
+            return found
+
+        return read

@@ -89,7 +89,7 @@ def _read(path: Path) -> "pd.DataFrame":
             return read.fillna("")  # the cells that a short row lacks
         if path.suffix.lower() in (".parquet", ".pq"):
             table = pq.ParquetFile(path).read(use_threads=False)
-            # pandas writes the index of a frame beside its columns.
+            # pandas writes the index of a frame as one more column.
             names = [n for n in table.column_names if not n.startswith("__index_level_")]
             if repeated := [name for name in names if names.count(name) > 1]:
                 raise BadData(f"{path}: column '{repeated[0]}' is there twice.")

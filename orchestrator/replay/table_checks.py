@@ -133,7 +133,7 @@ class _Rows:
         for column in ("task", "set"):
             if column not in self.table:
                 continue
-            # A whole number beside an empty cell is a floating-point one to pandas.
+            # Whole numbers in a column with an empty cell are floating-point ones to pandas.
             texts = self.table[column].str.strip()
             self.table[column] = texts.str.replace(r"^(\d+)\.0+$", r"\1", regex=True)
             filled = (self.table[column] != "").to_numpy()

@@ -18,6 +18,7 @@ from fsl_sweep.orchestrator.selection.comparison import (
     compare_methods,
     rank_methods,
 )
+from fsl_sweep.orchestrator.selection.ensembles import Answers, Ensemble, ensembles_of
 from fsl_sweep.orchestrator.selection.methods import (
     Summary,
     TrialRankCorrelation,
@@ -164,6 +165,7 @@ class Report:
         budget_curve: regret against novel evaluations, where a strategy has a budget.
         tradeoffs: BaseGen and NovelGen of every configuration, by snapshot selector.
         over_protocols: the chosen snapshots under each protocol.
+        ensembles: votes of snapshots, where they were asked for.
     """
 
     info: RunInfo
@@ -183,6 +185,7 @@ class Report:
     budget_curve: tuple[BudgetPoint, ...] = ()
     tradeoffs: tuple[TradeOff, ...] = ()
     over_protocols: tuple[UnderProtocol, ...] = ()
+    ensembles: tuple[Ensemble, ...] = ()
 
     @property
     def cautions(self) -> tuple[str, ...]:
@@ -217,6 +220,8 @@ def build(
     bootstrap: int | None = None,
     classes: ClassLists | None = None,
     measured: Reader | None = None,
+    ensembles: Sequence[int] = (),
+    answers: Answers | None = None,
 ) -> Report:
     """The report of a run.
 
@@ -231,6 +236,8 @@ def build(
             together, which takes a few seconds, and none beyond.
         classes: class tuples of the common tasks, to resample classes as well as tasks.
         measured: reads trials under another protocol.
+        ensembles: how many of the best snapshots by ValGen vote.
+        answers: reads what a snapshot answered; needed for ``ensembles``.
 
     Raises:
         UnknownName, PluginError, ConfigError: a selector is not known or cannot be loaded.
@@ -269,6 +276,7 @@ def build(
         budget_curve=_budget_curve(info, histories, selected),
         tradeoffs=tradeoffs_of(chosen, info.snapshot),
         over_protocols=_over_protocols(info, selected, measured),
+        ensembles=ensembles_of(histories, ensembles, answers) if answers else (),
     )
 
 

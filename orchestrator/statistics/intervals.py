@@ -68,7 +68,7 @@ def mean_interval(
 
 def mean_alone(mean: float, confidence: float = 0.95) -> Interval:
     """A mean of values that are not known, so that it has no interval."""
-    return Interval(mean, nan, nan, 0, confidence, "closed", "the mean alone is known")
+    return Interval(mean, nan, nan, 0, confidence, "closed", "only the mean is known")
 
 
 def mean_of_identical(mean: float, n: int, confidence: float = 0.95) -> Interval:

@@ -179,13 +179,16 @@ def execute_one(prepared: Prepared, index: int, following: Following = _nobody) 
         )
     with _recording(prepared, benchmarks, keep_plan=before is not None) as plan:
         storage, main = prepared.ledger.trial(planned.id), plan.main
+        answers = plan.record == "predictions"
         if storage.unfinished(planned, main.id):
             _note_environment(prepared.ledger)
             use_threads(prepared.sweep.config.resources.cpu)
             with following(plan, [planned.id], None) as listeners:
                 for listener in listeners:
                     listener.started(planned.id)
-                for record in Trial(planned.spec, storage, benchmarks[MAIN], main).run():
+                for record in Trial(
+                    planned.spec, storage, benchmarks[MAIN], main, answers=answers
+                ).run():
                     for listener in listeners:
                         listener.measured(planned.id, record)
         return storage.read_end() or TrialEnd("failed", "its records are damaged")

@@ -33,7 +33,8 @@ def to_measure(
     for one in protocols:
         for trial, epochs in wanted(ledger, plan, one.snapshots).items():
             if trial in trials:
-                for epoch in ledger.trial(trial).to_measure(one.id, epochs):
+                answers = plan.record == "predictions"
+                for epoch in ledger.trial(trial).to_measure(one.id, epochs, answers):
                     names = found.setdefault(trial, {}).setdefault(epoch, ())
                     found[trial][epoch] = (*names, one.name)
     _check_there(ledger, found)

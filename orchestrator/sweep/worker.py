@@ -64,11 +64,13 @@ class TrialTrainable(tune.Trainable):
         benchmarks = self._opened()
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         storage = Ledger(job.run, standing=True).trial(trial)
+        answers = job.plan.record == "predictions"
         if job.todo is not None:
             named = {one.name: one for one in job.plan.protocols}
             todo = {e: [named[n] for n in names] for e, names in job.todo[trial].items()}
-            return Measuring(spec, storage, benchmarks, todo, device).run()
-        training = Trial(spec, storage, benchmarks[MAIN], job.plan.main, job.keep, device)
+            return Measuring(spec, storage, benchmarks, todo, device, answers).run()
+        main = job.plan.main
+        training = Trial(spec, storage, benchmarks[MAIN], main, job.keep, answers, device)
         return (record.epoch for record in training.run())
 
     def _opened(self) -> Any:

@@ -11,7 +11,15 @@ from pydantic import Field, field_validator, model_validator
 
 from fsl_sweep.orchestrator.records.model import Count, Model, Named, NotNegative, Seed
 from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID
-from fsl_sweep.orchestrator.records.protocol import MAIN, Episode, Evaluation, Kept, Weight, Which
+from fsl_sweep.orchestrator.records.protocol import (
+    MAIN,
+    Episode,
+    Evaluation,
+    Kept,
+    Recorded,
+    Weight,
+    Which,
+)
 from fsl_sweep.orchestrator.records.spec import Budget, CrossValidation, Optimizer, Selectors
 
 
@@ -63,6 +71,7 @@ class SweepConfig(Model):
     selectors: Selectors = Selectors()
     measure: dict[str, MeasureConfig] = Field(default={})
     keep: Kept = "all"
+    record: Recorded = "counts"
     resources: Resources = Resources()
     retries: Annotated[int, Field(ge=0)] = 2
     budget: Budget | None = None

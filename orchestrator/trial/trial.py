@@ -36,6 +36,7 @@ class Trial:
         benchmark: the data.
         main: the protocol that its snapshots are measured under as it trains.
         keep: the snapshots whose weights are kept while it trains; ``chosen`` keeps all.
+        answers: whether the answer to each query is recorded.
         device: a GPU if there is one, unless it says otherwise.
 
     Raises:
@@ -49,10 +50,11 @@ class Trial:
         benchmark: Benchmark,
         main: PlannedProtocol,
         keep: Kept = "all",
+        answers: bool = False,
         device: torch.device | None = None,
     ) -> None:
         self.spec, self.storage = spec, storage
-        self.main, self.keep = main, keep
+        self.main, self.keep, self.answers = main, keep, answers
         if spec.fold is not None:
             benchmark = fold_benchmark(benchmark, **spec.fold.model_dump())
         self.benchmark = benchmark
@@ -159,7 +161,8 @@ class Trial:
         # the other order could lose one.
         if record is not None:
             snapshot = self._snapshot(training, epoch)
-            self.storage.write_epoch(record, self.main.id, snapshot, self.keep != "none")
+            keep = self.keep != "none"
+            self.storage.write_epoch(record, self.main.id, snapshot, keep, self.answers)
             if self.keep == "last":
                 self.storage.prune(range(1, epoch))
         state = training.state()

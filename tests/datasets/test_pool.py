@@ -8,11 +8,7 @@ from fsl_sweep.orchestrator.errors import BadData
 
 
 def test_fingerprint_is_of_the_content(pool):
-    parts = {
-        "images": pool.images.copy(),
-        "labels": pool.labels.copy(),
-        "class_names": list(pool.class_names),
-    }
+    parts = {name: getattr(pool, name) for name in ("images", "labels", "class_names")}
     assert ImagePool.in_memory(**parts).fingerprint == pool.fingerprint
     images, labels, names = pool.images.copy(), pool.labels.copy(), ["other", *pool.class_names[1:]]
     images[0, 0, 0, 0] ^= 1

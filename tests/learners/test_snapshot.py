@@ -1,6 +1,8 @@
 """A snapshot holds all that its learner needs; anything else is refused with one message."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -183,9 +185,11 @@ WRONG_DESCRIPTIONS = {
         "cannot be built: unknown learner 'protonett'; did you mean 'protonet'",
     ),
     "no learner": (lambda d: d["learner"].clear(), r"cannot be built: learner\.name: name one of"),
+    "a terminal": (lambda d: d["learner"].update(name="\n\x1b[2J"), r"learner '\\n\\x1b\[2J'"),
     "a path": (lambda d: d["learner"].update(name="os:system"), "unknown learner 'os:system'"),
     "an option": (lambda d: d["learner"].update(scale=-1), "cannot be built: scale: Input should"),
     "small images": (lambda d: d.update(image_shape=[1, 8, 8]), "cannot be built: backbone: "),
+    "huge": (lambda d: d["backbone"].update(width=3_000), "its network is larger than the file"),
     "missing": (lambda d: d.pop("n_base_classes"), r"does not know \(n_base_classes: Field requ"),
     "superfluous": (lambda d: d.update(code="import os"), r"does not know \(code: Extra inputs"),
     "text": (lambda d: d.update(epoch="3"), r"does not know \(epoch: Input should be a valid int"),
@@ -207,7 +211,7 @@ def assert_refused(path, message):
     with pytest.raises(UserError, match=message) as caught:
         fsl_sweep.load_learner(path)
     assert str(caught.value).startswith(str(path))
-    assert "\n" not in str(caught.value)
+    assert not {"\n", "\x1b"} & {*str(caught.value)}
 
 
 def test_files_that_are_no_snapshots_are_one_message_each(tmp_path):
@@ -218,6 +222,9 @@ def test_files_that_are_no_snapshots_are_one_message_each(tmp_path):
         assert_refused(path, "is not a whole safetensors file")
     path.write_bytes(safetensors.torch.save(safetensors.torch.load(data)))
     assert_refused(path, "does not say of which learner: an earlier version .* Train again")
+    unsaid = b'{"__metadata__":null}'
+    path.write_bytes(len(unsaid).to_bytes(8, "little") + unsaid)
+    assert_refused(path, "does not say of which learner")
     for text in ("", "[]", "{}", "[" * 100_000, '{"epoch": NaN}'):
         path.write_bytes(safetensors.torch.save({}, {KEY: text}))
         assert_refused(path, "in a way that fsl-sweep .* does not know")
@@ -273,9 +280,6 @@ def test_views_of_any_layout_give_the_same(loaded, task):
 
 
 def test_importing_the_package_imports_no_torch():
-    import subprocess
-    import sys
-
     code = "import sys, fsl_sweep; dir(fsl_sweep); assert 'torch' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -8,8 +8,12 @@ import sys
 import time
 from pathlib import Path
 
-from fsl_sweep.datasets.preparing.opening import open_benchmark
+import torch
+
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.measuring.snapshots import Measuring
+from fsl_sweep.orchestrator.planning.prepare import open_benchmarks
+from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
 
 TINY = """
@@ -59,17 +63,29 @@ class WithoutRay:
         pass
 
     def run(self, job, listeners):
+        def tell(event, *arguments):
+            for listener in listeners:
+                getattr(listener, event)(*arguments)
+
         use_threads(1)
-        for trial, spec in job.specs.items():
-            storage = Ledger(job.run).trial(trial)
-            benchmark = open_benchmark(spec.benchmark.name, spec.benchmark.options, job.root)
-            for listener in listeners:
-                listener.started(trial)
-            for record in Trial(spec, storage, benchmark).run():
-                for listener in listeners:
-                    listener.measured(trial, record)
-            for listener in listeners:
-                listener.ended(trial, storage.read_end())
+        plan, benchmarks = job.plan, open_benchmarks(job.plan, _asked(job))
+        for trial in job.trials:
+            spec, storage = plan.specs[trial], Ledger(job.run).trial(trial)
+            tell("started", trial)
+            if job.todo is None:
+                for record in Trial(spec, storage, benchmarks[MAIN], plan.main, job.keep).run():
+                    tell("measured", trial, record)
+            else:
+                todo = {e: [*map(plan.protocol, names)] for e, names in job.todo[trial].items()}
+                cpu = torch.device("cpu")
+                for epoch in Measuring(spec, storage, benchmarks, todo, cpu).run():
+                    tell("measured_again", trial, epoch)
+            tell("ended", trial, storage.read_end())
+
+
+def _asked(job):
+    """The names of the protocols that a job measures."""
+    return {name for todo in (job.todo or {}).values() for names in todo.values() for name in names}
 
 
 def started(*arguments, place=None, **options):

@@ -2,22 +2,19 @@
 
 import numpy as np
 import pytest
-import torch
 import yaml
 from sklearn.neighbors import KNeighborsClassifier
+from trained import CPU, drawn, measured
 
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
-from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
-from fsl_sweep.orchestrator.records.protocol import Episode, Evaluation
+from fsl_sweep.orchestrator.records.protocol import Episode
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 
-CPU = torch.device("cpu")
 SWEEP = {
     "name": "frozen",
     "benchmark": {"name": "features", "root": "f.npz"},
@@ -58,11 +55,9 @@ def test_features_reach_a_learner_as_they_are(data, source):
 
 
 def test_nearest_centroids_are_those_of_scikit_learn(data):
-    tasks = CommonTasks.draw(
-        data, Episode(way=3, shot=2, query=2), Evaluation(selection_tasks=60, report_tasks=10)
-    )
+    tasks = drawn(data, 60, 10, episode=Episode(way=3, shot=2, query=2))
     learner = build_learner({"name": "ncc"}, {"name": "identity"}, data.image_shape, 12, 0)
-    scores = Evaluator(data, tasks, CPU).measure(learner)
+    scores = measured(data, tasks, learner)
     rows = data.novel.pool.images[:, :, 0, 0].astype(np.float64)
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     episodes = tasks.episodes["novel", "selection"]

@@ -188,8 +188,9 @@ def test_a_part_of_a_preset_is_planned_with_only_and_set(capsys, tmp_path):
 def test_the_challenges_terms():
     specs = {trial.method: trial.spec for trial in plan("metadl").trials}
     spec = specs["fo-MAML"]
-    assert (spec.episode.way, spec.episode.shot) == (5, 1)
-    assert (spec.evaluation.report_tasks, spec.budget.seconds) == (600, 7200)
+    protocol = plan("metadl").main.protocol
+    assert (protocol.episode.way, protocol.episode.shot) == (5, 1)
+    assert (protocol.tasks.report_tasks, spec.budget.seconds) == (600, 7200)
     assert sorted({trial.spec.seed for trial in plan("metadl").trials}) == [0, 1, 2]
     assert spec.epochs * spec.batches == 1100
     assert (spec.episodic.tasks_per_batch, spec.learner.options["inner_lr"]) == (32, 0.05)
@@ -202,9 +203,11 @@ def test_the_papers_table_for_femnist():
     specs = {trial.method: trial.spec for trial in plan("femnist").trials}
     assert set(specs) == {"PN", "RR", "SVM"}
     writers = writer_sizes(3597)[0]
+    protocol = plan("femnist").main.protocol
+    assert protocol.episode == Episode(way="all", shot=1, query="rest")
+    assert protocol.tasks.report_tasks == writer_sizes(3597)[2]
     for spec in specs.values():
         assert (spec.epochs, spec.schedule) == (100, [(0, 1e-3), (50, 1e-4)])
-        assert spec.episode == Episode(way="all", shot=1, query="rest")
         train = spec.episodic
         assert (train.way, train.shot, train.query) == ("all", 1, "rest")
         assert train.tasks_per_batch == 5
@@ -215,7 +218,6 @@ def test_the_papers_table_for_femnist():
         # An epoch is a pass over the writers that train, who are all but val and novel.
         assert spec.benchmark.options["base"] == "redrawn"
         assert 0 <= spec.batches * 5 - writers < 5
-        assert spec.evaluation.report_tasks == writer_sizes(3597)[2]
     assert {"scale": 10.0, "metric": "euclidean", "learn_scale": False}.items() <= (
         specs["PN"].learner.options.items()
     )
@@ -230,6 +232,7 @@ def test_zappos_has_the_values_of_table_4():
     """ "Two Sides of Meta-Learning Evaluation", appendix D.2, table 4."""
     trials = plan("zappos").trials
     assert {t.method: t.spec.learner.name for t in trials} == ZAPPOS
+    assert plan("zappos").main.protocol.episode == Episode(way=2, shot=5, query=10)
     for trial in trials:
         spec = trial.spec.canonical()
         assert (spec["epochs"], spec["augment"], spec["backbone"]["name"]) == (
@@ -244,11 +247,6 @@ def test_zappos_has_the_values_of_table_4():
         assert spec["train"]["tasks_per_batch"] == 4
         # An epoch is a pass over the training tasks.
         assert 4 * spec["batches"] == spec["benchmark"]["training_tasks"] == 1000
-        assert (spec["episode"]["way"], spec["episode"]["shot"], spec["episode"]["query"]) == (
-            2,
-            5,
-            10,
-        )
         assert spec["benchmark"]["images"] == "shared"
         pooled = spec["learner"]["name"] in ("protonet", "fomaml")
         assert spec["backbone"]["avg_pool"] == pooled

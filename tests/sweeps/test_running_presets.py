@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fsl_sweep.datasets.benchmarks.cifar.classes import SUPERCLASS_OF
-from fsl_sweep.datasets.benchmarks.imagenet.classes import mini_classes
-from fsl_sweep.datasets.benchmarks.zappos.table import published_sets
+from fsl_sweep.datasets.benchmarks.cifar.files import SUPERCLASS_OF
+from fsl_sweep.datasets.benchmarks.imagenet.folders import mini_classes
+from fsl_sweep.datasets.benchmarks.zappos.files import published_sets
 from fsl_sweep.orchestrator.cli.running import show_plan
 from fsl_sweep.orchestrator.planning.prepare import Prepared, prepare
 from fsl_sweep.orchestrator.sweep.execute import execute_one
@@ -180,10 +180,13 @@ def test_methods_run_on_writers(preset, embedded, methods, tmp_path, capsys):
     data = GLYPHS if embedded else f"benchmark.root={tmp_path / 'leaf'}"
     prepared = executed("run", preset, [*SMALL, data], methods)
     assert "gradient steps\n" in capsys.readouterr().out  # how many images, nobody knows
-    for history in prepared.ledger.histories(prepared.plan):
+    plan = prepared.ledger.read_plan()
+    assert plan is not None
+    for history in prepared.ledger.histories(plan):
         if history.method in methods:
             table = history.scores["novel", "report"]
             assert table.load().shape == (1, 2)
             assert table.means[0] == pytest.approx(table.load().mean())
-    (epoch, *_) = sorted((tmp_path / "run" / "tasks").iterdir())
-    assert json.loads(epoch.read_text())["episode"] == {"way": "all", "shot": 1, "query": "rest"}
+    (tasks, *_) = sorted((tmp_path / "run" / "tasks" / plan.main.id).iterdir())
+    episode = json.loads(tasks.read_text())["protocol"]["episode"]
+    assert episode == {"way": "all", "shot": 1, "query": "rest"}

@@ -1,29 +1,27 @@
 """The benchmarks made of CIFAR-100's images: CIFAR-FS, FC100 and MetaDL's feedback split."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from operator import call
 from pathlib import Path
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import numpy as np
-from PIL import Image
 from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.benchmarks.cifar.classes import SUPERCLASS_OF
 from fsl_sweep.datasets.benchmarks.cifar.files import (
     ARCHIVE,
     CHECKSUMS,
     DOWNLOAD,
+    SUPERCLASS_OF,
     find_source,
     open_images,
 )
-from fsl_sweep.datasets.files.decoding import squared
 from fsl_sweep.datasets.files.download import RemoteFile
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
-from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress, append_batches
+from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress, append_images
 from fsl_sweep.datasets.splits.drawn import class_benchmark, read_facts
 from fsl_sweep.datasets.store.writing import StoreWriter
 
@@ -43,10 +41,10 @@ class AbstractCifar100(AbstractBenchmark[Any]):
     32 pixels a class. A source of class folders may have fewer.
     """
 
-    version: ClassVar[int] = 1
-    official_images: ClassVar[int | None] = 60_000
-    download: ClassVar[str | None] = DOWNLOAD
-    files: ClassVar[tuple[RemoteFile, ...]] = (
+    version = 1
+    official_images = 60_000
+    download = DOWNLOAD
+    files = (
         RemoteFile(f"https://www.cs.toronto.edu/~kriz/{ARCHIVE}", f"md5:{CHECKSUMS[ARCHIVE]}"),
     )
     pooled = frozenset({"image_size"})
@@ -60,18 +58,13 @@ class AbstractCifar100(AbstractBenchmark[Any]):
         return find_source(super().given(root))
 
     def prepare(
-        self,
-        options: Any,
-        root: Path | None,
-        writer: StoreWriter,
-        progress: Progress,
+        self, options: Any, root: Path | None, writer: StoreWriter, progress: Progress
     ) -> None:
         """Class by class, and within a class by file name, so that every form gives one pool."""
         with open_images(self.given(root)) as classes:
             pool = writer.pool((3, options.image_size, options.image_size))
-            pixels = partial(_pixels, options.image_size)
-            parts = [(label, loads, pixels) for label, loads in enumerate(classes.values())]
-            append_batches(pool, parts, progress)
+            parts = [(label, loads, call) for label, loads in enumerate(classes.values())]
+            append_images(pool, parts, options.image_size, progress)
             pool.describe(list(SUPERCLASS_OF), list(SUPERCLASS_OF.values()))
 
     def assemble(self, options: Any, pools: Mapping[str, ImagePool]) -> Benchmark:
@@ -100,8 +93,8 @@ class CifarFs(AbstractCifar100):
     name = "cifar-fs"
     Options = Cifar100Options
 
-    def classes(self, options: Cifar100Options) -> Mapping[str, Sequence[str]]:  # noqa: ARG002 (an interface)
-        """The published lists; every superclass has classes in several splits."""
+    def classes(self, options: Cifar100Options) -> Mapping[str, Sequence[str]]:
+        """The published lists."""
         return read_facts("cifar_fs.json")["classes"]
 
 
@@ -117,7 +110,7 @@ class Fc100(AbstractCifar100):
     name = "fc100"
     Options = Cifar100Options
 
-    def classes(self, options: Cifar100Options) -> Mapping[str, Sequence[str]]:  # noqa: ARG002 (an interface)
+    def classes(self, options: Cifar100Options) -> Mapping[str, Sequence[str]]:
         """The classes of the published superclasses."""
         lists = read_facts("fc100.json")["superclasses"]
         return {split: _within(groups) for split, groups in lists.items()}
@@ -158,7 +151,3 @@ class Cifar100Metadl(AbstractCifar100):
 def _within(superclasses: Sequence[str]) -> list[str]:
     """The classes of some superclasses, alphabetically."""
     return [name for name, group in SUPERCLASS_OF.items() if group in superclasses]
-
-
-def _pixels(side: int, loads: Sequence[Callable[[], Image.Image]]) -> np.ndarray:
-    return np.stack([squared(load(), side) for load in loads])

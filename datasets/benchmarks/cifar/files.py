@@ -6,6 +6,7 @@ order: by class, and within a class by file name.
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -14,17 +15,38 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from fsl_sweep.datasets.benchmarks.cifar.classes import (
-    SUPERCLASS_OF,
-    class_called,
-    is_class_or_group,
-    nearest_class,
-)
 from fsl_sweep.datasets.files.archives import open_tree
 from fsl_sweep.datasets.files.decoding import read_image
 from fsl_sweep.datasets.files.file_tree import Bounds, FileTree, Member
 from fsl_sweep.datasets.files.pickles import as_text, load_dict
-from fsl_sweep.orchestrator.errors import BadData, MissingData
+from fsl_sweep.datasets.splits.drawn import read_facts
+from fsl_sweep.orchestrator.errors import BadData, MissingData, did_you_mean
+
+
+def _superclasses() -> dict[str, str]:
+    table = read_facts("cifar100_classes.json")["superclasses"]
+    return dict(sorted((name, group) for group, names in table.items() for name in names))
+
+
+def _spelling(name: str) -> str:
+    return name.strip().lower().replace(" ", "_").replace("-", "_")
+
+
+SUPERCLASS_OF: Mapping[str, str] = _superclasses()
+"""The superclass of each class; in the alphabetical order of the classes, which is the official
+order of their labels."""
+
+_CLASSES = {_spelling(name): name for name in SUPERCLASS_OF}
+
+
+def class_called(name: str) -> str | None:
+    """The class that a folder's name means, or None.
+
+    Case does not matter, and spaces and hyphens count as underscores: ``Sweet pepper`` is
+    ``sweet_pepper``. A plural or another word is another name.
+    """
+    return _CLASSES.get(_spelling(name))
+
 
 ImagesByClass = Mapping[str, list[Callable[[], Image.Image]]]
 """Calls that give each image of each class, in order; nothing is decoded before the call."""
@@ -44,23 +66,19 @@ CHECKSUMS = {
 """Of the official archive, which its page states, and of the files in it that have images."""
 
 _PARTS = ("train", "test")
+_ARCHIVE_NAME = re.compile(r"cifar.*100.*\.(zip|tar|tar\.gz|tgz)", re.IGNORECASE)
+_FOLDERS = {*_CLASSES, *map(_spelling, SUPERCLASS_OF.values()), *_PARTS}
 _SIDE = 32
 _BOUNDS = Bounds(members=1_000_000, member_bytes=256 * 2**20, total_bytes=4 * 2**30)
 
 
 def find_source(root: Path) -> Path:
-    """The archive or folder under ``root`` that holds the images.
-
-    Raises:
-        MissingData: there is none; says where it was expected.
-        BadData: there are several archives.
-    """
+    """The archive or folder under ``root`` that holds the images. Raises MissingData, BadData."""
     if root.is_file():
         return root
     places = [root, root / "cifar100", root / "cifar-100", root / "CIFAR100"]
     for place in places:
-        found = _in_place(place)
-        if found is not None:
+        if found := _in_place(place):
             return found
     raise MissingData(
         f"CIFAR-100 is in none of {', '.join(map(str, places))}: neither {ARCHIVE}, nor a folder "
@@ -71,13 +89,7 @@ def find_source(root: Path) -> Path:
 
 @contextmanager
 def open_images(source: Path) -> Iterator[ImagesByClass]:
-    """The images of all 100 classes, in alphabetical order.
-
-    Raises:
-        MissingData: a file of the official archive is missing.
-        BadData: a checksum is wrong, the source is damaged or hostile, or a class is missing; the
-            message names the file.
-    """
+    """The images of all 100 classes, in alphabetical order."""
     with open_tree(source, _BOUNDS) as tree:
         files = {
             path: m for m in tree.members if (path := m.path.removeprefix(f"{FOLDER}/")) in _PARTS
@@ -98,10 +110,8 @@ def _in_place(place: Path) -> Path | None:
         return place / FOLDER
     if (place / ARCHIVE).is_file():
         return place / ARCHIVE
-    if not place.is_dir():
-        return None
-    entries = sorted(place.iterdir())
-    archives = [e for e in entries if e.is_file() and _is_archive(e.name.lower())]
+    entries = sorted(place.iterdir()) if place.is_dir() else []
+    archives = [e for e in entries if e.is_file() and _ARCHIVE_NAME.fullmatch(e.name)]
     if len(archives) > 1:
         raise BadData(
             f"{place} holds several archives that may be CIFAR-100 "
@@ -109,13 +119,7 @@ def _in_place(place: Path) -> Path | None:
         )
     if archives:
         return archives[0]
-    names = [entry.name for entry in entries]
-    return place if any(name in _PARTS or is_class_or_group(name) for name in names) else None
-
-
-def _is_archive(name: str) -> bool:
-    suffixes = (".zip", ".tar", ".tar.gz", ".tgz")
-    return name.startswith("cifar") and "100" in name and name.endswith(suffixes)
+    return place if any(_spelling(entry.name) in _FOLDERS for entry in entries) else None
 
 
 def _python_files(tree: FileTree, files: Mapping[str, Member]) -> ImagesByClass:
@@ -123,10 +127,7 @@ def _python_files(tree: FileTree, files: Mapping[str, Member]) -> ImagesByClass:
     rows, pixels = [], []
     for part, name in enumerate(_PARTS):
         if name not in files:
-            raise MissingData(
-                f"{tree.where} has no {name}, though it has other files of the official archive. "
-                f"Extract it again, or get {DOWNLOAD}."
-            )
+            raise MissingData(f"{tree.where} has no file {name}. Get {DOWNLOAD}.")
         where, content = tree.where / files[name].path, tree.read(files[name])
         found, official = hashlib.md5(content, usedforsecurity=False).hexdigest(), CHECKSUMS[name]
         if found != official:
@@ -160,7 +161,8 @@ def _class_folders(tree: FileTree) -> ImagesByClass:
         name = class_called(folder)
         if name is None:
             raise BadData(
-                f"{path} is not in a folder of a CIFAR-100 class; {nearest_class(folder)}. "
+                f"{path} is not in a folder of a CIFAR-100 class; "
+                f"{did_you_mean(_spelling(folder), _CLASSES)}. "
                 "Give a folder or archive that holds only class folders, perhaps within train/ and "
                 "test/ or within folders of the superclasses."
             )

@@ -15,8 +15,12 @@ from fsl_sweep.datasets.benchmarks.glyphs.strokes import ATTRIBUTES, Character, 
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress
-from fsl_sweep.datasets.splits.attribute_partition import attribute_sets
-from fsl_sweep.datasets.splits.attributes import AttributeOptions, attribute_benchmark, pair_remarks
+from fsl_sweep.datasets.splits.attributes import (
+    AttributeOptions,
+    attribute_benchmark,
+    attribute_sets,
+    pair_remarks,
+)
 from fsl_sweep.datasets.splits.drawn import class_benchmark
 from fsl_sweep.datasets.splits.writers import writer_benchmark
 from fsl_sweep.datasets.store.writing import StoreWriter
@@ -149,16 +153,12 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
         """All options but those of the split, and the number of alphabets in all."""
         return {**options.model_dump(exclude=_SPLIT_OPTIONS), "alphabets": _alphabets(options)}
 
-    def signature(self, options: GlyphOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
+    def signature(self, options: GlyphOptions, root: Path | None) -> str:
         """There is no source: the pool options determine everything."""
         return "embedded"
 
     def prepare(
-        self,
-        options: GlyphOptions,
-        root: Path | None,  # noqa: ARG002 (an interface)
-        writer: StoreWriter,
-        progress: Progress,
+        self, options: GlyphOptions, root: Path | None, writer: StoreWriter, progress: Progress
     ) -> None:
         """Render every class of the world."""
         world = GlyphWorld(options)

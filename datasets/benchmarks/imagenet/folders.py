@@ -1,4 +1,4 @@
-"""ImageNet's images by class, however people keep them.
+"""The lists of ImageNet's classes, and its images by class, however people keep them.
 
 Class folders are named by WordNet id (``n01532829/``), at the top, under ``train``, ``val`` and
 ``test`` or deep in ImageNet's own tree, in a folder or an archive. Or files whose names begin with
@@ -8,19 +8,75 @@ has more than a million files.
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
+from PIL import Image
+from pydantic import Field
 
+from fsl_sweep.datasets.benchmark import MEASURED as CLASS_SPLITS
 from fsl_sweep.datasets.files.archives import open_tree
+from fsl_sweep.datasets.files.decoding import read_image
 from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.files.file_tree import FileTree, Member
-from fsl_sweep.datasets.source import read_squares
+from fsl_sweep.datasets.source import AbstractBenchmark, Options
+from fsl_sweep.datasets.splits.drawn import marks, read_facts
+from fsl_sweep.datasets.store.writing import PoolWriter
 from fsl_sweep.orchestrator.errors import BadData, MissingData
+
+
+class ImagenetOptions(Options):
+    """Options of a benchmark made of ImageNet."""
+
+    image_size: int = Field(84, ge=8, le=224, description="side of the images in pixels")
+    held_out: float = Field(
+        0.2, gt=0, lt=1, description="share of base examples for BaseGen, if no others are at hand"
+    )
+    seed: int = Field(0, ge=0, description="of the held-out examples")
+
+
+@dataclass(frozen=True)
+class ListedClass:
+    """A class of a published list: its WordNet id, or what the data call it."""
+
+    name: str
+    split: str
+    superclass: str | None = None
+
+
+def mini_classes() -> tuple[ListedClass, ...]:
+    """The 64, 16 and 20 classes of miniImageNet (Ravi and Larochelle, 2017), sorted by name."""
+    lists = read_facts("mini_imagenet_classes.json")["classes"]
+    return _sorted(ListedClass(name, split) for split in CLASS_SPLITS for name in lists[split])
+
+
+def tiered_classes() -> tuple[ListedClass, ...]:
+    """The 351, 97 and 160 classes of tieredImageNet (Ren et al., 2018), sorted by name."""
+    lists = read_facts("tiered_imagenet_classes.json")["superclasses"]
+    return _sorted(
+        ListedClass(name, split, superclass)
+        for split in CLASS_SPLITS
+        for superclass, names in lists[split].items()
+        for name in names
+    )
+
+
+def describe(pool: PoolWriter, classes: Sequence[ListedClass]) -> None:
+    """Name a pool's classes, in the order of their labels; attributes hold their splits."""
+    superclasses = [c.superclass for c in classes if c.superclass is not None]
+    pool.describe(
+        [c.name for c in classes],
+        superclasses=superclasses or None,
+        **marks([c.split for c in classes]),
+    )
+
+
+def _sorted(classes: Iterable[ListedClass]) -> tuple[ListedClass, ...]:
+    return tuple(sorted(classes, key=lambda listed: listed.name))
+
 
 _CLASS = re.compile(r"n\d{8}")
 _FLAT = re.compile(r"(n\d{8})\d{8}\.\w+")
@@ -40,38 +96,50 @@ class ClassImages:
         rows = [[m.path.rpartition("/")[2], m.size, m.crc] for m in self.members]
         return canonical_digest(rows)
 
-    def pixels(self, members: Sequence[Member], side: int) -> np.ndarray:
-        """As `read_squares`, of some of its files, in colour."""
-        return read_squares(self.tree, "rgb", side, members)
+    def image(self, member: Member) -> Image.Image:
+        """The image in one of its files, in colour."""
+        return read_image(self.tree, member, "rgb")
 
 
 Source = list[Path] | dict[str, ClassImages]
 """Pickled files, or the images of every class."""
 
 
-def open_source(
-    start: Path,
-    names: Sequence[str],
-    files_in: Callable[[Path], list[Path] | None],
-    wanted: Sequence[str],
-    stack: ExitStack,
-) -> Source | None:
-    """Pickled files, or else the images of all wanted classes; None without any of them.
+class AbstractImagenet(AbstractBenchmark[Any]):
+    """Images of the classes of a published list, in class folders or pickled.
 
-    Both are searched in ``start`` and in folders of the given names in it.
-
-    Raises:
-        MissingData: some files or classes are there, but not all; names those that are missing.
-        BadData: as `open_classes`.
+    Attributes:
+        listed: the classes.
+        folders: names of folders in which the source may lie.
+        pickled: finds pickled files in a folder; they go before class folders.
+        pickles: how these files are called.
     """
-    places = [start, *(start / name for name in names)]
-    for place in places:
-        if files := files_in(place):
-            return files
-    for place in places:
-        if place.exists() and (classes := open_classes(place, wanted, stack)):
-            return classes
-    return None
+
+    version = 1
+    pooled = frozenset({"image_size"})
+    listed: ClassVar[tuple[ListedClass, ...]]
+    folders: ClassVar[tuple[str, ...]]
+    pickled: ClassVar[Callable[[Path], list[Path] | None]]
+    pickles: ClassVar[str]
+
+    def opened(self, root: Path | None, stack: ExitStack) -> Source:
+        """The source, which the stack keeps open."""
+        start, wanted = self.given(root), [c.name for c in self.listed]
+        places = [start, *(start / name for name in self.folders)]
+        for place in places:
+            if files := type(self).pickled(place):
+                return files
+        for place in places:
+            if place.exists() and (classes := open_classes(place, wanted, stack)):
+                return classes
+        raise MissingData(
+            f"{self.name} is not in {start}: neither {self.pickles} nor class folders such as "
+            f"{wanted[0]} (directly, or under train, val and test). Get {self.download}."
+        )
+
+    def expected(self, options: Any) -> Mapping[str, int]:
+        """The published counts."""
+        return {split: sum(c.split == split for c in self.listed) for split in CLASS_SPLITS}
 
 
 def source_signature(source: Source) -> list[Any] | dict[str, str]:
@@ -82,11 +150,7 @@ def source_signature(source: Source) -> list[Any] | dict[str, str]:
 
 
 def complete_files(root: Path, names: Sequence[str]) -> list[Path] | None:
-    """The files of these names in a folder, or None without any of them.
-
-    Raises:
-        MissingData: some are there, but not all; names them.
-    """
+    """The files of these names in a folder, or None without any of them."""
     have = [name for name in names if (root / name).is_file()]
     if have and len(have) < len(names):
         lacking = [name for name in names if name not in have]
@@ -100,10 +164,6 @@ def open_classes(
     """The images of every wanted class, or None without any of them.
 
     ``wanted`` are WordNet ids; ``stack`` keeps archives open.
-
-    Raises:
-        MissingData: some of the classes are there, but not all; names those that are missing.
-        BadData: a class has no images, or an archive has it in several places.
     """
     if root.is_dir():
         found = _in_folders(root, wanted, stack)

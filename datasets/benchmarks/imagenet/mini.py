@@ -7,25 +7,20 @@
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-from pydantic import Field
+from PIL import Image
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.benchmarks.imagenet.classes import (
+from fsl_sweep.datasets.benchmarks.imagenet.folders import (
+    AbstractImagenet,
+    ClassImages,
     ImagenetOptions,
     ListedClass,
     describe,
     mini_classes,
-    partition,
-)
-from fsl_sweep.datasets.benchmarks.imagenet.folders import (
-    ClassImages,
-    Source,
-    open_source,
     source_signature,
 )
 from fsl_sweep.datasets.benchmarks.imagenet.mini_caches import NAMES, find_caches, read_caches
@@ -33,32 +28,21 @@ from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.files.file_tree import Member
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress, append_batches
-from fsl_sweep.datasets.splits.drawn import class_benchmark
+from fsl_sweep.datasets.source import Progress, append_images
+from fsl_sweep.datasets.splits.drawn import class_benchmark, marked
 from fsl_sweep.datasets.store.writing import StoreWriter
 from fsl_sweep.datasets.tasks.classes import ClassTasks
-from fsl_sweep.orchestrator.errors import BadData, MissingData
+from fsl_sweep.orchestrator.errors import BadData
 
 OFFICIAL_IMAGES = 600
 """Images of a class in miniImageNet; what ImageNet has beyond them is unused, and so is fresh."""
 
 _CSV = ("train.csv", "val.csv", "test.csv")
-_Part = tuple[int, Sequence[Any], Callable[[Any], np.ndarray]]
-
-
-class MiniImagenetOptions(ImagenetOptions):
-    """Options of ``mini-imagenet``."""
-
-    held_out: float = Field(
-        0.2,
-        gt=0,
-        lt=1,
-        description="share of base examples for BaseGen, where there are no further images",
-    )
+_Part = tuple[int, Sequence[Any], Callable[[Any], Image.Image]]
 
 
 @final
-class MiniImagenet(AbstractBenchmark[MiniImagenetOptions]):
+class MiniImagenet(AbstractImagenet):
     """ImageNet folders, class folders or pickled caches.
 
     The first 600 images of a class in the pool are miniImageNet's. Where every base class has more
@@ -68,19 +52,19 @@ class MiniImagenet(AbstractBenchmark[MiniImagenetOptions]):
     """
 
     name = "mini-imagenet"
-    Options = MiniImagenetOptions
-    version = 1
+    Options = ImagenetOptions
+    listed = mini_classes()
+    folders = ("mini-imagenet", "miniImageNet")
+    pickled, pickles = staticmethod(find_caches), NAMES
     download = (
         "ImageNet (ILSVRC 2012, training images) from https://image-net.org/download, or "
         f"miniImageNet as class folders (n01532829/...), or as {NAMES}"
     )
 
-    pooled = frozenset({"image_size"})
-
-    def signature(self, options: MiniImagenetOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
+    def signature(self, options: ImagenetOptions, root: Path | None) -> str:
         """Of the pickled files, or of the images of the 100 classes and the lists beside them."""
         with ExitStack() as stack:
-            source = _open(self.given(root), stack)
+            source = self.opened(root, stack)
             content = source_signature(source)
             if isinstance(source, dict):
                 content = [content, _listed_images(self.given(root))]
@@ -88,34 +72,32 @@ class MiniImagenet(AbstractBenchmark[MiniImagenetOptions]):
 
     def prepare(
         self,
-        options: MiniImagenetOptions,
+        options: ImagenetOptions,
         root: Path | None,
         writer: StoreWriter,
         progress: Progress,
     ) -> None:
         """Class by class: the 600 images of miniImageNet, then what else a base class has."""
-        classes = mini_classes()
         with ExitStack() as stack:
-            source = _open(self.given(root), stack)
+            source = self.opened(root, stack)
             pool = writer.pool((3, options.image_size, options.image_size))
-            describe(pool, classes)
+            describe(pool, self.listed)
             if isinstance(source, list):
-                found = read_caches(source, classes)
+                found = read_caches(source, self.listed)
                 parts = [
-                    (label, rows.rows, partial(rows.pixels, side=options.image_size))
-                    for label, listed in enumerate(classes)
+                    (label, rows.rows, rows.image)
+                    for label, listed in enumerate(self.listed)
                     for rows in found[listed.name]
                 ]
             else:
-                parts = _from_folders(
-                    source, _listed_images(self.given(root)), classes, options.image_size
-                )
-            append_batches(pool, list(parts), progress)
+                positions = _listed_images(self.given(root))
+                parts = _from_folders(source, positions, self.listed)
+            append_images(pool, list(parts), options.image_size, progress)
 
-    def assemble(self, options: MiniImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
+    def assemble(self, options: ImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Classes by the published lists; base examples as the class's description says."""
         pool = pools["main"]
-        split = partition(pool)
+        split = marked(pool)
         counts = np.bincount(pool.labels, minlength=len(pool.class_names))
         if not (counts[split["base"]] > OFFICIAL_IMAGES).all():
             return class_benchmark(self.name, pool, split, options.held_out, options.seed)
@@ -129,10 +111,6 @@ class MiniImagenet(AbstractBenchmark[MiniImagenetOptions]):
             novel=ClassTasks(pool, split["novel"]),
         )
 
-    def expected(self, options: MiniImagenetOptions) -> Mapping[str, int]:  # noqa: ARG002 (an interface)
-        """The published counts."""
-        return {"base": 64, "val": 16, "novel": 20}
-
 
 def _first_of_each(labels: np.ndarray, count: int) -> np.ndarray:
     """Which examples are among the first ``count`` of their class, bool ``[N]``."""
@@ -143,28 +121,16 @@ def _first_of_each(labels: np.ndarray, count: int) -> np.ndarray:
     return among
 
 
-def _open(start: Path, stack: ExitStack) -> Source:
-    wanted = [c.name for c in mini_classes()]
-    folders = ("mini-imagenet", "miniImageNet")
-    if source := open_source(start, folders, find_caches, wanted, stack):
-        return source
-    raise MissingData(
-        f"miniImageNet is not in {start}: neither class folders such as n01532829 (directly, or "
-        f"under train, val and test) nor {NAMES}. Get {MiniImagenet.download}."
-    )
-
-
 def _from_folders(
     source: Mapping[str, ClassImages],
     listed_images: Mapping[str, Sequence[int]],
     classes: Sequence[ListedClass],
-    side: int,
 ) -> Iterator[_Part]:
     for label, listed in enumerate(classes):
         images = source[listed.name]
         official, further = _official(listed.name, images, listed_images.get(listed.name))
         chosen = [*official, *(further if listed.split == "base" else ())]
-        yield label, chosen, partial(images.pixels, side=side)
+        yield label, chosen, images.image
 
 
 def _official(

@@ -16,9 +16,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from fsl_sweep.datasets.benchmarks.imagenet.classes import ListedClass
-from fsl_sweep.datasets.benchmarks.imagenet.folders import complete_files
-from fsl_sweep.datasets.files.decoding import squared
+from fsl_sweep.datasets.benchmarks.imagenet.folders import ListedClass, complete_files
 from fsl_sweep.datasets.files.pickles import as_text, load_dict, whole_numbers
 from fsl_sweep.orchestrator.errors import BadData
 
@@ -46,20 +44,13 @@ class Rows:
     images: np.ndarray
     rows: list[int]
 
-    def pixels(self, rows: Sequence[int], side: int) -> np.ndarray:
-        """The images of ``rows``, uint8 ``[len(rows), 3, side, side]``."""
-        images = self.images[list(rows)]
-        if images.shape[1:3] == (side, side):
-            return np.ascontiguousarray(images.transpose(0, 3, 1, 2))
-        return np.stack([squared(Image.fromarray(image), side) for image in images])
+    def image(self, row: int) -> Image.Image:
+        """The image of a row."""
+        return Image.fromarray(self.images[row])
 
 
 def find_caches(root: Path) -> list[Path] | None:
-    """The pickled files in a folder, those of base first, then val and novel; None without any.
-
-    Raises:
-        MissingData: some are there, but not all; names them.
-    """
+    """The pickled files in a folder, those of base first, then val and novel; None without any."""
     if files := complete_files(root, _CACHES):
         return files
     if files := complete_files(root, _CATEGORIES):
@@ -68,12 +59,7 @@ def find_caches(root: Path) -> list[Path] | None:
 
 
 def read_caches(files: Sequence[Path], listed: Sequence[ListedClass]) -> dict[str, list[Rows]]:
-    """Where each class's images are, in arrays that are read into memory.
-
-    Raises:
-        BadData: a file is damaged, hostile or of another shape, or its classes are not those of its
-            split.
-    """
+    """Where each class's images are, in arrays that are read into memory."""
     found: dict[str, list[Rows]] = {}
     splits = ["base"] * (len(files) - 2) + ["val", "novel"]
     for split, path in zip(splits, files, strict=True):

@@ -2,88 +2,173 @@
 
 "Meta-Learning for Semi-Supervised Few-Shot Classification" (Ren et al., 2018): 351 base classes in
 20 superclasses, 97 validation classes in 6 and 160 novel ones in 8, 779,165 images.
+
+Its authors' pickles ``{train,val,test}_images_png.pkl`` are lists of encoded images of 84 x 84
+pixels, several gigabytes that are read into memory. ``{train,val,test}_labels.pkl`` has the class
+(``label_specific``) and the superclass (``label_general``) of each image, as numbers that start at
+0 in every split, and their names in words.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
-from typing import final
+from typing import Any, final
+
+import numpy as np
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.benchmarks.imagenet.classes import (
+from fsl_sweep.datasets.benchmarks.imagenet.folders import (
+    CLASS_SPLITS,
+    AbstractImagenet,
     ImagenetOptions,
+    ListedClass,
+    complete_files,
     describe,
-    partition,
+    source_signature,
     tiered_classes,
 )
-from fsl_sweep.datasets.benchmarks.imagenet.folders import Source, open_source, source_signature
-from fsl_sweep.datasets.benchmarks.imagenet.tiered_pickles import NAMES, find_pickles, write_pickles
+from fsl_sweep.datasets.files.decoding import decode, squared
 from fsl_sweep.datasets.files.digests import canonical_digest
+from fsl_sweep.datasets.files.pickles import load_dict, load_pickle, whole_numbers
 from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.source import AbstractBenchmark, Progress, append_batches
-from fsl_sweep.datasets.splits.drawn import class_benchmark
-from fsl_sweep.datasets.store.writing import StoreWriter
-from fsl_sweep.orchestrator.errors import MissingData
+from fsl_sweep.datasets.source import BATCH, Progress, append_images
+from fsl_sweep.datasets.splits.drawn import class_benchmark, marked
+from fsl_sweep.datasets.store.writing import PoolWriter, StoreWriter
+from fsl_sweep.orchestrator.errors import BadData
+
+NAMES = "{train,val,test}_images_png.pkl with {train,val,test}_labels.pkl"
+
+_FILES = tuple(
+    f"{part}_{what}.pkl" for part in ("train", "val", "test") for what in ("images_png", "labels")
+)
+_CLASSES = {"base": 351, "val": 97, "novel": 160}
+_SUPERCLASSES = {"base": 20, "val": 6, "novel": 8}
+_MOST_SUPERCLASSES = 1000  # their numbers have gaps
+
+
+def find_pickles(root: Path) -> list[Path] | None:
+    """The six pickled files in a folder, or None without any of them."""
+    return complete_files(root, _FILES)
+
+
+def write_pickles(files: Sequence[Path], pool: PoolWriter, side: int, progress: Progress) -> None:
+    """Append the images of every split to a pool, in the order of the files."""
+    sheets = [_labels(path, s) for s, path in zip(CLASS_SPLITS, files[1::2], strict=True)]
+    describe(pool, _distinct([c for classes, _ in sheets for c in classes]))
+    total, done, first = sum(len(specific) for _, specific in sheets), 0, 0
+    for (classes, specific), path in zip(sheets, files[::2], strict=True):
+        images = load_pickle(path)
+        if not isinstance(images, list) or len(images) != len(specific):
+            raise BadData(
+                f"{path} must hold a list of {len(specific)} images, as many as the file "
+                "beside it has labels."
+            )
+        for start in range(0, len(images), BATCH):
+            batch = images[start : start + BATCH]
+            labels = first + specific[start : start + BATCH]
+            pool.append(_pixels(path, start, batch, side), labels)
+            done += len(batch)
+            progress(done, total)
+        first += len(classes)
+
+
+def _labels(path: Path, split: str) -> tuple[list[ListedClass], np.ndarray]:
+    """A split's classes in the order of their numbers, and the class of each image."""
+    sheet = load_dict(path, str(path))
+    specific = _numbers(path, sheet, "label_specific")
+    general = _numbers(path, sheet, "label_general")
+    labels, examples = np.unique(specific, return_index=True)
+    whole = len(specific) == len(general) and len(labels) == labels[-1] + 1 == _CLASSES[split]
+    owners = general[examples] if whole else general
+    if (
+        not whole
+        or len(np.unique(owners)) != _SUPERCLASSES[split]
+        or (owners[specific] != general).any()
+        or general.max() >= _MOST_SUPERCLASSES
+    ):
+        raise BadData(
+            f"{path} must have the {_CLASSES[split]} classes of the published split, numbered "
+            f"from 0, each in one of {_SUPERCLASSES[split]} superclasses."
+        )
+    words = _words(path, sheet, "label_specific_str", len(labels), f"class {split}")
+    above = _words(path, sheet, "label_general_str", general.max() + 1, f"superclass {split}")
+    listed = [ListedClass(w, split, above[g]) for w, g in zip(words, owners, strict=True)]
+    return listed, specific
+
+
+def _pixels(path: Path, start: int, images: Sequence[Any], side: int) -> np.ndarray:
+    squares = []
+    for number, image in enumerate(images, start):
+        content = image.tobytes() if isinstance(image, np.ndarray) else image
+        if not isinstance(content, bytes):
+            raise BadData(f"{path}: item {number} is not an encoded image.")
+        squares.append(squared(decode(content, f"{path}, image {number}", "rgb"), side))
+    return np.stack(squares)
+
+
+def _numbers(path: Path, sheet: Mapping[str, Any], key: str) -> np.ndarray:
+    numbers = whole_numbers(sheet.get(key))
+    if numbers is None or len(numbers) == 0 or numbers.min() < 0:
+        raise BadData(f"{path} must have '{key}', whole numbers from 0, one for each image.")
+    return numbers
+
+
+def _words(path: Path, sheet: Mapping[str, Any], key: str, count: int, instead: str) -> list[str]:
+    """Names by number; a name that the file lacks, as real ones do, is made of the number."""
+    words = sheet.get(key, [])
+    if isinstance(words, np.ndarray):
+        words = words.tolist()
+    if not isinstance(words, list) or not all(isinstance(word, str | bytes) for word in words):
+        raise BadData(f"{path}: '{key}' must be a list of names.")
+    texts = [w if isinstance(w, str) else w.decode("utf-8", "replace") for w in words]
+    return [texts[n] if n < len(texts) else f"{instead} {n}" for n in range(count)]
+
+
+def _distinct(classes: Sequence[ListedClass]) -> list[ListedClass]:
+    """Classes of one name, which ImageNet has, get their numbers added."""
+    uses = Counter(c.name for c in classes)
+    return [
+        ListedClass(f"{c.name} #{n}", c.split, c.superclass) if uses[c.name] > 1 else c
+        for n, c in enumerate(classes)
+    ]
 
 
 @final
-class TieredImagenet(AbstractBenchmark[ImagenetOptions]):
+class TieredImagenet(AbstractImagenet):
     """The pickled PNG lists, or ImageNet folders."""
 
     name = "tiered-imagenet"
     Options = ImagenetOptions
-    version = 1
+    listed = tiered_classes()
+    folders = ("tiered-imagenet", "tieredImageNet")
+    pickled, pickles = staticmethod(find_pickles), NAMES
     download = (
         f"tiered-imagenet.tar, extracted ({NAMES}), from the address in the README of "
         "https://github.com/renmengye/few-shot-ssl-public, or ImageNet (ILSVRC 2012, training "
         "images) from https://image-net.org/download"
     )
 
-    pooled = frozenset({"image_size"})
-
-    def signature(self, options: ImagenetOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
+    def signature(self, options: ImagenetOptions, root: Path | None) -> str:
         """Of the pickled files, or of the images of the 608 classes."""
         with ExitStack() as stack:
-            return canonical_digest(source_signature(_open(self.given(root), stack)))
+            return canonical_digest(source_signature(self.opened(root, stack)))
 
     def prepare(
-        self,
-        options: ImagenetOptions,
-        root: Path | None,
-        writer: StoreWriter,
-        progress: Progress,
+        self, options: ImagenetOptions, root: Path | None, writer: StoreWriter, progress: Progress
     ) -> None:
         """Split by split and image by image as the pickles have them, or class by class."""
         with ExitStack() as stack:
-            source = _open(self.given(root), stack)
+            source = self.opened(root, stack)
             pool = writer.pool((3, options.image_size, options.image_size))
             if isinstance(source, list):
                 write_pickles(source, pool, options.image_size, progress)
                 return
-            describe(pool, tiered_classes())
-            parts = [
-                (label, images.members, partial(images.pixels, side=options.image_size))
-                for label, images in enumerate(source.values())
-            ]
-            append_batches(pool, parts, progress)
+            describe(pool, self.listed)
+            parts = [(label, c.members, c.image) for label, c in enumerate(source.values())]
+            append_images(pool, parts, options.image_size, progress)
 
     def assemble(self, options: ImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Classes by the published lists, or by the files that they came in."""
         pool = pools["main"]
-        return class_benchmark(self.name, pool, partition(pool), options.held_out, options.seed)
-
-    def expected(self, options: ImagenetOptions) -> Mapping[str, int]:  # noqa: ARG002 (an interface)
-        """The published counts."""
-        return {"base": 351, "val": 97, "novel": 160}
-
-
-def _open(start: Path, stack: ExitStack) -> Source:
-    wanted = [c.name for c in tiered_classes()]
-    folders = ("tiered-imagenet", "tieredImageNet")
-    if source := open_source(start, folders, find_pickles, wanted, stack):
-        return source
-    raise MissingData(
-        f"tieredImageNet is not in {start}: neither {NAMES} nor class folders such as n01530575 "
-        f"(directly, or under train). Get {TieredImagenet.download}."
-    )
+        return class_benchmark(self.name, pool, marked(pool), options.held_out, options.seed)

@@ -13,12 +13,15 @@ import numpy as np
 from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.benchmarks.zappos.files import DOWNLOAD, open_zappos
-from fsl_sweep.datasets.benchmarks.zappos.table import published_sets
+from fsl_sweep.datasets.benchmarks.zappos.files import DOWNLOAD, open_zappos, published_sets
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.source import BATCH, AbstractBenchmark, Progress
-from fsl_sweep.datasets.splits.attribute_partition import attribute_sets
-from fsl_sweep.datasets.splits.attributes import AttributeOptions, attribute_benchmark, pair_remarks
+from fsl_sweep.datasets.splits.attributes import (
+    AttributeOptions,
+    attribute_benchmark,
+    attribute_sets,
+    pair_remarks,
+)
 from fsl_sweep.datasets.store.writing import StoreWriter
 
 
@@ -32,7 +35,7 @@ class ZapposOptions(AttributeOptions):
 
 
 class AbstractZappos(AbstractBenchmark[ZapposOptions]):
-    """The official zips, or the folders that they extract to; see ``zappos_files``.
+    """The official zips, or the folders that they extract to; see ``files.py``.
 
     A class of the pool is a combination of attributes; shoes with the same ones are of one class.
 
@@ -48,7 +51,7 @@ class AbstractZappos(AbstractBenchmark[ZapposOptions]):
 
     pooled = frozenset({"image_size"})
 
-    def signature(self, options: ZapposOptions, root: Path | None) -> str:  # noqa: ARG002 (an interface)
+    def signature(self, options: ZapposOptions, root: Path | None) -> str:
         """Of the table and the images."""
         with ExitStack() as stack:
             return open_zappos(self.given(root), stack).signature()

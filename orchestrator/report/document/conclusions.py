@@ -206,3 +206,30 @@ def _front(own: Sequence[Front]) -> list[tuple[str, str, str, str]]:
         seeds = f"{sum(point.kept for point in points)}/{len(own)}"
         rows.append((novel, (name, wording.percent(base), wording.percent(novel), seeds)))
     return [row for _, row in sorted(rows, key=lambda row: (isnan(row[0]), row[0]))]
+
+
+def ensembles(report: Report) -> Iterable[Block]:
+    """The votes of snapshots, beside the best of them."""
+    rows = [
+        Row(
+            (
+                one.method,
+                str(one.size),
+                wording.percent(one.novel.mean),
+                wording.spread(one.novel, [novel for novel, _ in one.by_seed]),
+                f"{100 * one.gain.mean:+.2f}",
+                wording.spread(one.gain, [gain for _, gain in one.by_seed]),
+                wording.percent(one.base.mean),
+                wording.percent(one.val.mean),
+            )
+        )
+        for one in report.ensembles
+    ]
+    if rows:
+        titles = ["votes", "NovelGen", "+- seeds", "over the best", "+- seeds", "BaseGen", "ValGen"]
+        yield Table(words("method") + numbers(titles), (Group("", tuple(rows)),))
+        yield Paragraph(
+            "The vote of the best snapshots by ValGen, of all configurations of a method and seed, "
+            'from their recorded answers; "over the best" compares it with the best of them.',
+            "note",
+        )

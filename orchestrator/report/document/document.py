@@ -46,6 +46,7 @@ def document(report: Report, bold: bool = True) -> Document:
         ("comparisons", f"Comparisons of these snapshots{by}", conclusions.comparisons(report)),
         ("stability", f"Stability of conclusions{by}", conclusions.stability(report)),
         ("budget", "Regret against novel evaluations", conclusions.budgets(report)),
+        ("ensembles", "Ensembles of snapshots", conclusions.ensembles(report)),
         ("fronts", "Fronts of BaseGen and NovelGen", conclusions.fronts(report)),
         ("cautions", "Cautions", [Bullets(report.cautions)] if report.cautions else []),
         ("cost", "Cost", _cost(report)),

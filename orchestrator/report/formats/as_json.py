@@ -12,6 +12,7 @@ from typing import Any
 
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.selection.ensembles import Ensemble
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
 from fsl_sweep.orchestrator.selection.results import Selection, Strategy
@@ -20,6 +21,7 @@ from fsl_sweep.orchestrator.selection.strategies import StrategyResult
 from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
 
 _LEFT_OUT: Mapping[type, set[str]] = {
+    Ensemble: {"by_seed"},
     Interval: {"confidence", "kind", "caution"},
     Selection: {"novel_tasks", "base_tasks", "base_weight"},
     SelectionBootstrap: {"confidence"},
@@ -82,6 +84,7 @@ def to_plain(report: Report) -> dict[str, Any]:
         "comparisons": [_plain(one) | snapshots | metric for one in report.comparisons],
         "cautions": list(report.cautions),
         "stability": [_stability(one, metric) for one in report.stability],
+        "ensembles": _plain(report.ensembles),
         "fronts": _plain(report.selected.fronts),
         "budget_curve": _plain(report.budget_curve),
         "mixture": _mixture(report, resampled),

@@ -1,6 +1,5 @@
 """Our benchmarks pass the contract, and the contract notices what it is for."""
 
-import io
 from typing import ClassVar
 
 import numpy as np
@@ -21,14 +20,8 @@ from fsl_sweep.orchestrator.errors import MissingData, UserError
 
 class TestGlyphs(BenchmarkContract):
     benchmark = Glyphs
-    options: ClassVar = {
-        "base_alphabets": 1,
-        "val_alphabets": 1,
-        "novel_alphabets": 1,
-        "classes_per_alphabet": 4,
-        "examples": 6,
-        "image_size": 12,
-    }
+    options: ClassVar = {f"{split}_alphabets": 1 for split in ("base", "val", "novel")}
+    options |= {"classes_per_alphabet": 4, "examples": 6, "image_size": 12}
 
 
 class TestImageFolder(BenchmarkContract):
@@ -42,9 +35,7 @@ class TestImageFolder(BenchmarkContract):
             folder.mkdir()
             for image in range(10):
                 pixels = rng.integers(0, 256, (8, 9, 3), dtype=np.uint8)
-                stream = io.BytesIO()
-                Image.fromarray(pixels).save(stream, "PNG")
-                (folder / f"{image}.png").write_bytes(stream.getvalue())
+                Image.fromarray(pixels).save(folder / f"{image}.png")
         return tmp_path
 
 

@@ -52,11 +52,11 @@ def hostile(tmp_path, name: str, mode: int = 0, content: bytes = b"x"):
 @pytest.mark.parametrize(
     ("name", "mode", "message"),
     [
-        ("/etc/passwd", 0, "absolute"),
-        ("C:/x", 0, "absolute"),
-        ("a\\..\\x", 0, "backslash"),
-        ("../x", 0, r"climbs out of the archive with '\.\.'"),
-        ("a/../../x", 0, "climbs out"),
+        ("/etc/passwd", 0, "plain relative path"),
+        ("C:/x", 0, "plain relative path"),
+        ("a\\..\\x", 0, "plain relative path"),
+        ("../x", 0, "plain relative path"),
+        ("a/../../x", 0, "plain relative path"),
         ("a//x", 0, "plain relative path"),
         ("./x", 0, "plain relative path"),
         ("link", stat.S_IFLNK | 0o777, "a link or a device"),

@@ -1,6 +1,5 @@
 """No address is taken for a folder of this machine, wherever a path can be given."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,9 +19,7 @@ methods: {PN: {learner: {name: protonet}}}
 
 
 @pytest.fixture
-def refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., str]:
+def refused(tmp_path, monkeypatch, capsys):
     """What a command says that is refused and leaves no folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
@@ -59,32 +56,30 @@ def refused(
         "data download omniglot --to {}",
     ],
 )
-def test_an_address_is_refused(refused: Callable[..., str], command: str) -> None:
+def test_an_address_is_refused(refused, command: str):
     address = "s3://bucket/some/run"
     said = refused(*command.format(*[address] * 2).split())
     assert address in said
     assert "is an address" in said
 
 
-def test_an_address_in_the_sweep_file_is_named_with_its_key(refused: Callable[..., str]) -> None:
+def test_an_address_in_the_sweep_file_is_named_with_its_key(refused):
     tree = yaml.safe_load(TINY)
     tree["benchmark"]["root"] = "s3://b/data"
     Path("s.yaml").write_text(yaml.safe_dump(tree))
     assert "s.yaml: benchmark.root: s3://b/data is an address" in refused("run", "s.yaml")
 
 
-def test_a_home_of_data_sets_is_no_address(
-    refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_home_of_data_sets_is_no_address(refused, monkeypatch):
     monkeypatch.setenv("FSL_SWEEP_HOME", "s3://b/home")
     assert "s3://b/home is an address" in refused("data", "list")
 
 
-def test_an_address_is_refused_in_a_notebook() -> None:
+def test_an_address_is_refused_in_a_notebook():
     with pytest.raises(RunFolderError, match=r"abfs\+x\.1-y://bucket/run is an address"):
         fsl_sweep.load_run("abfs+x.1-y://bucket/run")
 
 
 @pytest.mark.parametrize("path", ["run", "/a/s3:/b", "C:/runs/x", "a:b", "s3", "a b://c", ""])
-def test_paths_are_paths(path: str) -> None:
+def test_paths_are_paths(path: str):
     check_local(path)

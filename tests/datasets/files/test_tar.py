@@ -87,41 +87,22 @@ def test_a_compressed_one_is_known_by_its_checksum_without_being_decompressed(tm
 @pytest.mark.parametrize("name", ["/etc/passwd", "../x", "./../x", "././x"])
 def test_hostile_names_are_refused(write_tar, name):
     path = write_tar([*entries(FILES), entry(name, b"x")])
-    with (
-        pytest.raises(BadData, match=r"made\.tar(\.gz)? is refused: its member .*"),
-        open_tree(path),
-    ):
+    with pytest.raises(BadData, match=r"made\.tar(\.gz)? is refused: its member"), open_tree(path):
         pass
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        tarfile.SYMTYPE,
-        tarfile.LNKTYPE,
-        tarfile.CHRTYPE,
-        tarfile.BLKTYPE,
-        tarfile.FIFOTYPE,
-        tarfile.CONTTYPE,
-        b"Z",
-    ],
-)
-def test_links_and_devices_are_refused(write_tar, kind):
-    path = write_tar([*entries(FILES), entry("x", kind=kind, linkname="/etc/passwd")])
-    with pytest.raises(BadData, match="'x' is a link or a device"), open_tree(path):
-        pass
+def test_links_and_devices_are_refused(write_tar):
+    kinds = "SYMTYPE LNKTYPE CHRTYPE BLKTYPE FIFOTYPE CONTTYPE".split()  # noqa: SIM905
+    for kind in [*(getattr(tarfile, kind) for kind in kinds), b"Z"]:
+        path = write_tar([*entries(FILES), entry("x", kind=kind, linkname="/etc/passwd")])
+        with pytest.raises(BadData, match="'x' is a link or a device"), open_tree(path):
+            pass
 
 
 def test_a_file_with_holes_is_refused(write_tar):
     headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "9"}
     sparse = entry("x", b"0\n" + bytes(510), pax_headers=headers)
     with pytest.raises(BadData, match="'x' has holes"), open_tree(write_tar([sparse])):
-        pass
-
-
-def test_members_that_appear_twice_are_refused(write_tar):
-    path = write_tar([*entries(FILES), *entries(FILES, "./")])
-    with pytest.raises(BadData, match="appears twice"), open_tree(path):
         pass
 
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pools import blank_pool
 from scipy.stats import binomtest
 
-from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.splits.drawn import class_benchmark, draw_partition, held_out_split
 from fsl_sweep.orchestrator.errors import BadData
 
@@ -16,9 +16,7 @@ from fsl_sweep.orchestrator.errors import BadData
 )
 def test_train_and_held_out_are_disjoint_and_whole(sizes, held_out, seed):
     labels = np.repeat(np.arange(len(sizes)), sizes)
-    pool = ImagePool.in_memory(
-        np.zeros((len(labels), 1, 1, 1), np.uint8), labels, [f"c{c}" for c in range(len(sizes))]
-    )
+    pool = blank_pool(labels)
     train, held = held_out_split(pool, np.arange(len(sizes)), held_out, seed)
     np.testing.assert_array_equal(np.sort(np.concatenate([train, held])), np.arange(len(labels)))
     for label, size in enumerate(sizes):
@@ -45,9 +43,8 @@ def test_every_example_is_held_out_equally_often(pool):
 
 
 def test_a_class_with_one_example_is_refused():
-    pool = ImagePool.in_memory(np.zeros((1, 1, 1, 1), np.uint8), np.array([0]), ["lonely"])
     with pytest.raises(BadData, match=r"'lonely' has 1 example"):
-        held_out_split(pool, np.array([0]), 0.2, 0)
+        held_out_split(blank_pool([0], ["lonely"]), np.array([0]), 0.2, 0)
 
 
 @given(st.integers(3, 200), st.integers(0, 1000))

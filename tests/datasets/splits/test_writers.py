@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from pools import blank_pool
 
 from fsl_sweep.datasets.benchmark import common_tasks
 from fsl_sweep.datasets.pool import ImagePool
@@ -15,29 +16,18 @@ def made_pool(writers: int, counts=(4, 5)) -> ImagePool:
     """Writers with ids 0, 3, 6, ..., each with so many examples of each character."""
     own = np.repeat(np.arange(len(counts)), counts)
     labels = np.tile(own, writers)
-    images = np.zeros((len(labels), 1, 1, 1), np.uint8)
-    who = 3 * np.repeat(np.arange(writers), len(own))
-    names = [f"c{number}" for number in range(len(counts))]
-    return ImagePool.in_memory(images, labels, names, writers=who)
+    return blank_pool(labels, writers=3 * np.repeat(np.arange(writers), len(own)))
 
 
 def writers(benchmark, split) -> set[int]:
     return set(benchmark.distribution(split).writers.tolist())
 
 
-@pytest.mark.parametrize(
-    ("count", "sizes"),
-    [
-        (3585, (2509, 538, 538)),
-        (3597, (2509, 538, 538)),
-        (3584, (2508, 538, 538)),
-        (539, (377, 81, 81)),
-        (20, (14, 3, 3)),
-        (4, (2, 1, 1)),
-    ],
-)
-def test_writers_are_split_as_in_the_paper_or_in_the_same_proportions(count, sizes):
-    assert writer_sizes(count) == sizes
+def test_writers_are_split_as_in_the_paper_or_in_the_same_proportions():
+    sizes = {count: writer_sizes(count) for count in (3585, 3597, 3584, 539, 20, 4)}
+    assert sizes[3585] == sizes[3597] == (2509, 538, 538)
+    assert sizes[3584] == (2508, 538, 538)
+    assert [*sizes.values()][3:] == [(377, 81, 81), (14, 3, 3), (2, 1, 1)]
 
 
 @pytest.mark.parametrize("base", ["held-out", "redrawn"])
@@ -45,12 +35,8 @@ def test_of_the_full_data_set_all_2509_training_writers_train(base):
     """3,597 people, 12 of whom have no two classes of two examples, as in the paper's data."""
     whole = made_pool(3585)
     who = 3 * 3585 + np.repeat(np.arange(12), 3)
-    pool = ImagePool.in_memory(
-        np.zeros((len(whole) + 36, 1, 1, 1), np.uint8),
-        np.concatenate([whole.labels, np.tile([0, 0, 1], 12)]),
-        whole.class_names,
-        writers=np.concatenate([whole.writers, who]),
-    )
+    labels = np.append(whole.labels, np.tile([0, 0, 1], 12))
+    pool = blank_pool(labels, writers=np.append(whole.writers, who))
     benchmark = writer_benchmark("made", pool, 0.2, 0, base)
     counts = {split: len(writers(benchmark, split)) for split in SPLITS}
     assert counts == {"train": 2509, "base": 2509, "val": 538, "novel": 538}
@@ -96,12 +82,8 @@ def test_a_writer_without_two_such_characters_gives_none():
     some = made_pool(10, (9, 9, 3))
     with pytest.raises(BadData, match=r"no training writer of 'made' has 4 examples .* redrawn"):
         writer_benchmark("made", pool, 0.3, 0)
-    both = ImagePool.in_memory(
-        np.zeros((len(pool) + len(some), 1, 1, 1), np.uint8),
-        np.concatenate([pool.labels, some.labels]),
-        pool.class_names,
-        writers=np.concatenate([pool.writers, some.writers + 1]),
-    )
+    who = np.append(pool.writers, some.writers + 1)
+    both = blank_pool(np.append(pool.labels, some.labels), writers=who)
     benchmark = writer_benchmark("made", both, 0.3, 0)
     assert {writer % 3 for writer in writers(benchmark, "base")} == {1}
     assert {writer % 3 for writer in writers(benchmark, "train")} == {0, 1}

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pools import blank_pool
 from scipy.stats import chisquare
 
-from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.tasks.attributes import AttributeTasks, co_occurrence, feasible_pairs
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
 from fsl_sweep.orchestrator.errors import BadData
@@ -18,13 +18,8 @@ def made_pool(images=240, kinds=16, attributes=5, seed=0):
     rng = np.random.default_rng(seed)
     known = rng.random((kinds, attributes)) < 0.5
     labels = rng.integers(0, kinds, images)
-    return ImagePool.in_memory(
-        np.zeros((images, 1, 2, 2), np.uint8),
-        labels,
-        [f"k{k}" for k in range(kinds)],
-        attributes=known,
-        attribute_names=[f"a{a}" for a in range(attributes)],
-    )
+    names = [f"a{a}" for a in range(attributes)]
+    return blank_pool(labels, kinds, attributes=known, attribute_names=names)
 
 
 def carried(pool):

@@ -2,8 +2,9 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from pools import blank_pool
 from scipy.stats import chisquare
 
 from fsl_sweep.datasets.benchmark import Benchmark, common_tasks
@@ -17,9 +18,7 @@ from fsl_sweep.orchestrator.errors import BadData
 
 
 def made_pool(sizes: list[int]) -> ImagePool:
-    labels = np.random.default_rng(3).permutation(np.repeat(np.arange(len(sizes)), sizes))
-    images = np.zeros((len(labels), 1, 2, 2), np.uint8)
-    return ImagePool.in_memory(images, labels, [f"c{c}" for c in range(len(sizes))])
+    return blank_pool(np.random.default_rng(3).permutation(np.repeat(np.arange(len(sizes)), sizes)))
 
 
 def made_benchmark(seed: int = 0) -> Benchmark:
@@ -53,10 +52,8 @@ def assert_proper(episodes: Episodes, tasks: ClassTasks, shape: EpisodeShape) ->
 )
 def test_episodes_are_proper(sizes, shot, query, count, seed, data):
     way = data.draw(st.integers(1, len(sizes)))
-    tasks, shape = (
-        ClassTasks(made_pool(sizes), np.arange(len(sizes))),
-        EpisodeShape(way, shot, query),
-    )
+    tasks = ClassTasks(made_pool(sizes), np.arange(len(sizes)))
+    shape = EpisodeShape(way, shot, query)
     rng = np.random.default_rng(seed)
     assert_proper(tasks.sample(count, shape, rng), tasks, shape)
     disjoint = tasks.sample_without_replacement(shape, rng)
@@ -97,34 +94,15 @@ def test_a_class_has_every_label_equally_often(pool, fixed):
         assert chisquare(np.bincount(classes[:, label], minlength=6)).pvalue > 1e-4
 
 
-def test_pairs_of_support_and_query_are_uniform():
-    tasks = ClassTasks(made_pool([5]), np.array([0]))
-    drawn = tasks.sample(40_000, EpisodeShape(1, 1, 1), np.random.default_rng(0))
-    pairs = np.concatenate([drawn.support[:, 0], drawn.query[:, 0]], axis=1)
-    _, counts = np.unique(pairs, axis=0, return_counts=True)
-    assert len(counts) == 20
-    assert chisquare(counts).pvalue > 1e-4
-
-
-def test_only_the_given_examples_are_drawn(pool):
-    some = np.flatnonzero(pool.labels < 3)[::2]
-    tasks = ClassTasks(pool, np.arange(3), some)
-    drawn = tasks.sample(2000, EpisodeShape(3, 1, 1), np.random.default_rng(0))
-    assert set(np.unique(drawn.query)) == set(some.tolist())
-
-
-def test_too_few_classes_says_how_many(pool):
-    with pytest.raises(BadData, match="20-way tasks need 20 classes, but only 6 are there"):
-        ClassTasks(pool, np.arange(6)).check(EpisodeShape(20, 1, 1))
-
-
-def test_too_few_examples_names_the_class_and_counts(pool):
+def test_too_few_classes_or_examples_are_refused_with_the_numbers(pool):
     tasks = ClassTasks(pool, np.arange(6))
     tasks.check(EpisodeShape(5, 2, 10))
     with pytest.raises(BadData, match=r"need 13 examples a class, but class 'class 0' has 12\."):
         tasks.sample(10, EpisodeShape(5, 3, 10), np.random.default_rng(0))
     with pytest.raises(BadData, match="and 2 more classes"):
         tasks.sample_without_replacement(EpisodeShape(5, 5, 10), np.random.default_rng(0))
+    with pytest.raises(BadData, match="20-way tasks need 20 classes, but only 6 are there"):
+        tasks.check(EpisodeShape(20, 1, 1))
     with pytest.raises(BadData, match="0 tasks"):
         tasks.check(EpisodeShape(5, 1, 1), 0)
 
@@ -136,20 +114,14 @@ def test_too_few_examples_names_the_class_and_counts(pool):
         ([6], None, "0 to 5"),
         ([0], [0, 0], "distinct"),
         ([0], [10_000], "from 0 to"),
+        ([0], "of class 1", "does not have"),
+        ([0, 1], "of class 1", "'class 0' has no examples"),
     ],
 )
 def test_classes_and_examples_are_checked(pool, classes, examples, message):
-    chosen = None if examples is None else np.array(examples)
+    chosen = np.flatnonzero(pool.labels == 1) if examples == "of class 1" else examples
     with pytest.raises(BadData, match=message):
         ClassTasks(pool, np.array(classes, dtype=np.int64), chosen)
-
-
-def test_examples_of_other_classes_and_empty_classes_are_refused(pool):
-    of_one = np.flatnonzero(pool.labels == 1)
-    with pytest.raises(BadData, match="does not have"):
-        ClassTasks(pool, np.array([0]), of_one)
-    with pytest.raises(BadData, match="'class 0' has no examples"):
-        ClassTasks(pool, np.array([0, 1]), of_one)
 
 
 def test_memory_of_a_large_draw_is_bounded():
@@ -162,13 +134,8 @@ def test_memory_of_a_large_draw_is_bounded():
     assert peak < 2 * result + 100 * 2**20
 
 
-@settings(max_examples=25)
-@given(st.permutations(range(15)))
-def test_a_distribution_does_not_depend_on_the_order_of_its_classes(order):
-    pool = made_pool([5] * 15)
-    shuffled = ClassTasks(pool, np.array(order))
-    plain = ClassTasks(pool, np.arange(15))
-    assert shuffled.digest() == plain.digest()
+def test_a_distribution_does_not_depend_on_the_order_of_its_classes(pool):
+    assert ClassTasks(pool, np.array([4, 1, 2])).digest() == ClassTasks(pool, [1, 2, 4]).digest()
 
 
 def test_common_tasks_depend_only_on_their_arguments():
@@ -206,4 +173,4 @@ def test_an_unknown_split_or_task_set_is_refused():
     with pytest.raises(ValueError, match="a split is one of"):
         common_tasks(made_benchmark(), "test", "report", 5, EpisodeShape(2, 1, 1), 0)
     with pytest.raises(ValueError, match="task_set"):
-        common_tasks(made_benchmark(), "val", "other", 5, EpisodeShape(2, 1, 1), 0)  # type: ignore[arg-type]
+        common_tasks(made_benchmark(), "val", "other", 5, EpisodeShape(2, 1, 1), 0)

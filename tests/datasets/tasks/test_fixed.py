@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
+from pools import blank_pool
 
-from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.tasks.attributes import AttributeTasks, feasible_pairs
+from fsl_sweep.datasets.tasks.attributes import AttributeTasks, FixedTasks, feasible_pairs
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
-from fsl_sweep.datasets.tasks.fixed import FixedTasks
 from fsl_sweep.orchestrator.errors import BadData
 
 SHAPE = EpisodeShape(2, 2, 3)
@@ -13,13 +12,8 @@ SHAPE = EpisodeShape(2, 2, 3)
 @pytest.fixture
 def tasks():
     rng = np.random.default_rng(0)
-    pool = ImagePool.in_memory(
-        np.zeros((300, 1, 2, 2), np.uint8),
-        rng.integers(0, 20, 300),
-        [f"k{k}" for k in range(20)],
-        attributes=rng.random((20, 6)) < 0.5,
-        attribute_names=[f"a{a}" for a in range(6)],
-    )
+    labels, known = rng.integers(0, 20, 300), rng.random((20, 6)) < 0.5
+    pool = blank_pool(labels, attributes=known, attribute_names="abcdef")
     return AttributeTasks(pool, feasible_pairs(pool, np.arange(6), [np.arange(300)], 10))
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from pools import blank_pool
 from scipy import stats
 
-from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
 from fsl_sweep.datasets.tasks.fixed_support import FixedSupportTasks
@@ -15,13 +15,7 @@ PER_CLASS = 6
 def tasks():
     """Classes 1, 3, 4 of a pool of five, whose examples lie scattered."""
     labels = np.random.default_rng(0).permutation(np.repeat(np.arange(5), PER_CLASS))
-    pool = ImagePool(
-        images=np.zeros((len(labels), 1, 8, 8), np.uint8),
-        labels=labels,
-        class_names=tuple("abcde"),
-        fingerprint="made",
-    )
-    return ClassTasks(pool, np.array([1, 3, 4]))
+    return ClassTasks(blank_pool(labels, "abcde"), np.array([1, 3, 4]))
 
 
 def fixed(tasks, shot=2, seed=0):

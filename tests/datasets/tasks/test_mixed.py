@@ -2,9 +2,9 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from pools import blank_pool
 from scipy.stats import chisquare
 
-from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
 from fsl_sweep.datasets.tasks.mixed import MixedTasks
@@ -17,8 +17,7 @@ def made(base=3, novel=2, per_class=8):
     """Base classes whose first half of examples is trained on, and novel classes."""
     count = base + novel
     labels = np.repeat(np.arange(count), per_class)
-    images = np.zeros((len(labels), 1, 2, 2), np.uint8)
-    pool = ImagePool.in_memory(images, labels, [f"c{c}" for c in range(count)])
+    pool = blank_pool(labels)
     place = np.tile(np.arange(per_class), count)
     held = np.flatnonzero((labels < base) & (place >= per_class // 2))
     return ClassTasks(pool, np.arange(base), held), ClassTasks(pool, np.arange(base, count))
@@ -71,13 +70,10 @@ def test_the_ends_are_the_base_and_the_novel_tuples(weight, classes):
 
 def test_a_set_that_is_used_up_leaves_the_rest_to_the_other():
     base, novel = made(base=3, novel=2)
-    drawn = MixedTasks(base, novel, 0.999).sample(
-        500, EpisodeShape(4, 1, 1), np.random.default_rng(0)
-    )
+    rng = np.random.default_rng(0)
+    drawn = MixedTasks(base, novel, 0.999).sample(500, EpisodeShape(4, 1, 1), rng)
     assert (np.sum(drawn.classes >= 3, axis=1) == 2).mean() > 0.95
-    all_of_them = MixedTasks(base, novel, 0.5).sample(
-        50, EpisodeShape(5, 1, 1), np.random.default_rng(0)
-    )
+    all_of_them = MixedTasks(base, novel, 0.5).sample(50, EpisodeShape(5, 1, 1), rng)
     assert (np.sort(all_of_them.classes, axis=1) == np.arange(5)).all()
 
 

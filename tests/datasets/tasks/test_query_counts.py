@@ -4,9 +4,9 @@ from math import comb
 
 import numpy as np
 import pytest
+from pools import blank_pool
 from scipy import stats
 
-from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
 from fsl_sweep.datasets.tasks.fixed_support import FixedSupportTasks
@@ -20,9 +20,7 @@ PER_CLASS = 9
 def tasks():
     """Five classes whose examples lie scattered."""
     labels = np.random.default_rng(0).permutation(np.repeat(np.arange(5), PER_CLASS))
-    images = np.zeros((len(labels), 1, 8, 8), np.uint8)
-    pool = ImagePool(images=images, labels=labels, class_names=tuple("abcde"), fingerprint="made")
-    return ClassTasks(pool, np.arange(5))
+    return ClassTasks(blank_pool(labels, "abcde"), np.arange(5))
 
 
 def drawn(tasks, shape, count, seed=1):

@@ -2,12 +2,11 @@ from itertools import chain
 
 import numpy as np
 import pytest
+from pools import blank_pool
 
-from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.tasks.attributes import AttributeTasks
+from fsl_sweep.datasets.tasks.attributes import AttributeTasks, FixedTasks
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape, VaryingShape
-from fsl_sweep.datasets.tasks.fixed import FixedTasks
 from fsl_sweep.datasets.tasks.training_steps import training_steps
 from fsl_sweep.datasets.tasks.writers import WriterTasks
 from fsl_sweep.orchestrator.errors import BadData
@@ -19,18 +18,14 @@ def writer_tasks(count):
     """Writers with three examples of each of two characters, and one with a single character."""
     who = np.append(np.repeat(np.arange(count), 6), [count] * 6)
     labels = np.append(np.tile([0, 0, 0, 1, 1, 1], count), [0] * 6)
-    images = np.zeros((len(who), 1, 1, 1), np.uint8)
-    pool = ImagePool.in_memory(images, labels, ["a", "b"], writers=who)
+    pool = blank_pool(labels, writers=who)
     return WriterTasks(pool, np.arange(count + 1), kept_support=0)
 
 
 def attribute_tasks(count):
     """Fixed tasks of two pairs, each known by its support."""
     carried = np.array([[1, 1, 0], [0, 1, 1], [0, 0, 0]], bool)
-    images = np.zeros((3000, 1, 1, 1), np.uint8)
-    pool = ImagePool.in_memory(
-        images, np.arange(3000) % 3, ["x", "y", "z"], attributes=carried, attribute_names="abc"
-    )
+    pool = blank_pool(np.arange(3000) % 3, attributes=carried, attribute_names="abc")
     return FixedTasks(AttributeTasks(pool, np.array([[0, 1], [1, 2]])), count, 0)
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pools import blank_pool
 from scipy.stats import chisquare
 
 from fsl_sweep.datasets.pool import ImagePool
@@ -19,9 +20,7 @@ def made_pool(table: np.ndarray) -> ImagePool:
     writer, label = np.indices(table.shape)
     rows = np.repeat(np.stack([writer.ravel(), label.ravel()], axis=1), table.ravel(), axis=0)
     rows = np.random.default_rng(5).permutation(rows)
-    images = np.zeros((len(rows), 1, 2, 2), np.uint8)
-    names = [f"c{c}" for c in range(table.shape[1])]
-    return ImagePool.in_memory(images, rows[:, 1], names, writers=10 * rows[:, 0])
+    return blank_pool(rows[:, 1], table.shape[1], writers=10 * rows[:, 0])
 
 
 def made(table=TABLE) -> WriterTasks:

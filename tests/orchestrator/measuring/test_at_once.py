@@ -4,17 +4,14 @@ import numpy as np
 import pytest
 import torch
 from made import benchmark, trainable
+from trained import CPU, drawn, measured
 
 from fsl_sweep.learners.at_once import AtOnce, at_once
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.measuring import images
-from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
-from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
-from fsl_sweep.orchestrator.records.protocol import Episode, Evaluation
 from fsl_sweep.orchestrator.trial.training import Training
 from fsl_sweep.orchestrator.trial.trial import use_threads
 
-CPU = torch.device("cpu")
 CONV = {"name": "conv4", "width": 8}
 
 
@@ -26,8 +23,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def tasks(data):
-    settings = Evaluation(selection_tasks=50, report_tasks=30)
-    return CommonTasks.draw(data, Episode(way=3, shot=1, query=2), settings)
+    return drawn(data, 50, 30)
 
 
 @pytest.fixture(scope="module")
@@ -57,10 +53,10 @@ def test_sizes_follow_from_the_device_and_the_images():
 # that a query halfway between two classes could change sides; none of these does.
 @pytest.mark.parametrize("size", [7, 512])
 def test_counts_are_the_same_in_chunks_of_any_size(data, tasks, trained, size, monkeypatch):
-    usual = [Evaluator(data, tasks, CPU).measure(learner) for learner in trained]
+    usual = [measured(data, tasks, learner) for learner in trained]
     monkeypatch.setattr(images, "at_once", lambda *_: AtOnce(size, floats=8 * size, adapted=size))
     for learner, scores in zip(trained, usual, strict=True):
-        found = Evaluator(data, tasks, CPU).measure(learner)
+        found = measured(data, tasks, learner)
         for key, expected in scores.items():
             assert found[key].correct.tolist() == expected.correct.tolist()
 

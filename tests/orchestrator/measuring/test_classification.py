@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from made import benchmark, planned, trainable
+from made import benchmark, trainable
+from trained import drawn, history, main, measured, only, run
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
@@ -13,14 +14,9 @@ from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.learners.at_once import AtOnce
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.errors import BadData, TrialFailure
-from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.measuring import images
-from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
-from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
-from fsl_sweep.orchestrator.records.protocol import Episode, Evaluation
-from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
-
-CPU = torch.device("cpu")
+from fsl_sweep.orchestrator.records.protocol import Episode
+from fsl_sweep.orchestrator.trial.trial import use_threads
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +27,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def tasks(data):
-    settings = Evaluation(selection_tasks=30, report_tasks=20)
-    return CommonTasks.draw(data, Episode(way=3, shot=1, query=2), settings)
+    return drawn(data, 30, 20)
 
 
 def classifier(data, classes=12):
@@ -54,7 +49,7 @@ def by_brute_force(made, data, episodes):
 
 def test_queries_are_answered_among_all_base_classes(data, tasks):
     made = classifier(data)
-    scores = Evaluator(data, tasks, CPU).measure(made)
+    scores = measured(data, tasks, made)
     for key, episodes in tasks.episodes.items():
         assert scores[key].correct.tolist() == by_brute_force(made, data, episodes)
         assert set(scores[key].queries) == {6}
@@ -68,20 +63,19 @@ def test_labels_are_matched_by_class_not_by_number():
     index = np.flatnonzero(np.isin(pool.labels, chosen))
     parts = {"train": index[::2], "base": index[1::2], "val": index[1::2], "novel": index[1::2]}
     gaps = Benchmark.of("gaps", **{k: ClassTasks(pool, chosen, v) for k, v in parts.items()})
-    settings = Evaluation(selection_tasks=10, report_tasks=10)
-    drawn = CommonTasks.draw(gaps, Episode(way=3, shot=1, query=2), settings)
+    tasks = drawn(gaps, 10, 10)
     learner = classifier(gaps, classes=4)
-    scores = Evaluator(gaps, drawn, CPU).measure(learner)
-    for key, episodes in drawn.episodes.items():
+    scores = measured(gaps, tasks, learner)
+    for key, episodes in tasks.episodes.items():
         assert scores[key].correct.tolist() == by_brute_force(learner, gaps, episodes)
 
 
 def test_small_parts_give_the_same_and_nothing_changes(data, tasks, monkeypatch):
     made = classifier(data).train()
     before = {name: value.clone() for name, value in made.state_dict().items()}
-    whole = Evaluator(data, tasks, CPU).measure(made)
+    whole = measured(data, tasks, made)
     monkeypatch.setattr(images, "at_once", lambda *_: AtOnce(images=5, floats=1, adapted=1))
-    parts = Evaluator(data, tasks, CPU).measure(made)
+    parts = measured(data, tasks, made)
     assert made.training
     assert all(torch.equal(value, before[name]) for name, value in made.state_dict().items())
     for key, scores in whole.items():
@@ -94,8 +88,9 @@ def test_padded_places_are_not_asked(data, tasks):
     query = episodes.query.copy()
     query[:, 0, 1] = -1
     query[0, 2] = -1
-    ragged = CommonTasks({("novel", "report"): Episodes(episodes.support, query, episodes.classes)})
-    scores = Evaluator(data, ragged, CPU).measure(made)["novel", "report"]
+    key = "novel", "report"
+    ragged = only(tasks, key, Episodes(episodes.support, query, episodes.classes))
+    scores = measured(data, ragged, made)[key]
     assert scores.queries.tolist() == [3] + [5] * 19
     for task, correct in enumerate(scores.correct):
         real = Episodes(
@@ -108,10 +103,8 @@ def test_padded_places_are_not_asked(data, tasks):
 
 def test_new_classes_are_refused():
     made = benchmark(examples=40)
-    settings = Evaluation(selection_tasks=3, report_tasks=3)
-    drawn = CommonTasks.draw(made, Episode(way=3, shot=1, query=2), settings)
     with pytest.raises(BadData, match=r"'class 12' was not trained on.*in-distribution benchmark"):
-        Evaluator(made, drawn, CPU).measure(classifier(made))
+        measured(made, drawn(made, 3, 3), classifier(made))
 
 
 def test_answers_that_are_not_numbers_are_no_guesses(data, tasks):
@@ -119,7 +112,7 @@ def test_answers_that_are_not_numbers_are_no_guesses(data, tasks):
     with torch.no_grad():
         made.classifier.bias[0] = torch.nan
     with pytest.raises(TrialFailure, match=r"the learner's answers to \d+ of \d+ images"):
-        Evaluator(data, tasks, CPU).measure(made)
+        measured(data, tasks, made)
 
 
 def test_the_classifier_learns_the_embedded_benchmark(tmp_path):
@@ -132,12 +125,10 @@ def test_the_classifier_learns_the_embedded_benchmark(tmp_path):
         train={"batch_size": 32},
         epochs=1,
         batches=100,
-        evaluation={"selection_tasks": 60, "report_tasks": 60},
-        episode={"way": 5, "shot": 1, "query": 5},
     )
-    storage = Ledger(tmp_path / "whole").trial(spec.id)
-    records = list(Trial(spec, storage, glyphs).run())
-    assert storage.history(planned(spec)).complete
-    novel = records[-1].scores["novel", "report"]
+    protocol = main(glyphs, 60, 60, episode=Episode(way=5, shot=1, query=5))
+    storage = run(tmp_path / "whole", spec, glyphs, protocol=protocol)
+    assert history(storage, spec, glyphs, protocol).complete
+    novel = storage.read_epoch(1, protocol.id).scores["novel", "report"]
     standard_error = novel.accuracy.std(ddof=1) / np.sqrt(60)
     assert novel.mean - 2 * standard_error > 0.1 + 0.3  # chance is one in the ten base classes

@@ -5,17 +5,14 @@ import numpy as np
 import pytest
 import torch
 from made import benchmark, writer_benchmark
+from trained import drawn, measured, only
 
 from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.learners.at_once import AtOnce
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.measuring import images
-from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
-from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
-from fsl_sweep.orchestrator.records.protocol import Episode, Evaluation
-
-CPU = torch.device("cpu")
+from fsl_sweep.orchestrator.records.protocol import Episode
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +22,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def tasks(data):
-    settings = Evaluation(selection_tasks=30, report_tasks=20)
-    return CommonTasks.draw(data, Episode(way=3, shot=1, query=2), settings)
+    return drawn(data, 30, 20)
 
 
 def learner(name, data, seed=0):
@@ -55,7 +51,7 @@ def by_brute_force(made, data, measure, episodes):
 @pytest.mark.parametrize("name", ["ridge", "supervised"])
 def test_embedding_once_gives_what_embedding_each_episode_gives(data, tasks, name):
     made = learner(name, data)
-    scores = Evaluator(data, tasks, CPU).measure(made)
+    scores = measured(data, tasks, made)
     for key, episodes in tasks.episodes.items():
         assert scores[key].correct.tolist() == by_brute_force(made, data, key[0], episodes)
         assert set(scores[key].queries) == {6}
@@ -64,7 +60,7 @@ def test_embedding_once_gives_what_embedding_each_episode_gives(data, tasks, nam
 def test_measuring_changes_nothing(data, tasks):
     made = learner("protonet", data).train()
     before = {name: value.clone() for name, value in made.state_dict().items()}
-    Evaluator(data, tasks, CPU).measure(made)
+    measured(data, tasks, made)
     assert made.training
     for name, value in made.state_dict().items():
         assert torch.equal(value, before[name])
@@ -101,10 +97,9 @@ def by_explicit_descent(made, data, measure, episodes, target=None):
 
 @pytest.mark.parametrize("batch_norm", ["batch", "running"])
 def test_a_learner_that_adapts_is_measured_as_task_by_task(data, batch_norm):
-    settings = Evaluation(selection_tasks=4, report_tasks=3)
-    tasks = CommonTasks.draw(data, Episode(way=3, shot=1, query=2), settings)
+    tasks = drawn(data, 4, 3)
     made = adapting("fomaml", data, batch_norm=batch_norm)
-    scores = Evaluator(data, tasks, CPU).measure(made)
+    scores = measured(data, tasks, made)
     for key, episodes in tasks.episodes.items():
         assert scores[key].correct.tolist() == by_explicit_descent(made, data, key[0], episodes)
         assert set(scores[key].queries) == {6}
@@ -112,27 +107,25 @@ def test_a_learner_that_adapts_is_measured_as_task_by_task(data, batch_norm):
 
 @pytest.mark.parametrize(("name", "batch_norm"), [("fomaml", "batch"), ("maml", "running")])
 def test_measuring_by_adaptation_changes_nothing(data, name, batch_norm):
-    settings = Evaluation(selection_tasks=3, report_tasks=3)
-    tasks = CommonTasks.draw(data, Episode(way=3, shot=1, query=2), settings)
+    tasks = drawn(data, 3, 3)
     made = adapting(name, data, batch_norm=batch_norm).train()
     before = {name: value.clone() for name, value in made.state_dict().items()}
-    first = Evaluator(data, tasks, CPU).measure(made)
+    first = measured(data, tasks, made)
     assert made.training
     assert torch.is_grad_enabled()
     assert not torch.is_inference_mode_enabled()
     for name, value in made.state_dict().items():
         assert torch.equal(value, before[name])
     assert all(p.grad is None and p.is_leaf and p.requires_grad for p in made.parameters())
-    again = Evaluator(data, tasks, CPU).measure(made)
+    again = measured(data, tasks, made)
     for key, scores in first.items():
         assert scores.correct.tolist() == again[key].correct.tolist()
 
 
 def test_small_chunks_of_adapted_tasks_give_the_same(data, monkeypatch):
-    settings = Evaluation(selection_tasks=7, report_tasks=2)
-    tasks = CommonTasks.draw(data, Episode(way=3, shot=1, query=2), settings)
+    tasks = drawn(data, 7, 2)
     made = adapting("fomaml", data)
-    whole = Evaluator(data, tasks, CPU).measure(made)
+    whole = measured(data, tasks, made)
     given = []
     answer = type(made).predict
 
@@ -142,7 +135,7 @@ def test_small_chunks_of_adapted_tasks_give_the_same(data, monkeypatch):
 
     monkeypatch.setattr(type(made), "predict", counting)
     monkeypatch.setattr(images, "at_once", lambda *_: AtOnce(images=32, floats=1, adapted=18))
-    parts = Evaluator(data, tasks, CPU).measure(made)
+    parts = measured(data, tasks, made)
     assert max(given) == 2  # of 9 images each
     for key, scores in whole.items():
         assert scores.correct.tolist() == parts[key].correct.tolist()
@@ -154,8 +147,7 @@ def writers():
 
 
 def ragged_tasks(writers, way, query):
-    settings = Evaluation(selection_tasks=4, report_tasks=3)
-    return CommonTasks.draw(writers, Episode(way=way, shot=1, query=query), settings)
+    return drawn(writers, 4, 3, episode=Episode(way=way, shot=1, query=query))
 
 
 def alone(episodes, task):
@@ -170,7 +162,7 @@ def alone(episodes, task):
 def test_writers_are_measured_as_each_task_alone(writers, name):
     """Absent classes never win and absent queries never count."""
     made, tasks = learner(name, writers), ragged_tasks(writers, "all", "rest")
-    scores = Evaluator(writers, tasks, CPU).measure(made)
+    scores = measured(writers, tasks, made)
     mean, std = writers.pixel_mean[0], writers.pixel_std[0]
     shapes = set()
     for key, episodes in tasks.episodes.items():
@@ -190,7 +182,7 @@ def test_writers_are_measured_as_each_task_alone(writers, name):
 
 def test_a_learner_that_adapts_is_measured_on_as_many_queries_as_there_are(writers):
     made, tasks = adapting("fomaml", writers), ragged_tasks(writers, 3, "rest")
-    scores = Evaluator(writers, tasks, CPU).measure(made)
+    scores = measured(writers, tasks, made)
     for key, episodes in tasks.episodes.items():
         for task in range(len(episodes)):
             support, query, target = alone(episodes, task)
@@ -202,19 +194,16 @@ def test_a_learner_that_adapts_is_measured_on_as_many_queries_as_there_are(write
 
 def test_a_learner_of_one_way_is_not_given_others(writers):
     with pytest.raises(ValueError, match="answers 3-way tasks"):
-        Evaluator(writers, ragged_tasks(writers, "all", "rest"), CPU).measure(
-            adapting("fomaml", writers)
-        )
+        measured(writers, ragged_tasks(writers, "all", "rest"), adapting("fomaml", writers))
 
 
 def test_a_module_that_is_no_learner_is_refused(data, tasks):
     with pytest.raises(TypeError, match="A Linear is of no kind"):
-        Evaluator(data, tasks, CPU).measure(torch.nn.Linear(2, 2))
+        measured(data, tasks, torch.nn.Linear(2, 2))
 
 
 def test_the_tasks_are_the_same_for_every_draw_and_differ_between_sets(data, tasks):
-    settings = Evaluation(selection_tasks=30, report_tasks=20)
-    again = CommonTasks.draw(data, Episode(way=3, shot=1, query=2), settings)
+    again = drawn(data, 30, 20)
     for key, episodes in tasks.episodes.items():
         np.testing.assert_array_equal(episodes.support, again.episodes[key].support)
     selection, report = tasks.episodes["novel", "selection"], tasks.episodes["novel", "report"]
@@ -248,6 +237,6 @@ def test_tasks_that_any_or_no_answer_would_fit_are_refused(data, tasks, name, ha
         query = query.copy()
         query[3] = -1
     made = adapting(name, data) if name == "fomaml" else learner(name, data)
-    broken = CommonTasks({("novel", "report"): Episodes(support, query, classes)})
+    broken = only(tasks, ("novel", "report"), Episodes(support, query, classes))
     with pytest.raises(BadData, match=problem):
-        Evaluator(data, broken, CPU).measure(made)
+        measured(data, broken, made)

@@ -11,8 +11,10 @@ from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, PluginError
 from fsl_sweep.orchestrator.planning.feasibility import check_feasible
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
+from fsl_sweep.orchestrator.planning.prepare import opened_plan
 from fsl_sweep.orchestrator.records.model import digest
 from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.records.spec import (
     BatchTraining,
     Fold,
@@ -57,7 +59,8 @@ def mistake(tmp_path, *arguments, make=planned, **options):
 def test_a_fixed_number_of_ways_must_be_that_of_training_and_evaluation(tmp_path, name):
     assert mistake(tmp_path, name, "{way: 20}") == (
         f"methods.M.train.way: {name} is built for 5-way tasks, not for 20-way tasks; "
-        "make the learner's way, train.way and episode.way one number, or choose another learner"
+        "make the learner's way, train.way and the way of every protocol one number, or choose "
+        "another learner"
     )
     assert mistake(tmp_path, name, way=3).startswith(
         f"episode.way: M: {name} is built for 5-way tasks, not for 3-way tasks; "
@@ -83,53 +86,52 @@ def test_tasks_of_varying_ways_need_a_learner_that_answers_any_number(tmp_path):
         ("meta-baseline", "{meta: {way: all, query: rest}}"),
         ("supervised", "{}"),
     ):
-        (trial,) = planned(tmp_path, name, train, way="all").trials
-        assert TrialSpec.from_canonical(trial.spec.canonical()) == trial.spec
-        assert trial.spec.episode.way == "all"
+        plan = planned(tmp_path, name, train, way="all")
+        spec = plan.trials[0].spec
+        assert TrialSpec.from_canonical(spec.canonical()) == spec
+        assert plan.main.protocol.episode.way == "all"
 
 
 def test_all_that_a_task_has_can_be_taken_of_writers_alone(tmp_path):
-    train = "{way: all, shot: 1, query: rest}"
-    of_all = planned(tmp_path, "protonet", train, way="all")
+    of_all = planned(tmp_path, "protonet", "{way: 2, shot: 1, query: 1}", way="all")
     of_some = planned(tmp_path, "protonet", "{way: 3, shot: 1, query: rest}", way=2)
     for plan, split, asked in ((of_all, "base", "way: all"), (of_some, "train", "query: rest")):
         with pytest.raises(BadData, match=f"M, {split} tasks: '{asked}' takes all that a task has"):
-            check_feasible(plan, benchmark())
-        check_feasible(plan, writer_benchmark())
+            check_feasible(plan, {MAIN: benchmark()})
+        check_feasible(plan, {MAIN: writer_benchmark()})
     many = planned(tmp_path, "protonet", "{way: 6, shot: 1, query: 1}", way=2)
     with pytest.raises(BadData, match=r"M, train tasks: Tasks of writers .* need 6 classes of 2"):
-        check_feasible(many, writer_benchmark())
+        check_feasible(many, {MAIN: writer_benchmark()})
 
 
 def test_more_tasks_than_writers_are_refused_and_shared_ones_told(tmp_path):
     """Four writers a split: 4 tasks to select on and 3 to report on have 3 in common."""
     plan = planned(tmp_path, "protonet", "{way: all, shot: 1, query: rest}", way="all")
-    cautions = check_feasible(plan, writer_benchmark())
+    cautions = check_feasible(plan, {MAIN: writer_benchmark()})
     assert cautions[2] == (
         "NovelGen: of 4 writers, 4 are selected on and 3 reported on, 3 of them the same: a "
         "snapshot or configuration chosen by NovelGen has that measure reported too high"
     )
     assert len(cautions) == 3
     few = {"selection_tasks": 1, "report_tasks": 3}
-    assert check_feasible(measured_on(plan, few), writer_benchmark()) == ()
+    assert check_feasible(measured_on(plan, few), {MAIN: writer_benchmark()}) == ()
     with pytest.raises(BadData, match=r"M, base tasks: 5 tasks are asked for, .* only 4 writers"):
-        check_feasible(measured_on(plan, {"report_tasks": 5}), writer_benchmark())
+        check_feasible(measured_on(plan, {"report_tasks": 5}), {MAIN: writer_benchmark()})
 
 
 def measured_on(plan, tasks):
-    (trial,) = plan.trials
-    evaluation = trial.spec.evaluation.model_copy(update=tasks)
-    spec = trial.spec.model_copy(update={"evaluation": evaluation})
-    return dataclasses.replace(plan, trials=(dataclasses.replace(trial, spec=spec),))
+    main = plan.main.protocol
+    protocol = main.model_copy(update={"tasks": main.tasks.model_copy(update=tasks)})
+    return dataclasses.replace(plan, protocols=(dataclasses.replace(plan.main, protocol=protocol),))
 
 
 @pytest.mark.parametrize("asked", ["fixed_support: true", "query_counts: multinomial"])
 def test_what_is_for_tasks_of_classes_only(tmp_path, asked):
     train = f"{{way: 2, shot: 1, query: 1, {asked}}}"
     plan = planned(tmp_path, "protonet", train, way=2)
-    check_feasible(plan, benchmark())
+    check_feasible(plan, {MAIN: benchmark()})
     with pytest.raises(BadData) as caught:
-        check_feasible(plan, writer_benchmark())
+        check_feasible(plan, {MAIN: writer_benchmark()})
     assert str(caught.value) == (
         f"M, train tasks: '{asked.removesuffix(': true')}' is for tasks of base classes, but the "
         "tasks of this benchmark are made of writers. Leave it out of train."
@@ -146,10 +148,10 @@ def test_a_class_must_have_all_queries_that_may_fall_on_it(tmp_path):
         train = f"{{{train}, query_counts: multinomial}}"
         plan = planned(tmp_path, "protonet", train, way=2)
         if needed is None:
-            check_feasible(plan, benchmark())
+            check_feasible(plan, {MAIN: benchmark()})
             continue
         with pytest.raises(BadData) as caught:
-            check_feasible(plan, benchmark())
+            check_feasible(plan, {MAIN: benchmark()})
         assert f"need {needed} examples a class, but class 'class 0' has 9" in str(caught.value)
         assert str(caught.value).endswith(
             "With 'query_counts: multinomial' one class may get that many queries."
@@ -208,7 +210,7 @@ def test_a_staged_training_is_filled_in_and_checked(tmp_path):
 def test_the_episodes_of_a_staged_training_must_be_there(tmp_path):
     train = "{meta: {way: 13, shot: 1, query: 2, epochs: 2}}"
     with pytest.raises(BadData, match="M, train tasks: 13-way tasks need 13 classes"):
-        check_feasible(planned(tmp_path, "meta-baseline", train, way=3), benchmark())
+        check_feasible(planned(tmp_path, "meta-baseline", train, way=3), {MAIN: benchmark()})
 
 
 def test_a_method_overrides_keys_of_the_defaults_but_not_those_of_another_part(tmp_path):
@@ -255,7 +257,7 @@ def test_names_places_and_resources_are_no_part_of_a_trials_identity(tmp_path):
         planned(tmp_path, changes=[("{name: glyphs}", f"{{name: omniglot{root}}}")])
         for root in ("", ", root: /somewhere")
     )
-    assert bare == placed
+    assert dataclasses.replace(bare, places=placed.places) == placed
 
 
 def test_relative_schedules_and_steps_that_are_never_reached(tmp_path):
@@ -295,7 +297,8 @@ def test_folds_follow_their_full_trial_and_leave_its_identity_alone(tmp_path):
     assert {t.configuration for t in folded.trials} == {t.configuration for t in plain.trials}
     assert folded.counted == "12 trials (8 of them in 2 class folds)"
     assert plain.counted == "4 trials"
-    assert Plan.from_plain(json.loads(json.dumps(folded.to_plain()))) == folded
+    opened = opened_plan(folded, {MAIN: benchmark()})
+    assert Plan.from_plain(json.loads(json.dumps(opened.to_plain()))) == opened
 
 
 def test_a_fold_trials_id_says_everything_about_its_fold(tmp_path):
@@ -309,8 +312,9 @@ def test_the_sweep_without_cross_validation_has_the_digest_that_it_had(tmp_path)
     plain = with_folds(tmp_path)
     config = load_sweep(str(tmp_path / "s.yaml")).config
     content = config.model_dump(mode="json")
-    for later in ("cross_validation", "resources", "retries"):
+    for later in ("cross_validation", "resources", "retries", "episode", "measure", "keep"):
         del content[later]
+    content["evaluation"] = {"every": 1}
     assert plain.sweep == digest(content)
     assert with_folds(tmp_path, folds=2).sweep != plain.sweep
 
@@ -327,12 +331,12 @@ def test_selectors_that_folds_are_for_are_compared_unless_others_are_named(tmp_p
 
 def test_every_fold_is_checked_before_anything_runs(tmp_path):
     # 12 base classes: four folds of three, but the third of five has two.
-    check_feasible(with_folds(tmp_path, folds=4), benchmark())
+    check_feasible(with_folds(tmp_path, folds=4), {MAIN: benchmark()})
     with pytest.raises(BadData, match="M, fold 2 of 5, val tasks: 3-way tasks need 3 classes, but"):
-        check_feasible(with_folds(tmp_path, folds=5), benchmark())
-    check_feasible(with_folds(tmp_path, folds=6, over="base+val"), benchmark())
+        check_feasible(with_folds(tmp_path, folds=5), {MAIN: benchmark()})
+    check_feasible(with_folds(tmp_path, folds=6, over="base+val"), {MAIN: benchmark()})
     with pytest.raises(BadData, match="has no superclasses"):
-        check_feasible(with_folds(tmp_path, folds=2, by="superclass"), benchmark())
+        check_feasible(with_folds(tmp_path, folds=2, by="superclass"), {MAIN: benchmark()})
 
 
 def test_a_fold_is_one_of_those_that_there_are():
@@ -366,9 +370,9 @@ def test_a_classifier_is_only_measured_in_distribution(tmp_path):
     mixed = planned(tmp_path, "classifier", changes=here, more=beside).cautions
     assert mixed[0] == plan.cautions[0]
     assert mixed[1].startswith("M: queries are answered among all base classes")
-    check_feasible(plan, in_distribution(benchmark(examples=40), seed=0))
+    check_feasible(plan, {MAIN: in_distribution(benchmark(examples=40), seed=0)})
     with pytest.raises(BadData, match=r"M, base tasks: .* need 3 .* has 2 .*10 % of each base"):
-        check_feasible(plan, in_distribution(benchmark(examples=20), seed=0))
+        check_feasible(plan, {MAIN: in_distribution(benchmark(examples=20), seed=0)})
 
 
 PROGRAM = """

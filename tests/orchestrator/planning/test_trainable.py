@@ -10,12 +10,13 @@ import yaml
 
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
-from fsl_sweep.datasets.tasks.fixed import FixedTasks
+from fsl_sweep.datasets.tasks.attributes import FixedTasks
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.planning.feasibility import check_feasible
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
+from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 from fsl_sweep.orchestrator.trial.training import Training, n_base_classes
 
@@ -72,21 +73,23 @@ def planned(tmp_path, method=None, **changes):
 def test_batches_of_labels_are_refused_where_images_have_none(tmp_path, benchmark, learner, train):
     plan = planned(tmp_path, {"learner": {"name": learner}, "train": train})
     with pytest.raises(BadData, match=f"M: {learner} trains on batches of labelled images, but"):
-        check_feasible(plan, benchmark)
+        check_feasible(plan, {MAIN: benchmark})
     classes = open_benchmark("glyphs", {"examples": 20, "image_size": 16}, None, tmp_path)
-    check_feasible(plan, classes)
+    check_feasible(plan, {MAIN: classes})
 
 
 def test_a_fixed_support_is_refused(tmp_path, benchmark):
     train = {"way": 2, "shot": 1, "query": 2, "fixed_support": True}
     with pytest.raises(BadData, match=r"M.*fixed_support.*attributes"):
-        check_feasible(planned(tmp_path, {"train": train}), benchmark)
+        check_feasible(planned(tmp_path, {"train": train}), {MAIN: benchmark})
 
 
 def test_other_ways_than_two_are_refused(tmp_path, benchmark):
     with pytest.raises(BadData, match=r"M, base tasks: .* have 2 classes.*not 5; write `way: 2`"):
-        check_feasible(planned(tmp_path, episode={"way": 5, "shot": 1, "query": 2}), benchmark)
-    check_feasible(planned(tmp_path), benchmark)
+        check_feasible(
+            planned(tmp_path, episode={"way": 5, "shot": 1, "query": 2}), {MAIN: benchmark}
+        )
+    check_feasible(planned(tmp_path), {MAIN: benchmark})
 
 
 def test_training_goes_over_the_fixed_tasks_and_augments_their_images(
@@ -129,7 +132,8 @@ def test_a_trial_on_attribute_pairs_runs_to_its_report(tmp_path, monkeypatch, ca
     monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
     planned(tmp_path)
     assert invoke(["trial", "s.yaml", "--index", "0", "-o", "run"]) == 0, capsys.readouterr().err
-    tuples = json.loads((tmp_path / "run" / "tasks" / "novel-report.json").read_text())["classes"]
+    (path,) = tmp_path.glob("run/tasks/*/novel-report.json")
+    tuples = json.loads(path.read_text())["classes"]
     assert all(one < other < 10 for one, other in tuples)
     capsys.readouterr()
     assert invoke(["report", "run", "--format", "json"]) == 0

@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 from made import benchmark
+from trained import measured
 
 from fsl_sweep.learners.base import AdaptationLearner, ClassificationLearner, EmbeddingLearner
 from fsl_sweep.learners.building import build_learner
@@ -13,17 +14,17 @@ from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
-from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
 from fsl_sweep.orchestrator.planning import work as planned_work
 from fsl_sweep.orchestrator.planning.feasibility import check_feasible
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
+from fsl_sweep.orchestrator.planning.prepare import opened_plan
 from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.run import load_run
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 from fsl_sweep.orchestrator.trial.trial import Trial
 
-CPU = torch.device("cpu")
 FILE = """
 name: frozen
 benchmark: {name: glyphs}
@@ -75,7 +76,7 @@ def test_what_trains_nothing_needs_no_optimizer_and_takes_no_step(tmp_path, lear
     assert planned_work.summary(plan.specs) == (
         "nothing: there are no weights to train, and each trial is measured once, as it is"
     )
-    check_feasible(plan, benchmark())
+    check_feasible(plan, {MAIN: benchmark()})
 
 
 @pytest.mark.parametrize(
@@ -133,14 +134,15 @@ def test_a_method_may_train_in_some_configurations_only(tmp_path):
 def test_the_trial_is_measured_as_it_was_built_and_reported(tmp_path):
     data = benchmark()
     plan = planned(tmp_path, "transfer, steps: 2", more="seeds: [0, 1]\n")
+    plan = opened_plan(plan, {MAIN: data})
+    tasks = CommonTasks.draw(data, plan.main.protocol)
     ledger = Ledger(tmp_path / "run")
     ledger.write_plan(plan, "")
     for planned_trial in plan.trials:
-        trial = Trial(planned_trial.spec, ledger.trial(planned_trial.id), data)
+        trial = Trial(planned_trial.spec, ledger.trial(planned_trial.id), data, plan.main)
         (record,) = trial.run()
         assert (record.epoch, math.isnan(record.train_loss)) == (1, True)
-        tasks = CommonTasks.draw(data, trial.spec.episode, trial.spec.evaluation)
-        built = Evaluator(data, tasks, CPU).measure(trial._training().learner)
+        built = measured(data, tasks, trial._training().learner)
         assert built.keys() == record.scores.keys()
         for key, scores in built.items():
             assert (record.scores[key].correct == scores.correct).all()

@@ -8,9 +8,10 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from html import unescape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from fsl_sweep.orchestrator.report import to_html
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
 PHONE, DESK = 390, 1280
+PAGES = ("whole", "incomplete", "faulty")
 READABLE = 4.5
 """Contrast of body text: WCAG 2.1, success criterion 1.4.3."""
 
@@ -82,44 +84,6 @@ addEventListener("load", () => document.getElementById("found").textContent =
 </script></body></html>"""
 
 
-@dataclass
-class Site:
-    """Pages on loopback, and every path that was asked for."""
-
-    pages: dict[str, str]
-    port: int = 0
-    asked: list[str] = field(default_factory=list)
-
-
-@contextmanager
-def served(pages: dict[str, str]) -> Iterator[Site]:
-    site = Site(pages)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            site.asked.append(self.path)
-            content = site.pages.get(self.path, "").encode()
-            self.send_response(200 if content else 404)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *args: object) -> None:
-            """Nothing on standard error."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    site.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield site
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 @dataclass(frozen=True)
 class Look:
     """What one browser saw: a dictionary for each frame, the console, and the requests."""
@@ -129,47 +93,66 @@ class Look:
     asked: list[str]
 
 
-def look(folder: Path, pages: dict[str, str], *options: str) -> Look:
-    frames = [(f"{page}-{w}", page, w) for page in pages for w in (PHONE, DESK)]
-    inner = "".join(
-        f'<iframe name="{name[1:]}" src="{page}" style="width:{wide}px;height:900px;border:0">'
-        "</iframe>"
-        for name, page, wide in frames
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[int, list[str]]]:
+    """The files of a folder on loopback: the port, and every path that was asked for."""
+    asked: list[str] = []
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, *args: object) -> None:
+            asked.append(self.path)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server.server_address[1], asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def look(folder: Path, profile: Path, *options: str) -> Look:
+    frames = "".join(
+        f'<iframe name="{page}-{wide}" src="/{page}.html" '
+        f'style="width:{wide}px;height:900px;border:0"></iframe>'
+        for page in PAGES
+        for wide in (PHONE, DESK)
     )
-    with served(pages | {"/": LOOKER % inner}) as site:
+    (folder / "index.html").write_text(LOOKER % frames)
+    with served(folder) as (port, asked):
         command = [
             *(str(BROWSER), "--headless=new", "--disable-gpu", "--disable-dev-shm-usage"),
-            *("--no-first-run", "--disable-extensions", f"--user-data-dir={folder / 'profile'}"),
+            *("--no-first-run", "--disable-extensions", f"--user-data-dir={profile}"),
             # Nothing on this machine resolves but the site itself.
             "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
             *(["--no-sandbox"] if os.geteuid() == 0 else []),
-            *("--enable-logging=stderr", *options, "--dump-dom", f"http://127.0.0.1:{site.port}/"),
+            *("--enable-logging=stderr", *options, "--dump-dom", f"http://127.0.0.1:{port}/"),
         ]
         done = subprocess.run(command, capture_output=True, timeout=180, text=True)
     found = re.search(r'<pre id="found">(.+?)</pre>', done.stdout, re.DOTALL)
     assert found, done.stderr[-3000:]
     console = re.findall(r".*:CONSOLE.*", done.stderr)
-    return Look({f["name"]: f for f in json.loads(unescape(found[1]))}, console, site.asked)
+    return Look({f["name"]: f for f in json.loads(unescape(found[1]))}, console, asked)
 
 
 @pytest.fixture(scope="module")
-def pages() -> dict[str, str]:
-    return {
-        "/whole": to_html(hard.whole()),
-        "/incomplete": to_html(hard.incomplete()),
-        "/faulty": FAULTY,
-    }
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    contents = to_html(hard.whole()), to_html(hard.incomplete()), FAULTY
+    for name, content in zip(PAGES, contents, strict=True):
+        (folder / f"{name}.html").write_text(content)
+    return folder
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])
 def seen(
-    request: pytest.FixtureRequest,
-    pages: dict[str, str],
-    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest, site: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Look:
     scheme = {"dark": 0, "light": 1}[request.param]
     options = [f"--blink-settings=preferredColorScheme={scheme}"]
-    found = look(tmp_path_factory.mktemp("browser"), pages, *options)
+    found = look(site, tmp_path_factory.mktemp("browser"), *options)
     # The reports follow the scheme, of which the faulty page knows nothing.
     for frame in found.frames.values():
         assert frame["dark"] == (request.param == "dark")
@@ -217,6 +200,6 @@ def test_nothing_but_the_page_is_loaded_and_nothing_is_reported(seen: Look) -> N
     assert [name.rpartition("/")[2] for name in seen.frames["faulty-390"]["loaded"]] == [
         "picture.png"
     ]
-    assert set(seen.asked) == {"/", "/whole", "/incomplete", "/faulty", "/picture.png"}
+    assert set(seen.asked) == {"/", "/picture.png", *(f"/{page}.html" for page in PAGES)}
     assert any("a fault" in line for line in seen.console)
     assert [line for line in seen.console if "/faulty" not in line and "picture" not in line] == []

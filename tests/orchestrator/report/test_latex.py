@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,18 +56,14 @@ def overfull(log: str) -> list[float]:
 
 
 @compiled
-def test_a_hard_report_compiles_and_stays_on_the_page(tmp_path: Path) -> None:
-    check_on_the_page(hard.whole(), tmp_path)
-
-
-@compiled
-def test_a_hard_incomplete_report_too(tmp_path: Path) -> None:
-    check_on_the_page(hard.incomplete(), tmp_path)
-
-
-def check_on_the_page(report: Report, folder: Path) -> None:
-    assert len(document(report).sections) == 11
-    log = typeset(to_latex(report), folder)
+@pytest.mark.parametrize("made", [hard.whole, hard.incomplete])
+def test_a_hard_report_compiles_and_stays_on_the_page(
+    made: Callable[[], Report], tmp_path: Path
+) -> None:
+    assert len(document(made()).sections) == 11
+    source = to_latex(made())
+    assert source.isascii()
+    log = typeset(source, tmp_path)
     assert [wide for wide in overfull(log) if wide > SLACK] == []
     assert "Missing character" not in log
     assert re.search(r"Output written on report\.pdf \(\d+ pages", log)

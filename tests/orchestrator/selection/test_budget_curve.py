@@ -11,26 +11,11 @@ from fsl_sweep.orchestrator.selection.select import select
 
 def sweep(configurations: int = 4, seeds: int = 2) -> list[TrialHistory]:
     """The better ValGen, the worse NovelGen; the oracle needs all evaluations to find the best."""
+    novel = 0.3 + 0.05 * np.arange(configurations)[:, None] + 0.01 * np.arange(seeds)
     return [
-        trial(
-            "PN",
-            str(i),
-            seed,
-            base=[0.5],
-            val=[0.6 - 0.05 * i],
-            novel=[0.3 + 0.05 * i + 0.01 * seed],
-        )
-        for i in range(configurations)
-        for seed in range(seeds)
+        trial("PN", str(i), seed, base=[0.5], val=[0.6 - 0.05 * i], novel=[at])
+        for (i, seed), at in np.ndenumerate(novel)
     ]
-
-
-def test_a_seed_that_one_configuration_lacks_has_no_curve() -> None:
-    *given, last = sweep()
-    unknown = replace(last, epochs=np.array([], np.int64), curves={}, scores={}, end=None)
-    selected = select([*given, unknown], ["val"], ["val"])
-    assert {one.seed for one in selected.selections} == {0}
-    assert regret_by_budget([*given, unknown], selected, ["val"], ["top"]) == ()
 
 
 def test_a_selector_that_needs_folds_has_a_curve_where_there_are_folds() -> None:
@@ -43,13 +28,10 @@ def test_a_selector_that_needs_folds_has_a_curve_where_there_are_folds() -> None
     with_folds = [*given, *folds]
     selected = select(with_folds, ["cv-epoch", "last"], ["val"])
     points = regret_by_budget(with_folds, selected, ["cv-epoch", "last"], ["top"])
-    by_snapshot = {
-        name: [(p.budget, p.evaluations, p.regret) for p in points if p.snapshot == name]
-        for name in ("cv-epoch", "last")
-    }
-    assert len(by_snapshot["last"]) == 3
     # There is one epoch to choose, so that both leave the same snapshots.
-    assert by_snapshot["cv-epoch"] == by_snapshot["last"]
+    by_folds = [replace(p, snapshot="last") for p in points if p.snapshot == "cv-epoch"]
+    assert by_folds == [p for p in points if p.snapshot == "last"]
+    assert len(by_folds) == 3
     killed = [*given, *folds[:-1], replace(folds[-1], end=None)]
     selected = select(killed, ["cv-epoch", "last"], ["val"])
     points = regret_by_budget(killed, selected, ["cv-epoch", "last"], ["top"])
@@ -103,8 +85,11 @@ def test_oracles_broken_methods_and_hopeless_budgets_are_passed_over() -> None:
     given = sweep()
     selected = select(given, ["val"], ["val"])
     assert regret_by_budget(given, selected, ["oracle"], ["top"]) == ()
-    broken = [replace(given[0], end=None), *given[1:]]
-    assert regret_by_budget(broken, select(broken, ["val"], ["val"]), ["val"], ["top"]) == ()
+    for lost in (replace(given[0], end=None), replace(given[0], epochs=np.array([], np.int64))):
+        broken = [lost, *given[1:]]
+        selected = select(broken, ["val"], ["val"])
+        assert {one.seed for one in selected.selections} == {1}
+        assert regret_by_budget(broken, selected, ["val"], ["top"]) == ()
     # 40 tasks cannot be shared among 41 configurations.
     wide = sweep(41, seeds=1)
     points = regret_by_budget(wide, select(wide, ["val"], ["val"]), ["val"], ["per-configuration"])

@@ -1,5 +1,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,9 @@ from fsl_sweep.orchestrator.errors import SealedMeasurement, SelectorFault
 from fsl_sweep.orchestrator.records.measures import (
     MEASURES,
     TASK_SETS,
+    Measure,
     ScoreTable,
+    TaskSet,
     TrialEnd,
     TrialHistory,
 )
@@ -30,7 +33,7 @@ from fsl_sweep.orchestrator.selectors import (
 )
 from fsl_sweep.orchestrator.selectors.best import BestConfiguration, BestSnapshot
 from fsl_sweep.orchestrator.selectors.budgeted_oracle import BudgetedOracle
-from fsl_sweep.orchestrator.statistics import selection_bootstrap
+from fsl_sweep.orchestrator.statistics.resampling import Resampling
 
 EPOCHS, TASKS = 5, 24
 
@@ -75,54 +78,84 @@ def cells(
     return {f"{cell.method}: {cell.strategy}": cell for cell in found}
 
 
-def test_against_the_plain_function() -> None:
-    """val / val, written out on stacked snapshots with the function of ``statistics``."""
-    histories = sweep()
-    (cell,) = cells(histories, ["val"], ["val"], seed=3).values()
-
-    def stacked(measure, task_set):
-        return [
-            np.concatenate([t.scores[measure, task_set].load() for t in histories if t.seed == s])
-            for s in (0, 1)
-        ]
-
-    def best_of_all(_: int, means: Mapping[str, np.ndarray]) -> np.ndarray:
-        return means["val"].argmax(axis=1)
-
-    selection = [{"val": table} for table in stacked("val", "selection")]
-    got = selection_bootstrap(
-        best_of_all, selection, stacked("novel", "report"), resamples=60, seed=3
-    )
-    # The draw of seeds carries the method's name; all else is the same.
-    assert cell.result.mean == pytest.approx(got.mean)
-    assert cell.result.changed == pytest.approx(got.changed)
-    assert cell.result.changed > 0.2
-    assert cell.result.standard_error == pytest.approx(got.standard_error, rel=0.3)
+SNAPSHOT = ["last", "train_loss", "base", "val", "mixture(0.4)", "cv-epoch", "oracle"]
+CONFIGURATION = ["base", "val", "mixture(0.4)", "cv", "cv(aligned)", "oracle", "budgeted-oracle(2)"]
 
 
-def test_the_first_column_is_the_selection_as_it_is() -> None:
-    histories = sweep(folds=2)
-    snapshot = ["last", "train_loss", "base", "val", "mixture(0.4)", "cv-epoch", "oracle"]
-    configuration = ["base", "val", "mixture(0.6)", "cv", "cv(aligned)", "oracle"]
-    selected = select(histories, snapshot, [*configuration, "budgeted-oracle(2)", "pareto"])
-    found = resample(histories, selected, resamples=5)
-    assert len(found) == len(selected.strategies) == 7 * 7
-    for cell in found:
-        expected = [one.novel.mean for one in selected.cell(cell.method, cell.strategy)]
-        assert cell.values[:, 0] == pytest.approx(expected, abs=1e-9), cell.strategy
-        assert cell.seeds == (0, 1)
+def defined(
+    given: list[TrialHistory], draws: Resampling, r: int, snapshot: str, name: str
+) -> tuple[str, int, float]:
+    """Trial, epoch and NovelGen of one seed's choice by definition, on tasks repeated by hand."""
+    full = [one for one in given if one.fold is None]
+
+    def mean(one: TrialHistory, measure: Measure, task_set: TaskSet = "selection") -> np.ndarray:
+        fold = () if one.fold is None else (f"fold {one.fold}",)
+        times = draws.weights((measure, task_set, *fold), TASKS)[r].astype(int)
+        return np.repeat(one.scores[measure, task_set].load(), times, axis=1).mean(axis=1)
+
+    def folds(full: TrialHistory) -> list[TrialHistory]:
+        own = [one for one in given if one.configuration == full.configuration]
+        return [one for one in own if one.fold is not None]
+
+    def scores(name: str, one: TrialHistory) -> np.ndarray:
+        found = {
+            "last": lambda: one.epochs,
+            "train_loss": lambda: -one.curves["train_loss"],
+            "base": lambda: mean(one, "base"),
+            "val": lambda: mean(one, "val"),
+            "mixture(0.4)": lambda: 0.4 * mean(one, "base") + 0.6 * mean(one, "val"),
+            "oracle": lambda: mean(one, "novel"),
+            "cv-epoch": lambda: np.mean([mean(fold, "val") for fold in folds(one)], axis=0),
+        }[name]()
+        return np.round(found, 9)
+
+    def score(one: TrialHistory, at: int) -> float:
+        if name == "cv" and snapshot != "cv-epoch":
+            return np.mean([scores("val", f)[scores(snapshot, f).argmax()] for f in folds(one)])
+        return scores("cv-epoch" if name.startswith("cv") else name, one)[at]
+
+    at = [int(scores(snapshot, one).argmax()) for one in full]
+    if name == "budgeted-oracle(2)":
+        val = [-scores("val", one)[i] for one, i in zip(full, at, strict=True)]
+        left = [n in np.argsort(val, kind="stable")[:2] for n in range(len(full))]
+        name = "oracle"
+    else:
+        left = [True] * len(full)
+    found = [score(one, i) * on for one, i, on in zip(full, at, left, strict=True)]
+    best = int(np.round(found, 9).argmax())
+    one, i = full[best], at[best]
+    return one.trial, int(one.epochs[i]), float(mean(one, "novel", "report")[i])
 
 
-def test_choosing_at_once_is_choosing_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot = ["base", "mixture(0.4)", "cv-epoch", "oracle"]
-    configuration = ["val", "mixture(0.6)", "cv", "cv(aligned)", "oracle", "budgeted-oracle(2)"]
-    together = cells(sweep(folds=2), snapshot, configuration, resamples=12)
-    for kind in (BestSnapshot, BestConfiguration, BudgetedOracle):
+@pytest.mark.parametrize("at_once", [True, False])
+def test_every_choice_is_that_of_its_definition(at_once: bool, monkeypatch) -> None:
+    for kind in () if at_once else (BestSnapshot, BestConfiguration, BudgetedOracle):
         monkeypatch.setattr(kind, "choose_all", lambda self, scores: None)
-    single = cells(sweep(folds=2), snapshot, configuration, resamples=12, one_by_one=12)
-    assert len(single) == 24
-    for name, cell in single.items():
-        assert (cell.values == together[name].values).all(), name
+    histories, draws = sweep(folds=2), Resampling(6)
+    selected = select(histories, SNAPSHOT, [*CONFIGURATION, "pareto"])
+    found = resample(histories, selected, resamples=6, one_by_one=6)
+    assert len(found) == len(SNAPSHOT) * len(CONFIGURATION)
+    changed = {cell.strategy: [] for cell in found}
+    looks = {"oracle": 3, "budgeted-oracle(2)": 2}
+    for seed, cell in product((0, 1), found):
+        given = [one for one in histories if one.seed == seed]
+        names = cell.strategy.snapshot, cell.strategy.hyperparameter
+        choices = [defined(given, draws, r, *names) for r in range(7)]
+        changed[cell.strategy] += [one[:2] != choices[0][:2] for one in choices[1:]]
+        values = [attained for _, _, attained in choices]
+        assert cell.values[seed] == pytest.approx(values, abs=1e-9), names
+        one = selected.cell("PN", cell.strategy)[seed]
+        assert (one.trial, one.epoch) == choices[0][:2]
+        best = defined(given, draws, 0, "oracle", "oracle")[2]
+        assert one.regret == pytest.approx(best - values[0], abs=1e-9)
+        # An oracle looks at all of 5 epochs, of 6 folds too if it chooses in them.
+        every = EPOCHS * (9 if names[1] == "cv" else 3)
+        assert one.novel_evaluations == (every if names[0] == "oracle" else looks.get(names[1], 0))
+        assert one.strategy.oracle == ("oracle" in str(one.strategy))
+        assert one.strategy.cross_validated == ("cv" in str(one.strategy))
+    assert {c.strategy: c.result.changed for c in found} == {
+        strategy: pytest.approx(np.mean(own)) for strategy, own in changed.items()
+    }
 
 
 class ByTasks(SnapshotSelector):
@@ -182,32 +215,21 @@ def test_third_parties_selectors_run_on_each_resample(classes: dict | None) -> N
 
 
 class AtOnce(ByTasks):
-    """``by-tasks`` in all resamples at once, or what ``answer`` makes of that."""
-
-    name: ClassVar[str] = "at-once"
-
-    def __init__(self, answer: Callable[[Any], Any] = lambda at: at) -> None:
+    def __init__(self, answer: Callable[[Any], Any]) -> None:
         self.answer = answer
 
     def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
-        return self.answer(np.round(scores["val"], 10).argmax(axis=1))
+        return self.answer(scores)
 
 
-class PeeksAtOnce(ByTasks):
-    def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
-        return scores["novel"].argmax(axis=1)
+def best(scores: Mapping[str, np.ndarray]) -> np.ndarray:
+    return np.round(scores["val"], 10).argmax(axis=1)
 
 
-class WritesAtOnce(ByTasks):
-    def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray:
-        scores["val"].setflags(write=True)
-        raise AssertionError
-
-
-def every(selector: SnapshotSelector, monkeypatch: pytest.MonkeyPatch) -> ResampledCell:
-    """The cell of a selector that is named by-tasks, for the configuration of the best BaseGen."""
+def every(answer: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> ResampledCell:
+    """The cell of a selector that chooses at once, for the configuration of the best BaseGen."""
     monkeypatch.setattr(
-        "fsl_sweep.orchestrator.selection.resample.snapshot_selector", lambda _: selector
+        "fsl_sweep.orchestrator.selection.resample.snapshot_selector", lambda _: AtOnce(answer)
     )
     (cell,) = cells(sweep(), ["by-tasks"], ["base"], one_by_one=5).values()
     return cell
@@ -216,68 +238,29 @@ def every(selector: SnapshotSelector, monkeypatch: pytest.MonkeyPatch) -> Resamp
 @pytest.mark.usefixtures("third_parties")
 def test_a_third_party_may_choose_in_all_resamples_at_once(monkeypatch) -> None:
     reference = cells(sweep(), ["val"], ["base"])["PN: val / base"]
-    assert (every(AtOnce(), monkeypatch).values == reference.values).all()
-    nothing = every(AtOnce(lambda at: np.full_like(at, -1)), monkeypatch)
+    assert (every(best, monkeypatch).values == reference.values).all()
+    nothing = every(lambda scores: np.full_like(best(scores), -1), monkeypatch)
     assert np.isnan(nothing.values).all()
 
 
 @pytest.mark.usefixtures("third_parties")
 @pytest.mark.parametrize(
-    ("selector", "failure", "message"),
+    ("answer", "failure", "message"),
     [
-        (PeeksAtOnce(), SealedMeasurement, "'by-tasks' read 'novel'"),
-        (WritesAtOnce(), SelectorFault, "WRITEABLE"),
-        (AtOnce(lambda at: at[1:]), SelectorFault, "must return 61 integers from -1 to 4"),
-        (AtOnce(lambda at: at / 1), SelectorFault, "must return 61 integers"),
-        (AtOnce(lambda at: at + 9), SelectorFault, "must return 61 integers"),
-        (AtOnce(lambda at: at - 9), SelectorFault, "must return 61 integers"),
-        (AtOnce(lambda at: at[0, 0]), SelectorFault, "raised IndexError"),
+        (lambda scores: scores["novel"], SealedMeasurement, "'by-tasks' read 'novel'"),
+        (lambda scores: scores["val"].setflags(write=True), SelectorFault, "WRITEABLE"),
+        (lambda scores: best(scores)[1:], SelectorFault, "must return 61 integers from -1 to 4"),
+        (lambda scores: best(scores) / 1, SelectorFault, "must return 61 integers"),
+        (lambda scores: best(scores) + 9, SelectorFault, "must return 61 integers"),
+        (lambda scores: best(scores) - 9, SelectorFault, "must return 61 integers"),
+        (lambda scores: best(scores)[0, 0], SelectorFault, "raised IndexError"),
     ],
 )
 def test_what_chooses_at_once_is_sealed_and_checked(
-    selector: SnapshotSelector, failure: type[Exception], message: str, monkeypatch
+    answer: Callable[[Any], Any], failure: type[Exception], message: str, monkeypatch
 ) -> None:
     with pytest.raises(failure, match=message):
-        every(selector, monkeypatch)
-
-
-@pytest.mark.parametrize("snapshot", ["base", "cv-epoch", "train_loss"])
-@pytest.mark.parametrize("aligned", [False, True])
-def test_cross_validation_by_hand(snapshot: str, aligned: bool) -> None:
-    """Each resample's choice by the definition of cv, on tables that are repeated by hand."""
-    from fsl_sweep.orchestrator.statistics.resampling import Resampling
-
-    histories = sweep(folds=2)
-    name = "cv(aligned)" if aligned else "cv"
-    (cell,) = cells(histories, [snapshot], [name], resamples=12).values()
-    draws = Resampling(12)
-
-    def mean(one: TrialHistory, measure, task_set, r) -> np.ndarray:
-        fold = () if one.fold is None else (f"fold {one.fold}",)
-        times = draws.weights((measure, task_set, *fold), TASKS)[r].astype(int)
-        table = one.scores[measure, task_set].load()
-        return np.round(np.repeat(table, times, axis=1).mean(axis=1), 10)
-
-    def position(one: TrialHistory, r: int) -> int:
-        if snapshot == "train_loss":
-            return int(one.curves["train_loss"].argmin())
-        return int(mean(one, "base", "selection", r).argmax())
-
-    for number, seed in enumerate((0, 1)):
-        for r in range(13):
-            best, attained = -1.0, 0.0
-            for configuration in ("1", "2", "3"):
-                full, *folds = (
-                    t for t in histories if (t.configuration, t.seed) == (configuration, seed)
-                )
-                curve = np.mean([mean(f, "val", "selection", r) for f in folds], axis=0)
-                at = int(curve.argmax()) if snapshot == "cv-epoch" else position(full, r)
-                own = [mean(f, "val", "selection", r)[position(f, r)] for f in folds]
-                together = aligned or snapshot == "cv-epoch"
-                score = curve[at] if together else np.mean(own)
-                if score > best:
-                    best, attained = score, mean(full, "novel", "report", r)[at]
-            assert cell.values[number, r] == pytest.approx(attained, abs=1e-9)
+        every(answer, monkeypatch)
 
 
 def test_methods_share_the_draw_of_tasks_and_not_of_seeds() -> None:
@@ -312,7 +295,7 @@ def test_classes_are_resampled_where_they_are_known() -> None:
     assert cell.result.standard_error > plain.result.standard_error
 
 
-def test_snapshots_that_differ_by_rounding_alone_are_equal_and_the_first_is_chosen() -> None:
+def test_snapshots_that_differ_only_by_rounding_are_equal_and_the_first_is_chosen() -> None:
     """Their means lie on half a decimal step, k / 2048, so that decimal rounding parts them."""
     mean = 1025 / 2048
     near = mean + np.arange(EPOCHS)[:, None] * 1e-12 + np.tile([-1, 1], TASKS // 2) / 2048

@@ -5,11 +5,10 @@ import pytest
 from scipy import stats
 from trials import TASKS, trial
 
-from fsl_sweep.orchestrator.records.measures import ScoreTable, TrialEnd, TrialHistory
+from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.selection.comparison import compare_methods, rank_methods
 from fsl_sweep.orchestrator.selection.methods import rank_correlations, summarise
 from fsl_sweep.orchestrator.selection.select import Selected, Strategy, select, why_unusable
-from fsl_sweep.orchestrator.statistics import holm
 
 
 def chosen(selected: Selected, snapshot: str, hyperparameter: str, seed: int = 0):
@@ -54,20 +53,10 @@ def test_intervals_are_over_the_report_tasks() -> None:
     assert one.val.mean == pytest.approx(0.60)
 
 
-def test_a_killed_run_never_wins() -> None:
-    # The best scores of all belong to a run that was killed after its early peak.
-    killed = trial("PN", "1e-2", base=[0.99], val=[0.99], novel=[0.99], loss=[0.0], end=None)
-    selected = select([FAST, killed, SLOW], ["last", "train_loss", "val"], ["base", "oracle"])
-    assert selected.selections == ()
-    assert summarise(selected) == ()
-    (gap,) = selected.left_out
-    assert (gap.method, gap.seed, gap.trial) == ("PN", 0, killed.trial)
-    assert gap.reason == "unfinished: 1 snapshot recorded"
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
+        ({"end": None}, "unfinished: 3 snapshots recorded"),
         ({"end": TrialEnd("failed", "loss is NaN")}, "failed: loss is NaN"),
         ({"end": None, "damaged": ("/here/epochs/0002.record",)}, "damaged records: 0002.record"),
         ({"end": None, "epochs": np.array([], np.int64)}, "not run"),
@@ -94,7 +83,7 @@ def test_budget_counts_as_complete_and_folds_are_passed_over() -> None:
     assert len(selected.selections) == 1
 
 
-def test_nan_scores_do_not_win_and_all_nan_leaves_out_the_strategy_alone() -> None:
+def test_nan_scores_do_not_win_and_all_nan_leaves_out_only_the_strategy() -> None:
     nan = float("nan")
     lost = trial("PN", "1e-2", base=[0.99, 0.98], val=[nan, nan], novel=[0.5, 0.6])
     selected = select([FAST, lost], ["last", "val"], ["base", "val"])
@@ -116,36 +105,21 @@ def test_report_scores_that_are_not_numbers_leave_out_the_choice() -> None:
     assert (gap.snapshot_selector, gap.hyperparameter_selector) == ("last", "val")
 
 
-def two_methods(shift: float) -> list[TrialHistory]:
+def two_methods() -> list[TrialHistory]:
     """PN is better at its end, RR at its best ValGen; three seeds."""
-    given = []
-    for seed, extra in enumerate([0.0, 0.01, 0.03]):
-        given.append(
-            trial(
-                "PN",
-                "p",
-                seed,
-                base=[0.6, 0.7],
-                val=[0.6, 0.5],
-                novel=[0.50 + extra, 0.60 + extra],
-            )
+    both = {"base": [0.6, 0.7], "val": [0.6, 0.5]}
+    return [
+        one
+        for seed, extra in enumerate([0.0, 0.01, 0.03])
+        for one in (
+            trial("PN", "p", seed, novel=[0.50 + extra, 0.60 + extra], **both),
+            trial("RR", "r", seed, novel=[0.60 + extra, 0.55 + extra], spread=0.06, **both),
         )
-        given.append(
-            trial(
-                "RR",
-                "r",
-                seed,
-                base=[0.6, 0.7],
-                val=[0.6, 0.5],
-                novel=[0.60 + extra, 0.60 - shift + extra],
-                spread=0.06,
-            )
-        )
-    return given
+    ]
 
 
 def test_summary_over_seeds_and_over_tasks() -> None:
-    selected = select(two_methods(0.05), ["last"], ["val"])
+    selected = select(two_methods(), ["last"], ["val"])
     summary = summarise(selected)[0]
     means = np.array([0.60, 0.61, 0.63])
     low, high = stats.t.interval(0.95, 2, means.mean(), stats.sem(means))
@@ -164,7 +138,7 @@ def test_summary_over_seeds_and_over_tasks() -> None:
 
 
 def test_comparisons_are_paired_and_rankings_may_flip() -> None:
-    summaries = summarise(select(two_methods(0.05), ["last", "val"], ["val"]))
+    summaries = summarise(select(two_methods(), ["last", "val"], ["val"]))
     comparisons = compare_methods(summaries)
     assert [(str(c.strategy), c.a, c.b, c.result.verdict, c.survives) for c in comparisons] == [
         ("last / val", "PN", "RR", "better", False),
@@ -175,23 +149,6 @@ def test_comparisons_are_paired_and_rankings_may_flip() -> None:
         stats.ttest_1samp(difference, 0).pvalue, rel=1e-6
     )
     assert [ranking.methods for ranking in rank_methods(summaries)] == [("PN", "RR"), ("RR", "PN")]
-
-
-def test_holm_runs_over_the_pairs_of_a_strategy() -> None:
-    generator = np.random.default_rng(0)
-
-    def noisy(method: str) -> TrialHistory:
-        table = 0.5 + generator.normal(0, 0.05, (1, TASKS))
-        one = trial(method, "x", base=[0.5], val=[0.5], novel=[0.5])
-        scores = {**one.scores, ("novel", "report"): ScoreTable.from_accuracies(table)}
-        return replace(one, scores=scores)
-
-    summaries = summarise(select([noisy(m) for m in "ABC"], ["last"], ["base"]))
-    results = [c.result for c in compare_methods(summaries)]
-    assert len(results) == 3
-    assert [r.p_adjusted for r in results] == pytest.approx(
-        holm([r.p_value for r in results]).tolist()
-    )
 
 
 def test_rank_correlation_against_scipy() -> None:
@@ -210,6 +167,17 @@ def test_rank_correlation_against_scipy() -> None:
         stats.kendalltau(x[-k:], novel[-k:]).statistic for x in (val, base) for k in (12, 5)
     ]
     assert [r.result.tau for r in rows] == pytest.approx(expected)
+
+
+def test_a_front_is_shown_apart() -> None:
+    selected = select([FAST, SLOW], ["last", "val"], ["pareto"])
+    assert selected.strategies == selected.selections == ()
+    last, val = selected.fronts
+    assert [point.configuration for point in last.kept] == ["1e-3", "1e-4"]
+    assert [point.configuration for point in val.kept] == ["1e-3"]  # .70 and .55; .70 and .50
+    assert [point.epoch for point in val.points] == [1, 2]
+    assert [point.report["novel"] for point in val.points] == pytest.approx([0.54, 0.51])
+    assert last.oracle
 
 
 def test_a_trial_of_two_methods_counts_for_both() -> None:

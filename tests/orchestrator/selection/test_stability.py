@@ -36,7 +36,7 @@ def test_by_hand() -> None:
         (pytest.approx(0.55), 0),
     ]
     assert val.by_worst == ("B", "A", "C")
-    # Two of three seeds alone rank A before B; in the third, one of three pairs is turned round.
+    # Two of three seeds rank A before B; in the third, one of three pairs is turned round.
     assert val.seeds is not None
     assert (val.seeds.same, val.seeds.of) == (2, 3)
     assert val.seeds.tau == pytest.approx((1 + 1 + 1 / 3) / 3)
@@ -60,7 +60,7 @@ def test_oracles_are_no_other_strategy() -> None:
     assert oracle.strategies.of == 1
 
 
-def test_one_method_has_its_worst_seed_alone() -> None:
+def test_one_method_has_only_its_worst_seed() -> None:
     (one,) = stability_of(summarise(select(A, ["val"], ["val"])), None)
     assert one.by_worst == ("A",)
     assert (one.seeds, one.tasks, one.strategies) == (None, None, None)

@@ -82,12 +82,30 @@ def test_tasks_that_are_not_there(tasks: int) -> None:
     assert account.spent == 0
 
 
-@pytest.mark.parametrize("budget", [1, 2])
-def test_the_next_evaluation_is_refused(budget: int) -> None:
+def test_counting() -> None:
+    spends = Metered(3, lambda given: [meter(one).accuracy(3) for one in given])
+    # Three candidates on 3 of 8 tasks: 9 / 8 of an evaluation.
+    assert apply_counted(spends, candidates())[1] == 2
+    assert apply_counted(Metered(3, lambda given: None), candidates())[1] == 0
+
+
+@pytest.mark.parametrize("copied", [lambda one: one, copy.copy, copy.deepcopy])
+def test_no_more_than_the_budget_is_seen(copied: Callable[[Candidate], Candidate]) -> None:
+    def cheat(given: Sequence[Candidate]) -> None:
+        selector.novel_budget = 99  # counts from the next selection
+        seen.extend(meter(copied(one)).accuracy() for one in given)
+
+    seen: list[float] = []
+    selector = Metered(2, cheat)
     with pytest.raises(BudgetSpent) as caught:
-        apply(Metered(budget, lambda given: [meter(one).accuracy() for one in given]), candidates())
-    assert (caught.value.selector, caught.value.budget) == ("metered", budget)
+        apply(selector, candidates())
+    assert (caught.value.selector, caught.value.budget, len(seen)) == ("metered", 2, 2)
     assert isinstance(pickle.loads(pickle.dumps(caught.value)), BudgetSpent)
+
+
+def test_a_meter_cannot_be_pickled() -> None:
+    with pytest.raises(SelectorFault, match="TypeError: A meter cannot be pickled"):
+        apply(Metered(1, lambda given: pickle.dumps(given[0])), candidates())
 
 
 @pytest.mark.parametrize(
@@ -100,36 +118,6 @@ def test_the_next_evaluation_is_refused(budget: int) -> None:
         lambda given: copy.deepcopy(given[0]).scores["novel"],
     ],
 )
-def test_novel_is_sealed_beside_the_meter(cheat: Callable[[Sequence[Candidate]], Any]) -> None:
+def test_novel_is_sealed_except_for_the_meter(cheat: Callable[[Sequence[Candidate]], Any]) -> None:
     with pytest.raises(SealedMeasurement, match="read 'novel'"):
         apply(Metered(3, cheat), candidates())
-
-
-def test_a_copied_meter_has_no_budget_of_its_own() -> None:
-    def cheat(given: Sequence[Candidate]) -> None:
-        meter(given[0]).accuracy()
-        for again in (copy.copy(given[1]), copy.deepcopy(given[1])):
-            meter(again).accuracy()
-
-    with pytest.raises(BudgetSpent):
-        apply(Metered(1, cheat), candidates())
-    with pytest.raises(SelectorFault, match="TypeError: A meter cannot be pickled"):
-        apply(Metered(1, lambda given: pickle.dumps(given[0])), candidates())
-
-
-def test_a_raised_budget_counts_from_the_next_selection() -> None:
-    def cheat(given: Sequence[Candidate]) -> None:
-        selector.novel_budget = 99
-        for one in given:
-            meter(one).accuracy()
-
-    selector = Metered(1, cheat)
-    with pytest.raises(BudgetSpent):
-        apply(selector, candidates())
-
-
-def test_counting() -> None:
-    spends = Metered(3, lambda given: [meter(one).accuracy(3) for one in given])
-    # Three candidates on 3 of 8 tasks: 9 / 8 of an evaluation.
-    assert apply_counted(spends, candidates())[1] == 2
-    assert apply_counted(Metered(3, lambda given: None), candidates())[1] == 0

@@ -3,24 +3,29 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fsl_sweep.orchestrator import testing
 from fsl_sweep.orchestrator.catalogue import Info
-from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
+from fsl_sweep.orchestrator.errors import ConfigError, SelectionError, UnknownName
 from fsl_sweep.orchestrator.selectors import (
     HYPERPARAMETER_SELECTORS,
     SNAPSHOT_SELECTORS,
+    Candidate,
     History,
     SnapshotSelector,
     apply,
     hyperparameter_selector,
     snapshot_selector,
 )
-from fsl_sweep.orchestrator.selectors.base import is_oracle
+from fsl_sweep.orchestrator.selectors.base import FrontSelector, is_oracle
+from fsl_sweep.orchestrator.selectors.hyperparameter import front
 from fsl_sweep.orchestrator.selectors.names import parse
 
 SNAPSHOT = ("last", "train_loss", "base", "val", "cv-epoch", "mixture(0.3)", "oracle")
-CONFIGURATION = ("base", "val", "cv", "cv(aligned)", "mixture(0.3)", "oracle")
+CONFIGURATION = ("base", "val", "cv", "cv(aligned)", "mixture(0.3)", "oracle", "pareto")
+BUDGETED = [f"budgeted-oracle({b})" for b in ("2", "2, per-configuration", "1, halving")]
 
 
 def contracts() -> dict[str, type]:
@@ -29,9 +34,10 @@ def contracts() -> dict[str, type]:
     for name in SNAPSHOT:
         body = {"selector": snapshot_selector(name), "reads_scores": name != "last"}
         found[f"TestSnapshot_{name}"] = type(name, (testing.SnapshotSelectorContract,), body)
-    for name in CONFIGURATION:
+    for name in (*CONFIGURATION, *BUDGETED):
+        front = name == "pareto"
+        suite = testing.FrontSelectorContract if front else testing.HyperparameterSelectorContract
         body = {"selector": hyperparameter_selector(name)}
-        suite = testing.HyperparameterSelectorContract
         found[f"TestConfiguration_{name}"] = type(name, (suite,), body)
     return found
 
@@ -97,6 +103,19 @@ class Answers(SnapshotSelector):
         return np.int64(20)  # type: ignore[return-value]
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        *(("budgeted-oracle", wrong) for wrong in ("0", "1.5", "top", "3,best", "2,top,1")),
+        *(("mixture", wrong) for wrong in ("-0.1", "nan", "half", "0.2,0.8")),
+        ("cv", "alligned"),
+    ],
+)
+def test_arguments_that_make_no_sense(name: str, arguments: str) -> None:
+    with pytest.raises(ConfigError, match=rf"'{name}\({arguments}\)' cannot be used: "):
+        hyperparameter_selector(f"{name}({arguments})")
+
+
 def test_an_epoch_may_be_an_integer_of_numpy() -> None:
     assert apply(Answers(), TIERED) == 20
 
@@ -123,3 +142,53 @@ def test_names_with_arguments() -> None:
             parse(wrong)
     with pytest.raises(ConfigError, match=r"last\(3\)"):
         snapshot_selector("last(3)")
+
+
+def points_of(points: list[tuple[float, float]]) -> list[Candidate]:
+    return [
+        Candidate(f"t{i}", {}, 1, History.from_arrays(epochs=[1], base=[b], novel=[n]))
+        for i, (b, n) in enumerate(points)
+    ]
+
+
+def dominated(one: tuple[float, ...], others: list[tuple[float, ...]]) -> bool:
+    """By definition, a point at a time."""
+    return any(
+        all(o >= p for o, p in zip(other, one, strict=True))
+        and any(o > p for o, p in zip(other, one, strict=True))
+        for other in others
+    )
+
+
+# A coarse grid, so that ties in one and in both measures are common.
+GRID = st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.4, math.nan])
+
+
+@given(st.lists(st.tuples(GRID, GRID), min_size=1, max_size=12))
+def test_front_by_brute_force(points: list[tuple[float, float]]) -> None:
+    expected = [not np.isnan(p).any() and not dominated(p, points) for p in points]
+    assert front(np.array(points)).tolist() == expected
+    given_ = points_of(points)
+    selector = hyperparameter_selector("pareto")
+    if not any(expected):
+        with pytest.raises(SelectionError, match="no score"):
+            apply(selector, given_)
+        return
+    chosen = apply(selector, given_)
+    assert chosen == tuple(c for c, on in zip(given_, expected, strict=True) if on)
+    assert is_oracle(selector)
+
+
+class Backwards(FrontSelector):
+    name = "backwards"
+    needs = frozenset({"base"})
+
+    def select(self, candidates):
+        return candidates[::-1]
+
+
+def test_a_front_comes_in_the_order_of_the_candidates() -> None:
+    given_ = points_of([(0.1, 0.9), (0.2, 0.8)])
+    assert apply(Backwards(), given_) == tuple(given_)
+    with pytest.raises(SelectionError, match="no candidate"):
+        apply(Backwards(), [])

@@ -93,7 +93,7 @@ def test_distribution_against_enumeration() -> None:
             for again in map(list, itertools.product(range(2), repeat=2))
         ]
     got = selection_bootstrap(best_val, [{"val": val}], [report], resamples=20_000, seed=1)
-    # The standard deviation of a standard deviation of 20,000 resamples is about 0.5 % of it.
+    # Known from 20,000 resamples to about 0.5 %.
     assert got.standard_error == pytest.approx(np.std(outcomes), rel=0.02)
     assert (got.low, got.high) == pytest.approx((min(outcomes), max(outcomes)), abs=1e-9)
 

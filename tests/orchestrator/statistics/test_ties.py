@@ -122,16 +122,15 @@ def test_a_row_of_strategies_that_chose_alike_shows_all_of_their_intervals() -> 
             trials.append(replace(one, configuration=name, trial=f"{name}{seed}"))
     info = RunInfo("run", "0", None, ("val", "base"), ("val", "base"))
     report = build(info, trials, bootstrap=200)
-    widths = {}
-    for one in json.loads(to_json(report))["summary"]:
-        found = one["novel_selection"]
-        names = one["snapshot_selector"], one["hyperparameter_selector"]
-        widths[names] = f"{50 * (found['high'] - found['low']):.2f}"
+    widths = {
+        (one["snapshot_selector"], one["hyperparameter_selector"]): 50
+        * (one["novel_selection"]["high"] - one["novel_selection"]["low"])
+        for one in json.loads(to_json(report))["summary"]
+    }
     several = 0
     for group in same_choices(report.summaries):
-        own = sorted(
-            (widths[s.strategy.snapshot, s.strategy.hyperparameter] for s in group), key=float
-        )
+        own = sorted(widths[s.strategy.snapshot, s.strategy.hyperparameter] for s in group)
+        own = [f"{width:.2f}" for width in own]
         shown = cells_of(report, group)["select"]
         assert shown == (own[0] if own[0] == own[-1] else f"{own[0]} to {own[-1]}")
         assert shown in to_text(report)

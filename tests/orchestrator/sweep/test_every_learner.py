@@ -4,20 +4,17 @@ import copy
 
 import numpy as np
 import pytest
-import torch
 from made import trainable
+from trained import CPU, drawn, measured, only
 
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.pretrained import PretrainedLearner
-from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
-from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
-from fsl_sweep.orchestrator.records.protocol import Episode, Evaluation
+from fsl_sweep.orchestrator.records.protocol import Episode
 from fsl_sweep.orchestrator.trial.training import Training
 from fsl_sweep.orchestrator.trial.trial import use_threads
 
-CPU = torch.device("cpu")
 WAY, CLASSES, TASKS = 3, 12, 100
 BACKBONE = {"name": "conv4", "width": 16}
 # Classes of novel alphabets that are drawn steadily: easy enough to be learned in seconds.
@@ -53,12 +50,9 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def evaluator(data):
-    settings = Evaluation(selection_tasks=2, report_tasks=TASKS)
-    tasks = CommonTasks.draw(data, Episode(way=WAY, shot=1, query=3), settings)
-    return Evaluator(
-        data, CommonTasks({("novel", "report"): tasks.episodes["novel", "report"]}), CPU
-    )
+def tasks(data):
+    shape = Episode(way=WAY, shot=1, query=3)
+    return only(drawn(data, 2, TASKS, episode=shape), ("novel", "report"))
 
 
 def build(name, data):
@@ -94,12 +88,12 @@ def test_no_learner_is_left_out():
 
 
 @pytest.mark.parametrize("name", TRIED)
-def test_it_learns(data, evaluator, pretrained, name):
+def test_it_learns(data, tasks, pretrained, name):
     if issubclass(LEARNERS.find(name).cls, PretrainedLearner) and name != "meta-baseline":
         learner = build(name, data)
         learner.backbone = copy.deepcopy(pretrained.backbone)
     else:
         learner = trained(name, data)
-    accuracy = evaluator.measure(learner)["novel", "report"].accuracy
+    accuracy = measured(data, tasks, learner)["novel", "report"].accuracy
     assert len(accuracy) == TASKS
     assert accuracy.mean() - 2 * accuracy.std(ddof=1) / np.sqrt(TASKS) > 1 / WAY + 0.1

@@ -9,15 +9,12 @@ from fsl_sweep.orchestrator.sweepfile.messages import blaming
     [
         ([], "defaults.epochs", "s.yaml"),
         (["defaults.epochs=0"], "defaults.epochs", "--set"),
-        ([" defaults.epochs =0"], "defaults.epochs", "--set"),
         (["defaults.optimizer={lr: -1}"], "defaults.optimizer.lr", "--set"),
-        (["selectors.snapshot=[vall]"], "selectors.snapshot.0", "--set"),
         (["defaults.epochs=3"], "defaults.batches", "s.yaml"),
         (["defaults.epoch=3"], "defaults.epochs", "s.yaml"),
         # What stands above an overridden key holds values of both.
         (["episode.way=all"], "episode", "s.yaml with --set"),
         (["seeds=[1, 1]"], "", "s.yaml with --set"),
-        (["methods.PN.train.way=0"], "methods.PN.train.way", "--set"),
     ],
 )
 def test_the_source_of_a_value_is_named(overrides, path, source):

@@ -29,15 +29,6 @@ def test_defaults_are_filled_in(tmp_path):
     assert config.selectors.snapshot == ["last", "train_loss", "base", "val", "oracle"]
 
 
-def test_set_overrides_and_is_kept_with_the_text(tmp_path):
-    sweep = load(tmp_path, MINIMAL, "evaluation.seed=7", "methods.PN.optimizer={lr: 1e-3}")
-    assert sweep.config.evaluation.seed == 7
-    assert sweep.config.methods["PN"]["optimizer"] == {"lr": 1e-3}
-    assert sweep.text.endswith(
-        "# --set evaluation.seed=7\n# --set methods.PN.optimizer={lr: 1e-3}\n"
-    )
-
-
 def test_exponents_without_a_point_are_numbers(tmp_path):
     config = load(tmp_path, MINIMAL + "budget: {seconds: 1e3}\n").config
     assert config.budget is not None
@@ -48,14 +39,6 @@ def test_exponents_without_a_point_are_numbers(tmp_path):
     ("text", "expected"),
     [
         (
-            MINIMAL + "metric: novel\n",
-            "s.yaml: metric: unknown key 'metric'; did you mean 'selectors.metric'?",
-        ),
-        (
-            MINIMAL + "epochs: 3\n",
-            "s.yaml: epochs: unknown key 'epochs'; did you mean 'defaults.epochs'?",
-        ),
-        (
             MINIMAL + "episode: {lr: 0.1}\n",
             "s.yaml: episode.lr: unknown key 'lr'; did you mean 'defaults.optimizer.lr'?",
         ),
@@ -65,16 +48,6 @@ def test_exponents_without_a_point_are_numbers(tmp_path):
             "'evaluation.seed' or 'cross_validation.seed'?",
         ),
         (MINIMAL + "options: 3\n", "s.yaml: options: unknown key 'options'; known: benchmark, "),
-        (MINIMAL + "epoch: 3\n", "s.yaml: epoch: unknown key 'epoch'; did you mean 'episode'?"),
-        (
-            MINIMAL + "evaluation: {selection_task: 5}\n",
-            "s.yaml: evaluation.selection_task: unknown key 'selection_task'; "
-            "did you mean 'selection_tasks'?",
-        ),
-        (
-            MINIMAL + "retries: two\n",
-            "s.yaml: retries: input should be a valid integer, not 'two'",
-        ),
         (MINIMAL + "retries: 1.0\n", "s.yaml: retries: input should be a valid integer, not 1.0"),
         (
             MINIMAL + "episode: {way: 1}\n",
@@ -85,19 +58,13 @@ def test_exponents_without_a_point_are_numbers(tmp_path):
             "s.yaml: episode.way: input should be a valid integer or 'all', not 'every'",
         ),
         (
-            MINIMAL + "episode: {query: 1.5}\n",
-            "s.yaml: episode.query: input should be a valid integer or 'rest', not 1.5",
-        ),
-        (
             MINIMAL + "resources: {gpu: some}\n",
             "s.yaml: resources.gpu: input should be 'auto' or a valid number, not 'some'",
         ),
-        (MINIMAL + "seeds: []\n", "s.yaml: seeds: at least one entry is needed, not []"),
         (
             MINIMAL + "episode: null\n",
             "s.yaml: episode: must be a mapping such as {way: ...}, not",
         ),
-        (MINIMAL + "seeds: [1, 1]\n", "s.yaml: seeds repeats a value: [1, 1]"),
         (MINIMAL.replace("name: tiny", ""), "s.yaml: name: this key is missing"),
         (
             MINIMAL.replace("name: tiny", "name: ../up"),
@@ -115,13 +82,6 @@ def test_exponents_without_a_point_are_numbers(tmp_path):
 )
 def test_mistakes_name_file_key_and_value(tmp_path, text, expected):
     assert message(tmp_path, text).startswith(f"DIR/{expected}")
-
-
-def test_a_missing_file_and_an_unknown_preset_suggest(tmp_path):
-    with pytest.raises(ConfigError, match=r"no such file; presets: .*quickstart"):
-        load_sweep(str(tmp_path / "none.yaml"))
-    with pytest.raises(ConfigError, match="did you mean 'quickstart'"):
-        load_sweep("quickstar")
 
 
 @pytest.mark.parametrize("name", ["quickstart", "quickstart.yaml", "quickstart.yml"])
@@ -155,6 +115,7 @@ def test_neither_another_ending_nor_a_folder_is_a_preset(tmp_path, monkeypatch):
 
 def test_overrides_of_an_earlier_run_are_no_part_of_its_file(tmp_path):
     first = load(tmp_path, MINIMAL, "evaluation.seed=7", "seeds=[1,\n2]")
+    assert (first.config.evaluation.seed, first.config.seeds) == (7, [1, 2])
     assert first.text.endswith("# --set evaluation.seed=7\n# --set seeds=[1, 2]\n")
     assert load(tmp_path, first.text).text == MINIMAL.rstrip() + "\n"
     again = load(tmp_path, first.text, "evaluation.seed=7", "seeds=[1, 2]")
@@ -162,6 +123,4 @@ def test_overrides_of_an_earlier_run_are_no_part_of_its_file(tmp_path):
 
 
 def test_bad_overrides(tmp_path):
-    assert message(tmp_path, MINIMAL, "epochs").startswith("--set: epochs: write it as KEY=VALUE")
     assert "'name' is 'tiny', which has no keys" in message(tmp_path, MINIMAL, "name.x=1")
-    assert "--set: nam: unknown key" in message(tmp_path, MINIMAL, "nam=1")

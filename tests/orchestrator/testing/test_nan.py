@@ -15,7 +15,6 @@ from fsl_sweep.orchestrator.selectors import (
     SnapshotSelector,
     apply,
 )
-from fsl_sweep.orchestrator.selectors.best import first_best
 from fsl_sweep.orchestrator.testing import HyperparameterSelectorContract, SnapshotSelectorContract
 
 NAN = float("nan")
@@ -30,12 +29,6 @@ class Late(SnapshotSelector):
     def select(self, history: History) -> int:
         half = len(history.epochs) // 2
         return int(history.epochs[half:][history.scores["val"][half:].argmax()])
-
-
-class LateNumber(Late):
-    def select(self, history: History) -> int:
-        half = slice(len(history.epochs) // 2, None)
-        return int(history.epochs[half][first_best(history.scores["val"][half])])
 
 
 class Careless(HyperparameterSelector):
@@ -64,11 +57,6 @@ class Everything(FrontSelector):
 
     def select(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         return candidates
-
-
-class TestLateNumber(SnapshotSelectorContract):
-    selector = LateNumber()
-    reads_scores = False
 
 
 @pytest.mark.parametrize(
@@ -112,14 +100,11 @@ def test_a_report_is_told_which_nan_was_chosen() -> None:
 
 
 def test_nothing_but_nan_is_nothing_to_choose_from() -> None:
+    # A NaN in one of several declared measures is no NaN choice.
+    some = Candidate("t", {}, 1, History.from_arrays(epochs=[1], base=[0.7], val=[NAN]))
+    assert apply(Careless(), [some]) is some
     nothing = History.from_arrays(epochs=[1, 2], val=[NAN, NAN])
     with pytest.raises(SelectionError, match="no score to choose by: val of all epochs is NaN"):
         apply(Late(), nothing)
     with pytest.raises(SelectionError, match="base, val of all candidates is NaN"):
         apply(Careless(), candidates(NAN, NAN))
-
-
-def test_a_nan_in_one_of_several_declared_measures_is_no_nan_choice() -> None:
-    history = History.from_arrays(epochs=[1], base=[0.7], val=[NAN])
-    only = Candidate("t", {}, 1, history)
-    assert apply(Careless(), [only]) is only

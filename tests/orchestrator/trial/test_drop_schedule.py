@@ -5,15 +5,13 @@ from typing import final
 import pytest
 import torch
 from made import benchmark, trainable
+from trained import drawn, measured
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.backbones.dropblock import DropSchedule, drop_blocks
 from fsl_sweep.learners.backbones.resnet12 import ResNet12Options
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.options import Options, resolve
-from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
-from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
-from fsl_sweep.orchestrator.records.protocol import Episode, Evaluation
 from fsl_sweep.orchestrator.trial.training import Training
 
 FULL = 20_000  # training steps; the original counts 40,000 passes, two a step
@@ -85,10 +83,8 @@ def test_nothing_is_dropped_and_no_step_counted_when_a_snapshot_is_measured(kind
     one.backbone.drop.final_rate, other.backbone.drop.final_rate = 0.9, 0.0
     for each in (one, other):
         each.load_state_dict({**each.state_dict(), "backbone.drop.step": torch.tensor(FULL)})
-    episode = Episode(way=3, shot=1, query=2)
-    tasks = CommonTasks.draw(data, episode, Evaluation(selection_tasks=6, report_tasks=2))
-    evaluator = Evaluator(data, tasks, torch.device("cpu"))
-    found, expected = (evaluator.measure(each.train()) for each in (one, other))
+    tasks = drawn(data, 6, 2)
+    found, expected = (measured(data, tasks, each.train()) for each in (one, other))
     for key, scores in expected.items():
         assert found[key].correct.tolist() == scores.correct.tolist()
     assert int(one.backbone.drop.step) == FULL

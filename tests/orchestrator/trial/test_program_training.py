@@ -1,25 +1,24 @@
 """Programs with MetaDL's interface as trials."""
 
 import io
-import itertools
 
 import numpy as np
 import pytest
 import safetensors.torch
 import submitted
 import torch
-from made import benchmark, planned, trainable
+from made import benchmark, trainable
+from trained import CPU, drawn, history, main, measured, only
+from trained import content as recorded
+from trained import run as run_trial
 
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.metadl.meta_dataset import challenge_images
-from fsl_sweep.orchestrator.ledger.ledger import Ledger
-from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
-from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
+from fsl_sweep.orchestrator.records.protocol import Episode
 from fsl_sweep.orchestrator.trial.program import ProgramTraining
-from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
+from fsl_sweep.orchestrator.trial.trial import use_threads
 
-CPU = torch.device("cpu")
 EPISODES = {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2}
 BATCHES = {"batch_size": 8}
 KEY = "base", "report"
@@ -45,7 +44,7 @@ def spec(submission="protos", mode="episode", **changes):
         schedule=[],
         **{
             "train": EPISODES if mode == "episode" else BATCHES,
-            "evaluation": {"selection_tasks": 5, "report_tasks": 3},
+            "validation": {"way": 3, "shot": 1, "query": 2},
             **changes,
         },
     )
@@ -58,22 +57,18 @@ def program(data):
 
 
 def run(folder, spec, data, epochs=None):
-    storage = Ledger(folder).trial(spec.id)
-    for _ in itertools.islice(Trial(spec, storage, data).run(), epochs):
-        torch.rand(3)  # whatever others draw does not matter
-    return storage
+    return run_trial(folder, spec, data, epochs, main(data, 5, 3))
 
 
-def content(storage):
-    files = sorted((storage.folder.path / "snapshots").iterdir())
-    records = [storage.read_epoch(epoch + 1) for epoch in range(len(files))]
-    counts = [{k: s.correct.tolist() for k, s in r.scores.items()} for r in records]
-    return [file.read_bytes() for file in files], counts
+def content(storage, data):
+    return recorded(storage, data, main(data, 5, 3))
 
 
 def end(tmp_path, data, **changes):
     planned_spec = spec(**{"epochs": 1, **changes})
-    return run(tmp_path / "run", planned_spec, data).history(planned(planned_spec)).end
+    return history(
+        run(tmp_path / "run", planned_spec, data), planned_spec, data, main(data, 5, 3)
+    ).end
 
 
 @pytest.mark.parametrize("mode", ["episode", "batch"])
@@ -85,12 +80,11 @@ def test_a_submission_learns_the_embedded_benchmark(tmp_path, mode):
         mode=mode,
         epochs=1,
         batches=60,
-        evaluation={"selection_tasks": 2, "report_tasks": 60},
-        episode={"way": 3, "shot": 1, "query": 3},
     )
-    storage = run(tmp_path / "run", one, glyphs)
-    assert storage.history(planned(one)).complete
-    novel = storage.read_epoch(1).scores["novel", "report"]
+    protocol = main(glyphs, 2, 60, episode=Episode(way=3, shot=1, query=3))
+    storage = run_trial(tmp_path / "run", one, glyphs, protocol=protocol)
+    assert history(storage, one, glyphs, protocol).complete
+    novel = storage.read_epoch(1, protocol.id).scores["novel", "report"]
     standard_error = novel.accuracy.std(ddof=1) / np.sqrt(60)
     assert novel.mean - 2 * standard_error > 1 / 3 + 0.1
 
@@ -102,8 +96,8 @@ def whole(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         submitted.install(folder / "site", patch)
         one = spec("protos-go-on", epochs=3, augment="crop-jitter-flip")
-        found = content(run(folder / "run", one, benchmark()))
-    assert len(set(found[0])) == 3
+        found = content(run(folder / "run", one, data := benchmark()), data)
+    assert len(set(found[0].values())) == 3
     return one, found
 
 
@@ -117,16 +111,16 @@ def test_an_interrupted_trial_continues_and_equals_an_uninterrupted_one(
     monkeypatch.setattr(
         submitted.MetaLearner, "meta_fit", lambda *given: rounds.append(1) or fit(*given)
     )
-    assert content(run(tmp_path / "cut", one, data)) == expected
+    assert content(run(tmp_path / "cut", one, data), data) == expected
     assert len(rounds) == 1
 
 
 def test_an_interrupted_trial_starts_again_and_equals_an_uninterrupted_one(tmp_path, data):
     one = spec("protos", "batch", epochs=2, augment="crop-jitter-flip")
-    expected = content(run(tmp_path / "whole", one, data))
+    expected = content(run(tmp_path / "whole", one, data), data)
     storage = run(tmp_path / "cut", one, data, epochs=1)
     assert storage.read_resume() is None
-    assert content(run(tmp_path / "cut", one, data)) == expected
+    assert content(run(tmp_path / "cut", one, data), data) == expected
 
 
 @pytest.mark.parametrize("state", ["refused", "no tensor"])
@@ -146,22 +140,21 @@ def test_a_program_that_cannot_load_its_state_starts_again(
     else:
         torch.save({"epoch": 2, "spent": 0.5, "program": [1, 2]}, buffer := io.BytesIO())
         storage.write_resume(buffer.getvalue())
-    assert content(run(tmp_path / "cut", one, data)) == expected
+    assert content(run(tmp_path / "cut", one, data), data) == expected
 
 
 def test_a_snapshot_answers_as_it_did_when_it_was_measured(tmp_path, data):
     one = spec(epochs=2)
-    snapshots, counts = content(run(tmp_path, one, data))
-    learner = program(data)
-    tasks = CommonTasks.draw(data, one.episode, one.evaluation)
-    for snapshot, expected in zip(snapshots, counts, strict=True):
+    snapshots, counts, _ = content(run(tmp_path, one, data), data)
+    learner, tasks = program(data), drawn(data, 5, 3)
+    for snapshot, expected in zip(snapshots.values(), counts, strict=True):
         learner.load_state_dict(safetensors.torch.load(snapshot))
-        found = Evaluator(data, tasks, CPU).measure(learner)
+        found = measured(data, tasks, learner)
         assert {key: scores.correct.tolist() for key, scores in found.items()} == expected
 
 
 def test_the_training_loss_and_rate_of_a_program_are_not_known(tmp_path, data):
-    record = run(tmp_path, spec(epochs=1), data).read_epoch(1)
+    record = run(tmp_path, spec(epochs=1), data).read_epoch(1, main(data, 5, 3).id)
     assert np.isnan(record.train_loss)
     assert np.isnan(record.learning_rate)
 
@@ -296,11 +289,8 @@ def test_what_goes_wrong_in_a_program_ends_its_trial_and_says_so(tmp_path, data,
 
 
 def test_every_form_of_answer_counts_the_same_and_their_order_tells_nothing(data, monkeypatch):
-    one = spec(batches=30, evaluation={"selection_tasks": 2, "report_tasks": 20})
-    learner = program(data)
-    ProgramTraining(one, data, learner, CPU).epoch(1, lambda step: None)
-    tasks = CommonTasks.draw(data, one.episode, one.evaluation)
-    asked = Evaluator(data, CommonTasks({KEY: tasks.episodes[KEY]}), CPU)
+    learner, asked = program(data), only(drawn(data, 2, 20), KEY)
+    ProgramTraining(spec(batches=30), data, learner, CPU).epoch(1, lambda step: None)
     counts, predict = {}, submitted.Predictor.predict
     for answers in ("logits", "probabilities", "labels", "column", "list", "order"):
 
@@ -309,7 +299,7 @@ def test_every_form_of_answer_counts_the_same_and_their_order_tells_nothing(data
             return predict(self, given)
 
         monkeypatch.setattr(submitted.Predictor, "predict", answering)
-        scores = asked.measure(learner)[KEY]
+        scores = measured(data, asked, learner)[KEY]
         counts[answers] = scores.correct.tolist()
         assert set(scores.queries) == {6}
     order = counts.pop("order")

@@ -1,7 +1,6 @@
 """A state to resume from that is damaged or does not fit never changes a number."""
 
 import io
-import itertools
 import random
 import shutil
 from collections import Counter
@@ -10,7 +9,8 @@ from contextlib import nullcontext, suppress
 import hostile
 import pytest
 import torch
-from made import benchmark, trainable
+from made import benchmark, main_of, trainable
+from trained import content, numbers, run
 
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
@@ -29,32 +29,11 @@ SPECS = {
 }
 
 
-def run(folder, spec, data, epochs=None):
-    """Run a trial, all of it or some epochs, as a fresh process would; give its storage."""
-    storage = Ledger(folder).trial(spec.id)
-    for _ in itertools.islice(Trial(spec, storage, data).run(), epochs):
-        pass
-    return storage
-
-
-def content(storage):
-    """Weights byte for byte, and the numbers, of each epoch."""
-    files = sorted((storage.folder.path / "snapshots").iterdir())
-    return [file.read_bytes() for file in files], numbers(storage)
-
-
-def numbers(storage):
-    """Counts and loss of each epoch."""
-    epochs = [storage.read_epoch(epoch) for epoch in (1, 2, 3)]
-    counts = [{k: s.correct.tolist() for k, s in one.scores.items()} for one in epochs]
-    return counts, [one.train_loss for one in epochs]
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory, data):
     """What each trial gives that nobody stopped."""
     place = tmp_path_factory.mktemp("whole")
-    return {name: content(run(place / name, spec, data)) for name, spec in SPECS.items()}
+    return {name: content(run(place / name, spec, data), data) for name, spec in SPECS.items()}
 
 
 @pytest.fixture(scope="module")
@@ -117,21 +96,21 @@ def test_a_whole_state_that_does_not_fit_is_not_used(tmp_path, data, stopped, wh
     WRONG[wrong](state)
     torch.save(state, buffer := io.BytesIO())
     storage.write_resume(buffer.getvalue())
-    trained = len(list(Trial(spec, storage, data).run()))
-    assert (trained, content(storage)) == (3, whole["sgd"])
+    trained = len(list(Trial(spec, storage, data, main_of(data)).run()))
+    assert (trained, content(storage, data)) == (3, whole["sgd"])
 
 
 @pytest.mark.parametrize("state", [b"torn", b"\x80\x04N."])
 def test_what_torch_did_not_save_is_not_used(tmp_path, data, stopped, whole, state):
     copied(stopped, tmp_path).write_resume(state)
-    assert content(run(tmp_path, SPECS["sgd"], data)) == whole["sgd"]
+    assert content(run(tmp_path, SPECS["sgd"], data), data) == whole["sgd"]
 
 
 @pytest.mark.parametrize("name", SPECS)
 def test_a_state_that_fits_is_used(tmp_path, data, stopped, whole, name):
     storage = copied(stopped, tmp_path, name)
-    trained = len(list(Trial(SPECS[name], storage, data).run()))
-    assert (trained, content(storage)) == (1, whole[name])
+    trained = len(list(Trial(SPECS[name], storage, data, main_of(data)).run()))
+    assert (trained, content(storage, data)) == (1, whole[name])
 
 
 def test_a_harmed_folder_gives_the_identical_trial_or_a_message(tmp_path, data, stopped, whole):
@@ -145,7 +124,7 @@ def test_a_harmed_folder_gives_the_identical_trial_or_a_message(tmp_path, data, 
         with suppress(RunFolderError) if kind in hostile.KINDS else nullcontext():
             run(place / "run", SPECS["sgd"], data)
             # A snapshot that was harmed before stays so, and is refused where it is used.
-            assert numbers(storage) == whole["sgd"][1], (kind, where)
+            assert numbers(storage, data) == whole["sgd"][1:], (kind, where)
             ended["identical"] += 1
         assert hostile.state(place / "outside") == outside, (kind, where)
     assert 3 < ended["identical"] < 12

@@ -1,10 +1,10 @@
 import io
-import itertools
 
 import pytest
 import torch
-from made import benchmark, planned, trainable
+from made import benchmark, main_of, planned, trainable
 from safetensors.torch import load
+from trained import content, history, run
 
 from fsl_sweep.datasets.splits.class_folds import fold_benchmark
 from fsl_sweep.learners.building import build_learner
@@ -34,7 +34,6 @@ VARIANTS = {
             "inner_steps_test": 1,
             "batch_norm": "running",
         },
-        "evaluation": {"selection_tasks": 2, "report_tasks": 2},
     },
     "meta-baseline": {
         "learner": {"name": "meta-baseline"},
@@ -50,90 +49,68 @@ def data():
     return benchmark()
 
 
-def run(folder, spec, data, epochs=None):
-    """Run a trial, all of it or some epochs, as a fresh process would; give its storage."""
-    storage = Ledger(folder).trial(spec.id)
-    for _ in itertools.islice(Trial(spec, storage, data).run(), epochs):
-        pass
-    return storage
-
-
-def content(storage):
-    """Snapshots byte for byte, and every count, of what a trial recorded."""
-    files = sorted((storage.folder.path / "snapshots").iterdir())
-    snapshots = {file.name: file.read_bytes() for file in files}
-    records = [storage.read_epoch(int(name[:4])) for name in snapshots]
-    counts = [
-        {key: scores.correct.tolist() for key, scores in record.scores.items()}
-        for record in records
-    ]
-    losses = [record.train_loss for record in records]
-    return snapshots, counts, losses
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_resumed_trial_equals_an_uninterrupted_one_bit_for_bit(tmp_path, data, variant):
     spec = trainable(epochs=3, **VARIANTS[variant])
-    whole = content(run(tmp_path / "whole", spec, data))
+    whole = content(run(tmp_path / "whole", spec, data), data)
     assert len(whole[0]) == 3
     assert len(set(whole[0].values())) == 3
     for stop in (1, 2):
         run(tmp_path / f"cut{stop}", spec, data, epochs=stop)
         torch.rand(7)  # a new process has another global state
-        assert content(run(tmp_path / f"cut{stop}", spec, data)) == whole
+        assert content(run(tmp_path / f"cut{stop}", spec, data), data) == whole
 
 
 def test_a_crash_between_record_and_state_repeats_one_epoch(tmp_path, data):
     spec = trainable(epochs=3)
-    whole = content(run(tmp_path / "whole", spec, data))
+    whole = content(run(tmp_path / "whole", spec, data), data)
     storage = run(tmp_path / "cut", spec, data, epochs=1)
     state = storage.read_resume()
     run(tmp_path / "cut", spec, data, epochs=1)
     storage.write_resume(state)  # epoch 2 is recorded, the state is still epoch 1's
-    assert storage.recorded() == {1, 2}
-    assert content(run(tmp_path / "cut", spec, data)) == whole
+    assert storage.recorded(main_of(data).id) == {1, 2}
+    assert content(run(tmp_path / "cut", spec, data), data) == whole
 
 
 def test_a_torn_record_is_repaired_by_training_again(tmp_path, data):
     spec = trainable(epochs=3)
-    whole = content(run(tmp_path / "whole", spec, data))
+    whole = content(run(tmp_path / "whole", spec, data), data)
     storage = run(tmp_path / "cut", spec, data, epochs=2)
-    (storage.folder.path / "epochs" / "0001.record").write_bytes(b"torn")
-    assert content(run(tmp_path / "cut", spec, data)) == whole
+    (storage.folder.path / "measured" / main_of(data).id / "0001.record").write_bytes(b"torn")
+    assert content(run(tmp_path / "cut", spec, data), data) == whole
 
 
 def test_a_fold_trial_trains_on_the_other_classes_and_is_measured_on_the_folds(tmp_path, data):
     fold = {"folds": 3, "index": 1, "seed": 4}
     spec = trainable(fold=fold, learner={"name": "supervised"}, train={"batch_size": 8})
-    trial = Trial(spec, Ledger(tmp_path).trial(spec.id), data)
+    trial = Trial(spec, Ledger(tmp_path).trial(spec.id), data, main_of(data))
     assert trial.benchmark.fingerprint == fold_benchmark(data, index=1, folds=3, seed=4).fingerprint
     assert len(trial.benchmark.val.classes) == 4
-    snapshots, _, losses = content(run(tmp_path, spec, data))
+    snapshots, _, losses = content(run(tmp_path, spec, data), data)
     # Its classifier knows 8 of the 12 base classes, and its draws are its own.
     assert load(snapshots["0003.safetensors"])["classifier.bias"].shape == (8,)
     other = spec.model_copy(update={"fold": Fold(folds=3, index=2, seed=4)})
-    assert content(run(tmp_path, other, data))[2] != losses
+    assert content(run(tmp_path, other, data), data)[2] != losses
 
 
 def test_a_finished_trial_is_done_and_leaves_no_state(tmp_path, data):
     spec = trainable()
     storage = run(tmp_path, spec, data)
-    history = storage.history(planned(spec))
-    assert history.complete
-    assert history.epochs.tolist() == [1, 2, 3]
+    found = history(storage, spec, data)
+    assert found.complete
+    assert found.epochs.tolist() == [1, 2, 3]
     assert storage.read_resume() is None
-    _, _, losses = content(storage)
+    _, _, losses = content(storage, data)
     assert len(set(losses)) == 3
-    assert content(run(tmp_path, trainable(seed=1), data))[2] != losses
+    assert content(run(tmp_path, trainable(seed=1), data), data)[2] != losses
 
 
 def test_every_second_epoch_is_recorded_and_the_last(tmp_path, data):
-    evaluation = {"selection_tasks": 20, "report_tasks": 20, "every": 2}
-    spec = trainable(epochs=5, evaluation=evaluation)
-    whole = content(run(tmp_path / "whole", spec, data))
+    spec = trainable(epochs=5, every=2)
+    whole = content(run(tmp_path / "whole", spec, data), data)
     assert list(whole[0]) == [f"000{i}.safetensors" for i in (2, 4, 5)]
     run(tmp_path / "cut", spec, data, epochs=1)
-    assert content(run(tmp_path / "cut", spec, data)) == whole
+    assert content(run(tmp_path / "cut", spec, data), data) == whole
 
 
 def test_a_loss_that_is_not_finite_ends_the_trial_and_keeps_what_was_measured_before(
@@ -141,12 +118,12 @@ def test_a_loss_that_is_not_finite_ends_the_trial_and_keeps_what_was_measured_be
 ):
     spec = trainable(schedule=[[0, 0.1], [2, 1e30]], epochs=5, batches=3)
     storage = run(tmp_path, spec, data)
-    history = storage.history(planned(spec))
-    assert history.end.status == "failed"
-    assert "loss became nan in epoch" in history.end.reason
-    assert history.epochs.tolist()[:2] == [1, 2]
-    assert not history.complete
-    assert not storage.unfinished(planned(spec))
+    found = history(storage, spec, data)
+    assert found.end.status == "failed"
+    assert "loss became nan in epoch" in found.end.reason
+    assert found.epochs.tolist()[:2] == [1, 2]
+    assert not found.complete
+    assert not storage.unfinished(planned(spec), main_of(data).id)
 
 
 def test_answers_that_are_not_numbers_end_the_trial_instead_of_counting_as_guesses(
@@ -162,17 +139,17 @@ def test_answers_that_are_not_numbers_end_the_trial_instead_of_counting_as_guess
 
     monkeypatch.setattr(Protonet, "head", breaks_down)
     spec = trainable()
-    history = run(tmp_path, spec, data).history(planned(spec))
-    assert history.end.status == "failed"
-    assert history.end.reason.startswith("epoch 1 could not be measured: the learner's answers to")
-    assert not history.end.retriable
+    found = history(run(tmp_path, spec, data), spec, data)
+    assert found.end.status == "failed"
+    assert found.end.reason.startswith("epoch 1 could not be measured: the learner's answers to")
+    assert not found.end.retriable
 
 
 def test_a_spent_budget_ends_the_trial_with_its_reason(tmp_path, data):
     spec = trainable(budget={"seconds": 1e-6})
-    history = run(tmp_path, spec, data).history(planned(spec))
-    assert history.end.status == "budget"
-    assert history.end.reason == "the budget of 1e-06 s was spent in epoch 1, step 1"
+    found = history(run(tmp_path, spec, data), spec, data)
+    assert found.end.status == "budget"
+    assert found.end.reason == "the budget of 1e-06 s was spent in epoch 1, step 1"
 
 
 def test_the_budget_counts_what_was_spent_before_an_interruption(tmp_path, data):
@@ -183,8 +160,8 @@ def test_the_budget_counts_what_was_spent_before_an_interruption(tmp_path, data)
     state["spent"] = 1001.0
     torch.save(state, buffer := io.BytesIO())
     storage.write_resume(buffer.getvalue())
-    history = run(tmp_path, spec, data).history(planned(spec))
-    assert (history.end.status, history.epochs.tolist()) == ("budget", [1])
+    found = history(run(tmp_path, spec, data), spec, data)
+    assert (found.end.status, found.epochs.tolist()) == ("budget", [1])
 
 
 def test_running_out_of_memory_is_recorded_and_may_be_tried_again(tmp_path, data, monkeypatch):
@@ -198,14 +175,14 @@ def test_running_out_of_memory_is_recorded_and_may_be_tried_again(tmp_path, data
     with monkeypatch.context() as patch:
         patch.setattr(Evaluator, "measure", out_of_memory)
         storage = run(tmp_path, spec, data)
-    end = storage.history(planned(spec)).end
+    end = history(storage, spec, data).end
     assert (end.status, end.retriable) == ("failed", True)
     assert end.reason == "out of memory: tried to allocate 3 TiB"
-    assert run(tmp_path, spec, data).history(planned(spec)).complete
+    assert history(run(tmp_path, spec, data), spec, data).complete
 
 
 def test_a_snapshot_loads_into_the_learner(tmp_path, data):
-    snapshots, _, _ = content(run(tmp_path, trainable(epochs=1), data))
+    snapshots, _, _ = content(run(tmp_path, trainable(epochs=1), data), data)
     learner = build_learner(
         {"name": "protonet"}, {"name": "conv4", "width": 8}, data.image_shape, 12, 0
     )
@@ -225,6 +202,5 @@ def test_a_learner_of_either_kind_trains_on_episodes_of_its_own_with_a_fixed_sup
         epochs=1,
         learner=learner,
         train={"way": way, "shot": 2, "query": 3, "tasks_per_batch": 2, "fixed_support": True},
-        evaluation={"selection_tasks": 2, "report_tasks": 2},
     )
-    assert run(tmp_path, spec, data).history(planned(spec)).complete
+    assert history(run(tmp_path, spec, data), spec, data).complete

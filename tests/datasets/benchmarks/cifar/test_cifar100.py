@@ -8,15 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 from places import REAL_DATA
+from pools import classes_of, counts_of
 from pydantic import ValidationError
 
 from fsl_sweep.datasets.benchmarks.cifar.cifar100 import Fc100
-from fsl_sweep.datasets.benchmarks.cifar.classes import (
-    SUPERCLASS_OF,
-    class_called,
-    is_class_or_group,
-    nearest_class,
-)
+from fsl_sweep.datasets.benchmarks.cifar.files import SUPERCLASS_OF
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.testing import BenchmarkContract
@@ -31,7 +27,7 @@ def write_classes(root):
     for name in SUPERCLASS_OF:
         (root / name).mkdir()
         for image in range(EACH):
-            pixels = rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)
+            pixels = rng.integers(0, 256, (9, 10, 3), dtype=np.uint8)
             Image.fromarray(pixels).save(root / name / f"{image}.png")
     return root
 
@@ -62,23 +58,18 @@ class TestFc100(BenchmarkContract):
         return write_classes(tmp_path)
 
 
-def named(benchmark, split):
-    distribution = benchmark.distribution(split)
-    return {distribution.pool.class_names[label] for label in distribution.classes}
-
-
 def groups(benchmark, split):
-    return {SUPERCLASS_OF[name] for name in named(benchmark, split)}
+    return {SUPERCLASS_OF[name] for name in classes_of(benchmark, split)}
 
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_the_published_counts(opened, name):
     benchmark = opened(name)
     assert tuple(benchmark.counts[split].classes for split in SPLITS) == COUNTS[name]
-    assert len(set().union(*(named(benchmark, split) for split in SPLITS))) == 100
+    assert len(set().union(*(classes_of(benchmark, split) for split in SPLITS))) == 100
     expected = BENCHMARKS.find(name).cls().expected(BENCHMARKS.find(name).cls.Options())
     assert tuple(expected[split] for split in SPLITS) == COUNTS[name]
-    assert benchmark.train.pool.superclasses == tuple(SUPERCLASS_OF.values())
+    assert list(SUPERCLASS_OF) == sorted(SUPERCLASS_OF)  # the order of the official labels
 
 
 def test_superclasses_are_whole_in_fc100_and_mixed_in_cifar_fs(opened):
@@ -93,7 +84,7 @@ def test_metadl_tests_on_fc100s_novel_classes_and_draws_val_by_superclass(opened
     drawn = []
     for seed in (0, 1):
         benchmark = opened("cifar100-metadl", seed=seed)
-        assert named(benchmark, "novel") == named(opened("fc100"), "novel")
+        assert classes_of(benchmark, "novel") == classes_of(opened("fc100"), "novel")
         found = [groups(benchmark, split) for split in SPLITS]
         assert [len(part) for part in found] == [13, 3, 4]
         assert len(set().union(*found)) == 20
@@ -105,61 +96,26 @@ def test_metadl_tests_on_fc100s_novel_classes_and_draws_val_by_superclass(opened
         opened("cifar100-metadl", val_superclasses=16)
 
 
-def test_there_are_20_superclasses_of_5_classes_each():
-    sizes = np.unique(list(SUPERCLASS_OF.values()), return_counts=True)[1]
-    assert sizes.tolist() == [5] * 20
-    assert len(SUPERCLASS_OF) == 100
-    assert list(SUPERCLASS_OF) == sorted(SUPERCLASS_OF)
-
-
-def test_names_are_spelled_only_in_stated_ways():
-    assert class_called("Sweet Pepper") == "sweet_pepper"
-    assert class_called("lawn-mower") == "lawn_mower"
-    assert class_called("sweetpepper") is None
-    assert class_called("apples") is None
-    assert class_called("computer_keyboard") is None
-    assert is_class_or_group("Large man-made outdoor things")
-    assert is_class_or_group("Apple")
-    assert not is_class_or_group("apples")
-    assert "'maple_tree'" in nearest_class("maple tre")
-
-
-@pytest.fixture
-def lists():
+def test_the_tables_are_the_official_lists(opened):
     folder = REAL_DATA / "splits"
     if not (folder / "fc100_test.json").exists():
         pytest.skip(f"the official class lists are not at {folder}: ours are NOT checked")
-
-    def read(name):
-        found = {}
-        for split, official in (("base", "train"), ("val", "val"), ("novel", "test")):
-            found[split] = json.loads((folder / f"{name}_{official}.json").read_text())
-        return found
-
-    return read
-
-
-def test_the_tables_are_the_official_lists(opened, lists):
-    for split, pairs in lists("cifar-fs").items():
-        assert named(opened("cifar-fs"), split) == {name for _, name in pairs}
+    for split, file in (("base", "train"), ("val", "val"), ("novel", "test")):
+        pairs = json.loads((folder / f"cifar-fs_{file}.json").read_text())
+        assert classes_of(opened("cifar-fs"), split) == {name for _, name in pairs}
         assert all(SUPERCLASS_OF[name] == group for group, name in pairs)
-    for split, official in lists("fc100").items():
+        official = json.loads((folder / f"fc100_{file}.json").read_text())
         assert groups(opened("fc100"), split) == set(official)
 
 
-@pytest.fixture
-def real_cifar100():
+@pytest.mark.slow
+def test_the_real_images(tmp_path):
+    """Ten of each class, in the zip's own layout."""
     path = REAL_DATA / "cifar100" / "cifar100_200_per_class.zip"
     if not path.exists():
         pytest.skip(f"the real CIFAR-100 is not at {path}: its counts are NOT checked")
-    return path
-
-
-@pytest.mark.slow
-def test_the_real_images(real_cifar100, tmp_path):
-    """Ten of each class, in the zip's own layout."""
     with (
-        zipfile.ZipFile(real_cifar100) as whole,
+        zipfile.ZipFile(path) as whole,
         zipfile.ZipFile(tmp_path / "some.zip", "w") as some,
     ):
         names = sorted(name for name in whole.namelist() if name.endswith(".png"))
@@ -170,8 +126,8 @@ def test_the_real_images(real_cifar100, tmp_path):
         with whole.open(rockets[7]) as file:
             pixels = np.asarray(Image.open(file).convert("RGB")).transpose(2, 0, 1)
     benchmark = open_benchmark("fc100", {}, tmp_path / "some.zip", tmp_path)
-    counts = {split: (c.classes, c.images) for split, c in benchmark.counts.items()}
-    assert counts == {"train": (60, 480), "base": (60, 120), "val": (20, 200), "novel": (20, 200)}
+    found = {"train": (60, 480), "base": (60, 120), "val": (20, 200), "novel": (20, 200)}
+    assert counts_of(benchmark) == found
     pool = benchmark.train.pool
     np.testing.assert_array_equal(np.bincount(pool.labels), np.full(100, 10))
     assert pool.image_shape == (3, 32, 32)

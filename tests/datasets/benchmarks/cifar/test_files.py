@@ -3,24 +3,21 @@
 import hashlib
 import importlib.util
 import io
-import os
 import pickle
 import shutil
-import struct
 import tarfile
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from fsl_sweep.datasets.benchmarks.cifar import files as cifar100_files
-from fsl_sweep.datasets.benchmarks.cifar.classes import SUPERCLASS_OF
 from fsl_sweep.datasets.benchmarks.cifar.files import (
     ARCHIVE,
     CHECKSUMS,
     FOLDER,
+    SUPERCLASS_OF,
     find_source,
     open_images,
 )
@@ -29,27 +26,6 @@ from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 EACH = {"train": 3, "test": 1}
 NAMES = list(SUPERCLASS_OF)
-
-
-class OldPickler(pickle._Pickler):
-    """Writes text and bytes as Python 2 wrote its ``str``, in which the archive was pickled."""
-
-    dispatch: ClassVar = dict(pickle._Pickler.dispatch)
-
-    def save_old(self, value):
-        content = value.encode("latin1") if isinstance(value, str) else value
-        short = len(content) < 256
-        head = b"U" + bytes([len(content)]) if short else b"T" + struct.pack("<i", len(content))
-        self.write(head + content)
-        self.memoize(value)
-
-    dispatch[str] = dispatch[bytes] = save_old
-
-
-def pickled(value):
-    stream = io.BytesIO()
-    OldPickler(stream, 2).dump(value)
-    return stream.getvalue().replace(b"cnumpy._core.", b"cnumpy.core.")
 
 
 def made_images():
@@ -68,20 +44,16 @@ def made_images():
 
 
 def official_files(images):
-    groups = sorted(set(SUPERCLASS_OF.values()))
-    files = {"meta": pickled({"fine_label_names": NAMES, "coarse_label_names": groups})}
+    files = {"meta": b"not read"}
     for part, content in images.items():
         order = np.random.default_rng(1).permutation(len(content))  # classes are mixed, as there
         keys = [list(content)[i] for i in order]
-        files[part] = pickled(
-            {
-                "filenames": [name for _, name in keys],
-                "batch_label": f"{part}ing batch 1 of 1",
-                "fine_labels": [label for label, _ in keys],
-                "coarse_labels": [groups.index(SUPERCLASS_OF[NAMES[label]]) for label, _ in keys],
-                "data": np.stack([content[key].reshape(-1) for key in keys]),
-            }
-        )
+        row = {
+            b"filenames": [name.encode() for _, name in keys],
+            b"fine_labels": [label for label, _ in keys],
+            b"data": np.stack([content[key].reshape(-1) for key in keys]),
+        }
+        files[part] = pickle.dumps(row, 2)
     return files
 
 
@@ -120,7 +92,7 @@ def class_files(images, spell=str, around="", parts=True):
 
 
 @pytest.fixture
-def believed(folder, archive, monkeypatch):
+def believed(folder, monkeypatch):
     """The made files pass for the official ones."""
     for file in (folder / FOLDER / part for part in ("train", "test")):
         found = hashlib.md5(file.read_bytes()).hexdigest()
@@ -155,7 +127,10 @@ def test_every_form_has_one_fingerprint(folder, archive, images, believed, write
     roots = [folder, archive]
     flat = class_files(images, parts=False)
     roots.append(write_tree(flat, "flat"))
-    roots.append(write_tree(class_files(images, around="cifar100/"), "zipped", zipped=True))
+    spelled = class_files(images, lambda name: name.replace("_", "-").upper(), "cifar100/")
+    roots.append(write_tree(spelled, "zipped", zipped=True))
+    spelled = class_files(images, lambda name: name.replace("_", " ").title())
+    roots.append(write_tree(spelled, "spelled"))
     grouped = {f"{SUPERCLASS_OF[name.split('/')[0]]}/{name}": flat[name] for name in flat}
     roots.append(write_tree(grouped, "grouped"))
     roots.append(tmp_path / "classes.tar.gz")
@@ -163,13 +138,6 @@ def test_every_form_has_one_fingerprint(folder, archive, images, believed, write
         file.add(tmp_path / "flat", ".")
     found = {open_benchmark("fc100", {}, root, tmp_path).fingerprint for root in roots}
     assert len(found) == 1
-
-
-def test_images_of_another_size_are_scaled(folder, images, believed, tmp_path):
-    pool = open_benchmark("cifar-fs", {"image_size": 16}, folder, tmp_path).train.pool
-    assert pool.image_shape == (3, 16, 16)
-    means = expected_pixels(images).mean(axis=(2, 3))
-    np.testing.assert_allclose(pool.images.mean(axis=(2, 3)), means, atol=12)
 
 
 def test_the_checksums_are_those_that_torchvision_knows():
@@ -185,53 +153,11 @@ def test_files_that_are_not_the_official_ones_are_not_read(folder, archive, tmp_
         assert CHECKSUMS["train"] in str(info.value)
 
 
-class Harmful:
-    def __reduce__(self):
-        return os.system, ("touch harmed",)
-
-
-@pytest.mark.parametrize(
-    ("part", "change", "message"),
-    [
-        ("train", lambda content: {**content, "data": Harmful()}, "posix"),
-        ("train", lambda content: [content], "holds a list instead of a dict"),
-    ],
-)
-def test_what_a_pickle_may_not_hold(folder, tmp_path, monkeypatch, part, change, message):
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(folder / FOLDER, tmp_path / FOLDER)
-    file = tmp_path / FOLDER / part
-    content = pickle.loads(file.read_bytes(), encoding="latin1")
-    file.write_bytes(pickled(change(content)))
-    for name in ("train", "test"):
-        found = hashlib.md5((tmp_path / FOLDER / name).read_bytes()).hexdigest()
-        monkeypatch.setitem(cifar100_files.CHECKSUMS, name, found)
-    with pytest.raises(BadData, match=message) as info:
-        open_benchmark("cifar-fs", {}, tmp_path / FOLDER, tmp_path)
-    assert str(file) in str(info.value)
-    assert not (tmp_path / "harmed").exists()
-
-
 def test_a_lacking_file_of_the_archive_is_named(folder, tmp_path):
     shutil.copytree(folder / FOLDER, tmp_path / FOLDER)
     (tmp_path / FOLDER / "train").unlink()
-    with pytest.raises(MissingData, match=rf"{FOLDER} has no train, though it has other files"):
+    with pytest.raises(MissingData, match=rf"{FOLDER} has no file train\."):
         open_benchmark("cifar-fs", {}, tmp_path, tmp_path / "home")
-
-
-@pytest.mark.parametrize(
-    "spell",
-    [
-        lambda name: name.replace("_", " "),
-        lambda name: name.replace("_", "-").upper(),
-        str.title,
-    ],
-)
-def test_other_spellings_of_the_same_names(images, write_tree, spell):
-    root = write_tree(class_files({"test": images["test"]}, spell))
-    with open_images(root) as classes:
-        assert [len(loads) for loads in classes.values()] == [1] * 100
-        assert list(classes) == NAMES
 
 
 @pytest.mark.parametrize(
@@ -239,25 +165,17 @@ def test_other_spellings_of_the_same_names(images, write_tree, spell):
     [
         ({"apples/1.png": b""}, r"apples/1\.png is not in a folder .*; did you mean 'apple'"),
         ({"notes.txt": b""}, r"notes\.txt is not in a folder of a CIFAR-100 class"),
-        ({"worm/broken.png": b"no image"}, r"worm/broken\.png cannot be decoded"),
     ],
 )
-@pytest.mark.parametrize("zipped", [False, True])
-def test_class_folders_that_are_not_cifar_100(
-    images, write_tree, tmp_path, change, message, zipped
-):
+def test_class_folders_that_are_not_cifar_100(images, write_tree, change, message):
     good = class_files({"test": images["test"]}, parts=False)
-    root = write_tree({**good, **change}, zipped=zipped)
-    with pytest.raises(BadData, match=message):
-        open_benchmark("cifar-fs", {}, root, tmp_path)
-    left = [p for p in (tmp_path / "datasets").glob("*") if (p / "sheet.json").exists()]
-    assert left == []
+    with pytest.raises(BadData, match=message), open_images(write_tree({**good, **change})):
+        pass
 
 
 def test_missing_classes_are_counted_and_named(images, write_tree):
     files = class_files({"test": images["test"]}, parts=False)
-    some = {name: files[name] for name in list(files)[3:]}
-    root = write_tree(some)
+    root = write_tree({name: files[name] for name in list(files)[3:]})
     (root / "apple").mkdir()
     message = r"no images of 3 of CIFAR-100's 100 classes \(apple, aquarium_fish, baby\)"
     with pytest.raises(BadData, match=message), open_images(root):

@@ -1,12 +1,9 @@
 from collections import Counter
 
-import numpy as np
 import pytest
 from places import REAL_DATA
 
-from fsl_sweep.datasets.benchmarks.imagenet.classes import mini_classes, partition, tiered_classes
-from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.datasets.benchmarks.imagenet.folders import mini_classes, tiered_classes
 
 FILES = {"base": "train", "val": "val", "novel": "test"}
 
@@ -32,9 +29,3 @@ def test_the_lists_are_those_that_were_handed_down():
         rows = (REAL_DATA / "splits" / f"tiered_imagenet_{file}.csv").read_text().split()
         ours = [f"{c.name},{c.superclass}" for c in tiered_classes() if c.split == split]
         assert sorted(rows) == ours
-
-
-def test_a_pool_that_says_nothing_of_splits():
-    pool = ImagePool.in_memory(np.zeros((2, 1, 2, 2), np.uint8), np.array([0, 1]), ["a", "b"])
-    with pytest.raises(BadData, match="which split"):
-        partition(pool)

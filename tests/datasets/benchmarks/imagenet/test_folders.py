@@ -16,9 +16,10 @@ def files(png):
 def opened(root):
     with ExitStack() as stack:
         found = open_classes(root, WANTED, stack)
-        assert found is not None
         return {
-            name: [(m.path.rpartition("/")[2], images.pixels([m], 4)[0, 0, 0, 0]) for m in members]
+            name: [
+                (m.path.rpartition("/")[2], images.image(m).getpixel((0, 0))[0]) for m in members
+            ]
             for name, images in found.items()
             if (members := images.members)
         }
@@ -61,11 +62,9 @@ def test_a_folder_and_its_zip_have_the_same_files(write_tree, files):
     with ExitStack() as stack:
         one = open_classes(write_tree(files), WANTED, stack)
         other = open_classes(write_tree({f"a/{p}": c for p, c in files.items()}), WANTED, stack)
-    assert one
-    assert other
-    assert {n: c.signature() for n, c in one.items()} == {
-        n: c.signature() for n, c in other.items()
-    }
+    prints = [{name: c.signature() for name, c in found.items()} for found in (one, other)]
+    assert len(prints[0]) == 2
+    assert prints[0] == prints[1]
 
 
 def test_missing_classes_are_named(write_tree, files, png):

@@ -10,11 +10,17 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from PIL import Image
+from pools import superclasses_of
 
+from fsl_sweep.datasets.benchmark import MEASURED
 from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
-from fsl_sweep.datasets.benchmarks.omniglot import omniglot, splits
-from fsl_sweep.datasets.benchmarks.omniglot.omniglot import Omniglot, OmniglotOptions
-from fsl_sweep.datasets.benchmarks.omniglot.splits import PARTS, rotated_name
+from fsl_sweep.datasets.benchmarks.omniglot import omniglot
+from fsl_sweep.datasets.benchmarks.omniglot.omniglot import (
+    PARTS,
+    Omniglot,
+    OmniglotOptions,
+    rotated_name,
+)
 from fsl_sweep.datasets.files.decoding import read_image
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.preparing.opening import open_benchmark
@@ -103,7 +109,6 @@ def home(imitation, tmp_path_factory) -> Path:
 
 def test_pixels_drawers_and_alphabets(home):
     pool = open_benchmark("omniglot", {"image_size": 21}, None, home).train.pool
-    assert pool.writers is not None
     np.testing.assert_array_equal(pool.writers[:6], [1, 2, 3, 4, 1, 2])
     np.testing.assert_array_equal((pool.images[:, 0, 0] == 255).sum(1), pool.writers)
     assert (pool.images[:, :, 1:] == 0).all()  # ink is bright, paper is black
@@ -115,7 +120,7 @@ def test_pixels_drawers_and_alphabets(home):
 )
 def test_published_splits(home, split, classes):
     benchmark = open_benchmark("omniglot", {"image_size": 21, "split": split}, None, home)
-    found = [len(benchmark.distribution(s).classes) for s in ("base", "val", "novel")]
+    found = [len(benchmark.distribution(s).classes) for s in MEASURED]
     assert sum(found) == 1623
     assert all(want in (None, got) for want, got in zip(classes, found, strict=True))
 
@@ -124,10 +129,7 @@ def test_alphabets_are_drawn_whole_in_their_shares(home):
     owners = []
     for seed in (0, 1):
         benchmark = open_benchmark("omniglot", {"image_size": 21, "seed": seed}, None, home)
-        names = benchmark.train.pool.superclasses or ()
-        groups = [
-            {names[c] for c in benchmark.distribution(s).classes} for s in ("base", "val", "novel")
-        ]
+        groups = [superclasses_of(benchmark, split) for split in MEASURED]
         assert [len(group) for group in groups] == [30, 8, 12]
         assert len(set().union(*groups)) == 50
         owners.append(groups)
@@ -137,23 +139,18 @@ def test_alphabets_are_drawn_whole_in_their_shares(home):
 @pytest.mark.usefixtures("few_drawers")
 def test_an_incomplete_part_is_refused(imitation, tmp_path):
     (tmp_path / "images_evaluation.zip").symlink_to(imitation / "images_evaluation.zip")
-    with (
-        zipfile.ZipFile(imitation / "images_background.zip") as whole,
-        zipfile.ZipFile(tmp_path / "images_background.zip", "w") as part,
+    with zipfile.ZipFile(imitation / "images_background.zip") as whole:
+        names = [name.removeprefix("images_background/") for name in whole.namelist()]
+    for held, message in (
+        (names[:-1], r"has 3 drawings of .*; one by each of 4 people"),
+        (["Greek/character01/0394_01.png"], "has 1 characters; the official part has 964"),
+        (["notes.txt"], r"notes\.txt, which is not Alphabet/characterNN"),
     ):
-        names = whole.namelist()
-        for name in names[:-1]:
-            part.writestr(name, whole.read(name))
-    with pytest.raises(BadData, match=r"has 3 drawings of .*; one by each of 4 people"):
-        open_benchmark("omniglot", {}, tmp_path, tmp_path)
-    with zipfile.ZipFile(tmp_path / "images_background.zip", "w") as part:
-        part.writestr("images_background/Greek/character01/0394_01.png", b"")
-    with pytest.raises(BadData, match="has 1 characters; the official part has 964"):
-        open_benchmark("omniglot", {}, tmp_path, tmp_path)
-    with zipfile.ZipFile(tmp_path / "images_background.zip", "w") as part:
-        part.writestr("images_background/notes.txt", b"")
-    with pytest.raises(BadData, match=r"notes\.txt, which is not Alphabet/characterNN"):
-        open_benchmark("omniglot", {}, tmp_path, tmp_path)
+        with zipfile.ZipFile(tmp_path / "images_background.zip", "w") as part:
+            for name in held:
+                part.writestr(f"images_background/{name}", b"")
+        with pytest.raises(BadData, match=message):
+            open_benchmark("omniglot", {}, tmp_path, tmp_path)
 
 
 def test_missing_parts_say_where_they_were_looked_for(tmp_path):
@@ -216,7 +213,7 @@ def test_no_fold_is_measured_on_turns_of_training_drawings(rotated, over, by):
     for index in range(3):
         fold = fold_benchmark(rotated, index=index, folds=3, over=over, by=by)
         trained = drawings_of(fold.train)
-        for split in ("base", "val", "novel"):
+        for split in MEASURED:
             assert not drawings_of(fold.distribution(split)) & trained
 
 
@@ -231,11 +228,11 @@ def test_the_real_omniglot(real_omniglot):
     assert set(np.unique(ink)) == {0, 255}
     assert 0.005 < (ink == 255).mean() < 0.2  # bright strokes on black
     names, parts = [*characters], [part for part, _, _ in characters.values()]
-    split = splits.partition("vinyals", names, parts, 0)
+    split = omniglot.partition("vinyals", names, parts, 0)
     for measured, source in (("base", "train"), ("val", "val"), ("novel", "test")):
         lists = real_omniglot.parent / "splits" / f"omniglot_vinyals_{source}.txt"
         assert {names[label] for label in split[measured]} == set(lists.read_text().split())
-    metadl = splits.partition("metadl", names, parts, 0)
+    metadl = omniglot.partition("metadl", names, parts, 0)
     assert {parts[label] for label in metadl["novel"]} == {"images_evaluation"}
     assert [len(metadl["novel"]), len(metadl["base"]) + len(metadl["val"])] == [659, 964]
 
@@ -244,12 +241,12 @@ def test_turned_characters_are_classes_of_their_own(imitation, tmp_path, few_dra
     options = {"split": "vinyals", "rotations": True, "image_size": 8}
     benchmark = open_benchmark("omniglot", options, imitation, tmp_path)
     assert Omniglot().expected(OmniglotOptions.model_validate(options)) == {
-        split: benchmark.counts[split].classes for split in ("base", "val", "novel")
+        split: benchmark.counts[split].classes for split in MEASURED
     }
     pool = benchmark.train.pool
     np.testing.assert_array_equal(np.bincount(pool.labels), np.full(4 * 1623, DRAWERS))
     assert pool.class_names[1] == "Alphabet_of_the_Magi/character01@90"
     np.testing.assert_array_equal(pool.images[DRAWERS + 3, 0], np.rot90(pool.images[3, 0]))
-    for split in ("base", "val", "novel"):
+    for split in MEASURED:
         names = [pool.class_names[c] for c in benchmark.distribution(split).classes]
         assert len(names) == 4 * len({name.partition("@")[0] for name in names})

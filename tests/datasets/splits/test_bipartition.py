@@ -2,10 +2,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from pools import blank_pool
 from sklearn.cluster import SpectralClustering
 
-from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.splits.attribute_partition import (
+from fsl_sweep.datasets.splits.attributes import (
     attribute_sets,
     bipartition,
     normalised_cut,
@@ -88,12 +88,7 @@ def test_only_attributes_in_a_feasible_pair_are_cut():
     known[:200, :5] = rng.random((200, 5)) < 0.6
     known[200:, 5:8] = rng.random((200, 3)) < 0.6
     known[:6, 8] = True  # six images are too few for a pair
-    pool = ImagePool.in_memory(
-        np.zeros((400, 1, 2, 2), np.uint8),
-        np.arange(400),
-        [f"k{k}" for k in range(400)],
-        attributes=known | (rng.random((400, 9)) < 0.02) & (np.arange(9) < 8),
-        attribute_names=[f"a{a}" for a in range(9)],
-    )
+    known |= (rng.random((400, 9)) < 0.02) & (np.arange(9) < 8)
+    pool = blank_pool(np.arange(400), attributes=known, attribute_names="abcdefghi")
     larger, smaller = attribute_sets(pool, np.arange(9), 20)
     assert (larger.tolist(), smaller.tolist()) == ([0, 1, 2, 3, 4], [5, 6, 7])

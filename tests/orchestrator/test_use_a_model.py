@@ -1,0 +1,157 @@
+"""From a finished run to a learner that answers as it was measured, by the public interface."""
+
+import json
+
+import numpy as np
+import pytest
+import submitted
+import torch
+import yaml
+from made import flip
+
+import fsl_sweep
+from fsl_sweep.datasets.benchmark import common_tasks
+from fsl_sweep.datasets.preparing.opening import open_benchmark
+from fsl_sweep.datasets.tasks.episodes import EpisodeShape
+from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.errors import ConfigError, Damaged, RunFolderError, UnknownName
+from fsl_sweep.orchestrator.measuring.images import PoolImages
+
+WAY, SHOT, QUERY, TASKS, SEED = 3, 2, 4, 40, 7
+GLYPHS = {"base_alphabets": 2, "val_alphabets": 2, "novel_alphabets": 1, "image_size": 16}
+GLYPHS |= {"classes_per_alphabet": 6, "examples": 20, "held_out": 0.4}
+EPISODES = {"way": WAY, "shot": SHOT, "query": QUERY, "tasks_per_batch": 1}
+ADAPTING = {"way": WAY, "inner_lr": 0.1, "inner_steps": 1, "inner_steps_test": 3}
+SWEEP = {
+    "name": "models",
+    "benchmark": {"name": "glyphs", **GLYPHS},
+    "episode": {"way": WAY, "shot": SHOT, "query": QUERY},
+    "evaluation": {"selection_tasks": 20, "report_tasks": TASKS, "seed": SEED},
+    "methods": {
+        "PN": {"learner": {"name": "protonet"}, "optimizer": {"lr": {"grid": [0.1, 0.01]}}},
+        "RR": {"learner": {"name": "ridge"}},
+        "MAML": {"learner": {"name": "maml", **ADAPTING}},
+        "FT": {"learner": {"name": "finetune", "steps": 3}, "train": {"batch_size": 8}},
+    },
+    "selectors": {"snapshot": ["last", "val"], "hyperparameter": ["val"]},
+}
+TRAINED = {"backbone": {"name": "conv4", "width": 8}, "optimizer": {"lr": 0.05}, "train": EPISODES}
+PROGRAM = {"learner": {"name": "metadl", "submission": "protos"}, "train": EPISODES}
+
+
+def sweep():
+    methods = {name: {**TRAINED, **method} for name, method in SWEEP["methods"].items()}
+    plain = {**SWEEP, "methods": {**methods, "protos": PROGRAM}}
+    for method in plain["methods"].values():
+        method |= {"epochs": 2, "batches": 8}
+    return plain
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Six trials of two epochs, each run in this process."""
+    home = tmp_path_factory.mktemp("models")
+    (home / "s.yaml").write_text(yaml.safe_dump(sweep(), sort_keys=False))
+    with pytest.MonkeyPatch.context() as patch:
+        submitted.install(home / "installed", patch)
+        for index in range(6):
+            arguments = ["trial", str(home / "s.yaml"), "--index", str(index)]
+            assert invoke([*arguments, "-o", str(home / "run")]) == 0
+        yield home / "run"
+
+
+@pytest.fixture(scope="module")
+def run(folder):
+    return fsl_sweep.load_run(folder)
+
+
+@pytest.fixture(scope="module")
+def data(folder):
+    return open_benchmark("glyphs", GLYPHS, None, folder.parent / "home")
+
+
+@pytest.fixture(scope="module")
+def tasks(folder, data):
+    """Images of the report tasks of the validation classes: support and queries class by class."""
+    shape = EpisodeShape(WAY, SHOT, QUERY)
+    episodes = common_tasks(data, "val", "report", TASKS, shape, SEED)
+    recorded = json.loads((folder / "tasks" / "val-report.json").read_text())["classes"]
+    assert episodes.classes.tolist() == recorded
+    images = data.val.pool.images
+    queries = episodes.query.reshape(TASKS, WAY * QUERY)
+    return list(zip(images[episodes.support], images[queries], strict=True))
+
+
+@pytest.mark.parametrize("method", ["PN", "RR", "MAML", "FT", "protos"])
+def test_recorded_counts_come_back_through_classify_only(run, tasks, method):
+    """Task by task, of every snapshot.
+
+    A head answers one task here and many at once when it is measured, so that logits may differ in
+    their last bits, and a query halfway between two classes could change sides; none of these does.
+    """
+    right = np.arange(WAY).repeat(QUERY)
+    for trial in (one for one in run.histories if one.method == method):
+        assert trial.epochs.tolist() == [1, 2]
+        recorded = trial.scores["val", "report"].load() * len(right)
+        assert len(np.unique(recorded)) > 3  # neither chance nor perfection
+        for epoch, expected in zip((1, 2), recorded, strict=True):
+            learner = run.load_learner(trial.trial, epoch)
+            counts = [np.sum(learner.classify(*task).argmax(1) == right) for task in tasks]
+            np.testing.assert_array_equal(counts, expected.round())
+
+
+def test_features_are_those_that_are_measured_to_the_last_bit(run, data, monkeypatch):
+    (one,) = run.chosen("PN")
+    model, seen = one.load("cpu"), []
+    monkeypatch.setattr(
+        type(model.learner), "head", lambda _, *given: seen.extend(given) or torch.zeros(1, 9, 2)
+    )
+    pool = data.val.pool
+    support, query = np.array([[3, 50], [70, 8]]), np.arange(9)
+    model.classify(pool.images[support], pool.images[query])
+    with torch.inference_mode():
+        measured = PoolImages(pool, data, torch.device("cpu")).through(
+            model.learner.embed, np.arange(100)
+        )
+    assert torch.equal(seen[0][0], measured[support])
+    assert torch.equal(seen[1][0], measured[query])
+
+
+def test_the_description_says_which_snapshot_it_is(run):
+    trial = run.histories[0]
+    said = run.load_learner(trial.trial, 2).description
+    assert (said.trial, said.epoch, said.n_base_classes) == (trial.trial, 2, 12)
+    assert (said.learner["name"], said.backbone) == ("protonet", {"name": "conv4", "width": 8})
+    assert said.image_shape == (1, 16, 16)
+    assert said.version == fsl_sweep.__version__
+
+
+def test_the_chosen_snapshots_are_those_of_the_selections(run):
+    for snapshot, name in (("last", "end-of-training"), ("val", "ValGen")):
+        frame = run.selections([snapshot], ["val"])
+        (expected,) = frame[frame["method"] == "PN"].to_dict("records")
+        (one,) = run.chosen("PN", name)
+        assert (one.seed, one.trial, one.epoch) == tuple(
+            expected[key] for key in ("seed", "trial", "epoch")
+        )
+        assert one.hyperparameters == {"optimizer.lr": expected["optimizer.lr"]}
+        assert one.path == run.snapshot_path(one.trial, one.epoch)
+        assert one.load().description.trial == one.trial
+
+
+def test_what_cannot_be_chosen_is_said(run, folder):
+    with pytest.raises(UnknownName, match="unknown method 'PNN'; did you mean 'PN'"):
+        run.chosen("PNN")
+    with pytest.raises(UnknownName, match="vall"):
+        run.chosen("PN", "vall")
+    with pytest.raises(ConfigError, match="class folds"):
+        run.chosen("PN", "val", "cv")
+    with pytest.raises(RunFolderError, match="val / pareto chose no snapshot of PN"):
+        run.chosen("PN", "val", "pareto")
+
+
+def test_a_snapshot_that_is_not_the_recorded_one_is_refused(run):
+    trial = run.histories[-1].trial
+    flip(run.snapshot_path(trial, 1))
+    with pytest.raises(Damaged, match="not the recorded snapshot"):
+        run.load_learner(trial, 1)

@@ -28,7 +28,7 @@ def cautions_of(report: "Report") -> tuple[str, ...]:
         cells = [(one.method, one.reported, one.reported_tasks) for one in summaries]
         found += _intervals(wording.mixture(weight), cells)
     if any(summary.novel.n > 1 for summary in summaries):
-        found.append(wording.claims(summaries, bool(report.resampled)))
+        found.append(wording.claims(summaries, bool(report.resampled), report.partly))
     results = [one.result.caution for one in report.comparisons]
     found += [f"Comparisons of these snapshots{by}: {one}." for one in results if one]
     if any(strategy.oracle for strategy in selected.strategies):
@@ -55,6 +55,12 @@ def _incompleteness(report: "Report") -> Iterable[str]:
             )
     if found.unmeasured and reported is not None:
         yield wording.unmeasured(found.unmeasured, reported, report.info.as_planned)
+    if report.partly is not None and 0 < len(report.resampled) < len(report.summaries):
+        yield (
+            "Strategies without `select` choose snapshots in resamples that are not measured under "
+            f"{wording.protocol(report.partly)}: {wording.measuring(report.partly, every=True)} "
+            "measures all."
+        )
     for one in report.over_protocols:
         if one.damaged:
             yield (

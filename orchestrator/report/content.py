@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.cautions import cautions_of
@@ -165,6 +167,8 @@ class Report:
         budget_curve: regret against novel evaluations, where a strategy has a budget.
         tradeoffs: BaseGen and NovelGen of every configuration, by snapshot selector.
         over_protocols: the chosen snapshots under each protocol.
+        partly: the protocol of the report if not every snapshot is measured under it: there is no
+            interval with the selection where a resample chose one that is not.
         ensembles: votes of snapshots, where they were asked for.
     """
 
@@ -185,6 +189,7 @@ class Report:
     budget_curve: tuple[BudgetPoint, ...] = ()
     tradeoffs: tuple[TradeOff, ...] = ()
     over_protocols: tuple[UnderProtocol, ...] = ()
+    partly: PlannedProtocol | None = None
     ensembles: tuple[Ensemble, ...] = ()
 
     @property
@@ -275,7 +280,8 @@ def build(
         stability=stability_of(summaries, resampled),
         budget_curve=_budget_curve(info, histories, selected),
         tradeoffs=tradeoffs_of(chosen, info.snapshot),
-        over_protocols=_over_protocols(info, selected, measured),
+        over_protocols=_over_protocols(info, selected, summaries, measured),
+        partly=None if _all_measured(histories) else info.protocol,
         ensembles=ensembles_of(histories, ensembles, answers) if answers else (),
     )
 
@@ -300,13 +306,20 @@ def completeness_of(histories: Sequence[TrialHistory]) -> Completeness:
     )
 
 
+def _all_measured(histories: Sequence[TrialHistory]) -> bool:
+    """Whether every snapshot of the usable full trials is measured on the report tasks."""
+    usable = (t for t in histories if t.fold is None and why_unusable(t) is None)
+    return all(np.isfinite(t.scores["novel", "report"].means).all() for t in usable)
+
+
 def _over_protocols(
-    info: RunInfo, selected: Selected, read: Reader | None
+    info: RunInfo, selected: Selected, summaries: tuple[Summary, ...], read: Reader | None
 ) -> tuple[UnderProtocol, ...]:
     if read is None or info.protocol is None or info.chosen_by is None:
         return ()
-    more = [one for one in (info.chosen_by, info.protocol) if one not in info.protocols]
-    return over_protocols([*info.protocols, *more], (info.protocol, info.chosen_by), selected, read)
+    known = UnderProtocol(info.protocol, summaries, len(selected.unmeasured), ())
+    more = [] if info.protocol in info.protocols else [info.protocol]
+    return over_protocols([*info.protocols, *more], known, selected, read)
 
 
 def _resamples(histories: Sequence[TrialHistory]) -> int:

@@ -31,19 +31,19 @@ class UnderProtocol:
 
 
 def over_protocols(
-    protocols: Sequence[PlannedProtocol],
-    named: Collection[PlannedProtocol],
-    selected: Selected,
-    read: Reader,
+    protocols: Sequence[PlannedProtocol], known: UnderProtocol, selected: Selected, read: Reader
 ) -> tuple[UnderProtocol, ...]:
     """The choices of ``selected`` under each protocol, mixtures of one name by their weight.
 
-    One that neither the sweep file asks for nor is ``named`` by the report is left out if it lacks
-    a snapshot in each cell of the table.
+    One that the sweep file does not ask for is left out if it lacks a snapshot in each cell of the
+    table, unless it is the ``known`` one of the report.
     """
     chosen = {pick.trial.trial for own in selected.picks for pick in own.picks}
-    found = [_under(one, selected, read(one, chosen)) for one in _ordered(protocols)]
-    return tuple(one for one in found if one.summaries or one.planned.asked or one.planned in named)
+    found = [
+        known if one.id == known.planned.id else _under(one, selected, read(one, chosen))
+        for one in _ordered(protocols)
+    ]
+    return tuple(one for one in found if one.summaries or one.planned.asked or one is known)
 
 
 def _under(

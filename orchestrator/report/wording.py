@@ -77,8 +77,7 @@ def measuring(planned: PlannedProtocol, every: bool = False) -> str:
     """The command that measures what is not measured, ``every`` snapshot or those of the plan."""
     if planned.name == MAIN:
         return "`fsl-sweep run`"
-    which = "all" if every and planned.snapshots != "all" else ""
-    which = which or ("chosen" if planned.snapshots == "last" else "")
+    which = "all" if every else "chosen" if planned.snapshots == "last" else ""
     return f"`fsl-sweep measure RUN {planned.name}{which and f' --snapshots {which}'}`"
 
 
@@ -103,10 +102,17 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def claims(summaries: Sequence[Summary], resampled: bool) -> str:
-    """Which of the intervals a claim about a method needs, and how to get it."""
+def claims(
+    summaries: Sequence[Summary], resampled: bool, partly: PlannedProtocol | None = None
+) -> str:
+    """Which of the intervals a claim about a method needs, and how to get it.
+
+    ``partly`` is a protocol of the report under which not every snapshot is measured.
+    """
     where = ""
-    if not resampled:
+    if not resampled and partly is not None:
+        where = f", which needs every snapshot measured ({measuring(partly, every=True)})"
+    elif not resampled:
         possible = any(summary.novel_tasks is not None for summary in summaries)
         where = ", which " + ("`--bootstrap 1000` adds" if possible else "needs scores by task")
     return (

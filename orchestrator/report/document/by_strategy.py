@@ -153,7 +153,8 @@ def _explained(report: Report) -> str:
 
 def _select(report: Report, seeds: int) -> str:
     """What ``select`` is, and that claims about methods need it."""
-    claims = "" if seeds == 1 else f"{wording.claims(report.summaries, bool(report.resampled))} "
+    resampled = bool(report.resampled)
+    claims = wording.claims(report.summaries, resampled, report.partly) + " " if seeds > 1 else ""
     if not report.resampled:
         return claims
     classes = any(one.result.over == "classes" for one in report.resampled)

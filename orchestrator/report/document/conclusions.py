@@ -147,7 +147,12 @@ def _stability(report: Report, several: bool, chances: bool) -> str:
         "methods alike."
     )
     if not report.resampled:
-        return f"{worst} {counts} No tasks were resampled; `--bootstrap 1000` does that."
+        how = (
+            "`--bootstrap 1000` does that"
+            if report.partly is None
+            else "that needs every snapshot measured"
+        )
+        return f"{worst} {counts} No tasks were resampled; {how}."
     if not chances:
         return f"{worst} {counts}"
     chance = "best: chance to be the best method over resampled tasks and seeds"

@@ -6,6 +6,7 @@ from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
+    Bullets,
     Group,
     Paragraph,
     Row,
@@ -17,6 +18,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
 from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.results import Strategy
+from fsl_sweep.orchestrator.text.printed import counted
 
 EXPLAINED = (
     "NovelGen of the same snapshots under each protocol: percent on its report tasks, mean over "
@@ -42,8 +44,7 @@ def over_protocols(report: Report) -> Iterable[Block]:
     found = report.over_protocols
     if len(found) < 2:
         return
-    rows = [Row((one.planned.name, _use(report, one), _described(one))) for one in found]
-    yield Table(words("protocol", "used to", "tasks"), (Group("", tuple(rows)),))
+    yield Bullets(tuple(_described(report, one) for one in found))
     methods = [m for m in report.selected.methods if any(_of(one, m) for one in found)]
     if not methods:
         return
@@ -53,13 +54,14 @@ def over_protocols(report: Report) -> Iterable[Block]:
     yield Paragraph(EXPLAINED, "note")
 
 
-def _use(report: Report, one: UnderProtocol) -> str:
-    uses = {"choose": report.info.chosen_by, "report": report.info.protocol}
-    return ", ".join(use for use, by in uses.items() if by and by.id == one.planned.id) or "-"
-
-
-def _described(one: UnderProtocol) -> str:
-    return one.planned.protocol.described
+def _described(report: Report, one: UnderProtocol) -> str:
+    text = f"{one.planned.name}: {one.planned.protocol.described}"
+    uses = {"chosen by it": report.info.chosen_by, "reported above": report.info.protocol}
+    used = ", ".join(use for use, by in uses.items() if by and by.id == one.planned.id)
+    if one.unmeasured and not used:
+        command = wording.measuring(one.planned, not report.info.as_planned)
+        return f"{text}; {counted(one.unmeasured, 'chosen snapshot')} not measured: {command}"
+    return f"{text}; {used}" if used else text
 
 
 def _of(one: UnderProtocol, method: str) -> list[Summary]:

@@ -221,9 +221,7 @@ def _measured(trial: TrialHistory, epochs: Sequence[int]) -> dict[int, Scores]:
     """Snapshots of one trial by epoch, without those whose scores are not all numbers."""
     tables: dict[Measure, ScoreTable] = {m: trial.scores[m, "report"] for m in MEASURES}
     # Tables of which nothing is known are not read.
-    known: np.ndarray = np.isfinite([t.means for t in tables.values()]).all(axis=0, keepdims=True)[
-        0
-    ]
+    known = np.logical_and.reduce([np.isfinite(table.means) for table in tables.values()])
     epochs = [epoch for epoch in epochs if known[trial.index(epoch)]]
     if not epochs:
         return {}

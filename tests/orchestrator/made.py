@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -93,7 +94,7 @@ def recorded(path: Path, *trials: PlannedTrial, ends: Sequence[TrialEnd] = ()) -
 def with_protocols(
     path: Path,
     report_tasks: int = TASKS,
-    measure: Mapping[str, Mapping[str, object]] = {},
+    measure: Mapping[str, Mapping[str, Any]] = {},
     skipped: Collection[str] = (),
     seeds: Sequence[int] = (0, 1, 2),
 ) -> Ledger:

@@ -19,6 +19,9 @@ SPLITS: tuple[SplitName, ...] = ("train", "base", "val", "novel")
 
 MEASURED: tuple[SplitName, ...] = ("base", "val", "novel")
 
+PixelStatistics = tuple[tuple[float, ...], tuple[float, ...]]
+"""Mean and deviation of each channel, in units where white is 1."""
+
 _STATISTICS_IMAGES = 2000
 
 _IMAGES_AT_ONCE = 100
@@ -47,6 +50,7 @@ class Benchmark:
         fresh_base: whether BaseGen is measured on examples that are never trained on. Where the
             user chose another protocol, a caution says what is measured instead.
         cautions: what a reader of its numbers should know, as sentences without a full stop.
+        pixels: what images are normalised by, in place of the statistics of ``train``.
 
     Raises:
         BadData: an example of ``train`` is in ``base`` although ``fresh_base``; the pools' image
@@ -61,6 +65,7 @@ class Benchmark:
     fingerprint: str
     fresh_base: bool = True
     cautions: tuple[str, ...] = ()
+    pixels: PixelStatistics | None = None
 
     def __post_init__(self) -> None:
         pools = [self.distribution(split).pool for split in SPLITS]
@@ -123,7 +128,9 @@ class Benchmark:
         return self._pixel_statistics[1]
 
     @cached_property
-    def _pixel_statistics(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    def _pixel_statistics(self) -> PixelStatistics:
+        if self.pixels is not None:
+            return self.pixels
         if self.train.pool.holds_features:
             # Features are used as they are: their scales carry meaning.
             channels = self.image_shape[0]

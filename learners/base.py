@@ -18,6 +18,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from fsl_sweep.learners.backbones.base import Backbone
+from fsl_sweep.learners.backbones.options import BackboneOptions
 from fsl_sweep.learners.batches import EpisodeBatch, LabelledBatch
 from fsl_sweep.learners.options import Options
 from fsl_sweep.learners.shapes import (
@@ -73,6 +74,11 @@ class Learner(nn.Module, ABC, Generic[BatchT]):
         If neither it nor its backbone has any, it is measured as it was built.
         """
         return True
+
+    @classmethod
+    def unsuited(cls, options: Any, backbone: BackboneOptions) -> str | None:  # noqa: ARG003 - as above
+        """Why it cannot be used with a backbone of these options, and what to write; else None."""
+        return None
 
 
 class GradientLearner(Learner[BatchT]):

@@ -5,8 +5,10 @@ from typing import Any
 
 import torch
 
-from fsl_sweep.learners.backbones.base import ImageShape
+from fsl_sweep.datasets.benchmark import PixelStatistics
+from fsl_sweep.learners.backbones.base import Backbone, ImageShape
 from fsl_sweep.learners.backbones.catalogue import BACKBONES
+from fsl_sweep.learners.backbones.weights import load_weights
 from fsl_sweep.learners.base import Learner
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.options import resolve
@@ -30,12 +32,37 @@ def build_learner(
 
     Raises:
         UnknownName, ConfigError, pydantic.ValidationError: as `resolve`.
-        ConfigError: the backbone cannot take these images.
+        ConfigError, MachineFailure: as `build_backbone`.
     """
     learner_cls, learner_options = resolve(LEARNERS, learner)
-    backbone_cls, backbone_options = resolve(BACKBONES, backbone)
     # Only the CPU generator is borrowed: torch.manual_seed would seed every GPU as well.
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):
         torch.default_generator.manual_seed(seed)
-        network = backbone_cls(backbone_options, image_shape)
+        network, _ = build_backbone(backbone, image_shape)
         return learner_cls(network, learner_options, n_base_classes)
+
+
+def pixel_statistics(backbone: Mapping[str, Any]) -> PixelStatistics | None:
+    """What a backbone's images are normalised by; None for the benchmark's own statistics."""
+    return resolve(BACKBONES, backbone)[1].pixels
+
+
+def build_backbone(
+    backbone: Mapping[str, Any], image_shape: ImageShape
+) -> tuple[Backbone, list[str]]:
+    """A backbone with its initial weights, and the names in their file that it does not use.
+
+    Weights that come from no file are drawn from torch's global generator.
+
+    Raises:
+        UnknownName, ConfigError, pydantic.ValidationError: as `resolve`.
+        ConfigError: it cannot take these images, or the weights of the file.
+        MachineFailure: as `load_weights`.
+    """
+    cls, options = resolve(BACKBONES, backbone)
+    network, unused = cls(options, image_shape), list[str]()
+    if options.weights is not None:
+        unused = load_weights(network, options.weights, options.weights_sha256)
+    if options.frozen:
+        network.freeze()
+    return network, unused

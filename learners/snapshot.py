@@ -31,6 +31,8 @@ from fsl_sweep.orchestrator.errors import BadData, UserError
 from fsl_sweep.orchestrator.text.printed import one_line
 
 KEY = "fsl-sweep"
+_OF_A_FILE = ("weights", "weights_sha256")
+"""Options of a backbone that name the file of its initial weights."""
 
 try:
     VERSION = version(KEY)
@@ -129,10 +131,12 @@ def _description(data: bytes, where: str) -> Description:
 
 def _built(description: Description, where: str, size: int) -> Learner[Any]:
     shape, classes = description.image_shape, description.n_base_classes
+    # The snapshot holds all weights: the file that training began with is not read.
+    backbone = {k: v for k, v in description.backbone.items() if k not in _OF_A_FILE}
     try:
         # More than the file holds: a torchvision model has a classifier until it is taken out.
         with _parameters_within(2 * size + 2**26):
-            return build_learner(description.learner, description.backbone, shape, classes, seed=0)
+            return build_learner(description.learner, backbone, shape, classes, seed=0)
     except UserError as failure:
         problem = str(failure)
     except ValidationError as failure:

@@ -1,16 +1,19 @@
 """What every backbone is: a network from images to flat feature vectors."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
+from pydantic import create_model
 from torch import Tensor, nn
 
+from fsl_sweep.learners.backbones.options import BackboneOptions
 from fsl_sweep.learners.options import Options
 from fsl_sweep.learners.shapes import Features, Images
 from fsl_sweep.orchestrator.errors import ConfigError
 
 ImageShape = tuple[int, int, int]
+_OptionsClass = type[Options]
 
 
 class Backbone(nn.Module, ABC):
@@ -19,23 +22,54 @@ class Backbone(nn.Module, ABC):
     Every backbone is constructed as ``cls(options, image_shape)``.
 
     Attributes:
-        Options: the backbone's own options in a sweep file.
+        Options: the backbone's own options in a sweep file; those of `BackboneOptions` are added.
         takes_features: whether it accepts features of a frozen extractor instead of images.
-        has_weights: whether it has anything to train.
+        has_weights: whether it has anything to train, unless it is frozen.
+        frozen: whether its weights, and the running averages of its batch norm, stay as they are.
         image_shape: (channels, height, width) of the images that it was built for.
         feature_dim: length of a feature vector.
     """
 
-    Options: ClassVar[type[Options]]
+    Options: ClassVar[_OptionsClass]
     takes_features: ClassVar[bool] = False
     has_weights: ClassVar[bool] = True
+    frozen: bool = False
     options: Any
     image_shape: ImageShape
     feature_dim: int
 
+    def __init_subclass__(cls, **others: Any) -> None:
+        super().__init_subclass__(**others)
+        own = vars(cls).get("Options")
+        if own is None or issubclass(own, BackboneOptions):
+            return
+        if taken := sorted(own.model_fields.keys() & BackboneOptions.model_fields.keys()):
+            problem = f"{', '.join(taken)}: every backbone has options of these names"
+            raise TypeError(f"{cls.__name__}.Options defines {problem}; rename yours.")
+        cls.Options = create_model(own.__name__, __base__=(BackboneOptions, own))
+
     def __init__(self, options: Any, image_shape: ImageShape) -> None:
         super().__init__()
         self.options, self.image_shape = options, image_shape
+
+    @classmethod
+    def trains(cls, options: BackboneOptions) -> bool:
+        """Whether a backbone with these options has anything to train."""
+        return cls.has_weights and not options.frozen
+
+    @property
+    def body(self) -> nn.Module:
+        """The module whose weights a file of pretrained weights holds."""
+        return self
+
+    def freeze(self) -> None:
+        """Stay in evaluation mode from now on, without gradients."""
+        self.frozen = True
+        self.requires_grad_(False).eval()
+
+    def train(self, mode: bool = True) -> Self:
+        """As any module's, but a frozen backbone stays in evaluation mode."""
+        return super().train(mode and not self.frozen)
 
     @abstractmethod
     def forward(self, images: Images) -> Features:

@@ -23,6 +23,12 @@ def _is_torchvision_model(name: str) -> bool:
     return is_torchvision_model(name)
 
 
+def _timm_backbone(model: str) -> "type[Backbone]":
+    from fsl_sweep.learners.backbones.timm import timm_backbone
+
+    return timm_backbone(model)
+
+
 BACKBONES: "Catalogue[Backbone]" = Catalogue(
     "backbone",
     "fsl_sweep.backbones",
@@ -58,8 +64,15 @@ BACKBONES: "Catalogue[Backbone]" = Catalogue(
             "model",
             _torchvision_backbone,
             "",
-            "a classification model of torchvision without its classifier, from random weights",
+            "a classification model of torchvision without its classifier",
             _is_torchvision_model,
+        ),
+        Family(
+            "timm",
+            "model",
+            _timm_backbone,
+            "",
+            "a model of timm without its classifier; needs fsl-sweep[backbones]",
         ),
     ],
 )

@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy, linear, normalize
 
+from fsl_sweep.learners.backbones.options import BackboneOptions
 from fsl_sweep.learners.base import AdaptationLearner
 from fsl_sweep.learners.batches import LabelledBatch, check_support
 from fsl_sweep.learners.heads.precision import at_least_float32
@@ -47,6 +48,17 @@ class Finetune(PretrainedLearner, AdaptationLearner[LabelledBatch]):
 
     Options = FinetuneOptions
     options: FinetuneOptions
+
+    @classmethod
+    def unsuited(cls, options: FinetuneOptions, backbone: BackboneOptions) -> str | None:
+        """A frozen backbone cannot be trained on a task's support."""
+        if backbone.frozen and options.backbone_lr:
+            return (
+                f"it trains the backbone on each support (backbone_lr: {options.backbone_lr:g}), "
+                "but the backbone is frozen; write 'backbone_lr: 0' (then only the classifier "
+                "adapts), or leave out backbone.frozen"
+            )
+        return None
 
     def predict(self, support: SupportImages, query: QueryImages) -> Logits:
         """Logits of each query; the tasks are adapted to in turn."""

@@ -23,6 +23,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.backbones.dropblock import DropSchedule
+from fsl_sweep.learners.backbones.options import BackboneOptions
 from fsl_sweep.learners.base import AdaptationLearner, TrainsOn
 from fsl_sweep.learners.batches import EpisodeBatch, check_support
 from fsl_sweep.learners.episodic import query_labels
@@ -76,6 +77,17 @@ class GradientAdaptation(AdaptationLearner[EpisodeBatch]):
     def fixed_way(cls, options: GradientAdaptationOptions) -> int:
         """The number of the classifier's outputs."""
         return options.way
+
+    @classmethod
+    def unsuited(cls, options: GradientAdaptationOptions, backbone: BackboneOptions) -> str | None:
+        """Batch norm by the statistics of a task's images is not that of a frozen backbone."""
+        if backbone.frozen and options.batch_norm == "batch":
+            return (
+                "'batch_norm: batch' normalises by the images of each task, which a frozen "
+                "backbone does not; write 'batch_norm: running' (then only the classifier adapts), "
+                "or leave out backbone.frozen"
+            )
+        return None
 
     def forward(self, images: Images) -> Tensor:
         """Logits ``[n, way]`` without adaptation, float32 at least."""

@@ -16,6 +16,7 @@ from torch.nn.functional import cross_entropy, normalize
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.backbones.catalogue import BACKBONES
+from fsl_sweep.learners.backbones.options import BackboneOptions
 from fsl_sweep.learners.base import EmbeddingLearner, TrainsOn
 from fsl_sweep.learners.batches import LabelledBatch, check_support
 from fsl_sweep.learners.heads.precision import at_least_float32
@@ -45,6 +46,8 @@ class MetaDeltaOptions(Options):
                 resolve(BACKBONES, spec)
             except UserError as error:
                 raise ValueError(str(error)) from None
+            if given := sorted(spec.keys() & BackboneOptions.model_fields.keys()):
+                raise ValueError(f"only the trial's backbone takes {', '.join(given)}")
         return value
 
 
@@ -74,6 +77,18 @@ class MetaDelta(EmbeddingLearner[LabelledBatch]):
         """Those of the encoders that it names itself; copies have what the trial's backbone has."""
         named = options.encoders if isinstance(options.encoders, list) else []
         return any(resolve(BACKBONES, spec)[0].has_weights for spec in named)
+
+    @classmethod
+    def unsuited(cls, options: MetaDeltaOptions, backbone: BackboneOptions) -> str | None:
+        """Copies of one pretrained network are no ensemble."""
+        copies = isinstance(options.encoders, int) and options.encoders > 1
+        if copies and (backbone.weights is not None or backbone.frozen):
+            return (
+                f"its {options.encoders} encoders are networks with random weights of their own, "
+                "but backbone.weights and backbone.frozen are about one; write 'encoders: 1', or "
+                "name the others"
+            )
+        return None
 
     def embed(self, images: Images) -> Features:
         """Unit-norm features of every encoder, side by side."""

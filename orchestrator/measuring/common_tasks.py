@@ -1,19 +1,22 @@
 """The evaluation episodes of a protocol, which are the same for every trial."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fsl_sweep.datasets.benchmark import Benchmark, common_tasks
 from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.splits.class_folds import fold_benchmark
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.distribution import TaskDistribution
 from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.datasets.tasks.mixed import MixedTasks
+from fsl_sweep.learners.building import pixel_statistics
 from fsl_sweep.orchestrator.errors import BadData, did_you_mean
 from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, Measure, TaskSet
 from fsl_sweep.orchestrator.records.protocol import Protocol, episode_shape
+from fsl_sweep.orchestrator.records.spec import TrialSpec
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,17 @@ class CommonTasks:
                 asked = (benchmark.fingerprint, m, s, count[s], shape, tasks.seed)
                 draws[m, s] = (*asked, tasks.replacement, source)
         return cls(episodes, pools, draws)
+
+
+def trained_benchmark(spec: TrialSpec, benchmark: Benchmark) -> Benchmark:
+    """The benchmark as a trial sees it: its class fold, and what normalises its images.
+
+    Raises:
+        BadData: it cannot be divided into the class folds of ``spec``.
+    """
+    if spec.fold is not None:
+        benchmark = fold_benchmark(benchmark, **spec.fold.model_dump())
+    return replace(benchmark, pixels=pixel_statistics(spec.backbone.model_dump()))
 
 
 def novel_tasks(

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import torch
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.splits.class_folds import fold_benchmark
 from fsl_sweep.learners.snapshot import restored
 from fsl_sweep.orchestrator.errors import TrialFailure
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
-from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
+from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks, trained_benchmark
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import TrialSpec
@@ -46,9 +45,7 @@ class Measuring:
             RunFolderError: a snapshot is missing, or is not the one that was recorded.
             TrialFailure: the learner's answers are not numbers.
         """
-        benchmark = self.benchmarks[MAIN]
-        if self.spec.fold is not None:
-            benchmark = fold_benchmark(benchmark, **self.spec.fold.model_dump())
+        benchmark = trained_benchmark(self.spec, self.benchmarks[MAIN])
         protocols = {one.name: one for asked in self.todo.values() for one in asked}
         tasks = {
             name: CommonTasks.draw(benchmark, one.protocol, self.benchmarks.get(name))

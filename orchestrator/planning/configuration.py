@@ -10,6 +10,7 @@ from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
+from fsl_sweep.orchestrator.planning.pretrained import pinned, start_cautions
 from fsl_sweep.orchestrator.planning.schedule import Rates, resolved_schedule
 from fsl_sweep.orchestrator.planning.suitability import (
     USED_UNTRAINED,
@@ -117,7 +118,7 @@ class ConfigurationResolver:
     ) -> dict[str, Any]:
         settings = validated(MethodConfig, tree, "", axes=True)
         learner = self._learner(settings)
-        backbone = resolved(BACKBONES, settings.backbone, "backbone")
+        backbone = self._backbone(settings, learner, cautions)
         check_features(learner, backbone, settings.augment, self.benchmark)
         cautions += self._of_sgd(settings.optimizer, axes)
         return {
@@ -149,7 +150,7 @@ class ConfigurationResolver:
     def _untrained(self, tree: Mapping[str, Any], cautions: list[str]) -> dict[str, Any]:
         settings = validated(UntrainedConfig, tree, "", axes=True)
         learner = self._learner(settings)
-        backbone = resolved(BACKBONES, settings.backbone, "backbone")
+        backbone = self._backbone(settings, learner, cautions)
         check_features(learner, backbone, "none", self.benchmark)
         if unused := [key for key in self.tree if key not in USED_UNTRAINED]:
             are = "is" if len(unused) == 1 else "are"
@@ -157,6 +158,13 @@ class ConfigurationResolver:
                 f"{self.method}: it has nothing to train, so its {', '.join(unused)} {are} not used"
             )
         return {"learner": learner, "backbone": backbone, **_UNTRAINED}
+
+    def _backbone(
+        self, settings: MethodConfig | UntrainedConfig, learner: Named, cautions: list[str]
+    ) -> Named:
+        backbone = pinned(resolved(BACKBONES, settings.backbone, "backbone"), learner)
+        cautions.extend(start_cautions(self.method, settings.backbone, backbone))
+        return backbone
 
     def _learner(self, settings: ProgramConfig | UntrainedConfig) -> Named:
         learner = resolved(LEARNERS, settings.learner, "learner")

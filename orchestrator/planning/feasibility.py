@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from fsl_sweep.datasets.benchmark import Benchmark
@@ -9,8 +10,7 @@ from fsl_sweep.datasets.splits.class_folds import fold_benchmark
 from fsl_sweep.datasets.tasks.classes import check_common, most_tasks
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape, Shape
 from fsl_sweep.datasets.tasks.query_counts import most_queries
-from fsl_sweep.learners.backbones.catalogue import BACKBONES
-from fsl_sweep.learners.options import resolve
+from fsl_sweep.learners.building import build_backbone, pixel_statistics
 from fsl_sweep.orchestrator.errors import BadData, ConfigError
 from fsl_sweep.orchestrator.measuring.common_tasks import novel_tasks
 from fsl_sweep.orchestrator.planning.suitability import check_training_tasks
@@ -24,6 +24,7 @@ from fsl_sweep.orchestrator.records.protocol import (
     episode_shape,
 )
 from fsl_sweep.orchestrator.records.spec import Fold, TrialSpec
+from fsl_sweep.orchestrator.text.printed import counted
 
 
 def check_feasible(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> tuple[str, ...]:
@@ -39,16 +40,17 @@ def check_feasible(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> tuple[str
     Raises:
         BadData: too few classes or examples; the message names the method, fold, split and
             numbers. Or the method cannot train on the benchmark's kind of tasks.
-        ConfigError: a backbone cannot take the benchmark's images.
+        ConfigError: a backbone cannot take the benchmark's images, or the weights of its file.
     """
     benchmark = benchmarks[MAIN]
     folds = {fold: fold_benchmark(benchmark, **fold.model_dump()) for fold in plan.folds}
     seen: set[tuple[Any, ...]] = set()
+    cautions = [*benchmark.cautions, *_shared_tasks(plan.main.protocol, benchmark)]
     for trial in plan.trials:
         backbone = ("backbone", canonical_json(trial.spec.backbone.model_dump()))
         if backbone not in seen:
             seen.add(backbone)
-            _check_backbone(trial, benchmark)
+            cautions += _check_backbone(trial, benchmark)
         fold = trial.spec.fold
         ours = benchmark if fold is None else folds[fold]
         check_training_tasks(trial, ours)
@@ -58,7 +60,7 @@ def check_feasible(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> tuple[str
             with _placed(trial.method, fold):
                 _check_trained(trial.spec, ours, shape)
     check_protocols(plan, [one for one in plan.protocols if one.asked], benchmarks)
-    return (*benchmark.cautions, *_shared_tasks(plan.main.protocol, benchmark))
+    return tuple(dict.fromkeys(cautions))
 
 
 def check_protocols(
@@ -123,13 +125,22 @@ def _shared_tasks(protocol: Protocol, benchmark: Benchmark) -> Iterator[str]:
             )
 
 
-def _check_backbone(trial: PlannedTrial, benchmark: Benchmark) -> None:
+def _check_backbone(trial: PlannedTrial, benchmark: Benchmark) -> Iterator[str]:
     """Build the network. On torch's ``meta`` device that would load its compiler."""
-    cls, options = resolve(BACKBONES, trial.spec.backbone.model_dump())
+    backbone = trial.spec.backbone.model_dump()
+    channels, pixels = benchmark.image_shape[0], pixel_statistics(backbone)
     try:
-        cls(options, benchmark.image_shape)
+        if pixels is not None and len(pixels[0]) != channels:
+            problem = f"is for {len(pixels[0])} channels; these images have {channels}"
+            advice = f"Write {{mean: [...], std: [...]}} with {channels} of each"
+            raise ConfigError("", "backbone.normalisation", f"{problem}. {advice}")
+        _, unused = build_backbone(backbone, benchmark.image_shape)
     except ConfigError as failure:
         raise ConfigError("", trial.method, str(failure)) from failure
+    if unused:
+        shown = ", ".join(unused[:3]) + (", ..." if len(unused) > 3 else "")
+        file = Path(backbone["weights"]).name
+        yield f"the weights '{file}' hold {counted(len(unused), 'more tensor')}, not used: {shown}"
 
 
 def _trained_shape(spec: TrialSpec) -> Shape | None:

@@ -68,7 +68,7 @@ def further(
     if not weights or len(set(weights)) < len(weights):
         raise ConfigError(where, f"{path}.mixture", "give each weight once, and at least one")
     for weight in weights:
-        label = f"{name}({weight:g})" if isinstance(given.mixture, list) else name
+        label = f"{name}({weight:.12g})" if isinstance(given.mixture, list) else name
         protocol = merged.model_copy(update={"mixture": weight})
         novel = protocol.model_dump(mode="json", include={"mixture", "classes", "benchmark"})
         yield PlannedProtocol(label, protocol, given.snapshots, written={**written, **novel})

@@ -14,7 +14,7 @@ from fsl_sweep.learners.base import ClassificationLearner
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.metadl.learner import Metadl
 from fsl_sweep.learners.options import resolve
-from fsl_sweep.orchestrator.errors import BadData, ConfigError, UnknownName, UserError
+from fsl_sweep.orchestrator.errors import BadData, ConfigError, UnknownName
 from fsl_sweep.orchestrator.records.model import Named
 from fsl_sweep.orchestrator.records.plan import PlannedTrial
 from fsl_sweep.orchestrator.records.protocol import Episode, Protocol, episode_shape
@@ -48,16 +48,24 @@ def for_programs(defaults: Mapping[str, Any]) -> dict[str, Any]:
 def trains_nothing(learner: Any, backbone: Any) -> bool:
     """Whether neither of these sections names a part with weights that answers depend on.
 
-    False if a name or an option is wrong.
+    False if an option is wrong.
+
+    Raises:
+        ConfigError: a name is wrong.
     """
     if not isinstance(learner, Mapping) or not isinstance(backbone, Mapping):
         return False
+    section = "backbone"
     try:
-        if resolve(BACKBONES, backbone)[0].has_weights:
+        network, start = resolve(BACKBONES, backbone)
+        if network.trains(start):
             return False
+        section = "learner"
         cls, options = resolve(LEARNERS, learner)
         return not cls.has_weights(options)
-    except (UserError, ValidationError):
+    except UnknownName as failure:
+        raise ConfigError("", f"{section}.name", str(failure)) from None
+    except ValidationError:
         return False
 
 
@@ -115,6 +123,9 @@ def check_features(learner: Named, backbone: Named | None, augment: str, benchma
     if not BACKBONES.find(backbone.name).cls.takes_features:
         problem = f"'{backbone.name}' takes images, but {holds}; use 'identity'"
         raise ConfigError("", "backbone.name", problem)
+    if "normalisation" in backbone.options:
+        problem = f"{holds}, which are used as they are; leave it out"
+        raise ConfigError("", "backbone.normalisation", problem)
     if augment != "none":
         problem = f"'{augment}' changes images, but {holds}; write 'augment: none'"
         raise ConfigError("", "augment", problem)

@@ -3,6 +3,7 @@
 import os
 import platform
 import subprocess
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,18 @@ def environment() -> dict[str, Any]:
     """Versions, the project's git commit where it runs from a checkout, and the hardware."""
     return {
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in _PACKAGES},
+        "packages": {name: _version(name) for name in (*_PACKAGES, *_optional())},
         "commit": _commit(),
         "system": platform.platform(),
         "processor": _processor(),
         "cores": os.cpu_count(),
         "gpus": _gpus(),
     }
+
+
+def _optional() -> list[str]:
+    """Packages that only some backbones need, if planning has imported them."""
+    return [name for name in ("timm",) if name in sys.modules]
 
 
 def _version(name: str) -> str | None:

@@ -3,13 +3,14 @@
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fsl_sweep.datasets.files.local_path import check_local
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
+from fsl_sweep.orchestrator.sweepfile.axes import axis_kind
 from fsl_sweep.orchestrator.sweepfile.grammar import SweepConfig
 from fsl_sweep.orchestrator.sweepfile.messages import blaming, validated
 from fsl_sweep.orchestrator.sweepfile.text import noted, presets, read_sweep
@@ -45,8 +46,8 @@ def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -
         overrides: ``KEY=VALUE`` texts; KEY is a dotted path, VALUE is YAML.
 
     A relative path, such as ``benchmark.root``, is relative to the file's folder; in a preset or in
-    an override, to the current folder. In all texts of a benchmark, ``${NAME}`` and a leading ``~``
-    are replaced.
+    an override, to the current folder. In all texts of a benchmark and in ``backbone.weights``,
+    ``${NAME}`` and a leading ``~`` are replaced.
 
     Raises:
         ConfigError: no such file, not YAML, or not a sweep; the message names file, key and value.
@@ -66,12 +67,13 @@ def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -
         for path, section, key in _with_paths(tree):
             section.update({k: _expanded(value, f"{path}.{k}") for k, value in section.items()})
             value = section.get(key)
-            if value is None or isinstance(value, list):
+            if value is None or (key == "classes" and isinstance(value, list)):
                 continue
             here = any(f"{path}.{key}.".startswith(f"{one}.") for one in given)
             section[key] = _located(value, f"{path}.{key}", Path.cwd() if here else folder)
             if not os.path.isabs(value):
                 notes.append(f"{path}.{key}={json.dumps(section[key], ensure_ascii=False)}")
+        notes += _locate_weights(tree, folder, given)
         config = validated(SweepConfig, tree, where)
     return SweepFile(where, noted(text, notes), config)
 
@@ -136,3 +138,50 @@ def _expanded(value: Any, path: str) -> Any:
             problem = f"the environment variable {name} in '{value}' is not set"
             raise ConfigError("", path, problem)
     return os.path.expandvars(os.path.expanduser(value))
+
+
+def _locate_weights(
+    tree: Mapping[str, Any], folder: Path, overridden: Collection[str]
+) -> list[str]:
+    """Make the paths of weights absolute, in ``tree``; the overrides that say so in a copy."""
+    notes: list[str] = []
+    for path, settings in _with_backbones(tree):
+        before, key = settings["backbone"], f"{path}.weights"
+        here = any(f"{key}.".startswith(f"{one}.") for one in overridden)
+        settings["backbone"] = _with_weights(before, key, Path.cwd() if here else folder)
+        if settings["backbone"] != _with_weights(before, key, Path("/")):
+            whole = json.dumps(settings["backbone"], ensure_ascii=False, default=str)
+            notes.append(f"{path}={whole}")
+    return notes
+
+
+def _with_backbones(tree: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The settings that have a backbone, each with the key path of that section."""
+    methods = tree.get("methods")
+    own = methods.items() if isinstance(methods, Mapping) else ()
+    named = [(f"methods.{method}", settings) for method, settings in own]
+    for path, settings in (("defaults", tree.get("defaults")), *named):
+        if isinstance(settings, dict) and "backbone" in settings:
+            yield f"{path}.backbone", settings
+
+
+def _with_weights(backbone: Any, key: str, folder: Path) -> Any:
+    """A backbone section, or an axis of such sections, with the path of its weights absolute."""
+
+    def section(one: Any) -> Any:
+        if not isinstance(one, Mapping) or one.get("weights") is None:
+            return one
+        return {**one, "weights": _each(one["weights"], place)}
+
+    def place(value: Any) -> str:
+        return _located(_expanded(value, key), key, folder)
+
+    return _each(backbone, section)
+
+
+def _each(value: Any, changed: Callable[[Any], Any]) -> Any:
+    """A value changed, or every value of an axis that stands in its place."""
+    kind = axis_kind(value)
+    if kind is not None and isinstance(value[kind], list):
+        return {kind: [changed(one) for one in value[kind]]}
+    return changed(value)

@@ -8,14 +8,13 @@ from collections.abc import Iterator
 import torch
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.splits.class_folds import fold_benchmark
 from fsl_sweep.learners.base import GradientLearner
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.metadl.learner import Metadl
 from fsl_sweep.learners.snapshot import VERSION, Description, snapshot_bytes
 from fsl_sweep.orchestrator.errors import TrialFailure
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
-from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
+from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks, trained_benchmark
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
 from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd
 from fsl_sweep.orchestrator.records.protocol import MAIN, Kept, PlannedProtocol
@@ -55,9 +54,7 @@ class Trial:
     ) -> None:
         self.spec, self.storage = spec, storage
         self.main, self.keep, self.answers = main, keep, answers
-        if spec.fold is not None:
-            benchmark = fold_benchmark(benchmark, **spec.fold.model_dump())
-        self.benchmark = benchmark
+        self.benchmark = trained_benchmark(spec, benchmark)
         self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
     def run(self) -> Iterator[EpochRecord]:

@@ -113,15 +113,6 @@ def test_float32_is_the_float64_solution_rounded():
     torch.testing.assert_close(solution.value, exact.float(), rtol=1e-6, atol=1e-8)
 
 
-def test_two_classes_of_one_example_by_hand():
-    # A = [[a, -a], [-b, b]]: minimise (K11 + 1) a^2 + (K22 + 1) b^2 - 2 K12 ab - a - b up to C.
-    kernel = torch.tensor([[[3.0, 1.0], [1.0, 5.0]]], dtype=torch.float64)
-    targets = torch.eye(2, dtype=torch.float64)[None]
-    for C, a, b in [(1.0, 7 / 46, 5 / 46), (0.12, 0.12, 0.31 / 3), (0.05, 0.05, 0.05)]:
-        value = svm.solve_dual(kernel, targets, C).value[0]
-        torch.testing.assert_close(value, torch.tensor([[a, -a], [-b, b]]).double())
-
-
 @pytest.mark.parametrize(("way", "shot"), [(5, 15), (20, 5)])
 def test_large_tasks_are_solved(way, shot):
     kernel, targets = problem(8 if way == 5 else 2, way, shot, 64, scale=5.0)
@@ -300,13 +291,6 @@ def test_targets_that_are_not_one_example_one_class_raise():
         svm.solve_dual(kernel, torch.ones_like(targets), 0.1)
     with pytest.raises(ValueError, match="some class has none"):
         svm.solve_dual(kernel[:, :4, :4], targets[:, :4], 0.1)
-
-
-def test_fewer_than_two_classes_or_no_example_raise():
-    with pytest.raises(ValueError, match="at least 2 classes"):
-        svm.fit(torch.ones(1, 1, 3, 4), 0.1)
-    with pytest.raises(ValueError, match="at least 1 example each"):
-        svm.fit(torch.ones(1, 2, 0, 4), 0.1)
 
 
 def test_shapes_that_do_not_fit_raise():

@@ -357,7 +357,7 @@ def test_another_domain_may_move_but_not_change(run, tmp_path, monkeypatch, caps
     monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
     for folder, shade in (("grey", 100), ("dark", 20)):
         for number in range(12):
-            place = Path(folder, f"class{number}")
+            place = Path(folder, f"class{number}" if folder == "grey" else f"kind{number}")
             place.mkdir(parents=True)
             for image in range(4):
                 Image.new("RGB", (16, 16), (shade, number * 20, image)).save(place / f"{image}.png")

@@ -1,0 +1,170 @@
+"""Initial weights from a file: which of its tensors are the network's, and what does not fit."""
+
+import hashlib
+import io
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from fsl_sweep.learners.backbones.base import Backbone
+from fsl_sweep.orchestrator.errors import ConfigError, MachineFailure
+
+KEY = "backbone.weights"
+
+# A published file may hold the weights under one of these, beside the state of an optimizer.
+_WRAPPERS = ("state_dict", "model")
+# First words in the names of classifiers, and of what torchvision's models train in addition.
+_CLASSIFIERS = ("fc", "classifier", "head", "heads", "linear", "logits")
+_AUXILIARY = "aux"
+_SHOWN = 3
+_FOREIGN = re.compile(r"Unsupported global: GLOBAL (\S+)")
+
+
+def load_weights(backbone: Backbone, path: str, sha256: str | None) -> list[str]:
+    """Give a backbone the weights of a file.
+
+    A file whose name ends in ``.safetensors`` has that format; another is read by `torch.load` with
+    ``weights_only=True``. Names in it may have a common prefix (``module.``, ``backbone.``).
+    Integer buffers (counters, seeds, index tables) stay as the backbone was built with.
+
+    Args:
+        backbone: whose weights are replaced.
+        path: the file.
+        sha256: checksum that it must have; None accepts any.
+
+    Returns:
+        Names of what the file holds besides, such as a classifier's weights.
+
+    Raises:
+        ConfigError: it is not a file of weights, or they are another architecture's.
+        MachineFailure: it cannot be read, or has another checksum than when it was planned.
+    """
+    tensors = _tensors(_content(_data(path, sha256), path), path)
+    wanted = {n: t for n, t in backbone.body.state_dict().items() if t.is_floating_point()}
+    prefix = _prefix(tensors, wanted, path)
+    part = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
+    extra = part.keys() - wanted.keys()
+    head = {name for name in extra if _of_a_classifier(name, part, backbone.feature_dim)}
+    if problems := _problems(part, wanted, sorted(extra - head)):
+        raise ConfigError(
+            "",
+            KEY,
+            f"'{path}' holds weights of another architecture: {'; '.join(problems)}. Choose the "
+            "backbone, with its options, that they were trained with",
+        )
+    chosen = {name: part[name] for name in wanted}
+    if broken := [name for name, tensor in chosen.items() if not tensor.float().isfinite().all()]:
+        raise ConfigError("", KEY, f"'{path}' holds numbers that are not finite: {_named(broken)}")
+    whole = backbone.body.state_dict()  # with the versions of its layers, which some ask for
+    whole.update(chosen)
+    backbone.body.load_state_dict(whole)
+    return sorted(name for name in tensors if name.removeprefix(prefix) not in chosen)
+
+
+def _data(path: str, sha256: str | None) -> bytes:
+    try:
+        data = Path(path).read_bytes()
+    except OSError as failure:
+        problem = f"The weights '{path}' cannot be read: {failure.strerror or failure}."
+        raise MachineFailure(f"{problem} Every node needs the file at that place.") from failure
+    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+        raise MachineFailure(
+            f"The weights '{path}' are not those that the sweep was planned with: the file was "
+            "changed, or is another one on this node. Put the former back, or run the sweep again."
+        )
+    return data
+
+
+def _content(data: bytes, path: str) -> Any:
+    try:
+        if path.endswith(".safetensors"):
+            return safetensors.torch.load(data)
+        return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+    except Exception as failure:  # both raise many kinds of errors
+        foreign = _FOREIGN.search(str(failure))
+        refused = "" if foreign is None else f": it holds '{foreign[1]}', which is no tensor"
+        form = "safetensors" if path.endswith(".safetensors") else "torch.load(weights_only=True)"
+        problem = f"'{path}' is not a file of weights that {form} can read{refused}"
+        advice = "save only the network's state_dict() in a file"
+        raise ConfigError("", KEY, f"{problem}; {advice}") from failure
+
+
+def _tensors(content: Any, path: str) -> dict[str, Tensor]:
+    """The floating-point tensors by their names."""
+    outer: Any = {}
+    while isinstance(content, Mapping) and content is not outer:
+        outer = content
+        inner = (content[key] for key in _WRAPPERS if isinstance(content.get(key), Mapping))
+        content = next(inner, content)
+    named = content.items() if isinstance(content, Mapping) else ()
+    tensors = {
+        str(name): tensor
+        for name, tensor in named
+        if isinstance(tensor, Tensor) and tensor.is_floating_point()
+    }
+    if not tensors:
+        held = f"keys: {_named(map(str, outer))}" if outer else type(content).__name__
+        problem = f"'{path}' holds no weights by name ({held})"
+        raise ConfigError("", KEY, f"{problem}; save the network's state_dict() in a file")
+    return tensors
+
+
+def _prefix(names: Iterable[str], wanted: Collection[str], path: str) -> str:
+    """What precedes most of the wanted names in a file, such as ``module.``."""
+    counts: Counter[str] = Counter()
+    for name in names:
+        words = name.split(".")
+        for start in range(len(words)):
+            if ".".join(words[start:]) in wanted:
+                counts["".join(f"{word}." for word in words[:start])] += 1
+    most = max(counts.values(), default=0)
+    best = [prefix for prefix, count in counts.items() if count == most]
+    if len(best) > 1 and most == len(wanted) and "" not in best:
+        places = _named(repr(prefix) for prefix in best)
+        problem = f"'{path}' holds several such networks, whose names begin with {places}"
+        raise ConfigError("", KEY, f"{problem}; save one of them in a file")
+    return min(best, key=len, default="")
+
+
+def _of_a_classifier(name: str, part: Mapping[str, Tensor], width: int) -> bool:
+    """Whether it is a weight or bias of a layer from features to classes."""
+    stem, _, last = name.rpartition(".")
+    first = name.partition(".")[0].lower()
+    weight = part.get(f"{stem}.weight")
+    if first.startswith(_AUXILIARY):
+        return True
+    if last not in ("weight", "bias") or weight is None or weight.ndim not in (2, 4):
+        return False
+    inputs = weight[0].numel()  # of a linear layer, or of a 1x1 convolution
+    return inputs == weight.shape[1] and (inputs == width or first in _CLASSIFIERS)
+
+
+def _problems(
+    part: Mapping[str, Tensor], wanted: Mapping[str, Tensor], extra: Collection[str]
+) -> list[str]:
+    """What keeps the tensors of a file from being the network's."""
+    missing = [name for name in wanted if name not in part]
+    other = [
+        f"{name}: {list(part[name].shape)}, not {list(tensor.shape)}"
+        for name, tensor in wanted.items()
+        if name in part and part[name].shape != tensor.shape
+    ]
+    found = (("missing", missing), ("of another shape", other), ("superfluous", extra))
+    return [
+        f"{len(names)} of {len(part if kind == 'superfluous' else wanted)} {kind} ({_named(names)})"
+        for kind, names in found
+        if names
+    ]
+
+
+def _named(names: Iterable[str]) -> str:
+    """The first few of them."""
+    listed = list(names)
+    more = f", and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+    return ", ".join(listed[:_SHOWN]) + more

@@ -1,0 +1,72 @@
+"""A backbone's initial weights in a plan: the file that is meant, and what the report warns of."""
+
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from fsl_sweep.learners.backbones.catalogue import BACKBONES
+from fsl_sweep.learners.catalogue import LEARNERS
+from fsl_sweep.learners.options import resolve
+from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.records.spec import Named
+
+
+def pinned(backbone: Named, learner: Named) -> Named:
+    """The backbone with the checksum of its file of weights, if it has one.
+
+    Raises:
+        ConfigError: the file cannot be read, has another checksum than the one that was given, the
+            backbone has no weights, or the learner cannot be used with one that starts like this.
+    """
+    cls, options = resolve(BACKBONES, backbone.model_dump())
+    if not cls.has_weights and (options.weights is not None or options.frozen):
+        key = "weights" if options.weights is not None else "frozen"
+        problem = f"'{backbone.name}' has no weights; leave it out"
+        raise ConfigError("", f"backbone.{key}", problem)
+    learner_cls, learner_options = resolve(LEARNERS, learner.model_dump())
+    if (reason := learner_cls.unsuited(learner_options, options)) is not None:
+        raise ConfigError("", "learner", f"{learner.name}: {reason}")
+    if options.weights is None:
+        return backbone
+    found = _checksum(Path(options.weights))
+    if options.weights_sha256 not in (None, found):
+        problem = f"'{options.weights}' has the checksum {found}: it is another file"
+        raise ConfigError("", "backbone.weights_sha256", problem)
+    return Named.model_validate({**backbone.model_dump(), "weights_sha256": found})
+
+
+def start_cautions(method: str, given: Named, resolved: Named) -> Iterator[str]:
+    """What to know of a backbone's initial weights, from its section as written and as resolved."""
+    weights = resolved.options.get("weights")
+    if weights is None:
+        if resolved.options.get("frozen"):
+            yield f"{method}: its backbone is frozen at random weights, because no file is given"
+        return
+    yield (
+        f"{method}: its backbone starts from the weights '{Path(weights).name}'; if these were "
+        "trained on images of the val or novel classes, ValGen or NovelGen is not accuracy on new "
+        "classes"
+    )
+    if "normalisation" not in given.options:
+        yield (
+            f"{method}: images are normalised by this benchmark's training images, but pretrained "
+            "weights expect what they were trained with; write backbone.normalisation (imagenet, "
+            "benchmark, or mean and std)"
+        )
+
+
+def _checksum(path: Path) -> str:
+    try:
+        status = path.stat()
+        return _checksum_of(path, status.st_size, status.st_mtime_ns)
+    except OSError as failure:
+        problem = f"'{path}' cannot be read: {failure.strerror or failure}"
+        raise ConfigError("", "backbone.weights", problem) from None
+
+
+@cache
+def _checksum_of(path: Path, size: int, modified: int) -> str:  # noqa: ARG001 (they tell files apart)
+    """Hexadecimal SHA-256 of a file, read once for all the configurations that use it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

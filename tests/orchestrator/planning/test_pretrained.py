@@ -1,0 +1,278 @@
+"""Backbones that start from a file: how they are planned, what is refused, what the report says."""
+
+import hashlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from made import benchmark, main_of, trainable
+
+from fsl_sweep.learners.backbones.base import Backbone
+from fsl_sweep.learners.building import build_backbone
+from fsl_sweep.learners.options import Options
+from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.measuring.images import PoolImages
+from fsl_sweep.orchestrator.measuring.snapshots import Measuring
+from fsl_sweep.orchestrator.planning.feasibility import check_feasible
+from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
+from fsl_sweep.orchestrator.planning.prepare import opened_plan
+from fsl_sweep.orchestrator.records.protocol import MAIN
+from fsl_sweep.orchestrator.run import load_run
+from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
+from fsl_sweep.orchestrator.trial.trial import Trial
+
+FILE = """
+name: pretrained
+benchmark: {name: glyphs, image_size: 16}
+episode: {way: 3, shot: 1, query: 2}
+evaluation: {selection_tasks: 20, report_tasks: 20}
+defaults: {backbone: {name: conv4, width: 8MORE}}
+methods:
+  M: {learner: {name: LEARNER}OWN}
+"""
+BATCHES = ", optimizer: {lr: 0.1}, epochs: 2, batches: 2"
+EPISODES = f"{BATCHES}, train: {{way: 3, shot: 1, query: 2}}"
+STARTS = (
+    "M: its backbone starts from the weights 'w.pt'; if these were trained on images of the val or "
+    "novel classes, ValGen or NovelGen is not accuracy on new classes"
+)
+CONV = {"name": "conv4", "width": 8}
+
+
+def save_weights(path, seed=0, shape=(1, 16, 16), **more):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        torch.save({**build_backbone(CONV, shape)[0].state_dict(), **more}, path)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A current folder with a file of weights."""
+    monkeypatch.chdir(tmp_path)
+    save_weights(tmp_path / "w.pt")
+    return tmp_path
+
+
+def planned(more="", learner="ncc", own="", file=FILE):
+    text = file.replace("MORE", more).replace("LEARNER", learner).replace("OWN", own)
+    Path("s.yaml").write_text(text)
+    return plan_sweep(load_sweep("s.yaml"))
+
+
+def mistake(*arguments, **options):
+    with pytest.raises(ConfigError) as caught:
+        planned(*arguments, **options)
+    return str(caught.value)
+
+
+def test_a_trials_id_follows_the_content_of_the_file(place):
+    weights = ", weights: w.pt, frozen: true"
+    first = planned(weights)
+    (trial,) = first.trials
+    assert trial.spec.backbone.options == {
+        **{"width": 8, "weights": str(place / "w.pt"), "frozen": True},
+        "weights_sha256": hashlib.sha256((place / "w.pt").read_bytes()).hexdigest(),
+    }
+    assert planned(weights).trials == first.trials
+    save_weights(place / "w.pt", seed=1)
+    assert planned(weights).trials[0].id != trial.id
+
+
+def test_what_is_unset_stays_out_of_ids(place):
+    off = ", frozen: false, normalisation: benchmark"
+    for more in ("", off):
+        (trial,) = planned(more, own=BATCHES).trials
+        assert trial.spec.backbone.options == {"width": 8}
+
+
+@pytest.mark.parametrize(
+    "learner", ["protonet", "ncc", "metadelta, encoders: 1", "ridge, learn_scale: false"]
+)
+def test_a_frozen_backbone_leaves_most_learners_nothing_to_train(place, learner):
+    (trial,) = planned(", weights: w.pt, frozen: true", learner).trials
+    assert (trial.spec.optimizer, trial.spec.epochs, trial.spec.train) == (None, 1, None)
+
+
+MISTAKES = [
+    (", weights: no.pt", "ncc", "defaults.backbone.weights: 'HERE/no.pt' cannot be read: No such"),
+    (", weights: 5", "ncc", "defaults.backbone.weights: must be a path, not 5"),
+    (", weights: 's3://a/w.pt'", "ncc", "defaults.backbone.weights: s3://a/w.pt is an address"),
+    (", frozen: true", "ridge", "methods.M.optimizer: this key is missing"),
+    (", frozen: true", "finetune", "methods.M.learner: finetune: it trains the backbone on each"),
+    (", frozen: true", "fomaml, way: 3", "methods.M.learner: fomaml: 'batch_norm: batch' normal"),
+    (", weights: w.pt", "metadelta", "methods.M.learner: metadelta: its 4 encoders are networks"),
+    (
+        "",
+        "metadelta, encoders: [{name: conv4, frozen: true}]",
+        "methods.M.learner.encoders: only the trial's backbone takes frozen",
+    ),
+    (f", weights: w.pt, weights_sha256: {'a' * 64}", "ncc", "weights_sha256: 'HERE/w.pt' has"),
+    (f", weights_sha256: {'a' * 64}", "ncc", "backbone: weights_sha256 is the checksum of 'we"),
+    (", normalisation: cifar", "ncc", "normalisation: must be benchmark, imagenet or {mean: [...]"),
+    (", normalisation: {mean: [0.5], std: [0]}", "ncc", "normalisation.std.0: "),
+    (", normalisation: {mean: [0.5], std: [1, 1]}", "ncc", "1 means and 2 deviations are given"),
+]
+
+
+@pytest.mark.parametrize(("more", "learner", "problem"), MISTAKES)
+def test_what_makes_no_sense_is_refused_by_the_plan(place, more, learner, problem):
+    own = "" if learner == "ridge" else EPISODES if "maml" in learner else BATCHES
+    found = mistake(more, learner, own).replace(str(place), "HERE")
+    assert problem in found, found
+
+
+@pytest.mark.parametrize("key", ["weights: w.pt", "frozen: true"])
+def test_the_identity_has_no_weights(place, key):
+    file = FILE.replace("conv4, width: 8", "identity")
+    problem = f"s.yaml: defaults.backbone.{key.split(':')[0]}: 'identity' has no weights; leave it"
+    assert mistake(f", {key}", file=file).startswith(problem)
+
+
+def test_a_head_that_adapts_is_still_allowed(place):
+    frozen = ", weights: w.pt, frozen: true"
+    assert planned(frozen, "finetune, backbone_lr: 0").trials[0].spec.train is None
+    (trial,) = planned(frozen, "fomaml, way: 3, batch_norm: running", EPISODES).trials
+    assert trial.spec.train is not None
+
+
+def test_random_features_that_stay_as_they_are_give_a_caution(place):
+    problem = "M: its backbone is frozen at random weights, because no file is given"
+    assert planned(", frozen: true").cautions == (problem,)
+
+
+def test_timm_that_is_missing_is_asked_for(place, monkeypatch):
+    monkeypatch.setitem(sys.modules, "timm", None)
+    file = FILE.replace("conv4, width: 8", "'timm:resnet10t'")
+    assert mistake(file=file, more=", frozen: true") == (
+        "s.yaml: defaults.backbone.name: models of timm need that package, which is not installed: "
+        "pip install 'fsl-sweep[backbones]'"
+    )
+
+
+def test_weights_of_another_network_stop_a_run_and_a_dry_run(place, capsys):
+    save_weights(place / "w.pt", shape=(3, 16, 16))
+    planned(", weights: w.pt, frozen: true, normalisation: benchmark")
+    for command in (["run", "s.yaml", "--dry-run"], ["trial", "s.yaml", "--index", "0"]):
+        assert invoke(command) == 2
+        shown = capsys.readouterr()
+        assert "M: backbone.weights: '" in shown.err
+        assert "1 of 24 of another shape (blocks.0.0.weight: [8, 3, 3, 3], not [8, 1" in shown.err
+        assert "Traceback" not in shown.err
+        assert ("caution: " + STARTS in shown.out) == ("run" in command)
+    assert not (place / "runs" / "pretrained" / "trials").exists()
+
+
+def test_values_of_other_channels_than_the_images_are_refused(place):
+    plan = planned(", frozen: true, normalisation: imagenet")
+    with pytest.raises(ConfigError, match=r"M: backbone.normalisation: is for 3 channels; .* 1\."):
+        check_feasible(plan, {MAIN: benchmark()})
+
+
+def test_the_report_says_what_the_weights_may_have_seen(place):
+    save_weights(place / "w.pt", **{"fc.weight": torch.ones(3, 8), "fc.bias": torch.ones(3)})
+    plan, data = planned(", weights: w.pt, frozen: true"), benchmark()
+    assert plan.cautions[0] == STARTS
+    assert plan.cautions[1].startswith("M: images are normalised by this benchmark's training im")
+    unused = check_feasible(plan, {MAIN: data})[-1]
+    assert unused == "the weights 'w.pt' hold 2 more tensors, not used: fc.bias, fc.weight"
+    ledger = Ledger(place / "run")
+    plan = opened_plan(plan, {MAIN: data})
+    ledger.write_plan(plan, "")
+    (trial,) = plan.trials
+    (record,) = Trial(trial.spec, ledger.trial(trial.id), data, plan.main).run()
+    assert STARTS in " ".join(load_run(place / "run").report().cautions)
+    assert record.epoch == 1
+
+
+def test_only_the_scale_of_a_learner_with_a_frozen_backbone_is_trained(place):
+    spec = trainable(
+        learner={"name": "ridge"}, backbone={**CONV, "weights": str(place / "w.pt"), "frozen": True}
+    )
+    data = benchmark()
+    trial = Trial(spec, Ledger(place / "run").trial(spec.id), data, main_of(data))
+    training = trial._training()
+    assert all(loss.isfinite() for loss in training.epoch(1))
+    given = torch.load(place / "w.pt")
+    found = training.learner.backbone.state_dict()
+    assert all(torch.equal(found[name], given[name]) for name in given)
+    assert training.learner.scale.item() != 1.0
+    names = [name for name, _ in training.learner.named_parameters()]
+    assert [names[number] for number in training.state()["optimizer"]["state"]] == ["scale"]
+
+
+def test_a_snapshot_is_measured_again_without_the_file_that_it_began_with(place):
+    normalised = {"mean": [0.2], "std": [0.7]}
+    backbone = {**CONV, "weights": str(place / "w.pt"), "normalisation": normalised}
+    spec, data = trainable(backbone=backbone, epochs=1), benchmark()
+    storage, main = Ledger(place / "run").trial(spec.id), main_of(data)
+    list(Trial(spec, storage, data, main).run())
+    path = storage.folder.path / "measured" / f"{main.id}.parquet"
+    before = path.read_bytes()
+    (place / "w.pt").unlink()
+    path.unlink()
+    end = storage.folder.read_json("end.json")
+    storage.folder.write_json("end.json", {**end, "measured": {}})
+    assert storage.to_measure(main.id) == [1]
+    list(Measuring(spec, storage, {MAIN: data}, {1: [main]}, torch.device("cpu")).run())
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("normalisation", "mean", "std"),
+    [(None, None, None), ({"mean": [0.25], "std": [0.5]}, 0.25, 0.5)],
+)
+def test_images_are_normalised_as_the_backbone_says(tmp_path, normalisation, mean, std):
+    given = {} if normalisation is None else {"normalisation": normalisation}
+    spec = trainable(backbone={**CONV, **given})
+    data = benchmark()
+    trial = Trial(spec, Ledger(tmp_path).trial(spec.id), data, main_of(data))
+    images = PoolImages(data.train.pool, trial.benchmark, torch.device("cpu"))
+    raw = data.train.pool.images[:3] / 255
+    mean, std = (data.pixel_mean[0], data.pixel_std[0]) if mean is None else (mean, std)
+    found = images.normalised(images.unit(np.arange(3))).numpy()
+    np.testing.assert_allclose(found, (raw - mean) / std, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("section", "overrides", "expected"),
+    [
+        (", weights: w.pt", [], ["there/w.pt"]),
+        (", weights: ~/w.pt", [], ["home/w.pt"]),
+        (", weights: '${PART}/w.pt'", [], ["there/part/w.pt"]),
+        (", weights: {grid: [a.pt, ../b.pt]}", [], ["there/a.pt", "b.pt"]),
+        (", weights: w.pt", ["defaults.backbone.weights=v.pt"], ["here/v.pt"]),
+        ("", ["methods.M.backbone={name: conv4, weights: v.pt}"], ["here/v.pt"]),
+        (", weights: w.pt", ["defaults.backbone.width=4"], ["there/w.pt"]),
+    ],
+)
+def test_a_relative_path_is_one_from_the_files_folder(
+    tmp_path, monkeypatch, section, overrides, expected
+):
+    for folder in ("there", "here"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PART", "part")
+    text = FILE.replace("MORE", section).replace("LEARNER", "ncc").replace("OWN", "")
+    (tmp_path / "there" / "s.yaml").write_text(text)
+    sweep = load_sweep("../there/s.yaml", overrides)
+    written = sweep.config.methods["M"].get("backbone") or sweep.config.defaults["backbone"]
+    found = written["weights"]
+    values = found["grid"] if isinstance(found, dict) else [found]
+    assert values == [str(tmp_path / place) for place in expected]
+    notes = [line.removeprefix("# --set ") for line in sweep.text.splitlines() if "--set" in line]
+    (tmp_path / "copy.yaml").write_text(sweep.text)
+    again = load_sweep(str(tmp_path / "copy.yaml"), notes)
+    assert again.config == sweep.config
+
+
+def test_a_backbone_cannot_take_the_name_of_a_common_option():
+    class Own(Options):
+        frozen: int = 0
+
+    with pytest.raises(TypeError, match="frozen: every backbone has options of these names"):
+        type("Mine", (Backbone,), {"Options": Own})

@@ -104,8 +104,6 @@ def _check_measurable(
             drawn_from = others or benchmark.distribution(split)
             most = max(tasks.selection_tasks, tasks.report_tasks)
             check_common(drawn_from, most, shape, tasks.replacement)
-            if drawn_from.pool.holds_features != benchmark.train.pool.holds_features:
-                raise BadData("One benchmark holds images, the other features.")
         except BadData as failure:
             raise BadData(f"{of}{split} tasks: {failure}") from failure
 

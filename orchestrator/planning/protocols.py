@@ -102,8 +102,10 @@ def _classes(given: Sequence[str] | str | None, where: str, path: str) -> tuple[
         except (OSError, UnicodeDecodeError) as failure:
             raise ConfigError(where, path, f"{given} cannot be read: {failure}") from None
         given = [line.strip() for line in lines if line.strip()]
-    if not given or len(set(given)) < len(given):
-        raise ConfigError(where, path, "name each class once, and at least one")
+    twice = next((name for at, name in enumerate(given) if name in given[:at]), None)
+    if twice is not None or not given:
+        problem = "it names no class" if twice is None else f"'{twice}' is named twice"
+        raise ConfigError(where, path, f"{problem}; name each class once, and at least one")
     return tuple(given)
 
 

@@ -33,7 +33,7 @@ TRIAL_ID = PROTOCOL_ID = re.compile(r"[0-9a-f]{16}")
 
 def check_format(plain: Mapping[str, Any]) -> None:
     """Raise RunFolderError where plain data are the plan of another version."""
-    if plain.get("format") != FORMAT:
+    if plain.get("format", FORMAT) != FORMAT:
         raise RunFolderError(
             f"The run folder has the format {plain.get('format')!r:.40}, and this version of "
             f"fsl-sweep reads {FORMAT}. Report it with the version that made it, or run the sweep "

@@ -5,7 +5,7 @@ What imports torch is imported late, since Ray starts meanwhile.
 
 import dataclasses
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -14,9 +14,10 @@ from typing import NamedTuple
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.planning.prepare import Prepared, opened_plan
 from fsl_sweep.orchestrator.records.measures import TrialEnd
-from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.records.protocol import MAIN, Kept, PlannedProtocol
 from fsl_sweep.orchestrator.sweep.listener import SweepListener
 from fsl_sweep.orchestrator.sweep.process import Job, RayProcess, Todo
@@ -210,7 +211,27 @@ def execute_one(prepared: Prepared, index: int, following: Following = nobody) -
                 ).run():
                     for listener in listeners:
                         listener.measured(planned.id, record)
+        elif missing := storage.to_measure(main.id, answers=answers):
+            _measure_here(plan, planned, storage, benchmarks, missing)
         return storage.read_end() or TrialEnd("failed", "its records are damaged")
+
+
+def _measure_here(
+    plan: Plan,
+    planned: PlannedTrial,
+    storage: TrialLedger,
+    benchmarks: Mapping[str, Benchmark],
+    epochs: Iterable[int],
+) -> None:
+    """Measure epochs of a trial under the main protocol in this process."""
+    import torch
+
+    from fsl_sweep.orchestrator.measuring.snapshots import Measuring
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    todo, answers = {epoch: [plan.main] for epoch in epochs}, plan.record == "predictions"
+    for _ in Measuring(planned.spec, storage, benchmarks, todo, device, answers).run():
+        pass
 
 
 def _surely_pending(prepared: Prepared) -> int:

@@ -54,7 +54,7 @@ def show_plan(prepared: Prepared) -> int:
     _show_trials(ledger, plan, left, pending)
     _show_training(plan, histories, pending)
     _show_measuring(ledger, plan, histories, left)
-    if benchmarks:
+    if not obstacles:
         _show_disk(ledger, plan, benchmarks[MAIN])
     _show_remarks(ledger, plan)
     if known:

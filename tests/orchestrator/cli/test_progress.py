@@ -98,7 +98,8 @@ def test_the_time_left_follows_the_pace_of_this_run(plan, clock):
 def test_measuring_counts_each_snapshot_once(plan):
     first, second = plan.specs
     todo = {first: {2: ("few", "many"), 4: ("few",)}, second: {4: ("few",)}}
-    stream, console = io.StringIO(), SafeConsole(file=io.StringIO(), width=80, force_terminal=True)
+    stream = io.StringIO()
+    console = SafeConsole(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
     plain, bars = (
         PlainProgress(plan, [*todo], stream, todo),
         LiveProgress(plan, [*todo], console, todo),

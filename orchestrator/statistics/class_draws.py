@@ -117,6 +117,29 @@ class ClassDraw:
         return np.vstack([np.zeros(moved.shape[1]), moved])
 
 
+def variance_of_classes(values: ArrayLike, tuples: ArrayLike) -> float:
+    """Variance of a mean over tasks by the draw of its classes, times the number of classes.
+
+    Divided by C, it is the variance by drawing C classes, as ``ClassDraw.shifts`` draws them: no
+    noise of tasks is in it, but for one standard error that is left on.
+
+    Args:
+        values: of each task ``[T]``.
+        tuples: classes of each task, int ``[T, ways]``.
+
+    Raises:
+        ValueError: a task holds all classes, or the tuples are not of these tasks.
+    """
+    table, classes = np.asarray(values, np.float64)[None], class_tuples("", tuples).classes
+    count = len(np.unique(classes))
+    if len(classes) != table.shape[1] or classes.shape[1] >= count:
+        raise ValueError(
+            f"{classes.shape} classes do not tell how {table.shape[1]} tasks depend on them."
+        )
+    _, parts = _contributions(table, classes, count)
+    return count * (count - 1) * float(np.var(parts))
+
+
 def _contributions(
     table: np.ndarray, tuples: np.ndarray, count: int
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -126,11 +126,20 @@ def correct_family(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     return tuple(corrected)
 
 
+def verdict_of(low: float, high: float, rope: float) -> Verdict:
+    """The verdict that an interval of a - b bears; see ``compare``."""
+    if low > rope:
+        return "better"
+    if high < -rope:
+        return "worse"
+    return "equivalent" if low >= -rope and high <= rope else "undecided"
+
+
 def _judged(effect: Interval, error: float, freedom: float, rope: float) -> Comparison:
     if not rope >= 0:
         raise ValueError(f"The region of practical equivalence cannot be {rope}.")
     p = _p_value(effect.mean, error, freedom, rope)
-    return Comparison(_verdict(effect, rope), effect, p, p, rope, effect.caution)
+    return Comparison(verdict_of(effect.low, effect.high, rope), effect, p, p, rope, effect.caution)
 
 
 def _p_value(mean: float, error: float, freedom: float, rope: float) -> float:
@@ -142,11 +151,3 @@ def _p_value(mean: float, error: float, freedom: float, rope: float) -> float:
     distance = excess / error
     tail = special.ndtr(-distance) if freedom == inf else special.stdtr(freedom, -distance)
     return min(1.0, 2 * float(tail))
-
-
-def _verdict(effect: Interval, rope: float) -> Verdict:
-    if effect.low > rope:
-        return "better"
-    if effect.high < -rope:
-        return "worse"
-    return "equivalent" if effect.low >= -rope and effect.high <= rope else "undecided"

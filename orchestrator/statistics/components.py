@@ -1,0 +1,275 @@
+"""How much of the variance of accuracies is of seeds, of tasks, and of neither.
+
+Two-way random effects without repetition: the accuracy of seed s on task t is mu + seed_s + task_t
++ rest_st. Estimates are by the method of moments, in which expected mean squares are equated with
+those found; a negative estimate is set to 0.
+
+Sources: Searle, Casella and McCulloch, "Variance Components" (1992), section 4.7. That the
+bootstrap's covariance between seeds is what seeds share follows from the draws, which they share.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, nan
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fsl_sweep.orchestrator.statistics.class_draws import variance_of_classes
+from fsl_sweep.orchestrator.statistics.intervals import (
+    FEW_SEEDS,
+    FEW_TASKS,
+    IDENTICAL,
+    mixture_error,
+)
+
+
+@dataclass(frozen=True)
+class Components:
+    """Variances of the accuracies of one method, in squared units of accuracy.
+
+    Attributes:
+        seeds: between seeds, on infinitely many tasks; NaN for one seed.
+        tasks: between tasks, over infinitely many seeds; NaN for one seed or one task.
+        rest: what is left of one seed on one task; NaN for one seed or one task.
+        classes: of the mean over tasks of one class each, so that C classes have ``classes / C``;
+            None if the classes are not known.
+        shape: numbers of seeds and of tasks.
+        caution: why not to trust them, or None.
+    """
+
+    seeds: float
+    tasks: float
+    rest: float
+    classes: float | None
+    shape: tuple[int, int]
+    caution: str | None
+
+
+@dataclass(frozen=True)
+class PairComponents:
+    """Variances of the difference of two methods, a - b, on common tasks.
+
+    Attributes:
+        seeds: between seeds of a and of b, on infinitely many tasks; NaN for one seed.
+        rest: of one seed of a and of b on one task, beyond what all seeds of it share.
+        tasks: of the difference on one task, over infinitely many seeds: it stays however many
+            seeds there are.
+        selection: of the difference of means, by the selection tasks that all seeds share; 0 if
+            the selection was not repeated.
+        classes: as in ``Components``, of the difference.
+        shape: numbers of seeds of a, of seeds of b, and of tasks.
+        caution: why not to trust them, or None.
+    """
+
+    seeds: tuple[float, float]
+    rest: tuple[float, float]
+    tasks: float
+    selection: float
+    classes: float | None
+    shape: tuple[int, int, int]
+    caution: str | None
+
+
+class Part(NamedTuple):
+    """Accuracies of a ``[S_a, T]`` and of b ``[S_b, T]`` on common tasks, and their weight."""
+
+    weight: float
+    a: np.ndarray
+    b: np.ndarray
+
+
+@dataclass(frozen=True)
+class PairMoments:
+    """What two methods' accuracies say, before it is split into components.
+
+    Attributes:
+        effect: mean of a minus mean of b, weighted over the parts.
+        means: variance between the means of seeds, of a and of b; NaN for one seed.
+        rest: variance of one seed's mean by what is of neither seeds nor tasks, of a and of b.
+        plain: variance of the effect over tasks, had these seeds been the only ones.
+        shared: variance of the effect over tasks that all seeds share; not negative.
+        negative: whether it had to be set to 0.
+        freedom: degrees of freedom of ``plain``, as of the paired interval.
+        shape: numbers of seeds of a, of seeds of b, and of tasks.
+        identical: whether all seeds of a method are equal, of a and of b.
+    """
+
+    effect: float
+    means: tuple[float, float]
+    rest: tuple[float, float]
+    plain: float
+    shared: float
+    negative: bool
+    freedom: float
+    shape: tuple[int, int, int]
+    identical: tuple[bool, bool]
+
+
+def components(table: ArrayLike, tuples: ArrayLike | None = None) -> Components:
+    """The components of accuracies ``table [S, T]``: S seeds on T common tasks.
+
+    Args:
+        table: in [0, 1].
+        tuples: classes of each task, int ``[T, ways]``, drawn uniformly.
+
+    Raises:
+        ValueError: no finite ``[S, T]``, or the classes cannot be drawn.
+    """
+    data = _checked(table)
+    seeds, tasks = data.shape
+    classes = None if tuples is None else variance_of_classes(data.mean(axis=0), tuples)
+    if min(seeds, tasks) < 2:
+        few = "one seed: nothing is known of others" if seeds < 2 else "one task has no variance"
+        return Components(nan, nan, nan, classes, (seeds, tasks), few)
+    rest = _rest(data)
+    between = float(np.var(data.mean(axis=1), ddof=1)) - rest / tasks
+    over = float(np.var(data.mean(axis=0), ddof=1)) - rest / seeds
+    caution = _caution(seeds, tasks, min(between, over) < 0)
+    return Components(max(0.0, between), max(0.0, over), rest, classes, (seeds, tasks), caution)
+
+
+def pair_components(
+    parts: Sequence[Part],
+    resampled: tuple[ArrayLike, ArrayLike] | None = None,
+    tuples: ArrayLike | None = None,
+) -> PairComponents:
+    """The components of the difference of two methods.
+
+    Args:
+        parts: accuracies on common tasks, with weights that sum to 1. There is one part, or two for
+            a mixture of two distributions of tasks, which are then counted together.
+        resampled: accuracies of what each seed chose on resampled tasks, ``[S_a, 1 + R]`` and
+            ``[S_b, 1 + R]``, as of ``variance_of_selection``.
+        tuples: classes of each task of a single part, int ``[T, ways]``.
+
+    Raises:
+        ValueError: as ``moments``, or the classes cannot be drawn.
+    """
+    found = moments(parts)
+    tasks = found.shape[2]
+    classes = None
+    if tuples is not None:
+        classes = variance_of_classes(parts[0].a.mean(axis=0) - parts[0].b.mean(axis=0), tuples)
+    own = [mean - rest for mean, rest in zip(found.means, found.rest, strict=True)]
+    negative = found.negative or min(own) < -1e-12
+    return PairComponents(
+        seeds=(max(0.0, own[0]), max(0.0, own[1])) if min(found.shape[:2]) > 1 else (nan, nan),
+        rest=(found.rest[0] * tasks, found.rest[1] * tasks),
+        tasks=found.shared * tasks,
+        selection=variance_of_selection(found, resampled),
+        classes=classes,
+        shape=found.shape,
+        caution=IDENTICAL
+        if all(found.identical)
+        else _caution(min(found.shape[:2]), tasks, negative),
+    )
+
+
+def moments(parts: Sequence[Part]) -> PairMoments:
+    """The moments of the difference of two methods.
+
+    A part's variance over tasks of the difference of means over seeds is ``tasks + rest_a / S_a +
+    rest_b / S_b``: what remains after the rest is taken off is what all seeds share.
+
+    Raises:
+        ValueError: values are not finite, tasks are not common, or there are not one or two parts.
+    """
+    given = [Part(w, _checked(a), _checked(b)) for w, a, b in parts]
+    if len(given) not in (1, 2) or any(p.a.shape[1] != p.b.shape[1] for p in given):
+        raise ValueError("Methods are compared on common tasks, of one or two distributions.")
+    apart = [p.a.mean(axis=0) - p.b.mean(axis=0) for p in given]
+    counts = len(given[0].a), len(given[0].b)
+    tables = [(p.weight, p.a) for p in given], [(p.weight, p.b) for p in given]
+    first, second = (sum(w**2 * _rest(x) / x.shape[1] for w, x in own) for own in tables)
+    plain, freedom = _over_tasks([p.weight for p in given], apart)
+    shared = plain - first / counts[0] - second / counts[1]
+    return PairMoments(
+        effect=float(sum(p.weight * d.mean() for p, d in zip(given, apart, strict=True))),
+        means=(_between(tables[0]), _between(tables[1])),
+        rest=(first, second),
+        plain=plain,
+        shared=max(0.0, shared),
+        negative=shared < -1e-12,
+        freedom=freedom,
+        shape=(*counts, sum(len(d) for d in apart)),
+        identical=(_identical([p.a for p in given]), _identical([p.b for p in given])),
+    )
+
+
+def variance_of_selection(
+    found: PairMoments, resampled: tuple[ArrayLike, ArrayLike] | None
+) -> float:
+    """Variance of the difference of two methods by selection tasks that all their seeds share.
+
+    Resamples of tasks, with the selection repeated in each, are common to all seeds. So the
+    covariance between two seeds of a method is what they share, and the spread that is a seed's own
+    is not in it. What it exceeds the shared variance of report tasks by is doubled: resampling
+    begins at what was chosen, and chooses it again too often. Of two equally good snapshots it
+    shows two thirds of the variance, of several in simulation half of it or more.
+
+    Args:
+        found: moments of the same seeds.
+        resampled: accuracies of the choice of each seed of a ``[S_a, 1 + R]`` and of b
+            ``[S_b, 1 + R]``. The first column is not a resample; one with NaN does not count.
+
+    Returns:
+        0 without resamples, or with fewer than two seeds of a method or two resamples.
+    """
+    if resampled is None:
+        return 0.0
+    first, second = (np.asarray(one, np.float64)[:, 1:] for one in resampled)
+    values = np.concatenate([first, second])
+    values = values[:, np.isfinite(values).all(axis=0)]
+    if min(len(first), len(second)) < 2 or values.shape[1] < 2:
+        return 0.0
+    covariance, cut = np.cov(values), len(first)
+    own = covariance[:cut, :cut], covariance[cut:, cut:]
+    within = sum((c.sum() - np.trace(c)) / (len(c) * (len(c) - 1)) for c in own)
+    drawn = float(within - 2 * covariance[:cut, cut:].mean())
+    return 2 * max(0.0, drawn - found.shared)
+
+
+def _checked(table: ArrayLike) -> np.ndarray:
+    data = np.asarray(table, dtype=np.float64)
+    if data.ndim != 2 or data.size == 0 or not np.isfinite(data).all():
+        raise ValueError(f"Finite accuracies [seeds, tasks] are needed, not {data.shape}.")
+    return data
+
+
+def _rest(table: np.ndarray) -> float:
+    """Mean square of ``table [S, T]`` less its seeds and tasks; 0 if there is no freedom for it."""
+    freedom = (table.shape[0] - 1) * (table.shape[1] - 1)
+    left = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
+    return float((left**2).sum()) / freedom if freedom else 0.0
+
+
+def _between(weighted: Sequence[tuple[float, np.ndarray]]) -> float:
+    """Variance between seeds of their weighted means."""
+    means = sum(weight * table.mean(axis=1) for weight, table in weighted)
+    if len(weighted[0][1]) < 2:
+        return nan
+    return 0.0 if _identical([table for _, table in weighted]) else float(np.var(means, ddof=1))
+
+
+def _identical(tables: Sequence[np.ndarray]) -> bool:
+    return len(tables[0]) > 1 and all(bool((one == one[0]).all()) for one in tables)
+
+
+def _over_tasks(weights: Sequence[float], apart: Sequence[np.ndarray]) -> tuple[float, float]:
+    """Variance of the weighted mean of paired differences, and its degrees of freedom."""
+    if min(len(one) for one in apart) < 2:
+        return 0.0, inf
+    error, freedom = mixture_error(apart[0], apart[-1], weights[0] if len(apart) == 2 else 1.0)
+    return error**2, freedom if freedom != inf or error else float(len(apart[0]) - 1)
+
+
+def _caution(seeds: int, tasks: int, negative: bool) -> str | None:
+    if seeds < 2:
+        return "one seed: nothing is known of others"
+    if tasks < FEW_TASKS:
+        return f"only {tasks} tasks"
+    if seeds < FEW_SEEDS:
+        return f"only {seeds} seeds"
+    return "a negative estimate is set to 0" if negative else None

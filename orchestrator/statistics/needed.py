@@ -1,0 +1,172 @@
+"""How many seeds, tasks or classes would decide a difference of two methods.
+
+The interval of ``over_seeds`` is predicted from variance components, for other numbers than there
+are. What is random in it is how the variances between seeds come out. Its mean, and the chance that
+it excludes zero, are averages over equally likely outcomes of the two: chi-squared quantiles.
+"""
+
+from collections.abc import Callable
+from math import isnan, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from fsl_sweep.orchestrator.statistics.components import PairComponents
+from fsl_sweep.orchestrator.statistics.over_seeds import seed_freedom, task_quantile
+
+MOST = 10**6
+"""More seeds, tasks or classes than these are none."""
+
+_OUTCOMES = (np.arange(16) + 0.5) / 16
+
+
+class _Planned(NamedTuple):
+    """Half-widths of equally likely outcomes, and the variance of the effect."""
+
+    halves: np.ndarray
+    variance: float
+
+
+def predicted_half_width(
+    pair: PairComponents, seeds: tuple[int, int], tasks: int, confidence: float = 0.95
+) -> float:
+    """Mean half-width of ``difference_over_seeds`` with so many seeds of a and of b, and tasks.
+
+    Args:
+        pair: components, from any numbers of seeds and tasks.
+        seeds: of a and of b, at least 2 each.
+        tasks: report tasks; the selection stays as it is.
+        confidence: in (0, 1).
+
+    Raises:
+        ValueError: there are fewer seeds or tasks.
+    """
+    return float(_planned(pair, seeds, tasks, 1 - confidence).halves.mean())
+
+
+def chance_to_decide(
+    pair: PairComponents,
+    effect: float,
+    seeds: tuple[int, int],
+    tasks: int,
+    confidence: float = 0.95,
+    classes: int | None = None,
+) -> float:
+    """The chance that a true ``effect`` has an interval above zero (or below, for a negative one).
+
+    With ``classes``, what their draw changes is among the variances. Raises as
+    ``predicted_half_width``.
+    """
+    found = _planned(pair, seeds, tasks, 1 - confidence, classes)
+    apart = abs(effect) - found.halves
+    if found.variance == 0:
+        return float(np.mean(apart > 0))
+    return float(special.ndtr(apart / sqrt(found.variance)).mean())
+
+
+def seeds_needed(
+    pair: PairComponents,
+    effect: float,
+    power: float = 0.8,
+    tasks: int | None = None,
+    confidence: float = 0.95,
+) -> int | None:
+    """The least number of seeds of each method that decides a true ``effect`` with that chance.
+
+    None if no number can, because tasks and selection vary too much; or if the components of seeds
+    are not known.
+
+    Args:
+        pair: components.
+        effect: in units of accuracy.
+        power: in (0, 1).
+        tasks: report tasks; by default as many as there are.
+        confidence: in (0, 1).
+
+    Raises:
+        ValueError: the effect is 0 or not finite, or the power is not in (0, 1).
+    """
+    count = tasks or pair.shape[2]
+    return _least(
+        pair, effect, power, 2, lambda n: chance_to_decide(pair, effect, (n, n), count, confidence)
+    )
+
+
+def tasks_needed(
+    pair: PairComponents,
+    effect: float,
+    power: float = 0.8,
+    seeds: tuple[int, int] | None = None,
+    confidence: float = 0.95,
+) -> int | None:
+    """The least number of report tasks that does, by default with the seeds that there are.
+
+    None if no number can, because seeds and selection vary too much. As ``seeds_needed``.
+    """
+    own = seeds or pair.shape[:2]
+    return _least(
+        pair, effect, power, 2, lambda n: chance_to_decide(pair, effect, own, n, confidence)
+    )
+
+
+def classes_needed(
+    pair: PairComponents, effect: float, power: float = 0.8, confidence: float = 0.95
+) -> int | None:
+    """The least number of classes that decides it for other classes too, seeds and tasks as now.
+
+    None if no number can, or if the components of classes are not known. As ``seeds_needed``.
+    """
+    if pair.classes is None:
+        return None
+    own, tasks = pair.shape[:2], pair.shape[2]
+    return _least(
+        pair,
+        effect,
+        power,
+        2,
+        lambda n: chance_to_decide(pair, effect, own, tasks, confidence, classes=n),
+    )
+
+
+def _planned(
+    pair: PairComponents,
+    seeds: tuple[int, int],
+    tasks: int,
+    level: float,
+    classes: int | None = None,
+) -> _Planned:
+    if min(seeds) < 2 or tasks < 2:
+        raise ValueError(f"2 seeds and 2 tasks are the least, not {min(seeds)} and {tasks}.")
+    own = [
+        (between + rest / tasks) / count
+        for between, rest, count in zip(pair.seeds, pair.rest, seeds, strict=True)
+    ]
+    spread = 0.0 if classes is None else (pair.classes or 0.0) / classes
+    shared = pair.tasks / tasks + pair.selection + spread
+    first, second = (
+        variance * special.chdtri(count - 1, 1 - _OUTCOMES) / (count - 1)
+        for variance, count in zip(own, seeds, strict=True)
+    )
+    a, b = first[:, None], second[None, :]
+    freedom = seed_freedom(a, b, min(seeds) - 1)
+    of_seeds = special.stdtrit(freedom, level / 2) ** 2 * (a + b)
+    of_tasks = task_quantile(tasks - 1, level) ** 2 * shared
+    return _Planned(np.sqrt(of_seeds + of_tasks), sum(own) + shared)
+
+
+def _least(
+    pair: PairComponents, effect: float, power: float, start: int, chance: Callable[[int], float]
+) -> int | None:
+    """The least number from ``start`` on whose chance is ``power``; None if there is none."""
+    if not (0 < abs(effect) < np.inf and 0 < power < 1):
+        raise ValueError(f"An effect other than 0 and a power in (0, 1), not {effect}, {power}.")
+    if isnan(pair.seeds[0]) or chance(MOST) < power:
+        return None
+    low, high = start - 1, start
+    while chance(high) < power:
+        low, high = high, min(2 * high, MOST)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if chance(middle) < power else (low, middle)
+    return high

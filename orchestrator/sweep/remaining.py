@@ -42,7 +42,7 @@ def to_measure(
 
 
 def wanted(ledger: Ledger, plan: Plan, which: Which) -> dict[str, Collection[int]]:
-    """The epochs of each ended trial: all, the last, or those that strategies chose.
+    """The epochs of each trial that is done: all, the last, or those that strategies chose.
 
     Class folds only serve to choose: those of ``last`` and ``chosen`` are left out.
     """
@@ -54,7 +54,9 @@ def wanted(ledger: Ledger, plan: Plan, which: Which) -> dict[str, Collection[int
     recorded: dict[str, Collection[int]] = {}
     for planned in plan.trials:
         storage = ledger.trial(planned.id)
-        if (which == "last" and planned.fold is not None) or storage.unfinished(planned, None):
+        end = None if storage.unfinished(planned, None) else storage.read_end()
+        failed = end is None or end.status == "failed"  # no report shows anything of it
+        if failed or (which == "last" and planned.fold is not None):
             continue
         epochs = [*storage.snapshots()]
         recorded[planned.id] = epochs if which == "all" else epochs[-1:]

@@ -70,7 +70,9 @@ def test_another_way_to_measure_trains_nothing_and_keeps_what_was_measured(
     expected = before[1].keys()
     monkeypatch.setattr(Trial, "run", lambda self: pytest.fail("it trains"))
     protocols = 1 if "measure" in changes[0] or len(changes) == 1 else 2
-    assert executed(sweep, run, *changes) == execute.Executed(measured=execute.Measured(24 * protocols))
+    assert executed(sweep, run, *changes) == execute.Executed(
+        measured=execute.Measured(24 * protocols)
+    )
     assert files(run, "snapshots/*") == before[0]
     after = files(run, "measured/*.parquet")
     assert {path: after[path] for path in expected} == before[1]

@@ -14,6 +14,7 @@ import typer
 import fsl_sweep
 from fsl_sweep.orchestrator.cli import (
     data,
+    plan_next,
     plugins,
     report,
     run,
@@ -115,6 +116,7 @@ def _guarded(action: Callable[[], int]) -> int:
 for _action in (
     run.run,
     report.report,
+    plan_next.plan_next,
     status.status,
     verify.verify,
     trial.trial,

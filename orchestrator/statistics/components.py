@@ -10,7 +10,7 @@ bootstrap's covariance between seeds is what seeds share follows from the draws,
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, nan
+from math import inf, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -205,9 +205,10 @@ def variance_of_selection(
 
     Resamples of tasks, with the selection repeated in each, are common to all seeds. So the
     covariance between two seeds of a method is what they share, and the spread that is a seed's own
-    is not in it. What it exceeds the shared variance of report tasks by is doubled: resampling
-    begins at what was chosen, and chooses it again too often. Of two equally good snapshots it
-    shows two thirds of the variance, of several in simulation half of it or more.
+    is not in it. Report tasks have their part in it, which is taken off with one standard error of
+    a variance from R resamples. What is left is doubled: resampling begins at what was chosen, and
+    chooses it again too often. Of two equally good snapshots it shows two thirds of the variance,
+    of several in simulation half of it or more.
 
     Args:
         found: moments of the same seeds.
@@ -215,20 +216,21 @@ def variance_of_selection(
             ``[S_b, 1 + R]``. The first column is not a resample; one with NaN does not count.
 
     Returns:
-        0 without resamples, or with fewer than two seeds of a method or two resamples.
+        0 without resamples, or with fewer than two seeds of a method or three resamples.
     """
     if resampled is None:
         return 0.0
     first, second = (np.asarray(one, np.float64)[:, 1:] for one in resampled)
     values = np.concatenate([first, second])
     values = values[:, np.isfinite(values).all(axis=0)]
-    if min(len(first), len(second)) < 2 or values.shape[1] < 2:
+    if min(len(first), len(second)) < 2 or values.shape[1] < 3:
         return 0.0
     covariance, cut = np.cov(values), len(first)
     own = covariance[:cut, :cut], covariance[cut:, cut:]
     within = sum((c.sum() - np.trace(c)) / (len(c) * (len(c) - 1)) for c in own)
     drawn = float(within - 2 * covariance[:cut, cut:].mean())
-    return 2 * max(0.0, drawn - found.shared)
+    noise = sqrt(2 / (values.shape[1] - 1))
+    return 2 * max(0.0, drawn * (1 - noise) - found.shared)
 
 
 def _checked(table: ArrayLike) -> np.ndarray:

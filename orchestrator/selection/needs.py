@@ -177,7 +177,8 @@ def _ways(
     ]
     if tuples is not None:
         count = classes_needed(pair, effect, power, confidence)
-        ways.append(Need("classes", (len(np.unique(tuples)),) * 2, count, None))
+        there = len(np.unique(tuples))
+        ways.append(Need("classes", (there, there), count, None))
     return tuple(sorted(ways, key=_rank))
 
 

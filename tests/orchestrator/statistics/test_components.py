@@ -182,6 +182,7 @@ def test_the_number_of_seeds_found_is_the_least() -> None:
 
 def test_classes_vary_as_additive_classes_do() -> None:
     rng, found = np.random.default_rng(6), []
+    values, tuples = np.empty(0), np.empty((0, 5))
     for _ in range(40):
         tuples = np.stack([rng.permutation(20)[:5] for _ in range(400)])
         values = 0.6 + rng.normal(0, 0.1, 20)[tuples].mean(axis=1) + rng.normal(0, 0.05, 400)

@@ -31,7 +31,7 @@ from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.records.measures import MEASURES
-from fsl_sweep.orchestrator.records.protocol import Episode, Evaluation
+from fsl_sweep.orchestrator.records.protocol import MAIN, Episode, Protocol
 
 CPU = torch.device("cpu")
 SHAPE, WIDTH = (1, 28, 28), 64
@@ -89,11 +89,11 @@ def measuring(
     name: str, backbone: str, benchmark: Benchmark, chosen: AtOnce
 ) -> Callable[[], object]:
     """Measures a learner on all six task sets."""
-    settings = Evaluation(selection_tasks=1000, report_tasks=1000)
-    tasks = CommonTasks.draw(benchmark, Episode(way=5, shot=5, query=15), settings)
+    protocol = Protocol(episode=Episode(way=5, shot=5, query=15))
+    tasks = CommonTasks.draw(benchmark, protocol)
     learner = build_learner({"name": name}, {"name": backbone}, benchmark.image_shape, 100, 0)
     with sizes(chosen):
-        evaluator = Evaluator(benchmark, tasks, CPU)
+        evaluator = Evaluator(benchmark, {MAIN: tasks}, CPU)
     return partial(evaluator.measure, learner)
 
 

@@ -2,8 +2,9 @@
 
     python -m benchmarks.kill_storm [KILLS] [SEED]
 
-Each time a command is started, and killed (SIGKILL) a random while later: itself, its process
-group, the process that holds Ray, both of these, or everything at once. What is alive ten seconds
+Each time a command is started, which trains and then measures its snapshots under further
+protocols, and killed (SIGKILL) a random while later: itself, its process group, the process that
+holds Ray, both of these, or everything at once. What is alive ten seconds
 later is counted; the next command has to clear up. When a sweep ends before it is killed, the next
 one starts. At the end each is finished, and its report has to be that of an undisturbed sweep.
 """
@@ -23,9 +24,14 @@ from pathlib import Path
 
 from tests.orchestrator.commands import TINY, living
 
-SWEEP = TINY.replace("name: tiny", "name: storm").replace("epochs: 3", "epochs: 6")
+SWEEP = f"""{TINY.replace("name: tiny", "name: storm").replace("epochs: 3", "epochs: 6")}
+measure:
+  2-shot: {{episode: {{shot: 2}}, evaluation: {{report_tasks: 10000}}}}
+  mixtures: {{mixture: [0, 0.5, 1], evaluation: {{report_tasks: 10000}}}}
+"""
 TARGETS = ("command", "group", "driver", "command and driver", "everything")
 _SUBREAPER = 36
+_TRIALS = 8
 
 
 def main(kills: int = 60, seed: int = 0) -> int:
@@ -44,7 +50,7 @@ def main(kills: int = 60, seed: int = 0) -> int:
         time.sleep(rng.uniform(0, whole))
         target = rng.choice(TARGETS)
         if process.poll() is None:
-            counts[f"killed while running: {target}"] += 1
+            counts[f"killed while {_phase(place / names[-1])}: {target}"] += 1
         else:
             names.append(f"killed-{len(names) + 1}")
         _kill(process, target)
@@ -77,6 +83,12 @@ def _command(place: Path, run: str, environment: dict[str, str]) -> subprocess.P
 def _report(place: Path, run: str, environment: dict[str, str]) -> bytes:
     program = [sys.executable, "-m", "fsl_sweep.orchestrator.cli", "report", place / run]
     return subprocess.run([*program, "--format", "json"], stdout=-1, env=environment).stdout
+
+
+def _phase(run: Path) -> str:
+    """What a command was doing, or had come to do when it was last stopped."""
+    ended = len([*run.glob("trials/*/end.json")])
+    return "measuring" if ended == _TRIALS else "training"
 
 
 def _kill(process: subprocess.Popen[bytes], target: str) -> None:

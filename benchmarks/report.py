@@ -26,8 +26,9 @@ from fsl_sweep.orchestrator.records.measures import (
     TaskSet,
     TrialEnd,
 )
-from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial, Selectors
-from fsl_sweep.orchestrator.records.spec import TrialSpec
+from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol, Protocol, Tasks
+from fsl_sweep.orchestrator.records.spec import Selectors, TrialSpec
 
 METHODS, CONFIGURATIONS, EPOCHS, TASKS, QUERIES = 5, 20, 60, 1000, 75
 REPEATS = 3
@@ -58,35 +59,35 @@ def main(arguments: list[str] | None = None) -> None:
 
 def make_run(folder: Path, trials: int, epochs: int, tasks: int) -> None:
     """A finished run of made records: methods x configurations x seeds."""
-    planned = _plan(trials, epochs, tasks)
+    planned = _plan(trials, epochs)
+    counts = Tasks(selection_tasks=tasks, report_tasks=tasks)
+    main = PlannedProtocol(MAIN, Protocol(tasks=counts), fingerprint="f00d")
     ledger = Ledger(folder)
-    ledger.write_plan(Plan("made", "0" * 16, "f00d", planned, Selectors(), {}), "")
+    ledger.write_plan(Plan("made", "0" * 16, "f00d", planned, (main,), Selectors(), {}), "")
     for number, one in enumerate(planned):
         trial, generator = ledger.trial(one.id), np.random.default_rng(number)
         trial.begin(one.spec)
         for record in _records(generator, epochs, tasks):
-            trial.write_epoch(record, b"")
-        trial.end(TrialEnd("done"))
+            trial.write_epoch(record, main.id, b"")
+        trial.end(TrialEnd("done"), main.id)
 
 
-def _plan(trials: int, epochs: int, tasks: int) -> tuple[PlannedTrial, ...]:
+def _plan(trials: int, epochs: int) -> tuple[PlannedTrial, ...]:
     rates = [round(0.1 / (1 + i), 6) for i in range(CONFIGURATIONS)]
     cells = METHODS * CONFIGURATIONS
     if trials % cells:
         raise SystemExit(f"--trials must be a multiple of {cells}, not {trials}.")
     grid = [(m, r, s) for m in range(METHODS) for r in rates for s in range(trials // cells)]
-    specs = [(m, r, _spec(m, r, s, epochs, tasks)) for m, r, s in grid]
+    specs = [(m, r, _spec(m, r, s, epochs)) for m, r, s in grid]
     return tuple(
         PlannedTrial(s.id, f"M{m}", s.configuration, {"optimizer.lr": r}, s) for m, r, s in specs
     )
 
 
-def _spec(method: int, rate: float, seed: int, epochs: int, tasks: int) -> TrialSpec:
+def _spec(method: int, rate: float, seed: int, epochs: int) -> TrialSpec:
     return TrialSpec.from_canonical(
         {
             "benchmark": {"name": "glyphs"},
-            "episode": {},
-            "evaluation": {"selection_tasks": tasks, "report_tasks": tasks},
             "learner": {"name": "protonet"},
             "backbone": {"name": "conv4", "width": 16 + method},
             "optimizer": {"lr": rate},

@@ -8,10 +8,19 @@ import time
 from pathlib import Path
 
 from benchmarks.timing import hardware
+from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd
-from fsl_sweep.orchestrator.records.spec import TrialSpec
+from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
+from fsl_sweep.orchestrator.records.protocol import (
+    MAIN,
+    Episode,
+    PlannedProtocol,
+    Protocol,
+    Tasks,
+)
+from fsl_sweep.orchestrator.records.spec import Selectors, TrialSpec
 from fsl_sweep.orchestrator.sweep.process import Job, RayProcess
 from fsl_sweep.orchestrator.sweepfile.grammar import Resources
 from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
@@ -37,6 +46,8 @@ class _Clock:
 
     def measured(self, trial: str, record: EpochRecord) -> None: ...
 
+    def measured_again(self, trial: str, epoch: int) -> None: ...
+
     def failed_once(self, trial: str, reason: str) -> None: ...
 
     def ended(self, trial: str, end: TrialEnd) -> None:
@@ -55,13 +66,19 @@ def main() -> None:
     print(f"  a trial each {each:.0f} ms through Ray, on all cores; {alone:.0f} ms in one process")
 
 
-def _specs(count: int) -> dict[str, TrialSpec]:
-    specs = [
+def _plan(count: int, benchmark: Benchmark) -> Plan:
+    shape, tasks = Episode(way=2, shot=1, query=1), Tasks(selection_tasks=2, report_tasks=2)
+    main = PlannedProtocol(MAIN, Protocol(episode=shape, tasks=tasks))
+    trials = [PlannedTrial(s.id, "PN", s.configuration, {}, s) for s in _specs(count)]
+    plan = Plan("made", "0" * 16, None, tuple(trials), (main,), Selectors(), {})
+    return plan.on({MAIN: benchmark.fingerprint})
+
+
+def _specs(count: int) -> list[TrialSpec]:
+    return [
         TrialSpec.from_canonical(
             {
                 "benchmark": {"name": "glyphs", **GLYPHS},
-                "episode": {"way": 2, "shot": 1, "query": 1},
-                "evaluation": {"selection_tasks": 2, "report_tasks": 2},
                 "learner": {"name": "protonet"},
                 "backbone": {"name": "identity"},
                 "optimizer": {"lr": 0.1},
@@ -77,7 +94,6 @@ def _specs(count: int) -> dict[str, TrialSpec]:
         )
         for seed in range(count)
     ]
-    return {spec.id: spec for spec in specs}
 
 
 def _through_ray(count: int) -> _Clock:
@@ -85,7 +101,8 @@ def _through_ray(count: int) -> _Clock:
     with tempfile.TemporaryDirectory() as folder:
         ledger, resources = Ledger(Path(folder)), Resources(gpu=0.0)
         ledger.path.mkdir(parents=True, exist_ok=True)
-        job = Job(ledger.path, _specs(count), benchmark.fingerprint, None, resources, 0)
+        plan = _plan(count, benchmark)
+        job = Job(ledger.path, plan, tuple(plan.specs), None, "all", resources, retries=0)
         with RayProcess(trials=count) as ray:
             ray.run(job, [clock])
     return clock
@@ -93,10 +110,11 @@ def _through_ray(count: int) -> _Clock:
 
 def _alone(count: int) -> float:
     benchmark = open_benchmark("glyphs", GLYPHS, None)
+    plan = _plan(count, benchmark)
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        for trial, spec in _specs(count).items():
-            for _ in Trial(spec, Ledger(Path(folder)).trial(trial), benchmark).run():
+        for trial, spec in plan.specs.items():
+            for _ in Trial(spec, Ledger(Path(folder)).trial(trial), benchmark, plan.main).run():
                 pass
         return (time.perf_counter() - start) / count
 

@@ -68,7 +68,7 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
         return options.model_dump(mode="json", include=set(self.pooled))
 
     def signature(self, options: OptionsT, root: Path | None) -> str:  # noqa: ARG002 (an interface)
-        """Hex digest of the source's relative names and sizes: quick, and free of dates.
+        """Hex digest of the source's relative names and sizes, and of CRCs or dates of change.
 
         Of all files under ``root``, the source folder or archive, if a benchmark does not narrow
         them down.

@@ -4,7 +4,7 @@ Neither torch nor Ray is imported.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.records.paper_names import measure_name
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.replay.merged import open_sources
 from fsl_sweep.orchestrator.replay.source import Source
 
@@ -57,6 +58,7 @@ class Run:
 
     def __init__(self, source: Source) -> None:
         self._source = source
+        self._read: dict[tuple[str | None, str | None], list[TrialHistory]] = {}
 
     @property
     def path(self) -> Path:
@@ -76,10 +78,30 @@ class Run:
         """The sweep's name."""
         return self._source.facts.name
 
+    @property
+    def protocols(self) -> tuple[str, ...]:
+        """Names of the protocols that snapshots may be reported under, the main one first."""
+        return tuple(one.name for one in self._source.protocols())
+
     @cached_property
     def histories(self) -> list[TrialHistory]:
-        """As `Source.histories`."""
-        return self._source.histories()
+        """As `Source.histories`, under the main protocol."""
+        return self._histories(None, None)
+
+    def _histories(self, protocol: str | None, choose_by: str | None) -> list[TrialHistory]:
+        """As `Source.histories`. Raises RunFolderError if nothing is measured to choose by."""
+        reported, by = self._source.protocol(protocol), self._source.protocol(choose_by)
+        key = (reported and reported.id, by and by.id)
+        if key not in self._read:
+            self._read[key] = self._source.histories(*key)
+        found = self._read[key]
+        if by is not None and by.name != MAIN and not any(trial.complete for trial in found):
+            raise RunFolderError(
+                f"No trial is measured whole under '{by.name}' ({by.protocol.described}), and only "
+                "such a protocol can choose. `fsl-sweep measure RUN "
+                f"{by.name} --snapshots all` measures all snapshots whose weights were kept."
+            )
+        return found
 
     @property
     def complete(self) -> bool:
@@ -91,6 +113,9 @@ class Run:
         snapshot: Sequence[str] | None = None,
         hyperparameter: Sequence[str] | None = None,
         metric: str | None = None,
+        *,
+        protocol: str | None = None,
+        choose_by: str | None = None,
     ) -> "RunInfo":
         """What a report needs to know beside the records; by default as in the sweep file.
 
@@ -98,11 +123,16 @@ class Run:
             snapshot: names of snapshot selectors to compare.
             hyperparameter: names of hyperparameter selectors.
             metric: what methods are compared by, ``novel`` or ``mixture(w)``.
+            protocol: name or id of the protocol that chosen snapshots are reported under; the main
+                one by default.
+            choose_by: of the protocol that they are chosen by, likewise.
 
         Raises:
             UnknownName, PluginError, ConfigError: a selector that is named cannot be used, is named
-                twice, or needs class folds and there are none.
+                twice, or needs class folds and there are none; or there is no such protocol.
+            RunFolderError: records of a table have no protocols, or several runs not this one.
         """
+        from fsl_sweep.orchestrator.replay.protocols import beside
         from fsl_sweep.orchestrator.report import RunInfo
         from fsl_sweep.orchestrator.selectors.catalogue import asked_for
 
@@ -111,7 +141,9 @@ class Run:
             folds = any(trial.fold is not None for trial in self.histories)
             snapshot = asked_for("snapshot", snapshot or (), folds)
             hyperparameter = asked_for("hyperparameter", hyperparameter or (), folds)
-        facts = self._source.facts
+        facts, source = self._source.facts, self._source
+        reported, by = source.protocol(protocol), source.protocol(choose_by)
+        planned = {*facts.selectors.snapshot}, {*facts.selectors.hyperparameter}
         return RunInfo(
             name=facts.name,
             sweep_hash=facts.sweep,
@@ -122,6 +154,11 @@ class Run:
             versions=facts.versions,
             cautions=facts.cautions,
             metric=measure_name(metric) if metric else facts.selectors.metric,
+            protocol=reported,
+            chosen_by=by,
+            protocols=beside(source.protocols(), by) if by is not None else (),
+            as_planned={*(snapshot or ())} <= planned[0]
+            and {*(hyperparameter or ())} <= planned[1],
         )
 
     def report(
@@ -135,6 +172,8 @@ class Run:
         bootstrap: int | None = None,
         classes: bool = False,
         ensembles: Sequence[int] = (),
+        protocol: str | None = None,
+        choose_by: str | None = None,
     ) -> "Report":
         """The selector comparison. Arguments and exceptions as ``info`` and ``report.build``.
 
@@ -143,24 +182,29 @@ class Run:
 
         Raises:
             ConfigError: so many resamples cannot be made.
-            RunFolderError: the run recorded no class tuples, or they cannot be resampled.
+            RunFolderError: the run recorded no class tuples, or they cannot be resampled; or no
+                trial is measured whole under the protocol that chooses.
         """
         from fsl_sweep.orchestrator.report import build
 
         count = self._resamples(bootstrap)
         self._check_ensembles(ensembles)
-        info = self.info(snapshot, hyperparameter, metric)
-        tuples = self.class_tuples() if classes else None
+        info = self.info(snapshot, hyperparameter, metric, protocol=protocol, choose_by=choose_by)
+        histories = self._histories(protocol, choose_by)
+        if classes:
+            _check_classes(info)
+        tuples = self.class_tuples(protocol, choose_by) if classes else None
         try:
             return build(
                 info,
-                self.histories,
+                histories,
                 last=last,
                 rope=rope,
                 bootstrap=count,
                 classes=tuples,
+                measured=self._measured,
                 ensembles=ensembles,
-                answers=self._source.answers() if ensembles else None,
+                answers=self._source.answers(protocol) if ensembles else None,
             )
         except ValueError as failure:
             if tuples is None:
@@ -168,42 +212,75 @@ class Run:
             place = self._source.places[0]
             raise RunFolderError(f"{place} cannot be resampled: {failure}") from None
 
-    def class_tuples(self) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
-        """As `Source.class_tuples`."""
-        return self._source.class_tuples()
+    def _measured(self, protocol: PlannedProtocol, trials: Collection[str]) -> list[TrialHistory]:
+        """Some trials under a protocol."""
+        return self._source.histories(protocol.id, protocol.id, trials)
 
-    def records(self) -> "pd.DataFrame":
+    def class_tuples(
+        self, protocol: str | None = None, choose_by: str | None = None
+    ) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
+        """As `Source.class_tuples`: report tasks of ``protocol``, selection tasks of ``choose_by``.
+
+        Both are the main protocol by default.
+        """
+        reported = self._source.class_tuples(protocol)
+        chosen = self._source.class_tuples(choose_by)
+        return {key: (chosen if key[1] == "selection" else reported)[key] for key in reported}
+
+    def records(self, protocol: str | None = None) -> "pd.DataFrame":
         """One row for each recorded epoch of each planned trial.
 
         Columns: method, trial, configuration, seed, fold, status, hyperparameters by dotted key,
-        epoch, curves, and the mean accuracies ``base_selection`` to ``novel_report`` in [0, 1].
+        epoch, curves, protocol, and the mean accuracies ``base_selection`` to ``novel_report`` in
+        [0, 1], NaN where the epoch is not measured under the protocol.
+
+        Args:
+            protocol: name or id of one protocol, the main one by default: numbers under several
+                are not to be averaged unawares.
+
+        Raises:
+            UnknownName, RunFolderError: there is no such protocol.
         """
         import pandas as pd
 
         from fsl_sweep.orchestrator.report.frames import epoch_columns, epochs_of
 
-        frames = [epochs_of(trial) for trial in self.histories if len(trial.epochs)]
-        frames = frames or [pd.DataFrame(columns=epoch_columns(self.histories))]
+        found = self._source.protocol(protocol)
+        histories = self._source.histories(protocol, protocol) if protocol else self.histories
+        frames = [epochs_of(trial, found) for trial in histories if len(trial.epochs)]
+        frames = frames or [pd.DataFrame(columns=epoch_columns(histories))]
         return pd.concat(frames, ignore_index=True)
 
     def selections(
-        self, snapshot: Sequence[str] | None = None, hyperparameter: Sequence[str] | None = None
+        self,
+        snapshot: Sequence[str] | None = None,
+        hyperparameter: Sequence[str] | None = None,
+        *,
+        protocol: str | None = None,
+        choose_by: str | None = None,
     ) -> "pd.DataFrame":
         """One row for each method, seed and strategy: what was chosen, and its report scores.
 
+        Chosen snapshots that are not measured under the protocol have none.
+
+        Arguments as of ``info``.
+
         Raises:
-            UnknownName, PluginError, ConfigError: a selector cannot be used.
+            UnknownName, PluginError, ConfigError: a selector cannot be used, or there is no such
+                protocol.
+            RunFolderError: as of ``report``.
         """
         import pandas as pd
 
         from fsl_sweep.orchestrator.report.frames import row_of, selection_columns
         from fsl_sweep.orchestrator.selection.select import select
 
-        info = self.info(snapshot, hyperparameter)
-        selected = select(self.histories, info.snapshot, info.hyperparameter)
+        info = self.info(snapshot, hyperparameter, protocol=protocol, choose_by=choose_by)
+        histories = self._histories(protocol, choose_by)
+        selected = select(histories, info.snapshot, info.hyperparameter)
         if not selected.selections:
-            return pd.DataFrame(columns=selection_columns(self.histories))
-        return pd.DataFrame([row_of(one) for one in selected.selections])
+            return pd.DataFrame(columns=selection_columns(histories))
+        return pd.DataFrame([row_of(one, info.protocol) for one in selected.selections])
 
     def snapshot_path(self, trial: str, epoch: int) -> Path:
         """The weights of a snapshot, in safetensors format, compared with their checksum.
@@ -285,6 +362,16 @@ class Run:
         if problem is not None:
             raise ConfigError("", "--bootstrap", f"{asked} resamples cannot be made: {problem}")
         return asked if per_task else 0
+
+
+def _check_classes(info: "RunInfo") -> None:
+    """Raise RunFolderError where tasks do not draw their classes alike."""
+    for planned in filter(None, (info.protocol, info.chosen_by)):
+        if planned.protocol.mixture not in (None, 0, 1):
+            raise RunFolderError(
+                f"The classes of '{planned.name}' cannot be resampled: a mixture draws base and "
+                "novel classes unequally often. Leave out --classes."
+            )
 
 
 @dataclass(frozen=True)

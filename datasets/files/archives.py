@@ -57,7 +57,7 @@ def open_tree(path: Path, bounds: Bounds | None = None) -> Iterator[FileTree]:
 
 
 def tree_signature(path: Path) -> str:
-    """Hex digest of what is at a path: relative names, sizes and recorded CRCs, never dates.
+    """Hex digest of what is at a path: relative names, sizes, and stamps as of `Member`.
 
     For a tar.gz, its size and gzip's own checksum replace them: reading its names would mean to
     decompress it each time that a benchmark is opened.
@@ -104,7 +104,8 @@ class _Folder(FileTree):
                     self.folders.append(path)
                     self._walk(folder / entry.name, f"{path}/")
                 elif entry.is_file():
-                    self.members.append(Member(path, entry.stat().st_size))
+                    state = entry.stat()
+                    self.members.append(Member(path, state.st_size, state.st_mtime_ns))
                 else:
                     raise BadData(
                         f"{folder / entry.name} is a broken link or not a file; remove it, or is "

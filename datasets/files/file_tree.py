@@ -36,11 +36,18 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Member:
-    """A file of a tree: its relative path with slashes, size in bytes, CRC-32 where recorded."""
+    """A file of a tree.
+
+    Attributes:
+        path: relative, with slashes.
+        size: in bytes.
+        stamp: what changes with its content, without reading it: the CRC-32 that an archive
+            records, else when the file, or the archive, was last changed, in nanoseconds.
+    """
 
     path: str
     size: int
-    crc: int | None = None
+    stamp: int
 
 
 class FileTree(ABC):
@@ -76,8 +83,8 @@ class FileTree(ABC):
         raise BadData(f"{member.path} in {self.where} {problem}; download or copy it again.")
 
     def signature(self) -> str:
-        """Hex digest of relative names, sizes and recorded CRCs; not of dates or places."""
-        return canonical_digest([[m.path, m.size, m.crc] for m in self.members])
+        """Hex digest of relative names, sizes and stamps; not of places."""
+        return canonical_digest([[m.path, m.size, m.stamp] for m in self.members])
 
 
 @dataclass(frozen=True)
@@ -88,6 +95,7 @@ class Entry:
         size: in bytes, once expanded.
         handle: what the archive's reader finds the content by.
         problem: why the member is refused, or None.
+        stamp: as of `Member`.
     """
 
     name: str
@@ -95,7 +103,7 @@ class Entry:
     is_folder: bool
     handle: Any
     problem: str | None
-    crc: int | None = None
+    stamp: int
 
 
 class ArchiveTree(FileTree):
@@ -129,7 +137,7 @@ class ArchiveTree(FileTree):
             if path in self.handles:
                 raise _refused(where, entry.name, "appears twice")
             self.handles[path] = entry.handle
-            self.members.append(Member(path, entry.size, entry.crc))
+            self.members.append(Member(path, entry.size, entry.stamp))
             total += entry.size
             if len(self.members) > bounds.members:
                 raise BadData(f"{where} holds more than {bounds.members} files.")

@@ -86,6 +86,7 @@ def _entries(where: Path, file: BinaryIO) -> Iterator[Entry]:
     """Every member, in the archive's order, then a check that the archive is whole."""
     file.seek(0)
     try:
+        changed = where.stat().st_mtime_ns  # a tar records no checksum of its members' content
         with tarfile.TarFile(fileobj=cast(BinaryIO, _HeaderReader(where, file))) as archive:
             while (info := archive.next()) is not None:
                 # Bounds memory; typeshed does not know this list of all headers so far.
@@ -98,7 +99,7 @@ def _entries(where: Path, file: BinaryIO) -> Iterator[Entry]:
                     problem = "has holes" if info.issparse() else None
                     if info.type not in _KINDS:
                         problem = "is a link or a device"
-                    yield Entry(name, info.size, info.isdir(), info.offset_data, problem)
+                    yield Entry(name, info.size, info.isdir(), info.offset_data, problem, changed)
             end = archive.offset
     except (tarfile.TarError, OSError, ValueError, RecursionError) as failure:
         raise BadData(f"{where} is not a readable tar ({failure}); download it again.") from failure

@@ -14,8 +14,10 @@ import typer
 import fsl_sweep
 from fsl_sweep.orchestrator.cli import (
     data,
+    measure,
     plan_next,
     plugins,
+    prune,
     report,
     run,
     status,
@@ -115,9 +117,11 @@ def _guarded(action: Callable[[], int]) -> int:
 
 for _action in (
     run.run,
+    measure.measure,
     report.report,
     plan_next.plan_next,
     status.status,
+    prune.prune,
     verify.verify,
     trial.trial,
     plugins.plugins,

@@ -35,6 +35,7 @@ class _Progress:
         if todo is not None:
             self._epochs = {trial: len(todo[trial]) for trial in pending}
         self._reached = dict.fromkeys(pending, 0)
+        self._snapshots: set[tuple[str, int]] = set()
         self._total, self._ended, self._failed = len(pending), 0, 0
         self._trained = 0  # in this run: a trial may continue an earlier one
         self._begun: float | None = None
@@ -51,11 +52,13 @@ class _Progress:
         self._trained += record.epoch - before
         self._reached[trial] = record.epoch
 
-    def measured_again(self, trial: str, epoch: int) -> None:  # noqa: ARG002
-        """A snapshot was measured under further protocols."""
+    def measured_again(self, trial: str, epoch: int) -> None:
+        """A snapshot was measured under further protocols; perhaps once more, after a failure."""
         self.started(trial)
-        self._trained += 1
-        self._reached[trial] += 1
+        if (trial, epoch) not in self._snapshots:
+            self._snapshots.add((trial, epoch))
+            self._trained += 1
+            self._reached[trial] += 1
 
     def ended(self, trial: str, end: TrialEnd) -> None:
         """A trial ended: show how, and what is left."""

@@ -58,6 +58,13 @@ def report(
     classes: Annotated[
         bool, typer.Option("--classes", help="Resample classes as well as tasks.")
     ] = False,
+    protocol: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Report chosen snapshots under this protocol. [main]"),
+    ] = None,
+    choose_by: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Choose by this protocol. [main]")
+    ] = None,
 ) -> int:
     """Compare methods and selection strategies.
 
@@ -74,6 +81,8 @@ def report(
         metric=metric,
         bootstrap=bootstrap,
         classes=classes,
+        protocol=protocol,
+        choose_by=choose_by,
         ensembles=ensemble or (),
     )
     _put(content, form, output)

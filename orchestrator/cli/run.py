@@ -47,7 +47,7 @@ def run(
 
     prepared = prepare(sweep, output, overrides or [], only or [])
     if dry_run:
-        from fsl_sweep.orchestrator.cli.running import show_plan
+        from fsl_sweep.orchestrator.cli.planned import show_plan
 
         return show_plan(prepared)
 
@@ -59,8 +59,13 @@ def run(
         return followed(prepared.ledger, progress, plan, pending, todo)
 
     done = execute(prepared, address, following, lambda remark: say(remark, sys.stderr))
-    complete = _report(prepared.ledger.path, changed=done.ran + done.measured > 0)
-    return 0 if not done.failed + done.unmeasured and (complete or only) else 1
+    complete = _report(prepared.ledger.path, changed=done.ran + done.measured.snapshots > 0)
+    if done.measured.failed:
+        from fsl_sweep.orchestrator.cli.running import say_unmeasured
+
+        say_unmeasured(done.measured)
+    failed = done.failed + done.measured.failed
+    return 0 if not failed and (complete or only) else 1
 
 
 def _report(folder: Path, changed: bool) -> bool:

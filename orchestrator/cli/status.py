@@ -1,12 +1,18 @@
 """``fsl-sweep status``: what is planned, done, running and failed, and why each failed."""
 
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fsl_sweep.orchestrator.text.printed import counted, one_line, say
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.ledger.ledger import Ledger
+    from fsl_sweep.orchestrator.records.measures import TrialHistory
+    from fsl_sweep.orchestrator.records.plan import Plan
 
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 
@@ -20,12 +26,11 @@ def status(run: RunFolder) -> int:
     from fsl_sweep.orchestrator.ledger.verify import check_outside_trials
 
     ledger = Ledger(run)
-    plan = ledger.read_plan()
-    if plan is None:
-        raise RunFolderError(f"{run} is not a run folder: it has no plan.json.")
+    plan = ledger.planned()
     counts: Counter[str] = Counter()
     lines: list[str] = []
-    for history in {h.trial: h for h in ledger.histories(plan)}.values():
+    histories = {h.trial: h for h in ledger.histories(plan)}.values()
+    for history in histories:
         label = trial_label(history.method, history.hyperparameters, history.seed, history.fold)
         begun = len(history.epochs) > 0
         state = history.end.status if history.end else "begun" if begun else "not begun"
@@ -48,6 +53,26 @@ def status(run: RunFolder) -> int:
         lines.append(f"{files} damaged or missing: `fsl-sweep verify {run}` lists them")
     say(f"{plan.name}: {plan.counted} planned")
     say(", ".join(f"{number} {state}" for state, number in sorted(counts.items())))
+    say(one_line(_measured(ledger, plan, histories)))
     for line in lines:
         say(one_line(line))
-    return 0 if counts["done"] + counts["budget"] == len(plan.specs) else 1
+    ended = counts["done"] + counts["budget"] == len(plan.specs)
+    return 0 if ended and not any(h.unmeasured or h.damaged for h in histories) else 1
+
+
+def _measured(ledger: "Ledger", plan: "Plan", histories: Collection["TrialHistory"]) -> str:
+    """``measured: main 12 of 12 snapshots; 5-shot 10 of 12``.
+
+    Under the main protocol of all that are recorded; under others of those that they ask for.
+    """
+    from fsl_sweep.orchestrator.sweep.remaining import wanted
+
+    total = sum(len(history.epochs) for history in histories)
+    done = total - sum(history.unmeasured for history in histories)
+    shown = [f"{plan.main.name} {done} of {counted(total, 'snapshot')}"]
+    for one in plan.protocols[1:]:
+        asked = wanted(ledger, plan, one.snapshots)
+        total = sum(map(len, asked.values()))
+        left = sum(len(ledger.trial(t).to_measure(one.id, e)) for t, e in asked.items())
+        shown.append(f"{one.name} {total - left} of {total}")
+    return f"measured: {'; '.join(shown)}"

@@ -20,7 +20,7 @@ not used.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -84,6 +84,13 @@ class Ledger:
                 "sweep into another folder, or restore this file."
             ) from damage
 
+    def planned(self) -> Plan:
+        """The plan. Raises RunFolderError where nothing was planned, or it is damaged."""
+        plan = self.read_plan()
+        if plan is None:
+            raise RunFolderError(f"{self.path} is not a run folder: it has no plan.json.")
+        return plan
+
     def checked_plan(self) -> Plan | None:
         """As ``read_plan``. Raises Damaged with the reason only."""
         data = self.folder.read("plan.json")
@@ -109,25 +116,25 @@ class Ledger:
         self._write(plan, hashlib.sha256(text).hexdigest())
         return plan
 
-    def add_protocol(self, protocol: PlannedProtocol, place: str | None) -> Plan:
-        """Record one more protocol; ``place`` is where its own benchmark is.
+    def add_protocols(
+        self, protocols: Sequence[PlannedProtocol], places: Mapping[str, str | None]
+    ) -> Plan:
+        """Record protocols, and where data are now; the plan is the caller's to have checked.
+
+        Args:
+            protocols: new ones, or known ones whose snapshots are others.
+            places: as in a plan; those that are not named stay.
 
         Raises:
-            RunFolderError: its name is taken.
+            RunFolderError: the name of one was taken.
         """
-        plan = self.read_plan()
-        assert plan is not None  # the caller has read it
-        if protocol.id in {one.id for one in plan.protocols}:
-            return plan
-        more = replace(
-            plan,
-            protocols=(*plan.protocols, protocol),
-            places={**plan.places, protocol.name: place}
-            if protocol.protocol.benchmark
-            else plan.places,
-        )
-        self.check_plan(more)
-        self._write(more, (self.folder.read_json("plan.json") or {}).get("sweep_file", ""))
+        plan = self.planned()
+        every = {**{one.name: one for one in plan.protocols}, **{p.name: p for p in protocols}}
+        places = {**plan.places, **places}
+        more = replace(plan, protocols=tuple(every.values()), places=places)
+        if more != plan:
+            self.check_plan(more)
+            self._write(more, (self.folder.read_json("plan.json") or {}).get("sweep_file", ""))
         return more
 
     def _write(self, plan: Plan, sweep_file: str) -> None:

@@ -113,6 +113,14 @@ class Folder:
             except _ABSENT:
                 return None
 
+    def size(self, name: str) -> int:
+        """The bytes of a file; 0 if it is missing."""
+        with _reported(self.path / name, "read"):
+            try:
+                return self._found(name).lstat().st_size
+            except _ABSENT:
+                return 0
+
     def names(self) -> list[str]:
         """Names of the visible files and folders in this folder, sorted; none if it is missing."""
         return [name for name in self.every_name() if not name.startswith(".")]

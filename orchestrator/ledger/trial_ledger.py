@@ -197,7 +197,7 @@ class TrialLedger:
 
         ``protocol`` is the id of the one that was measured as it trained.
         """
-        content = self._content()
+        there, content = self.record_epochs(), self._content()
         recorded = content.end is not None and not content.end.retriable
         # Once the end is recorded with its epochs, the files left in `epochs` are not needed.
         if not (recorded and content.epochs and not content.damaged):
@@ -213,7 +213,7 @@ class TrialLedger:
                 plain["measured"] = {}
             self.folder.write_json("end.json", plain)
         if not end.retriable:
-            for epoch in self.record_epochs():
+            for epoch in there:
                 self.folder.remove(record_name(epoch))
             self.folder.remove(RESUME)
             self.compact(protocol)
@@ -224,15 +224,14 @@ class TrialLedger:
         Where some are missing nothing changes.
         """
         content = self._content()
-        checksum = content.compacted.get(protocol)
-        if checksum is None or self._compacted(protocol, checksum).damaged:
+        if not self._is_compacted(protocol, content):
             rows, _ = self._rows(protocol)
-            measured = _Measured(pa.concat_tables(rows)) if rows else _Measured()
-            epochs = measured.of_weights(content.epochs).epochs
             plain = self.folder.read_json("end.json")
-            if plain is None or not epochs or epochs != [*content.epochs]:
+            measured = _Measured(pa.concat_tables(rows) if rows else _EMPTY)
+            table = measured.of_weights(content.epochs).table
+            if plain is None or not rows or not _about(table, content.epochs):
                 return
-            data = columns.compacted(rows)
+            data = columns.compacted([table])
             self.folder.write(compacted_name(protocol), data)
             checksums = {**plain["measured"], protocol: hashlib.sha256(data).hexdigest()}
             plain["measured"] = dict(sorted(checksums.items()))
@@ -286,6 +285,10 @@ class TrialLedger:
         """Epochs that have a file of weights, damaged or not, ascending. Raises Damaged."""
         return self._numbers(SNAPSHOTS, "safetensors")
 
+    def snapshot_size(self, epoch: int) -> int:
+        """The bytes of the weights after an epoch; 0 where they are not there."""
+        return self.folder.size(snapshot_name(epoch))
+
     def record_epochs(self) -> list[int]:
         """Epochs that have a file of records, damaged or not, ascending. Raises Damaged."""
         return self._numbers(EPOCHS, "json")
@@ -329,7 +332,8 @@ class TrialLedger:
         content = self._content()
         with suppress(Damaged):
             measured = [self._measured(one, content) for one in self.protocols()]
-            return [*content.damaged, *(place for one in measured for place in one.damaged)]
+            places = [*content.damaged, *(place for one in measured for place in one.damaged)]
+            return [*dict.fromkeys(places)]
         return [*content.damaged, self.folder.place(MEASURED)]
 
     def unfinished(self, planned: PlannedTrial, protocol: str | None) -> bool:
@@ -398,7 +402,7 @@ class TrialLedger:
             },
             scores={key: (tables if key[1] == "selection" else others)[key] for key in tables},
             end=end,
-            damaged=tuple(damaged),
+            damaged=tuple(dict.fromkeys(damaged)),
             unmeasured=len(epochs) - len(chosen.epochs),
         )
 
@@ -452,30 +456,40 @@ class TrialLedger:
                     found[number] = one
                 except (Damaged, ValueError, KeyError, TypeError):
                     damaged.append(self.folder.place(record_name(number)))
-        except Damaged:  # no folder
-            return {}, [self.folder.place(EPOCHS)]
+        except Damaged as damage:  # no folder
+            return {}, [damage.place]
         return found, damaged
 
     def _measured(self, protocol: str, content: _Content) -> _Measured:
-        """What was measured of the recorded weights under a protocol."""
-        lost: Sequence[str] = ()
-        if checksum := content.compacted.get(protocol):
-            compacted = self._compacted(protocol, checksum)
-            if not compacted.damaged:
-                return compacted.of_weights(content.epochs)
-            lost = compacted.damaged  # what is measured again has a file for each epoch until then
-        rows, damaged = self._rows(protocol)
-        damaged = [*lost, *damaged]
-        table = pa.concat_tables(rows) if rows else _EMPTY
-        return _Measured(table, table.select, damaged).of_weights(content.epochs)
+        """What was measured of the recorded weights under a protocol.
 
-    def _compacted(self, protocol: str, checksum: str) -> _Measured:
-        name = compacted_name(protocol)
+        Where the compacted file is damaged, that is what was measured again since.
+        """
+        compacted = _Measured()
+        if protocol in content.compacted:
+            compacted = self._compacted(protocol, content)
+            if not compacted.damaged:
+                return compacted
+        rows, damaged = self._rows(protocol)
+        table = pa.concat_tables(rows) if rows else _EMPTY
+        measured = _Measured(table, table.select, damaged).of_weights(content.epochs)
+        if measured.epochs == [*content.epochs]:
+            return measured
+        return measured._replace(damaged=[*compacted.damaged, *damaged])
+
+    def _is_compacted(self, protocol: str, content: _Content) -> bool:
+        """Whether what was measured is in one file, without damage."""
+        return protocol in content.compacted and not self._compacted(protocol, content).damaged
+
+    def _compacted(self, protocol: str, content: _Content) -> _Measured:
+        name, checksum = compacted_name(protocol), content.compacted[protocol]
         try:
             file = _parquet(self.folder, name, checksum)
             table = columns.read_columns(file, columns.SUMMARY_COLUMNS)
             if not {*columns.SCHEMA.names} <= {*file.schema_arrow.names}:
                 raise ValueError("it lacks columns")
+            if not _about(table, content.epochs):
+                raise ValueError("it is not about the recorded weights")
         except (Damaged, ValueError):
             return _Measured(damaged=[self.folder.place(name)])
 
@@ -494,7 +508,6 @@ class TrialLedger:
         """The undamaged files of measurements, ascending, and where the damaged ones are."""
         rows: list[pa.Table] = []
         damaged: list[str] = []
-        folder = self.folder.place(f"{MEASURED}/{protocol}")
         try:
             for epoch in self.measured_files(protocol):
                 try:
@@ -504,8 +517,10 @@ class TrialLedger:
                     damaged.append(damage.place)
             if rows:
                 columns.check_values(pa.concat_tables(rows))
-        except (Damaged, ValueError):  # no folder, or epochs that were not measured alike
-            return [], [folder]
+        except Damaged as damage:  # no folder
+            return [], [damage.place]
+        except ValueError:  # epochs that were not measured alike
+            return [], [self.folder.place(f"{MEASURED}/{protocol}")]
         return rows, damaged
 
     def _row(self, protocol: str, epoch: int) -> pa.Table | None:
@@ -521,6 +536,12 @@ class TrialLedger:
         except ValueError as failure:
             raise Damaged(self.folder.place(name), str(failure)) from failure
         return row
+
+
+def _about(table: pa.Table, epochs: Mapping[int, _Epoch]) -> bool:
+    """Whether a table's rows are about exactly the recorded weights, in the same order."""
+    named = zip(columns.values(table["epoch"]).tolist(), table["snapshot"].to_pylist(), strict=True)
+    return [*named] == [(epoch, one.snapshot) for epoch, one in epochs.items()]
 
 
 def _parquet(folder: Folder, name: str, checksum: str) -> pq.ParquetFile:

@@ -33,6 +33,10 @@ _RUN = ("plan.json", "sweep.yaml", "environment.json", "lock", "tasks", "trials"
 _TRIAL = ("spec.json", "end.json", RESUME, PRUNED, EPOCHS, MEASURED, SNAPSHOTS)
 _UNTIL = "nothing can be written there until it is removed"
 _AGAIN = "the next `fsl-sweep run` writes it again"
+_MEASURED_AGAIN = (
+    "what it held is not used; `fsl-sweep run` measures the weights again, or trains again where "
+    "they are gone"
+)
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,8 @@ def _check_trial(
         follows = "its trial is no longer planned; it would be trained again if it were"
     damaged = storage.damaged()
     for place in damaged:
-        found.add(place, _kind(folder.root / place), follows)
+        of_measuring = place.startswith(folder.place(MEASURED))
+        found.add(place, _kind(folder.root / place), _MEASURED_AGAIN if of_measuring else follows)
     if planned is not None and not damaged and storage.history(planned, main).damaged:
         found.add(folder.place(EPOCHS), "epochs are missing from its records", follows)
     with suppress(Damaged):  # named above

@@ -15,7 +15,7 @@ from fsl_sweep.datasets.tasks.mixed import MixedTasks
 from fsl_sweep.learners.building import pixel_statistics
 from fsl_sweep.orchestrator.errors import BadData, did_you_mean
 from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, Measure, TaskSet
-from fsl_sweep.orchestrator.records.protocol import Protocol, episode_shape
+from fsl_sweep.orchestrator.records.protocol import Protocol
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 
 
@@ -46,12 +46,12 @@ class CommonTasks:
         Raises:
             BadData: as ``novel_tasks`` and ``common_tasks``.
         """
-        shape, tasks = episode_shape(protocol.episode), protocol.tasks
+        tasks = protocol.tasks
         count = {"selection": tasks.selection_tasks, "report": tasks.report_tasks}
         novel = novel_tasks(benchmark, protocol, other)
         episodes, draws, pools = {}, {}, {}
         for m in MEASURES:
-            instead = novel if m == "novel" else None
+            instead, shape = novel if m == "novel" else None, protocol.shape(m)
             pools[m] = (instead or benchmark.distribution(m)).pool
             for s in TASK_SETS:
                 episodes[m, s] = common_tasks(
@@ -87,14 +87,21 @@ def novel_tasks(
     """What NovelGen is measured on in place of the benchmark's novel classes; None for these.
 
     Raises:
-        BadData: a class of the protocol is not there or has no example left, or base and novel
-            classes cannot be mixed.
+        BadData: a class of the protocol is not there or has no example left, examples were
+            trained on, base and novel classes cannot be mixed, or features are measured by what was
+            trained on images or on other features.
     """
     if not protocol.replaces_novel:
         return None
     novel = (other or benchmark).novel
+    _check_kind(novel.pool, benchmark.train.pool)
     if protocol.classes is not None:
         novel = _of_classes(novel, protocol.classes, benchmark)
+    elif other is not None and (trained := _trained_on(novel, benchmark)):
+        raise BadData(
+            f"{trained} of the {len(novel.examples)} novel examples of '{other.name}' were trained "
+            "on. Choose a benchmark or a split that shares none."
+        )
     if protocol.mixture is None:
         return novel
     base = benchmark.base
@@ -104,6 +111,26 @@ def novel_tasks(
             f"A mixture is of tasks of classes, but tasks of '{benchmark.name}' are made of {unit}."
         )
     return MixedTasks(base, novel, protocol.mixture)
+
+
+def _check_kind(pool: ImagePool, trained: ImagePool) -> None:
+    if pool.holds_features != trained.holds_features:
+        raise BadData("One benchmark holds images, the other features.")
+    if pool.holds_features and pool.image_shape != trained.image_shape:
+        raise BadData(
+            f"The features have {pool.image_shape[0]} numbers, those that were trained on "
+            f"{trained.image_shape[0]}."
+        )
+
+
+def _trained_on(novel: TaskDistribution, benchmark: Benchmark) -> int:
+    """How many of the examples are the benchmark's training examples.
+
+    Where an image has no label, its splits may share images by design: 0.
+    """
+    if not novel.by_label or novel.pool.fingerprint != benchmark.train.pool.fingerprint:
+        return 0
+    return len(np.intersect1d(novel.examples, benchmark.train.examples))
 
 
 def _of_classes(

@@ -11,7 +11,6 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.learners.at_once import at_once, in_chunks
 from fsl_sweep.learners.augmentation.catalogue import Augmentation
-from fsl_sweep.orchestrator.errors import BadData
 
 
 class PoolImages:
@@ -27,11 +26,6 @@ class PoolImages:
     def __init__(self, pool: ImagePool, benchmark: Benchmark, device: torch.device) -> None:
         self.pool, self.device = pool, device
         self._shape = benchmark.image_shape
-        if pool.holds_features and pool.image_shape != self._shape:
-            raise BadData(
-                f"The features have {pool.image_shape[0]} numbers, those that were trained on "
-                f"{self._shape[0]}."
-            )
         self.at_once = at_once(device, self._shape)
         self._mean, self._std = (
             torch.tensor(each, dtype=torch.float32, device=device).view(1, -1, 1, 1)

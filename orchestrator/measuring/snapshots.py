@@ -52,7 +52,12 @@ class Measuring:
             for name, one in protocols.items()
         }
         evaluator = Evaluator(benchmark, tasks, self.device)
-        for epoch, asked in sorted(self.todo.items()):
+        missing = {
+            name: {*self.storage.to_measure(one.id, answers=self.answers)}
+            for name, one in protocols.items()
+        }
+        for epoch, listed in sorted(self.todo.items()):
+            asked = [one for one in listed if epoch in missing[one.name]]
             path = self.storage.check_snapshot(epoch)
             learner, _ = restored(path.read_bytes(), str(path))
             learner.to(self.device)

@@ -1,6 +1,6 @@
 """Whether a benchmark can fill every episode that a plan asks for, before anything runs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -59,15 +59,30 @@ def check_feasible(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> tuple[str
             seen.add(("train", fold, shape))
             with _placed(trial.method, fold):
                 _check_trained(trial.spec, ours, shape)
-        for one in plan.protocols:
-            if one.asked and ("measured", fold, one.name) not in seen:
-                seen.add(("measured", fold, one.name))
-                with _placed(trial.method, fold):
-                    check_measurable(one, ours, benchmarks.get(one.name))
+    check_protocols(plan, [one for one in plan.protocols if one.asked], benchmarks)
     return tuple(dict.fromkeys(cautions))
 
 
-def check_measurable(
+def check_protocols(
+    plan: Plan, protocols: Iterable[PlannedProtocol], benchmarks: Mapping[str, Benchmark]
+) -> None:
+    """Check that the tasks of these protocols can be drawn, for all trials that they measure.
+
+    Raises:
+        BadData: too few classes or examples, or tasks that cannot be drawn so.
+    """
+    methods = {trial.spec.fold: trial.method for trial in reversed(plan.trials)}
+    for fold in (None, *plan.folds):
+        benchmark = benchmarks[MAIN]
+        if fold is not None:
+            benchmark = fold_benchmark(benchmark, **fold.model_dump())
+        for one in protocols:
+            if fold is None or one.snapshots == "all":
+                with _placed(methods[fold], fold):
+                    _check_measurable(one, benchmark, benchmarks.get(one.name))
+
+
+def _check_measurable(
     planned: PlannedProtocol, benchmark: Benchmark, other: Benchmark | None
 ) -> None:
     """Check that a protocol's tasks can be drawn.
@@ -81,16 +96,14 @@ def check_measurable(
         BadData: too few classes or examples, or tasks that cannot be drawn so.
     """
     protocol = planned.protocol
-    tasks, shape = protocol.tasks, episode_shape(protocol.episode)
+    tasks = protocol.tasks
     of = "" if planned.name == MAIN else f"protocol '{planned.name}', "
     for split in MEASURES:
         try:
             others = novel_tasks(benchmark, protocol, other) if split == "novel" else None
             drawn_from = others or benchmark.distribution(split)
             most = max(tasks.selection_tasks, tasks.report_tasks)
-            check_common(drawn_from, most, shape, tasks.replacement)
-            if drawn_from.pool.holds_features != benchmark.train.pool.holds_features:
-                raise BadData("One benchmark holds images, the other features.")
+            check_common(drawn_from, most, protocol.shape(split), tasks.replacement)
         except BadData as failure:
             raise BadData(f"{of}{split} tasks: {failure}") from failure
 
@@ -100,7 +113,7 @@ def _shared_tasks(protocol: Protocol, benchmark: Benchmark) -> Iterator[str]:
     selection, report = protocol.tasks.selection_tasks, protocol.tasks.report_tasks
     for measure in MEASURES:
         distribution = benchmark.distribution(measure)
-        most = most_tasks(distribution, episode_shape(protocol.episode))
+        most = most_tasks(distribution, protocol.shape(measure))
         shared = 0 if most is None else selection + report - most
         if shared > 0:
             yield (

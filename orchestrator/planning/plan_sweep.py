@@ -60,6 +60,7 @@ def plan_sweep(sweep: SweepFile) -> Plan:
                 if one.protocol.benchmark is not None
             },
         },
+        resources=config.resources,
         selectors=_selectors(config),
         parts=_parts(trials),
         cautions=(*in_distribution_cautions(benchmark, trials), *dict.fromkeys(cautions)),

@@ -74,7 +74,7 @@ def open_benchmarks(plan: Plan, names: Collection[str] | None = None) -> dict[st
 
 def opened_plan(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> Plan:
     """A new plan with the fingerprints of its data, so that its protocols have ids."""
-    return plan.on({one.name: _fingerprint(one.name, benchmarks) for one in plan.protocols})
+    return plan.on({one.name: fingerprint_of(one.name, benchmarks) for one in plan.protocols})
 
 
 def check_same_data(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> None:
@@ -85,7 +85,7 @@ def check_same_data(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> None:
     """
     for one in plan.protocols:
         if one.name == MAIN or one.name in benchmarks:
-            found = _fingerprint(one.name, benchmarks)
+            found = fingerprint_of(one.name, benchmarks)
             if found != one.fingerprint:
                 raise RunFolderError(
                     f"The data of protocol '{one.name}' has the fingerprint {found}, and the plan "
@@ -94,8 +94,8 @@ def check_same_data(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> None:
                 )
 
 
-def _fingerprint(protocol: str, benchmarks: Mapping[str, Benchmark]) -> str:
-    """Of the data that a protocol measures on: the trained benchmark's, or of both."""
+def fingerprint_of(protocol: str, benchmarks: Mapping[str, Benchmark]) -> str:
+    """The fingerprint of the data that a protocol measures on: the trained one's, or of both."""
     main = benchmarks[MAIN].fingerprint
     if protocol == MAIN or protocol not in benchmarks:
         return main

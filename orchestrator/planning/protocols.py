@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fsl_sweep.datasets.catalogue import BENCHMARKS
-from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
+from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.planning.configuration import resolved
 from fsl_sweep.orchestrator.planning.suitability import check_measured
 from fsl_sweep.orchestrator.records.model import Model, Named
@@ -28,13 +28,16 @@ def planned_protocols(config: SweepConfig, where: str) -> tuple[PlannedProtocol,
     """
     main = Protocol(episode=config.episode, tasks=config.evaluation.tasks)
     found = [PlannedProtocol(MAIN, main)]
+    seen: list[tuple[Protocol, Any]] = [(main, None)]
     for name, given in config.measure.items():
+        root = given.benchmark.options.get("root") if given.benchmark else None
         for one in further(name, given, main, where, f"measure.{name}"):
-            same = next((p.name for p in found if p.protocol == one.protocol), None)
-            if same is not None:
+            if (one.protocol, root) in seen:
+                same = found[seen.index((one.protocol, root))].name
                 problem = f"it is the same protocol as '{same}'; leave one out"
                 raise ConfigError(where, f"measure.{name}", problem)
             found.append(one)
+            seen.append((one.protocol, root))
     return tuple(found)
 
 
@@ -99,8 +102,10 @@ def _classes(given: Sequence[str] | str | None, where: str, path: str) -> tuple[
         except (OSError, UnicodeDecodeError) as failure:
             raise ConfigError(where, path, f"{given} cannot be read: {failure}") from None
         given = [line.strip() for line in lines if line.strip()]
-    if not given or len(set(given)) < len(given):
-        raise ConfigError(where, path, "name each class once, and at least one")
+    twice = next((name for at, name in enumerate(given) if name in given[:at]), None)
+    if twice is not None or not given:
+        problem = "it names no class" if twice is None else f"'{twice}' is named twice"
+        raise ConfigError(where, path, f"{problem}; name each class once, and at least one")
     return tuple(given)
 
 
@@ -110,7 +115,10 @@ def _benchmark(given: Named | None, where: str, path: str) -> Named | None:
         return None
     options = {key: value for key, value in given.options.items() if key != "root"}
     try:
-        return resolved(BENCHMARKS, Named(name=given.name, **options), "benchmark", axes=False)
-    except (ConfigError, UnknownName) as error:
-        problem = error.problem if isinstance(error, ConfigError) else str(error)
-        raise ConfigError(where, path, problem) from None
+        found = resolved(BENCHMARKS, Named(name=given.name, **options), path, axes=False)
+    except ConfigError as error:
+        raise ConfigError(where, error.path, error.problem) from None
+    if "root" in given.options and BENCHMARKS.find(given.name).cls.download is None:
+        problem = f"'{given.name}' is generated and reads no files; leave it out"
+        raise ConfigError(where, f"{path}.root", problem)
+    return found

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fsl_sweep.datasets.tasks.episodes import VaryingShape
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.plan import Plan
-from fsl_sweep.orchestrator.records.protocol import episode_shape
+from fsl_sweep.orchestrator.records.protocol import PlannedProtocol, episode_shape
 from fsl_sweep.orchestrator.records.spec import (
     BatchTraining,
     EpisodicTraining,
@@ -74,6 +74,31 @@ def expected_seconds(
         for one in finished.values()
     )
     return to_do * seconds / taken
+
+
+def measuring_seconds(
+    plan: Plan, histories: Sequence[TrialHistory], left: Mapping[str, int]
+) -> float | None:
+    """Trial-seconds that measuring takes; None where nothing was measured yet.
+
+    An estimate: as measuring took as trials trained, times the number of tasks.
+
+    Args:
+        plan: what was planned.
+        histories: of its trials.
+        left: for each protocol, by its name, how many snapshots are left.
+    """
+    taken = [float(t) for one in histories for t in one.curves["evaluation_seconds"]]
+    if not taken:
+        return None
+    mean, main = sum(taken) / len(taken), _tasks(plan.main)
+    tasks = {one.name: _tasks(one) for one in plan.protocols}
+    return sum(count * mean * tasks[name] / main for name, count in left.items())
+
+
+def _tasks(planned: PlannedProtocol) -> int:
+    tasks = planned.protocol.tasks
+    return tasks.selection_tasks + tasks.report_tasks
 
 
 def _stages(spec: TrialSpec) -> list[tuple[EpisodicTraining | BatchTraining, int]]:

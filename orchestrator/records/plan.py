@@ -18,7 +18,13 @@ from fsl_sweep.orchestrator.records.protocol import (
     Recorded,
     Which,
 )
-from fsl_sweep.orchestrator.records.spec import Fold, Selectors, TrialSpec, configuration_of
+from fsl_sweep.orchestrator.records.spec import (
+    Fold,
+    Resources,
+    Selectors,
+    TrialSpec,
+    configuration_of,
+)
 from fsl_sweep.orchestrator.text.printed import counted, unfit
 
 FORMAT = 3
@@ -27,7 +33,7 @@ TRIAL_ID = PROTOCOL_ID = re.compile(r"[0-9a-f]{16}")
 
 def check_format(plain: Mapping[str, Any]) -> None:
     """Raise RunFolderError where plain data are the plan of another version."""
-    if plain.get("format") != FORMAT:
+    if plain.get("format", FORMAT) != FORMAT:
         raise RunFolderError(
             f"The run folder has the format {plain.get('format')!r:.40}, and this version of "
             f"fsl-sweep reads {FORMAT}. Report it with the version that made it, or run the sweep "
@@ -73,6 +79,7 @@ class Plan:
         record: what is recorded of each task.
         places: where benchmarks were read from: the trained one's under ``main``, those of other
             protocols under their names; None for data that is generated or was prepared before.
+        resources: what a trial reserves as it is trained or measured.
         cautions: what a user should know before relying on the plan.
     """
 
@@ -86,6 +93,7 @@ class Plan:
     keep: Kept = "all"
     record: Recorded = "counts"
     places: Mapping[str, str | None] = field(default_factory=dict)
+    resources: Resources = field(default_factory=Resources)
     cautions: tuple[str, ...] = ()
 
     @cached_property
@@ -129,6 +137,15 @@ class Plan:
         return {trial.id for trial in self.trials if not methods or trial.method in methods}
 
     @property
+    def kept_while_training(self) -> Kept:
+        """The weights that trials keep as they train: no fewer than protocols measure later."""
+        asked = {one.snapshots for one in self.protocols[1:] if one.asked}
+        for kept in ("all", "chosen", "last"):
+            if kept in asked or self.keep == kept:
+                return kept
+        return "none"
+
+    @property
     def methods(self) -> list[str]:
         """Method names in plan order."""
         return list(dict.fromkeys(trial.method for trial in self.trials))
@@ -159,6 +176,7 @@ class Plan:
             "keep": self.keep,
             "record": self.record,
             "places": dict(self.places),
+            "resources": self.resources.model_dump(mode="json"),
             "selectors": self.selectors.model_dump(mode="json"),
             "parts": dict(self.parts),
             "cautions": list(self.cautions),
@@ -181,6 +199,7 @@ class Plan:
             keep=_one_of("keep", plain["keep"], Kept),
             record=_one_of("record", plain["record"], Recorded),
             places=_mapping("places", plain["places"]),
+            resources=Resources.model_validate(plain["resources"]),
             selectors=Selectors.model_validate(plain["selectors"]),
             parts=_mapping("parts", plain["parts"]),
             cautions=tuple(_text("cautions", caution) for caution in plain["cautions"]),

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape, VaryingShape
+from fsl_sweep.orchestrator.records.measures import Measure
 from fsl_sweep.orchestrator.records.model import Count, Model, Named, Seed, digest
 
 MAIN = "main"
@@ -42,13 +43,15 @@ class Tasks(Model):
     """The common tasks: how many in each set, and the seed of their draw.
 
     Without ``replacement`` no example is in two tasks of a set: the counts are upper bounds, since
-    the examples may be used up earlier ("Oops, I Sampled it Again", algorithm 2).
+    the examples may be used up earlier ("Oops, I Sampled it Again", algorithm 2). ``base_query`` is
+    for BaseGen in place of the episode's ``query``, where few examples are held out.
     """
 
     selection_tasks: TaskCount = 1000
     report_tasks: TaskCount = 1000
     seed: Seed = 0
     replacement: bool = Field(default=True, exclude_if=lambda replaced: replaced)
+    base_query: Count | None = Field(default=None, exclude_if=lambda query: query is None)
 
 
 class Evaluation(Tasks):
@@ -85,6 +88,12 @@ class Protocol(Model):
         """Whether NovelGen is measured on other tasks than the trained benchmark's novel ones."""
         return (self.mixture, self.classes, self.benchmark) != (None, None, None)
 
+    def shape(self, measure: Measure) -> EpisodeShape | VaryingShape:
+        """The shape of the tasks of a measure."""
+        if measure != "base" or self.tasks.base_query is None:
+            return episode_shape(self.episode)
+        return episode_shape(self.episode.model_copy(update={"query": self.tasks.base_query}))
+
     @property
     def described(self) -> str:
         """``5-way 1-shot, 15 queries, 1000 + 600 tasks, ...``, for messages and tables."""
@@ -95,6 +104,8 @@ class Protocol(Model):
             f"{way} {episode.shot}-shot, {queries}",
             f"{tasks.selection_tasks} + {tasks.report_tasks} tasks",
         ]
+        if tasks.base_query is not None:
+            parts.append(f"{tasks.base_query} queries for BaseGen")
         if tasks.seed:
             parts.append(f"seed {tasks.seed}")
         if not tasks.replacement:

@@ -107,6 +107,13 @@ class Budget(Model):
     seconds: Positive
 
 
+class Resources(Model):
+    """What one trial reserves. ``gpu: auto`` is one GPU if the cluster has any, else none."""
+
+    cpu: Count = 1
+    gpu: Literal["auto"] | NotNegative = "auto"
+
+
 class CrossValidation(Model):
     """Class folds. Each has a trial that does not train on its classes and is measured on them.
 

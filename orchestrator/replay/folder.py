@@ -1,7 +1,8 @@
 """A run folder as the source of a report."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
@@ -16,7 +17,7 @@ from fsl_sweep.orchestrator.records.measures import (
     TaskSet,
     TrialHistory,
 )
-from fsl_sweep.orchestrator.records.protocol import MAIN
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.replay.source import Facts, Source
 
 if TYPE_CHECKING:
@@ -54,23 +55,27 @@ class FolderSource(Source):
             cautions=(*plan.cautions, *problems),
         )
 
+    def protocols(self) -> tuple[PlannedProtocol, ...]:
+        """Those of the plan."""
+        return self._plan.protocols
+
     def histories(
-        self, protocol: str | None = None, choose_by: str | None = None
+        self,
+        protocol: str | None = None,
+        choose_by: str | None = None,
+        only: Collection[str] | None = None,
     ) -> list[TrialHistory]:
         """One history for each planned trial, in plan order; damaged records are skipped."""
-        by, reported = (self.protocol_id(name) for name in (choose_by, protocol))
-        return self._ledger.histories(self._plan, by, reported)
+        by, reported = (self._plan.protocol(name or MAIN).id for name in (choose_by, protocol))
+        trials = tuple(t for t in self._plan.trials if only is None or t.id in only)
+        return self._ledger.histories(replace(self._plan, trials=trials), by, reported)
 
     def class_tuples(
         self, protocol: str | None = None
     ) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
         """The class tuples in ``tasks/``. Raises as ``Source.class_tuples``."""
-        folder = tasks_folder(self.protocol_id(protocol))
+        folder = tasks_folder(self._plan.protocol(protocol or MAIN).id)
         return {(m, s): self._tuples(f"{folder}/{m}-{s}.json") for m in MEASURES for s in TASK_SETS}
-
-    def protocol_id(self, protocol: str | None) -> str:
-        """Id of a protocol by its name or id."""
-        return self._plan.protocol(protocol or MAIN).id
 
     def trials(self) -> Mapping[str, TrialLedger]:
         """What is recorded of each planned trial, whether it has begun or not."""

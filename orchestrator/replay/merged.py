@@ -5,7 +5,7 @@ Trials that belong together join; contradictions are refused.
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -13,9 +13,10 @@ from typing import Any, TypeVar, final
 
 import numpy as np
 
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
+from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
 from fsl_sweep.orchestrator.replay.folder import FolderSource
 from fsl_sweep.orchestrator.replay.source import Facts, Source
@@ -57,13 +58,50 @@ class MergedSource(Source):
         self.places = tuple(place for source in sources for place in source.places)
         self.facts = _merged_facts([source.facts for source in sources])
 
+    def protocols(self) -> tuple[PlannedProtocol, ...]:
+        """Those of the first source that all others have too."""
+        first, *others = (source.protocols() for source in self._sources)
+        ids = [{one.id for one in own} for own in others]
+        return tuple(one for one in first if all(one.id in known for known in ids))
+
+    def protocol(self, name: str | None = None) -> PlannedProtocol | None:
+        """As `Source.protocol`; the protocol of the name is the same in all sources."""
+        meant = {
+            str(source.places[0]): one
+            for source in self._sources
+            for one in source.protocols()
+            if name in (one.name, one.id)
+        }
+        if len({one.id for one in meant.values()}) > 1:
+            what = "; ".join(f"{one.protocol.described} in {at}" for at, one in meant.items())
+            raise RunFolderError(
+                f"Protocol '{name}' is not the same in all runs: {what}. Give the id of one that "
+                "all of them have, or report each separately."
+            )
+        try:
+            return super().protocol(name)
+        except UnknownName:
+            if not meant:
+                raise
+            without = [s.places[0] for s in self._sources if str(s.places[0]) not in meant]
+            raise RunFolderError(
+                f"Protocol '{name}' is not one of {without[0]}. Measure it there too "
+                f"(`fsl-sweep measure`), or report each run separately."
+            ) from None
+
     def histories(
-        self, protocol: str | None = None, choose_by: str | None = None
+        self,
+        protocol: str | None = None,
+        choose_by: str | None = None,
+        only: Collection[str] | None = None,
     ) -> list[TrialHistory]:
         """Those of all sources, and an empty one for each hole in a method's grid."""
+        # By their ids: a name may mean something else in another source.
+        known = [self.protocol(name) for name in (protocol, choose_by)]
+        reported, by = (None if one is None else one.id for one in known)
         found: dict[tuple[str, str], tuple[TrialHistory, Path]] = {}
         for source in self._sources:
-            for trial in source.histories(protocol, choose_by):
+            for trial in source.histories(reported, by, only):
                 key, place = (trial.method, trial.trial), source.places[0]
                 before = found.get(key)
                 found[key] = (trial, place) if before is None else _joined(before, (trial, place))
@@ -74,11 +112,8 @@ class MergedSource(Source):
     ) -> dict[tuple[Measure, TaskSet], np.ndarray]:
         """Those of the first source: common tasks follow from what the sources agree in."""
         folders = [s for s in self._sources if s.facts.measured is not None]
-        return (folders or self._sources)[0].class_tuples(protocol)
-
-    def protocol_id(self, protocol: str | None) -> str:
-        """That of the first source; the sources agree in the main one."""
-        return self._sources[0].protocol_id(protocol)
+        known = self.protocol(protocol)
+        return (folders or self._sources)[0].class_tuples(known and known.id)
 
     def trials(self) -> Mapping[str, TrialLedger]:
         """Those of all sources; of one in several, the first that has snapshots."""

@@ -1,13 +1,14 @@
 """Where a report's records come from: run folders, tables from elsewhere, several of either."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
 from fsl_sweep.orchestrator.records.measures import Measure, TaskScores, TaskSet, TrialHistory
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
 
 if TYPE_CHECKING:
@@ -56,8 +57,40 @@ class Source(ABC):
     facts: Facts
 
     @abstractmethod
+    def protocols(self) -> tuple[PlannedProtocol, ...]:
+        """The protocols that all records may be reported under, the main one first.
+
+        None where some records are those of a table.
+        """
+
+    def protocol(self, name: str | None = None) -> PlannedProtocol | None:
+        """The protocol of a name or an id; by default the main one, or None where there are none.
+
+        Raises:
+            UnknownName: there is no such protocol.
+            RunFolderError: there are none, or the name has another meaning in another run.
+        """
+        known = self.protocols()
+        if not known and name is None:
+            return None
+        if not known:
+            shown = ", ".join(map(str, self.places))
+            raise RunFolderError(
+                f"Protocol '{name}' cannot be reported: the records of a table have no protocols "
+                f"({shown}). Leave out --protocol and --choose-by, or report the run folder "
+                "without the table."
+            )
+        for one in known:
+            if (name or MAIN) in (one.name, one.id):
+                return one
+        raise UnknownName("protocol", str(name), [one.name for one in known])
+
+    @abstractmethod
     def histories(
-        self, protocol: str | None = None, choose_by: str | None = None
+        self,
+        protocol: str | None = None,
+        choose_by: str | None = None,
+        only: Collection[str] | None = None,
     ) -> list[TrialHistory]:
         """One history for each planned trial, in plan order, recorded or not.
 
@@ -65,10 +98,11 @@ class Source(ABC):
             protocol: name or id of the protocol whose report tasks are shown; the main one by
                 default.
             choose_by: of the one whose selection tasks are shown.
+            only: ids of the trials to read; all by default.
 
         Raises:
             UnknownName: there is no such protocol.
-            RunFolderError: records contradict each other.
+            RunFolderError: there are none, or records contradict each other.
         """
 
     @abstractmethod
@@ -92,10 +126,14 @@ class Source(ABC):
 
         What is returned raises RunFolderError where they are not recorded.
         """
-        name, trials = self.protocol_id(protocol), self.trials()
+        planned, trials = self.protocol(protocol), self.trials()
 
         def read(trial: str, epoch: int) -> "Mapping[tuple[Measure, TaskSet], TaskScores]":
-            found = trials[trial].read_answers(epoch, name) if trial in trials else None
+            found = (
+                trials[trial].read_answers(epoch, planned.id)
+                if trial in trials and planned is not None
+                else None
+            )
             if found is None:
                 raise RunFolderError(
                     f"The answers of trial {trial}, epoch {epoch} are not recorded under this "
@@ -105,7 +143,3 @@ class Source(ABC):
             return found
 
         return read
-
-    @abstractmethod
-    def protocol_id(self, protocol: str | None) -> str:
-        """Id of a protocol by its name or id; of the main one by default. Raises UnknownName."""

@@ -8,14 +8,15 @@
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from fsl_sweep.orchestrator.errors import BadData, RunFolderError, UnknownName
+from fsl_sweep.orchestrator.errors import BadData, RunFolderError
 from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, TaskSet, TrialHistory
+from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
 from fsl_sweep.orchestrator.replay.source import Facts, Source
 from fsl_sweep.orchestrator.replay.table_checks import checked_table
@@ -46,26 +47,30 @@ class TableSource(Source):
             tasks=_tasks(table),
         )
 
+    def protocols(self) -> tuple[PlannedProtocol, ...]:
+        """None: how a table's numbers were measured is not known."""
+        return ()
+
     def histories(
-        self, protocol: str | None = None, choose_by: str | None = None
+        self,
+        protocol: str | None = None,
+        choose_by: str | None = None,
+        only: Collection[str] | None = None,
     ) -> list[TrialHistory]:
         """The trials of the table, and an empty one for each hole in a method's grid."""
-        return list(self._trials)
+        for name in (protocol, choose_by):
+            self.protocol(name)
+        return [one for one in self._trials if only is None or one.trial in only]
 
     def class_tuples(
         self, protocol: str | None = None
     ) -> dict[tuple[Measure, TaskSet], np.ndarray]:
         """There are none in a table: raises RunFolderError."""
+        self.protocol(protocol)
         raise RunFolderError(
             f"{self.places[0]} is a table, which holds no class tuples, so classes cannot be "
             "resampled; leave out --classes."
         )
-
-    def protocol_id(self, protocol: str | None) -> str:
-        """A table knows no protocols: there is only what it holds."""
-        if protocol is not None:
-            raise UnknownName("protocol", protocol, ())
-        return ""
 
     def trials(self) -> "Mapping[str, TrialLedger]":
         """None: a table comes without snapshots."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.selection.select import Selected
 from fsl_sweep.orchestrator.statistics import Interval
@@ -27,7 +28,7 @@ def cautions_of(report: "Report") -> tuple[str, ...]:
         cells = [(one.method, one.reported, one.reported_tasks) for one in summaries]
         found += _intervals(wording.mixture(weight), cells)
     if any(summary.novel.n > 1 for summary in summaries):
-        found.append(wording.claims(summaries, bool(report.resampled)))
+        found.append(wording.claims(summaries, bool(report.resampled), report.partly))
     results = [one.result.caution for one in report.comparisons]
     found += [f"Comparisons of these snapshots{by}: {one}." for one in results if one]
     if any(strategy.oracle for strategy in selected.strategies):
@@ -44,8 +45,28 @@ def cautions_of(report: "Report") -> tuple[str, ...]:
 
 def _incompleteness(report: "Report") -> Iterable[str]:
     selected = report.selected
-    if not report.completeness.complete:
+    reported, by, found = report.info.protocol, report.info.chosen_by, report.completeness
+    if not found.trained:
         yield "The run is incomplete: run the sweep again, or complete the table, to finish it."
+        if by is not None and by.name != MAIN:
+            yield (
+                f"Only trials that are measured whole under {wording.protocol(by)} take part: "
+                f"{wording.measuring(by, every=True)} measures them."
+            )
+    if found.unmeasured and reported is not None:
+        yield wording.unmeasured(found.unmeasured, reported, report.info.as_planned)
+    if report.partly is not None and 0 < len(report.resampled) < len(report.summaries):
+        yield (
+            "Strategies without `select` choose snapshots in resamples that are not measured under "
+            f"{wording.protocol(report.partly)}: {wording.measuring(report.partly, every=True)} "
+            "measures all."
+        )
+    for one in report.over_protocols:
+        if one.damaged:
+            yield (
+                f"What was measured under {wording.protocol(one.planned)} is damaged: "
+                f"{', '.join(one.damaged)}. `fsl-sweep verify RUN` names each file."
+            )
     cells = {(summary.method, summary.strategy) for summary in report.summaries}
     for method in selected.methods:
         lost = [s for s in selected.strategies if (method, s) not in cells]
@@ -58,6 +79,8 @@ def _incompleteness(report: "Report") -> Iterable[str]:
 def why_left_out(selected: Selected, method: str) -> str:
     """Why no strategy has a row for a method."""
     own = [one for one in selected.left_out if one.method == method]
+    if any(one.epoch is not None for one in own):
+        return "chosen snapshots are not measured on the report tasks"
     if any(one.trial is not None and one.fold is None for one in own):
         return "some of its planned trials are not usable"
     return "no strategy could choose among its trials"

@@ -1,12 +1,16 @@
 """The content of a report: everything that its formats show, and nothing about how."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fsl_sweep.orchestrator.records.measures import TrialHistory
+import numpy as np
+
+from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
+from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.cautions import cautions_of
 from fsl_sweep.orchestrator.report.curves import Curve, curves_of
+from fsl_sweep.orchestrator.report.over_protocols import Reader, UnderProtocol, over_protocols
 from fsl_sweep.orchestrator.report.tradeoff import TradeOff, tradeoffs_of
 from fsl_sweep.orchestrator.selection.budget_curve import BudgetPoint, regret_by_budget
 from fsl_sweep.orchestrator.selection.choices import Chosen
@@ -55,6 +59,10 @@ class RunInfo:
         versions: versions of packages that the run was made with.
         cautions: what the plan warns of.
         metric: what methods are compared by: ``novel``, or ``mixture(w)``.
+        protocol: the protocol of the report tasks; None for the records of a table.
+        chosen_by: that of the selection tasks.
+        protocols: those that the chosen snapshots may be compared under.
+        as_planned: whether no selectors but those of the sweep file were asked for.
     """
 
     name: str
@@ -66,6 +74,19 @@ class RunInfo:
     versions: Mapping[str, str | None] = field(default_factory=dict)
     cautions: tuple[str, ...] = ()
     metric: str = "novel"
+    protocol: PlannedProtocol | None = None
+    chosen_by: PlannedProtocol | None = None
+    protocols: tuple[PlannedProtocol, ...] = ()
+    as_planned: bool = True
+
+    @property
+    def same_novel(self) -> bool:
+        """Whether novel tasks are of the same classes where is chosen and where is reported."""
+        if self.protocol is None or self.chosen_by is None:
+            return True
+        of = (self.protocol.protocol, self.chosen_by.protocol)
+        first, second = ((one.mixture, one.classes, one.benchmark) for one in of)
+        return first == second
 
 
 @dataclass(frozen=True)
@@ -89,6 +110,7 @@ class Completeness:
             failed: not run, unfinished, or damaged.
         budget: how many of the done ones were stopped by their time budget.
         problems: all that is not done.
+        unmeasured: how many chosen snapshots are not measured under the protocol of the report.
     """
 
     planned: int
@@ -97,11 +119,17 @@ class Completeness:
     missing: int
     budget: int
     problems: tuple[Problem, ...]
+    unmeasured: int = 0
+
+    @property
+    def trained(self) -> bool:
+        """Whether every planned trial is done."""
+        return self.done == self.planned
 
     @property
     def complete(self) -> bool:
-        """Whether every planned trial is done."""
-        return self.done == self.planned
+        """Whether nothing is missing from the report."""
+        return self.trained and not self.unmeasured
 
 
 @dataclass(frozen=True)
@@ -138,6 +166,9 @@ class Report:
         stability: what each strategy's ranking of methods survives.
         budget_curve: regret against novel evaluations, where a strategy has a budget.
         tradeoffs: BaseGen and NovelGen of every configuration, by snapshot selector.
+        over_protocols: the chosen snapshots under each protocol.
+        partly: the protocol of the report if not every snapshot is measured under it: there is no
+            interval with the selection where a resample chose one that is not.
         ensembles: votes of snapshots, where they were asked for.
     """
 
@@ -157,6 +188,8 @@ class Report:
     stability: tuple[Stability, ...] = ()
     budget_curve: tuple[BudgetPoint, ...] = ()
     tradeoffs: tuple[TradeOff, ...] = ()
+    over_protocols: tuple[UnderProtocol, ...] = ()
+    partly: PlannedProtocol | None = None
     ensembles: tuple[Ensemble, ...] = ()
 
     @property
@@ -191,6 +224,7 @@ def build(
     curves: int = 12,
     bootstrap: int | None = None,
     classes: ClassLists | None = None,
+    measured: Reader | None = None,
     ensembles: Sequence[int] = (),
     answers: Answers | None = None,
 ) -> Report:
@@ -206,6 +240,7 @@ def build(
             every trial; 0 for none. By default 1,000 where the trials have up to 3,000 snapshots
             together, which takes a few seconds, and none beyond.
         classes: class tuples of the common tasks, to resample classes as well as tasks.
+        measured: reads trials under another protocol.
         ensembles: how many of the best snapshots by ValGen vote.
         answers: reads what a snapshot answered; needed for ``ensembles``.
 
@@ -219,10 +254,18 @@ def build(
     summaries = summarise(selected)
     shown, total = curves_of(chosen, info.snapshot, curves)
     count = _resamples(histories) if bootstrap is None else bootstrap
-    resampled = resample(histories, selected, resamples=count, classes=classes) if count else ()
+    apart: tuple[Measure, ...] = () if info.same_novel else ("novel",)
+    resampled = (
+        resample(histories, selected, resamples=count, classes=classes, apart=apart)
+        if count
+        else ()
+    )
     return Report(
         info=info,
-        completeness=completeness_of(histories),
+        completeness=replace(
+            completeness_of(histories),
+            unmeasured=0 if info.protocol is None else len(selected.unmeasured),
+        ),
         selected=selected,
         summaries=summaries,
         comparisons=compare_methods(summaries, rope),
@@ -237,6 +280,8 @@ def build(
         stability=stability_of(summaries, resampled),
         budget_curve=_budget_curve(info, histories, selected),
         tradeoffs=tradeoffs_of(chosen, info.snapshot),
+        over_protocols=_over_protocols(info, selected, summaries, measured),
+        partly=None if _all_measured(histories) else info.protocol,
         ensembles=ensembles_of(histories, ensembles, answers) if answers else (),
     )
 
@@ -259,6 +304,22 @@ def completeness_of(histories: Sequence[TrialHistory]) -> Completeness:
         budget=ended.count("budget"),
         problems=problems,
     )
+
+
+def _all_measured(histories: Sequence[TrialHistory]) -> bool:
+    """Whether every snapshot of the usable full trials is measured on the report tasks."""
+    usable = (t for t in histories if t.fold is None and why_unusable(t) is None)
+    return all(np.isfinite(t.scores["novel", "report"].means).all() for t in usable)
+
+
+def _over_protocols(
+    info: RunInfo, selected: Selected, summaries: tuple[Summary, ...], read: Reader | None
+) -> tuple[UnderProtocol, ...]:
+    if read is None or info.protocol is None or info.chosen_by is None:
+        return ()
+    known = UnderProtocol(info.protocol, summaries, len(selected.unmeasured), ())
+    more = [] if info.protocol in info.protocols else [info.protocol]
+    return over_protocols([*info.protocols, *more], known, selected, read)
 
 
 def _resamples(histories: Sequence[TrialHistory]) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fsl_sweep.orchestrator.records.measures import CURVES, MEASURES, TASK_SETS, TrialHistory
+from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -11,8 +12,8 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.selection.select import Selection
 
 
-def epochs_of(trial: TrialHistory) -> "pd.DataFrame":
-    """One row for each recorded epoch of a trial."""
+def epochs_of(trial: TrialHistory, protocol: PlannedProtocol | None) -> "pd.DataFrame":
+    """One row for each recorded epoch of a trial, with its scores under a protocol."""
     import pandas as pd
 
     columns: dict[str, Any] = {
@@ -28,14 +29,15 @@ def epochs_of(trial: TrialHistory) -> "pd.DataFrame":
     plain = {k: v if isinstance(v, (str, int, float)) else str(v) for k, v in axes}
     means = {f"{m}_{s}": table.means for (m, s), table in trial.scores.items()}
     curves = {curve: trial.curves[curve] for curve in CURVES if curve in trial.curves}
-    return pd.DataFrame(columns | plain | {"epoch": trial.epochs} | curves | means)
+    name = {"protocol": _name(protocol)}
+    return pd.DataFrame(columns | plain | {"epoch": trial.epochs} | curves | name | means)
 
 
 def epoch_columns(trials: Sequence[TrialHistory]) -> list[str]:
     """The columns of ``epochs_of`` where no epoch of the planned trials is recorded."""
     means = [f"{measure}_{task_set}" for measure in MEASURES for task_set in TASK_SETS]
     first = ["method", "trial", "configuration", "seed", "fold", "status"]
-    return [*first, *_keys(trials), "epoch", *CURVES, *means]
+    return [*first, *_keys(trials), "epoch", *CURVES, "protocol", *means]
 
 
 def selection_columns(trials: Sequence[TrialHistory]) -> list[str]:
@@ -43,15 +45,21 @@ def selection_columns(trials: Sequence[TrialHistory]) -> list[str]:
     strategy = ["snapshot_selector", "hyperparameter_selector", "oracle"]
     scores = [f"{measure}{end}" for measure in MEASURES for end in ("", "_low", "_high")]
     chosen = ["trial", "configuration", *_keys(trials), "epoch"]
-    return ["method", "seed", *strategy, *chosen, *scores, "regret", "novel_evaluations"]
+    last = ["regret", "novel_evaluations"]
+    return ["method", "seed", *strategy, *chosen, "protocol", *scores, *last]
 
 
 def _keys(trials: Sequence[TrialHistory]) -> list[str]:
     return list(dict.fromkeys(key for trial in trials for key in trial.hyperparameters))
 
 
-def row_of(one: "Selection") -> dict[str, Any]:
-    """What was chosen, and its report scores."""
+def _name(protocol: PlannedProtocol | None) -> str | None:
+    """None in frames of a table, which has no protocols."""
+    return None if protocol is None else protocol.name
+
+
+def row_of(one: "Selection", protocol: PlannedProtocol | None) -> dict[str, Any]:
+    """What was chosen, and its report scores under a protocol."""
     row: dict[str, Any] = {
         "method": one.method,
         "seed": one.seed,
@@ -62,6 +70,7 @@ def row_of(one: "Selection") -> dict[str, Any]:
         "configuration": one.configuration,
         **one.hyperparameters,
         "epoch": one.epoch,
+        "protocol": _name(protocol),
     }
     for measure in MEASURES:
         interval = getattr(one, measure)

@@ -51,7 +51,8 @@ def tradeoffs_of(chosen: Chosen, selectors: Sequence[str]) -> tuple[TradeOff, ..
     """The points of each snapshot selector; equal ones once.
 
     A configuration of which any seed is not usable, or in which the selector has nothing to
-    choose by, has no point.
+    choose by, has no point. Where any chosen snapshot is not measured on the report tasks, the
+    selector has none at all: the front would be one of those that happen to be measured.
 
     Source: "Two Sides of Meta-Learning Evaluation", section 4 and figure 1.
     """
@@ -63,6 +64,8 @@ def tradeoffs_of(chosen: Chosen, selectors: Sequence[str]) -> tuple[TradeOff, ..
     found: dict[tuple[object, ...], list[str]] = {}
     for name in selectors:
         means = [_means(own, chosen, name) for own in whole]
+        if not all(mean is None or np.isfinite(mean).all() for mean in means):
+            continue
         found.setdefault((is_oracle(chosen.selector(name)), *means), []).append(name)
     return tuple(
         TradeOff(tuple(names), bool(oracle), _points(whole, means))
@@ -80,7 +83,7 @@ def _means(trials: Sequence[TrialHistory], chosen: Chosen, name: str) -> tuple[f
         base, novel = (trial.scores[m, "report"].means[at] for m in ("base", "novel"))
         rows.append((float(base), float(novel)))
     base, novel = np.mean(rows, axis=0)
-    return (float(base), float(novel)) if np.isfinite(rows).all() else None
+    return float(base), float(novel)
 
 
 def _points(

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.select import Selection, Strategy
 from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
+from fsl_sweep.orchestrator.text.printed import counted
 
 ORACLE = "*"
 """What follows the name of a strategy that reads novel scores."""
@@ -62,6 +64,33 @@ def by_metric(base_weight: float | None) -> str:
     return "" if base_weight is None else f" by {mixture(base_weight)}"
 
 
+def protocol(planned: PlannedProtocol) -> str:
+    """``5-way 1-shot, 15 queries, 1000 + 600 tasks``, after a name of its own in quotes.
+
+    The main protocol has none: the file may make another the main one.
+    """
+    described = planned.protocol.described
+    return described if planned.name in (MAIN, planned.id) else f"'{planned.name}' ({described})"
+
+
+def measuring(planned: PlannedProtocol, every: bool = False) -> str:
+    """The command that measures what is not measured, ``every`` snapshot or those of the plan."""
+    if planned.name == MAIN:
+        return "`fsl-sweep run`"
+    which = "all" if every else "chosen" if planned.snapshots == "last" else ""
+    return f"`fsl-sweep measure RUN {planned.name}{which and f' --snapshots {which}'}`"
+
+
+def unmeasured(count: int, planned: PlannedProtocol, as_planned: bool) -> str:
+    """How many chosen snapshots a protocol lacks, and how to measure them."""
+    are = "is" if count == 1 else "are"
+    return (
+        f"{counted(count, 'chosen snapshot')} {are} not measured under {protocol(planned)}, and "
+        "what depends on them is left out: "
+        f"{measuring(planned, not as_planned)} measures them."
+    )
+
+
 def duration(seconds: float) -> str:
     """Seconds as ``42 s``, ``3 min 20 s`` or ``5 h 02 min``."""
     whole = round(seconds)
@@ -73,10 +102,17 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def claims(summaries: Sequence[Summary], resampled: bool) -> str:
-    """Which of the intervals a claim about a method needs, and how to get it."""
+def claims(
+    summaries: Sequence[Summary], resampled: bool, partly: PlannedProtocol | None = None
+) -> str:
+    """Which of the intervals a claim about a method needs, and how to get it.
+
+    ``partly`` is a protocol of the report under which not every snapshot is measured.
+    """
     where = ""
-    if not resampled:
+    if not resampled and partly is not None:
+        where = f", which needs every snapshot measured ({measuring(partly, every=True)})"
+    elif not resampled:
         possible = any(summary.novel_tasks is not None for summary in summaries)
         where = ", which " + ("`--bootstrap 1000` adds" if possible else "needs scores by task")
     return (

@@ -59,7 +59,8 @@ def regret_by_budget(
     """The regret at budgets from 1 to one evaluation for each configuration.
 
     Only of methods without an incomplete replicate. A budget that is too small for an allocation to
-    give each configuration a task has no point.
+    give each configuration a task has no point, and neither has one whose choice is not measured
+    on the report tasks.
 
     Args:
         histories: as given to ``select``.
@@ -114,7 +115,7 @@ def _outcome(selector: BudgetedOracle, left: _Left) -> tuple[float, int]:
     trial = next(one for one in left.trials if one.trial == chosen.trial)
     attained = float(trial.scores["novel", "report"].means[trial.index(chosen.epoch)])
     if not isfinite(left.reference - attained):
-        raise SelectionError("The choice has report scores that are not numbers.")
+        raise SelectionError("The choice is not measured on the report tasks.")
     return left.reference - attained, seen
 
 

@@ -1,10 +1,16 @@
 """The snapshots that the strategies of a sweep file choose."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
+from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.spec import Selectors
+from fsl_sweep.orchestrator.selection.choices import Chosen
+from fsl_sweep.orchestrator.selection.results import why_unusable
 from fsl_sweep.orchestrator.selection.select import ORACLE, select
+from fsl_sweep.orchestrator.selectors import hyperparameter_selector
+from fsl_sweep.orchestrator.selectors.base import is_cross_validated
 
 
 def chosen_snapshots(
@@ -12,10 +18,28 @@ def chosen_snapshots(
 ) -> set[tuple[str, int]]:
     """Trial and epoch of every snapshot that a table of these strategies reports.
 
-    That is what each strategy chose for each method and seed, and the reference that regret is
-    measured against. Replicates that are not whole choose nothing.
+    That is what each strategy chose for each method and seed, the fronts, and the reference that
+    regret is measured against. Replicates that are not whole choose nothing.
     """
     snapshot = dict.fromkeys([*selectors.snapshot, ORACLE])
     hyperparameter = dict.fromkeys([*selectors.hyperparameter, ORACLE])
     selected = select(histories, [*snapshot], [*hyperparameter])
-    return {(one.trial, one.epoch) for one in selected.selections}
+    kept = [point for front in selected.fronts for point in front.kept]
+    return {(one.trial, one.epoch) for one in (*selected.selections, *kept)}
+
+
+def choosable_epochs(trial: TrialHistory, selectors: Selectors) -> set[int] | None:
+    """The epochs of a trial that these strategies may choose, whatever other trials hold.
+
+    None where that depends on class folds, or where the trial takes part in no selection.
+    """
+    chosen = Chosen([trial])
+    first = [chosen.selector(name) for name in selectors.snapshot]
+    second = [hyperparameter_selector(name) for name in selectors.hyperparameter]
+    if why_unusable(trial) or any(is_cross_validated(one) for one in [*first, *second]):
+        return None
+    found: set[int] = set()
+    for name in dict.fromkeys([*selectors.snapshot, ORACLE]):
+        with suppress(SelectionError):
+            found.add(chosen.epoch(trial, name))
+    return found

@@ -1,6 +1,6 @@
 """Strategies with the uncertainty of their selection: every cell of the table, resampled."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -65,6 +65,7 @@ def resample(
     one_by_one: int = 100,
     seed: int = 0,
     classes: ClassLists | None = None,
+    apart: Collection[Measure] = (),
 ) -> tuple[ResampledCell, ...]:
     """Resample tasks, and repeat the selection in each resample.
 
@@ -73,18 +74,21 @@ def resample(
 
     Args:
         histories: one for each planned trial, as given to ``select``.
-        selected: what was selected from them. Incomplete cells have no interval.
+        selected: what was selected from them. Incomplete cells have no interval, and neither has
+            one with a resample that chooses a snapshot which is not measured on the report tasks.
         resamples: at least 2.
         one_by_one: the number for selectors that cannot choose in all resamples at once.
         seed: of the resampling.
         classes: class tuples ``[tasks, ways]`` of the common tasks by measure and task set, to
             resample classes as well. Class folds have other tasks; their classes are not resampled.
+        apart: measures whose selection and report tasks have other classes: drawn separately.
 
     Raises:
         ValueError: there are too few resamples, or class tuples cannot be resampled.
         SealedMeasurement: a selector read what it did not declare.
     """
-    draws, groups, folds = Resampling(resamples, seed), class_groups(classes), FoldTrials(histories)
+    draws, folds = Resampling(resamples, seed), FoldTrials(histories)
+    groups = class_groups(classes, apart)
     first = {s.snapshot: snapshot_selector(s.snapshot) for s in selected.strategies}
     second = {s.hyperparameter: _single(s.hyperparameter) for s in selected.strategies}
     rows: dict[tuple[str, Strategy], list[_Drawn]] = {}
@@ -102,7 +106,7 @@ def resample(
         _cell(selected.cell(method, s), rows[method, s], draws, "classes" if classes else "tasks")
         for method in selected.methods
         for s in selected.strategies
-        if (method, s) in rows
+        if (method, s) in rows and all(one.measured for one in rows[method, s])
     )
 
 
@@ -113,22 +117,33 @@ def _single(name: str) -> HyperparameterSelector:
 
 
 class _Drawn(NamedTuple):
-    """One seed's choices in each resample: numbers that identify them, and their accuracies."""
+    """One seed's choices in each resample: numbers that identify them, and their accuracies.
+
+    Unless all of them are ``measured`` on the report tasks, there are none.
+    """
 
     codes: np.ndarray
     novel: np.ndarray
     mixed: np.ndarray | None
+    measured: bool = True
 
 
 def _drawn(
     trials: Sequence[ResampledTrial], chosen: np.ndarray, at: np.ndarray, base_weight: float | None
 ) -> _Drawn:
+    own = {number: np.flatnonzero(chosen == number) for number in range(len(trials))}
+    read: tuple[Measure, ...] = ("novel",) if base_weight is None else ("novel", "base")
+    for number, rows in own.items():
+        means = [trials[number].trial.scores[m, "report"].means for m in read]
+        if not np.isfinite(np.array(means)[:, at[rows]]).all():
+            # The rest would be a sample of the choices that happen to be measured.
+            return _Drawn(np.empty(0), np.empty(0), None, measured=False)
+
     def report(measure: Measure) -> np.ndarray:
         values = np.full(len(chosen), np.nan)
-        for number, trial in enumerate(trials):
-            rows = np.flatnonzero(chosen == number)
+        for number, rows in own.items():
             if len(rows):  # do not read a table that nothing was chosen from
-                values[rows] = trial.means(measure, "report")[rows, at[rows]]
+                values[rows] = trials[number].means(measure, "report")[rows, at[rows]]
         return values
 
     novel = report("novel")

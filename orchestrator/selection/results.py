@@ -93,7 +93,7 @@ class FrontPoint:
     Attributes:
         trial, configuration, hyperparameters, epoch: which snapshot.
         kept: whether it is on the front, as chosen on the selection tasks.
-        report: mean accuracy on the report tasks by measure, in [0, 1].
+        report: mean accuracy on the report tasks by measure, in [0, 1]; NaN if not measured.
     """
 
     trial: str
@@ -138,6 +138,7 @@ class LeftOut:
         trial, hyperparameters: the unusable trial; None if a selector is at fault.
         snapshot_selector, hyperparameter_selector: the strategies that it concerns; None for all.
         fold: class fold of the unusable trial. It concerns only cross-validated strategies.
+        epoch: of a snapshot that was chosen and is not measured on the report tasks.
     """
 
     method: str
@@ -148,6 +149,7 @@ class LeftOut:
     snapshot_selector: str | None = None
     hyperparameter_selector: str | None = None
     fold: int | None = None
+    epoch: int | None = None
 
     def concerns(self, method: str, strategy: Strategy) -> bool:
         """Whether a cell of (method, strategy) lacks this."""
@@ -157,6 +159,29 @@ class LeftOut:
             and self.hyperparameter_selector in (None, strategy.hyperparameter)
             and (self.fold is None or strategy.cross_validated)
         )
+
+
+@dataclass(frozen=True)
+class Pick:
+    """A chosen snapshot before it is measured. Attributes as of ``Selection``."""
+
+    trial: TrialHistory
+    epoch: int
+    strategy: Strategy
+    novel_evaluations: int
+
+
+@dataclass(frozen=True)
+class Picks:
+    """What the strategies chose for one method and seed.
+
+    Attributes:
+        picks: one for each strategy that could choose.
+        oracle: what oracle / oracle chose, which regret is measured against; None if it could not.
+    """
+
+    picks: tuple[Pick, ...]
+    oracle: Pick | None
 
 
 @dataclass(frozen=True)
@@ -170,6 +195,7 @@ class Selected:
         left_out: what takes no part.
         fronts: what front selectors kept, by method, seed and pair of selectors.
         base_weight: of BaseGen in the mixture that methods are compared by; None for NovelGen.
+        picks: what the selections are of, by method and seed, measured or not.
     """
 
     methods: tuple[str, ...]
@@ -178,6 +204,13 @@ class Selected:
     left_out: tuple[LeftOut, ...]
     fronts: tuple[Front, ...] = ()
     base_weight: float | None = None
+    picks: tuple[Picks, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def unmeasured(self) -> tuple[LeftOut, ...]:
+        """The chosen snapshots that are not measured on the report tasks, each once."""
+        there = {(one.trial, one.epoch): one for one in self.left_out if one.epoch is not None}
+        return tuple(there.values())
 
     def cell(self, method: str, strategy: Strategy) -> tuple[Selection, ...]:
         """The replicates of a cell; none if any planned part of it is left out."""

@@ -8,8 +8,8 @@ strategies. What is reported is the full trial, at the epoch that the snapshot s
 Source: "Two Sides of Meta-Learning Evaluation", section 5.1 and appendix F.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -21,6 +21,8 @@ from fsl_sweep.orchestrator.selection.fronts import fronts_of
 from fsl_sweep.orchestrator.selection.results import (
     Front,
     LeftOut,
+    Pick,
+    Picks,
     Selected,
     Selection,
     Strategy,
@@ -37,7 +39,7 @@ from fsl_sweep.orchestrator.selectors.base import is_cross_validated, is_oracle
 from fsl_sweep.orchestrator.statistics import Interval, mean_alone, mean_interval
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
-__all__ = ["LeftOut", "Selected", "Selection", "Strategy", "select", "why_unusable"]
+__all__ = ["LeftOut", "Selected", "Selection", "Strategy", "measured", "select", "why_unusable"]
 
 ORACLE = "oracle"
 """The name of both selectors of the reference that regret is measured against."""
@@ -46,16 +48,6 @@ S = TypeVar("S", SnapshotSelector, HyperparameterSelector)
 Named = Sequence[tuple[str, S]]
 Scores = dict[Measure, tuple[Interval, np.ndarray]]
 """A snapshot on the report tasks, with its accuracy on each; none if only the mean is known."""
-
-
-@dataclass(frozen=True)
-class _Pick:
-    """A chosen snapshot before it is measured."""
-
-    trial: TrialHistory
-    epoch: int
-    strategy: Strategy
-    novel_evaluations: int
 
 
 def select(
@@ -84,36 +76,48 @@ def select(
     keepers = [(name, one) for name, one in named if isinstance(one, FrontSelector)]
     read_folds = any(is_cross_validated(one) for _, one in [*first, *named])
     replicates = replicates_of(chosen.planned)
-    parts: list[tuple[list[Selection], list[Front], list[LeftOut]]] = []
+    picks: list[Picks] = []
+    fronts: list[Front] = []
+    left_out: list[LeftOut] = []
     for trials in replicates.values():
         gaps = [_gap(trial, reason) for trial in trials if (reason := why_unusable(trial))]
         torn = [gap for trial in trials if read_folds for gap in chosen.folds.gaps(trial)]
-        parts.append(([], [], gaps + torn))
+        left_out += gaps + torn
         if not gaps:
             usable = _usable(first, bool(torn)), _usable(second, bool(torn))
-            parts.append(_replicate(trials, chosen, *usable, keepers, base_weight))
-    return Selected(
+            found, failed = _choose(trials, chosen, *usable)
+            kept, not_kept = fronts_of(trials, chosen, usable[0], keepers)
+            picks.append(Picks(tuple(found), _oracle(trials, chosen)))
+            fronts += kept
+            left_out += failed + not_kept
+    selected = Selected(
         methods=tuple(dict.fromkeys(method for method, _ in replicates)),
         strategies=tuple(_strategy(one, two) for one in first for two in second),
-        selections=tuple(one for part in parts for one in part[0]),
-        left_out=tuple(one for part in parts for one in part[2]),
-        fronts=tuple(one for part in parts for one in part[1]),
+        selections=(),
+        left_out=tuple(left_out),
+        fronts=tuple(fronts),
         base_weight=base_weight,
+        picks=tuple(picks),
     )
+    return measured(selected)
 
 
-def _replicate(
-    trials: Sequence[TrialHistory],
-    chosen: Chosen,
-    first: Named[SnapshotSelector],
-    second: Named[HyperparameterSelector],
-    keepers: Sequence[tuple[str, FrontSelector]],
-    base_weight: float | None,
-) -> tuple[list[Selection], list[Front], list[LeftOut]]:
-    picks, failed = _choose(trials, chosen, first, second)
-    selections, unmeasured = _measure(picks, _reference(trials, chosen), base_weight)
-    fronts, not_kept = fronts_of(trials, chosen, first, keepers)
-    return selections, fronts, failed + unmeasured + not_kept
+def measured(selected: Selected, reported: Mapping[str, TrialHistory] | None = None) -> Selected:
+    """The same choices with other report scores; fronts are left out.
+
+    Args:
+        selected: whose choices.
+        reported: the trials with other report scores, by id; their own by default. A chosen
+            snapshot of a trial that is not among them counts as not measured.
+    """
+    found = [_measure(one, reported, selected.base_weight) for one in selected.picks]
+    others = [one for one in selected.left_out if one.epoch is None]
+    return replace(
+        selected,
+        selections=tuple(one for selections, _ in found for one in selections),
+        left_out=(*others, *(one for _, left_out in found for one in left_out)),
+        fronts=selected.fronts if reported is None else (),
+    )
 
 
 def _gap(trial: TrialHistory, reason: str) -> LeftOut:
@@ -138,9 +142,9 @@ def _choose(
     chosen: Chosen,
     first: Named[SnapshotSelector],
     second: Named[HyperparameterSelector],
-) -> tuple[list[_Pick], list[LeftOut]]:
+) -> tuple[list[Pick], list[LeftOut]]:
     method, seed = trials[0].method, trials[0].seed
-    picks: list[_Pick] = []
+    picks: list[Pick] = []
     failed: list[LeftOut] = []
     for name, selector in first:
         try:
@@ -161,52 +165,67 @@ def _choose(
                 of_folds = [fold for one in trials for fold in chosen.folds.of(one) if folds]
                 spent = sum(len(one.epochs) for one in [*trials, *of_folds])
             strategy = _strategy((name, selector), (other_name, other))
-            picks.append(_Pick(trial, best.epoch, strategy, spent))
+            picks.append(Pick(trial, best.epoch, strategy, spent))
     return picks, failed
 
 
-def _reference(trials: Sequence[TrialHistory], chosen: Chosen) -> float:
-    """NovelGen on the report tasks of what oracle / oracle chooses; NaN if it cannot."""
+def _oracle(trials: Sequence[TrialHistory], chosen: Chosen) -> Pick | None:
+    """What oracle / oracle chooses; None if it cannot."""
     second = hyperparameter_selector(ORACLE)
     assert isinstance(second, HyperparameterSelector)
     first = [(ORACLE, chosen.selector(ORACLE))]
     picks, _ = _choose(trials, chosen, first, [(ORACLE, second)])
-    if not picks:
-        return float("nan")
-    (pick,) = picks
-    return float(pick.trial.scores["novel", "report"].means[pick.trial.index(pick.epoch)])
+    return picks[0] if picks else None
 
 
 def _measure(
-    picks: Sequence[_Pick], reference: float, base_weight: float | None
+    chosen: Picks, reported: Mapping[str, TrialHistory] | None, base_weight: float | None
 ) -> tuple[list[Selection], list[LeftOut]]:
     """Selections with their intervals; each snapshot is measured once, whoever chose it."""
-    measured: dict[tuple[str, int], Scores] = {}
-    for key, trial in {pick.trial.trial: pick.trial for pick in picks}.items():
-        epochs = sorted({pick.epoch for pick in picks if pick.trial.trial == key})
-        measured |= {(key, epoch): one for epoch, one in _measured(trial, epochs).items()}
+    every = [*chosen.picks, *filter(None, [chosen.oracle])]
+    own = {pick.trial.trial: pick.trial for pick in every}
+    there = own if reported is None else {k: v for k, v in reported.items() if k in own}
+    scores: dict[tuple[str, int], Scores] = {}
+    for key, trial in there.items():
+        epochs = sorted({pick.epoch for pick in chosen.picks if pick.trial.trial == key})
+        scores |= {(key, epoch): one for epoch, one in _measured(trial, epochs).items()}
+    reference = _reference(chosen.oracle, there)
     selections: list[Selection] = []
     left_out: list[LeftOut] = []
-    for pick in picks:
-        found = measured.get((pick.trial.trial, pick.epoch))
+    for pick in chosen.picks:
+        found = scores.get((pick.trial.trial, pick.epoch))
         if found is not None:
             selections.append(_selection(pick, reference, found, base_weight))
             continue
-        reason = f"the chosen snapshot (epoch {pick.epoch}) has report scores that are not numbers"
+        reason = f"the chosen snapshot (epoch {pick.epoch}) is not measured on the report tasks"
         left_out.append(
             replace(
                 _gap(pick.trial, reason),
                 snapshot_selector=pick.strategy.snapshot,
                 hyperparameter_selector=pick.strategy.hyperparameter,
+                epoch=pick.epoch,
             )
         )
     return selections, left_out
 
 
+def _reference(oracle: Pick | None, trials: Mapping[str, TrialHistory]) -> float:
+    """NovelGen on the report tasks of what oracle / oracle chose; NaN if it is not known."""
+    trial = None if oracle is None else trials.get(oracle.trial.trial)
+    if oracle is None or trial is None:
+        return float("nan")
+    return float(trial.scores["novel", "report"].means[trial.index(oracle.epoch)])
+
+
 def _measured(trial: TrialHistory, epochs: Sequence[int]) -> dict[int, Scores]:
     """Snapshots of one trial by epoch, without those whose scores are not all numbers."""
-    at = [trial.index(epoch) for epoch in epochs]
     tables: dict[Measure, ScoreTable] = {m: trial.scores[m, "report"] for m in MEASURES}
+    # Tables of which nothing is known are not read.
+    known = np.logical_and.reduce([np.isfinite(table.means) for table in tables.values()])
+    epochs = [epoch for epoch in epochs if known[trial.index(epoch)]]
+    if not epochs:
+        return {}
+    at = [trial.index(epoch) for epoch in epochs]
     rows: dict[Measure, np.ndarray] = {m: table.load()[at] for m, table in tables.items()}
     return {
         epoch: {
@@ -221,7 +240,7 @@ def _measured(trial: TrialHistory, epochs: Sequence[int]) -> dict[int, Scores]:
 
 
 def _selection(
-    pick: _Pick, reference: float, scores: Scores, base_weight: float | None
+    pick: Pick, reference: float, scores: Scores, base_weight: float | None
 ) -> Selection:
     trial, novel = pick.trial, scores["novel"][0]
     # Zero if the two are equal except for the order of summation.

@@ -10,7 +10,7 @@ with one weight an observation escapes it: McCullagh, "Resampling and Exchangeab
 Owen, "The Pigeonhole Bootstrap" (2007). The excess is estimated here, and subtracted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import fsum, sqrt
 from typing import TypeVar
@@ -53,12 +53,19 @@ def class_tuples(group: str, classes: ArrayLike, *others: ArrayLike) -> ClassTup
     return ClassTuples(group, parts[0], tuple(parts))
 
 
-def class_groups(classes: Mapping[K, ArrayLike] | None) -> dict[K, ClassTuples]:
-    """Class tuples by measure and task set. Tasks of one measure share their classes."""
+def class_groups(
+    classes: Mapping[K, ArrayLike] | None, apart: Collection[str] = ()
+) -> dict[K, ClassTuples]:
+    """Class tuples by measure and task set.
+
+    Tasks of one measure share their classes, unless it is one of ``apart``: then its task sets are
+    of other classes, which are drawn separately.
+    """
     given = classes or {}
+    names = {key: "/".join(key) if key[0] in apart else key[0] for key in given}
     return {
         key: class_tuples(
-            key[0], one, *(t for k, t in given.items() if k != key and k[0] == key[0])
+            names[key], one, *(t for k, t in given.items() if k != key and names[k] == names[key])
         )
         for key, one in given.items()
     }

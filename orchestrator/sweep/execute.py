@@ -6,23 +6,24 @@ What imports torch is imported late, since Ray starts meanwhile.
 import dataclasses
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.orchestrator.errors import ConfigError, FslSweepError, RunFolderError
-from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
-from fsl_sweep.orchestrator.ledger.lock import run_lock
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.planning.prepare import Prepared, opened_plan
 from fsl_sweep.orchestrator.records.measures import TrialEnd
-from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.records.protocol import MAIN, Kept, PlannedProtocol
-from fsl_sweep.orchestrator.sweep.environment import environment
 from fsl_sweep.orchestrator.sweep.listener import SweepListener
 from fsl_sweep.orchestrator.sweep.process import Job, RayProcess, Todo
-from fsl_sweep.orchestrator.sweep.remaining import kept_while_training, prunable, to_measure
+from fsl_sweep.orchestrator.sweep.pruning import LOST, PrunesEnded, prunable, prune
+from fsl_sweep.orchestrator.sweep.recording import locked, note_environment, write_tasks
+from fsl_sweep.orchestrator.sweep.remaining import to_measure
 
 Following = Callable[
     [Plan, Sequence[str], Mapping[str, Todo] | None],
@@ -32,32 +33,45 @@ Following = Callable[
 of them; None where they are trained."""
 
 
+class Measured(NamedTuple):
+    """What was measured after training.
+
+    Attributes:
+        snapshots: how many were measured.
+        failed: how many could not be.
+        reasons: why, once each.
+    """
+
+    snapshots: int = 0
+    failed: int = 0
+    reasons: tuple[str, ...] = ()
+
+
 class Executed(NamedTuple):
     """What was done.
 
     Attributes:
         ran: trials that were trained.
         failed: how many of them failed.
-        measured: snapshots that were measured after training.
-        unmeasured: snapshots that could not be.
-        pruned: snapshots whose weights were removed.
+        measured: what was measured of their snapshots after training.
+        pruned: snapshots whose weights were removed at the end.
     """
 
     ran: int = 0
     failed: int = 0
-    measured: int = 0
-    unmeasured: int = 0
+    measured: Measured = Measured()
     pruned: int = 0
 
 
-def _nobody(*_: object) -> AbstractContextManager[Sequence[SweepListener]]:
+def nobody(*_: object) -> AbstractContextManager[Sequence[SweepListener]]:
+    """No listeners."""
     return nullcontext(())
 
 
 def execute(
     prepared: Prepared,
     address: str | None = None,
-    following: Following = _nobody,
+    following: Following = nobody,
     notify: Callable[[str], None] = lambda _: None,
 ) -> Executed:
     """Train every pending trial, measure what is missing, and prune; without any of it, no Ray.
@@ -85,79 +99,85 @@ def execute(
         pending = [trial for trial in ledger.pending(plan) if trial in chosen]
         # Before anything is trained: what cannot be measured stops the run.
         to_measure(ledger, plan, [p for p in asked if p.snapshots != "chosen"], chosen)
-        jobs = _Jobs(prepared, plan, address, following, stack, ray)
+        jobs = Jobs(ledger, plan, prepared.sweep.config.retries, address, following, stack, ray)
         if pending:
-            jobs.run(pending, None, kept_while_training(plan))
-        measured, unmeasured = jobs.measure(asked, chosen)
+            if plan.keep != "all":
+                notify(f"keep: {plan.keep}. {LOST[plan.keep]}")
+            jobs.run(pending, None, plan.kept_while_training)
+        measured = jobs.measure(asked, chosen)
         left = ledger.pending(plan)
-        gone = 0 if left or unmeasured else prune(ledger, prunable(ledger, plan, plan.keep))
-        return Executed(
-            len(pending), sum(trial in left for trial in pending), measured, unmeasured, gone
-        )
+        done = not left and not measured.failed
+        gone = prune(ledger, prunable(ledger, plan, plan.keep)) if done else 0
+        return Executed(len(pending), sum(trial in left for trial in pending), measured, gone)
 
 
 @dataclass
-class _Jobs:
+class Jobs:
     """Starts Ray for the first job and gives it the others too."""
 
-    prepared: Prepared
+    ledger: Ledger
     plan: Plan
+    retries: int
     address: str | None
     following: Following
     stack: ExitStack
-    ray: RayProcess | None
+    ray: RayProcess | None = None
 
-    def run(self, trials: Sequence[str], todo: Mapping[str, Todo] | None, keep: Kept) -> None:
-        """Train these trials, or measure what is to do of them."""
+    def run(
+        self, trials: Sequence[str], todo: Mapping[str, Todo] | None, keep: Kept
+    ) -> tuple[str, ...]:
+        """Train these trials, or measure what is to do of them; gives why some failed."""
         if self.ray is None:
             self.ray = self.stack.enter_context(RayProcess(self.address, len(trials)))
         # Before the lock on the folder that its workers write to is released.
         self.stack.callback(self.ray.stop)
-        _note_environment(self.prepared.ledger)
-        config = self.prepared.sweep.config
+        note_environment(self.ledger)
         job = Job(
-            run=self.prepared.ledger.path,
+            run=self.ledger.path,
             plan=self.plan,
             trials=tuple(trials),
             todo=todo,
             keep=keep,
-            resources=config.resources,
-            retries=config.retries,
+            resources=self.plan.resources,
+            retries=self.retries,
         )
+        failures = _Failures()
+        own: list[SweepListener] = [failures]
+        if todo is None and keep == "chosen":
+            own.append(PrunesEnded(self.ledger, self.plan))
         with self.following(self.plan, trials, todo) as listeners:
-            self.ray.run(job, listeners)
+            self.ray.run(job, [*own, *listeners])
+        return tuple(failures.reasons)
 
-    def measure(
-        self, protocols: Sequence[PlannedProtocol], trials: Collection[str]
-    ) -> tuple[int, int]:
-        """Measure what is missing under these protocols.
+    def measure(self, protocols: Sequence[PlannedProtocol], trials: Collection[str]) -> Measured:
+        """Measure what is missing under these protocols, as far as these trials have ended.
 
         The main one comes first, because snapshots are chosen by it.
-
-        Returns:
-            How many snapshots were measured, and how many could not be.
         """
-        ledger, counts = self.prepared.ledger, [0, 0]
+        count, reasons = 0, []
         for group in ([one for one in protocols if one.name == MAIN], protocols):
-            if todo := to_measure(ledger, self.plan, group, trials):
-                self.run([*todo], todo, "all")
-                left = to_measure(ledger, self.plan, group, trials)
+            if todo := to_measure(self.ledger, self.plan, group, trials):
+                reasons += self.run([*todo], todo, "all")
+                left = to_measure(self.ledger, self.plan, group, trials)
                 failed = sum(map(len, left.values()))
-                counts[0] += sum(map(len, todo.values())) - failed
-                counts[1] += failed
+                count += sum(map(len, todo.values())) - failed
                 if failed:
-                    break
-        return counts[0], counts[1]
+                    return Measured(count, failed, tuple(dict.fromkeys(reasons)))
+        return Measured(count)
 
 
-def prune(ledger: Ledger, epochs: Mapping[str, Collection[int]]) -> int:
-    """Remove the weights of these epochs of trials, and say how many."""
-    for trial, gone in epochs.items():
-        ledger.trial(trial).prune(gone)
-    return sum(map(len, epochs.values()))
+class _Failures(SweepListener):
+    """Remembers why trials failed for good."""
+
+    def __init__(self) -> None:
+        self.reasons: dict[str, None] = {}
+
+    def ended(self, trial: str, end: TrialEnd) -> None:  # noqa: ARG002
+        if end.status == "failed":
+            self.reasons[end.reason] = None
 
 
-def execute_one(prepared: Prepared, index: int, following: Following = _nobody) -> TrialEnd:
+def execute_one(prepared: Prepared, index: int, following: Following = nobody) -> TrialEnd:
     """Run one trial of the plan in this process, without Ray.
 
     Raises:
@@ -181,7 +201,7 @@ def execute_one(prepared: Prepared, index: int, following: Following = _nobody) 
         storage, main = prepared.ledger.trial(planned.id), plan.main
         answers = plan.record == "predictions"
         if storage.unfinished(planned, main.id):
-            _note_environment(prepared.ledger)
+            note_environment(prepared.ledger)
             use_threads(prepared.sweep.config.resources.cpu)
             with following(plan, [planned.id], None) as listeners:
                 for listener in listeners:
@@ -191,7 +211,27 @@ def execute_one(prepared: Prepared, index: int, following: Following = _nobody) 
                 ).run():
                     for listener in listeners:
                         listener.measured(planned.id, record)
+        elif missing := storage.to_measure(main.id, answers=answers):
+            _measure_here(plan, planned, storage, benchmarks, missing)
         return storage.read_end() or TrialEnd("failed", "its records are damaged")
+
+
+def _measure_here(
+    plan: Plan,
+    planned: PlannedTrial,
+    storage: TrialLedger,
+    benchmarks: Mapping[str, Benchmark],
+    epochs: Iterable[int],
+) -> None:
+    """Measure epochs of a trial under the main protocol in this process."""
+    import torch
+
+    from fsl_sweep.orchestrator.measuring.snapshots import Measuring
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    todo, answers = {epoch: [plan.main] for epoch in epochs}, plan.record == "predictions"
+    for _ in Measuring(planned.spec, storage, benchmarks, todo, device, answers).run():
+        pass
 
 
 def _surely_pending(prepared: Prepared) -> int:
@@ -230,63 +270,3 @@ def _recording(
             plan = ledger.write_plan(plan, prepared.sweep.text)
             write_tasks(ledger, plan, [p for p in plan.protocols if p.asked], benchmarks)
         yield plan
-
-
-@contextmanager
-def locked(ledger: Ledger) -> Iterator[None]:
-    """Hold the run folder's lock; what a killed process left unfinished is removed."""
-    with run_lock(ledger.path):
-        try:
-            ledger.folder.sweep_unfinished()
-            yield
-        except BaseException:
-            with suppress(FslSweepError):  # what is being raised says more
-                ledger.folder.sweep_unfinished()
-            raise
-
-
-def write_tasks(
-    ledger: Ledger,
-    plan: Plan,
-    protocols: Iterable[PlannedProtocol],
-    benchmarks: Mapping[str, Benchmark],
-) -> None:
-    """Record the class tuples of the common tasks of these protocols."""
-    from fsl_sweep.datasets.splits.class_folds import fold_benchmark
-
-    main = benchmarks[MAIN]
-    folds = {f"fold-{fold.index}-": fold for fold in plan.folds}
-    for one in protocols:
-        _write_tasks(ledger, one, main, benchmarks.get(one.name), "")
-        for prefix, fold in folds.items() if one.snapshots == "all" else ():
-            ours = fold_benchmark(main, **fold.model_dump())
-            _write_tasks(ledger, one, ours, benchmarks.get(one.name), prefix)
-
-
-def _write_tasks(
-    ledger: Ledger,
-    planned: PlannedProtocol,
-    benchmark: Benchmark,
-    other: Benchmark | None,
-    prefix: str,
-) -> None:
-    from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
-
-    drawn = CommonTasks.draw(benchmark, planned.protocol, other)
-    for (measure, task_set), episodes in drawn.episodes.items():
-        content = {
-            "fingerprint": benchmark.fingerprint,
-            "protocol": planned.protocol.canonical(),
-            "classes": episodes.classes.tolist(),
-        }
-        name = f"{tasks_folder(planned.id)}/{prefix}{measure}-{task_set}.json"
-        if ledger.read_note(name) != content:
-            ledger.write_note(name, content)
-
-
-def _note_environment(ledger: Ledger) -> None:
-    """Add this machine to ``environment.json`` unless it is listed there."""
-    noted, here = ledger.read_note("environment.json") or {}, environment()
-    machines = noted.get("machines", [])
-    if here not in machines:
-        ledger.write_note("environment.json", {"machines": [*machines, here]})

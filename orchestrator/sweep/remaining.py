@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.plan import Plan
-from fsl_sweep.orchestrator.records.protocol import MAIN, Kept, PlannedProtocol, Which
+from fsl_sweep.orchestrator.records.protocol import PlannedProtocol, Which
 from fsl_sweep.orchestrator.selection.chosen import chosen_snapshots
 from fsl_sweep.orchestrator.sweep.process import Todo
 from fsl_sweep.orchestrator.text.printed import counted
@@ -42,7 +42,7 @@ def to_measure(
 
 
 def wanted(ledger: Ledger, plan: Plan, which: Which) -> dict[str, Collection[int]]:
-    """The epochs of each ended trial: all, the last, or those that strategies chose.
+    """The epochs of each trial that is done: all, the last, or those that strategies chose.
 
     Class folds only serve to choose: those of ``last`` and ``chosen`` are left out.
     """
@@ -54,37 +54,13 @@ def wanted(ledger: Ledger, plan: Plan, which: Which) -> dict[str, Collection[int
     recorded: dict[str, Collection[int]] = {}
     for planned in plan.trials:
         storage = ledger.trial(planned.id)
-        if (which == "last" and planned.fold is not None) or storage.unfinished(planned, None):
+        end = None if storage.unfinished(planned, None) else storage.read_end()
+        failed = end is None or end.status == "failed"  # no report shows anything of it
+        if failed or (which == "last" and planned.fold is not None):
             continue
         epochs = [*storage.snapshots()]
         recorded[planned.id] = epochs if which == "all" else epochs[-1:]
     return recorded
-
-
-def kept_while_training(plan: Plan) -> Kept:
-    """The weights that trials keep as they train: no fewer than protocols measure afterwards."""
-    asked: set[Which] = {one.snapshots for one in plan.protocols if one.asked and one.name != MAIN}
-    if asked & {"all", "chosen"} or plan.keep in ("all", "chosen"):
-        return "all"
-    return "last" if asked else plan.keep
-
-
-def prunable(ledger: Ledger, plan: Plan, keep: Kept) -> dict[str, list[int]]:
-    """The epochs of each planned trial whose weights are there and are not to be kept.
-
-    Trials that have not ended keep theirs.
-    """
-    if keep == "all":
-        return {}
-    kept = {} if keep == "none" else wanted(ledger, plan, keep)
-    found: dict[str, list[int]] = {}
-    for planned in plan.trials:
-        storage = ledger.trial(planned.id)
-        if not storage.unfinished(planned, None):
-            there = set(storage.snapshot_epochs()) - set(kept.get(planned.id, ()))
-            if there:
-                found[planned.id] = sorted(there)
-    return found
 
 
 def _check_there(ledger: Ledger, todo: Mapping[str, Todo]) -> None:
@@ -104,6 +80,6 @@ def _check_there(ledger: Ledger, todo: Mapping[str, Todo]) -> None:
         f"{ledger.path}: the weights of {count} of {counted(total, 'snapshot')} are not there"
         f"{', because they were pruned' if pruned else ''} (trial {trial}, epoch {min(epochs)}, "
         f"...), so that they cannot be measured under {', '.join(sorted(names))}. Measure those "
-        "that are there with `snapshots: chosen` or `last` under a name of its own, or train again "
-        "in another folder with `keep: all`."
+        "that are there, with `snapshots: chosen` or `last`, or train again in another folder with "
+        "`keep: all`."
     )

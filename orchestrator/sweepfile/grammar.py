@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from fsl_sweep.orchestrator.records.model import Count, Model, Named, NotNegative, Seed
+from fsl_sweep.orchestrator.records.model import Count, Model, Named, Seed
 from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID
 from fsl_sweep.orchestrator.records.protocol import (
     MAIN,
@@ -20,7 +20,13 @@ from fsl_sweep.orchestrator.records.protocol import (
     Weight,
     Which,
 )
-from fsl_sweep.orchestrator.records.spec import Budget, CrossValidation, Optimizer, Selectors
+from fsl_sweep.orchestrator.records.spec import (
+    Budget,
+    CrossValidation,
+    Optimizer,
+    Resources,
+    Selectors,
+)
 
 
 def plain_name(name: str) -> str:
@@ -30,11 +36,11 @@ def plain_name(name: str) -> str:
     return name
 
 
-class Resources(Model):
-    """What one trial reserves. ``gpu: auto`` is one GPU if the cluster has any, else none."""
-
-    cpu: Count = 1
-    gpu: Literal["auto"] | NotNegative = "auto"
+def protocol_name(name: str) -> str:
+    """A name that a further protocol may have. Raises ValueError."""
+    if plain_name(name) == MAIN or PROTOCOL_ID.fullmatch(name):
+        raise ValueError(f"a further protocol cannot be called {name!r}")
+    return name
 
 
 class MeasureConfig(Model):
@@ -84,10 +90,7 @@ class SweepConfig(Model):
     @field_validator("measure")
     @classmethod
     def _plain_names(cls, measure: dict[str, MeasureConfig]) -> dict[str, MeasureConfig]:
-        for name in measure:
-            if plain_name(name) == MAIN or PROTOCOL_ID.fullmatch(name):
-                raise ValueError(f"a further protocol cannot be called {name!r}")
-        return measure
+        return {protocol_name(name): given for name, given in measure.items()}
 
     @model_validator(mode="after")
     def _no_repeats(self) -> "SweepConfig":

@@ -48,7 +48,7 @@ def config_error(
         axes: whether a grid may replace a value there.
     """
     errors = failure.errors(include_url=False)
-    first = errors[0]
+    first = _of_an_entry(errors) or errors[0]
     location = _keys(first)
     place = ".".join([path, *location] if path else location)
     if first["type"] == "extra_forbidden":
@@ -84,6 +84,13 @@ def blaming(where: str, overrides: Sequence[str]) -> Iterator[None]:
         elif any(key[: len(path)] == path for key in keys):
             where = f"{where} with --set"
         raise ConfigError(where, error.path, error.problem) from None
+
+
+def _of_an_entry(errors: Sequence[Any]) -> Any:
+    """The first error about an entry of a list, where one value is allowed in its place."""
+    place = _keys(errors[0])
+    inside = (e for e in errors if len(_keys(e)) > len(place) and _keys(e)[: len(place)] == place)
+    return next(inside, None) if isinstance(errors[0]["input"], list) else None
 
 
 def _keys(error: Any) -> list[str]:

@@ -41,5 +41,15 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+def on_disk(size: int) -> str:
+    """A number of bytes as ``512 B``, ``4.1 MB`` or ``54 GB``."""
+    shown, unit = float(size), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if round(shown) < 1000:
+            break
+        shown, unit = shown / 1000, larger
+    return f"{shown:.1f} {unit}" if unit != "B" and shown < 9.95 else f"{shown:.0f} {unit}"
+
+
 def _escaped(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode("ascii")

@@ -15,7 +15,7 @@ try:
 except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0+unknown"
 
-__all__ = ["__version__", "load_learner", "load_run", "run_sweep"]
+__all__ = ["__version__", "load_learner", "load_run", "measure_run", "run_sweep"]
 
 
 def run_sweep(
@@ -59,6 +59,53 @@ def run_sweep(
     for remark in remarks:
         warnings.warn(remark, stacklevel=2)
     return load_run(prepared.ledger.path)
+
+
+def measure_run(
+    path: str | PathLike[str],
+    name: str | None = None,
+    protocol: Mapping[str, Any] | None = None,
+    *,
+    root: str | PathLike[str] | None = None,
+    address: str | None = None,
+    listeners: "Sequence[SweepListener]" = (),
+) -> "Run":
+    """Measure what a run's snapshots lack under a protocol, and open the run.
+
+    It does what ``fsl-sweep measure`` does, but prints nothing.
+
+    Args:
+        path: the run folder.
+        name: a protocol of the run, or the name of a new one.
+        protocol: a new one, as under ``measure`` in a sweep file: ``{"episode": {"shot": 5}}``.
+        root: where the files of the benchmark that was trained on are, if they were moved.
+        address: a Ray cluster to join; by default Ray is started on this machine.
+        listeners: called with each snapshot as it is measured.
+
+    Raises:
+        UserError: nothing can be measured so; the message says why.
+        MachineFailure: Ray did not start or went away, a disk is full, or snapshots could not be
+            measured.
+    """
+    import warnings
+    from contextlib import nullcontext
+    from pathlib import Path
+
+    from fsl_sweep.orchestrator.errors import MachineFailure
+    from fsl_sweep.orchestrator.planning.asked_protocols import asked_protocols
+    from fsl_sweep.orchestrator.run import load_run
+    from fsl_sweep.orchestrator.sweep.measure import measure
+
+    moved = None if root is None else str(root)
+    asked = asked_protocols(Path(path), name, protocol, moved)
+    remarks: list[str] = []
+    done = measure(asked, address, lambda *_: nullcontext(listeners), remarks.append)
+    for remark in remarks:
+        warnings.warn(remark, stacklevel=2)
+    if done.failed:
+        reasons = "; ".join(done.reasons)
+        raise MachineFailure(f"{done.failed} snapshots could not be measured: {reasons}")
+    return load_run(asked.ledger.path)
 
 
 def __getattr__(name: str) -> object:

@@ -1,9 +1,10 @@
 """Made plans and records for tests of what stands above them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.writers import WriterTasks
 from fsl_sweep.orchestrator.ledger.envelope import sealed_json
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.planning.protocols import further
 from fsl_sweep.orchestrator.records.measures import (
     MEASURES,
     TASK_SETS,
@@ -30,12 +32,21 @@ from fsl_sweep.orchestrator.records.protocol import (
     Tasks,
 )
 from fsl_sweep.orchestrator.records.spec import EpisodicTraining, Optimizer, Selectors, TrialSpec
+from fsl_sweep.orchestrator.selection.chosen import chosen_snapshots
+from fsl_sweep.orchestrator.sweepfile.grammar import MeasureConfig
 
 TASKS = 20
 MAIN_PROTOCOL = PlannedProtocol(
     MAIN, Protocol(tasks=Tasks(selection_tasks=TASKS, report_tasks=TASKS)), fingerprint="f" * 16
 )
 MAIN_ID = MAIN_PROTOCOL.id
+FIVE_SHOT = replace(
+    MAIN_PROTOCOL,
+    name="5-shot",
+    protocol=Protocol(episode=Episode(shot=5), tasks=MAIN_PROTOCOL.protocol.tasks),
+    written={"episode": {"shot": 5}},
+)
+"""A further protocol."""
 DONE = TrialEnd("done")
 
 
@@ -87,11 +98,93 @@ def recorded(path: Path, *trials: PlannedTrial, ends: Sequence[TrialEnd] = ()) -
     return ledger
 
 
+def with_protocols(
+    path: Path,
+    report_tasks: int = TASKS,
+    measure: Mapping[str, Mapping[str, Any]] = {},
+    skipped: Collection[str] = (),
+    seeds: Sequence[int] = (0, 1, 2),
+) -> Ledger:
+    """A finished run of two methods with two configurations, measured under further protocols.
+
+    Called again, it measures what is missing. Numbers are a function of protocol, seed, way, method
+    and epoch. Protocols that are ``skipped`` are planned only.
+    """
+    tasks = Tasks(selection_tasks=TASKS, report_tasks=report_tasks)
+    main = PlannedProtocol(MAIN, Protocol(tasks=tasks), fingerprint="f" * 16)
+    more = [
+        replace(one, fingerprint="f" * 16)
+        for name, given in measure.items()
+        for one in further(name, MeasureConfig(**given), main.protocol, "made", name)
+    ]
+    first = [spec(seed, way, epochs=6) for way in (5, 20) for seed in seeds]
+    second = [one.model_copy(update={"batches": 3}) for one in first]
+    trials = [planned(one, "PN") for one in first] + [planned(one, "RR") for one in second]
+    ledger = Ledger(path)
+    whole = replace(plan(*trials), protocols=(main, *more))
+    ledger.write_plan(whole, "name: made\n")
+    ledger.write_note("environment.json", {"machines": []})
+    for number, trial in enumerate(trials):
+        storage = ledger.trial(trial.id)
+        if storage.read_end() is None:
+            storage.begin(trial.spec)
+            for epoch in range(1, 7):
+                storage.write_epoch(protocol_record(main, epoch, number), main.id, b"weights")
+            storage.end(DONE, main.id)
+    for one in (one for one in (main, *more) if one.name not in skipped):
+        _measure(ledger, whole, one)
+    return ledger
+
+
+def protocol_record(protocol: PlannedProtocol, epoch: int, number: int) -> EpochRecord:
+    """What is measured of one snapshot of a trial under a protocol."""
+    rng = np.random.default_rng([epoch, number, int(protocol.id, 16)])
+    tasks = protocol.protocol.tasks
+    counts = {"selection": tasks.selection_tasks, "report": tasks.report_tasks}
+    scores = {
+        (m, s): TaskScores(rng.integers(20, 60, counts[s]), np.full(counts[s], 75))
+        for m in MEASURES
+        for s in TASK_SETS
+    }
+    return EpochRecord(epoch, 1.0 / epoch, 0.1, scores, 2.0, 1.0)
+
+
+def _measure(ledger: Ledger, plan: Plan, protocol: PlannedProtocol) -> None:
+    chosen = chosen_snapshots(ledger.histories(plan), plan.selectors)
+    for number, trial in enumerate(plan.trials):
+        storage = ledger.trial(trial.id)
+        for epoch in storage.to_measure(protocol.id):
+            if protocol.snapshots == "all" or (trial.id, epoch) in chosen:
+                scores = protocol_record(protocol, epoch, number).scores
+                storage.write_measured(epoch, protocol.id, scores)
+        storage.compact(protocol.id)
+    for measure in MEASURES:
+        for task_set in TASK_SETS:
+            shift = 50 if measure == "novel" and protocol.protocol.replaces_novel else 0
+            count = getattr(protocol.protocol.tasks, f"{task_set}_tasks")
+            rng = np.random.default_rng(shift)
+            tuples = [(shift + rng.permutation(9)[:5]).tolist() for _ in range(count)]
+            name = f"tasks/{protocol.id}/{measure}-{task_set}.json"
+            ledger.write_note(name, {"classes": tuples})
+
+
 def every_kind_of_file(path: Path) -> Path:
-    """A run of two methods with two seeds each: three trials done, one begun."""
+    """A run of two methods with two seeds each: three trials done, one begun.
+
+    Of the first trial the weights of an epoch were pruned. Under `FIVE_SHOT` the snapshots of the
+    first two trials are measured, and one of the third.
+    """
     trials = [planned(spec(seed, way), f"W{way}") for way in (5, 20) for seed in (0, 1)]
     ledger, rng = recorded(path, *trials[:3]), np.random.default_rng(0)
-    ledger.write_plan(plan(*trials), "name: made\n")
+    whole = plan(*trials)
+    protocols = (*whole.protocols, FIVE_SHOT)
+    ledger.write_plan(replace(whole, protocols=protocols), "name: made\n")
+    for number, epochs in enumerate([(1, 2, 3), (1, 2, 3), (2,)]):
+        done = ledger.trial(trials[number].id)
+        for epoch in epochs:
+            done.write_measured(epoch, FIVE_SHOT.id, record(epoch, 10 + number).scores)
+        done.compact(FIVE_SHOT.id)
+    ledger.trial(trials[0].id).prune([1])
     begun = ledger.trial(trials[3].id)
     begun.begin(trials[3].spec)
     for epoch in (1, 2):
@@ -101,8 +194,9 @@ def every_kind_of_file(path: Path) -> Path:
     for measure in MEASURES:
         for task_set in TASK_SETS:
             tuples = [rng.permutation(9)[:5].tolist() for _ in range(TASKS)]
-            name = f"tasks/{MAIN_ID}/{measure}-{task_set}.json"
-            ledger.write_note(name, {"classes": tuples})
+            for one in protocols:
+                name = f"tasks/{one.id}/{measure}-{task_set}.json"
+                ledger.write_note(name, {"classes": tuples})
     (path / "lock").write_bytes(b"")
     (path / "tensorboard" / "PN").mkdir(parents=True)
     (path / "tensorboard" / "PN" / "events.out.tfevents.0.fsl-sweep").write_bytes(b"events")

@@ -16,18 +16,22 @@ from fsl_sweep.orchestrator.records.measures import (
     TaskScores,
     TrialEnd,
 )
-from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial, Selectors
-from fsl_sweep.orchestrator.records.spec import TrialSpec
+from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol, Protocol, Tasks
+from fsl_sweep.orchestrator.records.spec import Selectors, TrialSpec
 
 TASKS = 6
 
 
-def spec(lr: float, seed: int, tasks: int = TASKS) -> TrialSpec:
+def protocol(tasks: int = TASKS, fingerprint: str | None = "f00d") -> PlannedProtocol:
+    counts = Tasks(selection_tasks=tasks, report_tasks=tasks)
+    return PlannedProtocol(MAIN, Protocol(tasks=counts), fingerprint=fingerprint)
+
+
+def spec(lr: float, seed: int) -> TrialSpec:
     return TrialSpec.from_canonical(
         {
             "benchmark": {"name": "glyphs"},
-            "episode": {},
-            "evaluation": {"selection_tasks": tasks, "report_tasks": tasks},
             "learner": {"name": "protonet"},
             "backbone": {"name": "conv4"},
             "optimizer": {"lr": lr},
@@ -55,26 +59,31 @@ def run_folder(
     cautions: tuple[str, ...] = (),
 ) -> Path:
     """A finished run whose records are a function of lr and seed (and of ``shift``)."""
-    specs = [spec(lr, seed, tasks) for lr in lrs for seed in seeds]
+    specs = [spec(lr, seed) for lr in lrs for seed in seeds]
     axes = {"optimizer.lr"} if len(lrs) > 1 else set()
     planned = tuple(
         PlannedTrial(one.id, name, one.configuration, dict.fromkeys(axes, one.optimizer.lr), one)
         for name in methods
         for one in specs
     )
-    plan = Plan(path.name, "0" * 16, fingerprint, planned, Selectors(), {}, cautions)
+    main = protocol(tasks, fingerprint)
+    plan = Plan(
+        path.name, "0" * 16, fingerprint, planned, (main,), Selectors(), {}, cautions=cautions
+    )
     Ledger(path).write_plan(plan, "")
-    shutil.copytree(_trials(lrs, seeds, tasks, shift), path, dirs_exist_ok=True)
+    shutil.copytree(_trials(lrs, seeds, tasks, shift, main.id), path, dirs_exist_ok=True)
     return path
 
 
 @cache
-def _trials(lrs: tuple[float, ...], seeds: tuple[int, ...], tasks: int, shift: int) -> Path:
+def _trials(
+    lrs: tuple[float, ...], seeds: tuple[int, ...], tasks: int, shift: int, main: str
+) -> Path:
     path = Path(tempfile.mkdtemp(prefix="recorded-")) / "run"
     atexit.register(shutil.rmtree, path.parent, ignore_errors=True)
     for lr in lrs:
         for seed in seeds:
-            one = spec(lr, seed, tasks)
+            one = spec(lr, seed)
             trial = Ledger(path).trial(one.id)
             generator = np.random.default_rng([int(1000 * lr), seed, shift])
             trial.begin(one)
@@ -85,6 +94,7 @@ def _trials(lrs: tuple[float, ...], seeds: tuple[int, ...], tasks: int, shift: i
                     for m in MEASURES
                     for s in TASK_SETS
                 }
-                trial.write_epoch(EpochRecord(epoch, 1 / epoch, 0.1, scores, 1.0, 0.5), b"weights")
-            trial.end(TrialEnd("done"))
+                record = EpochRecord(epoch, 1 / epoch, 0.1, scores, 1.0, 0.5)
+                trial.write_epoch(record, main, b"weights")
+            trial.end(TrialEnd("done"), main)
     return path

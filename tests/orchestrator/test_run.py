@@ -7,13 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from made import forge
-from recorded import run_folder
+from recorded import protocol, run_folder
 
 import fsl_sweep
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS
 from fsl_sweep.orchestrator.report import FORMATS
+
+TUPLES = f"tasks/{protocol(20).id}"
 
 
 @pytest.fixture
@@ -148,7 +150,7 @@ def test_classes_are_resampled_from_the_recorded_tuples(folder: Path) -> None:
     run = fsl_sweep.load_run(folder)
     with pytest.raises(RunFolderError, match=r"base-selection\.json is missing"):
         run.report(classes=True)
-    name = "tasks/base-selection.json"
+    name = f"{TUPLES}/base-selection.json"
     forge(folder, name, {"classes": [[0, 1], [2]]})
     with pytest.raises(RunFolderError, match=r"base-selection\.json holds no class tuples"):
         run.report(classes=True)
@@ -160,7 +162,7 @@ def test_classes_are_resampled_from_the_recorded_tuples(folder: Path) -> None:
     for measure in MEASURES:
         for task_set in TASK_SETS:
             tuples = [generator.permutation(9)[:5].tolist() for _ in range(20)]
-            ledger.write_note(f"tasks/{measure}-{task_set}.json", {"classes": tuples})
+            ledger.write_note(f"{TUPLES}/{measure}-{task_set}.json", {"classes": tuples})
     report = run.report(["val"], ["val"], bootstrap=20, classes=True)
     assert {cell.result.over for cell in report.resampled} == {"classes"}
     # Whoever keeps the report can tell what was resampled, in every format.
@@ -172,10 +174,10 @@ def test_classes_are_resampled_from_the_recorded_tuples(folder: Path) -> None:
     assert run.class_tuples()["novel", "report"].shape == (20, 5)
     all_of_them = {"classes": [generator.permutation(5).tolist() for _ in range(20)]}
     for task_set in TASK_SETS:
-        ledger.write_note(f"tasks/novel-{task_set}.json", all_of_them)
+        ledger.write_note(f"{TUPLES}/novel-{task_set}.json", all_of_them)
     with pytest.raises(RunFolderError, match="cannot be resampled"):
         run.report(["val"], ["val"], bootstrap=20, classes=True)
-    ledger.write_note("tasks/novel-report.json", {"classes": [[1, 2], [1, 2, 3]]})
+    ledger.write_note(f"{TUPLES}/novel-report.json", {"classes": [[1, 2], [1, 2, 3]]})
     with pytest.raises(RunFolderError, match=r"novel-report\.json"):
         run.report(classes=True)
 

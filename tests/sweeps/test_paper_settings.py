@@ -1,6 +1,7 @@
 """The papers' presets: every number has its source, and the published ones are among them."""
 
 import re
+import shlex
 from functools import cache
 from typing import Any
 
@@ -9,9 +10,10 @@ import yaml
 from places import ROOT
 
 from fsl_sweep.datasets.splits.writers import writer_sizes
-from fsl_sweep.orchestrator.cli.running import show_plan
+from fsl_sweep.orchestrator.cli.planned import show_plan
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
 from fsl_sweep.orchestrator.planning.prepare import prepare
+from fsl_sweep.orchestrator.records.measures import MEASURES
 from fsl_sweep.orchestrator.records.protocol import Episode
 from fsl_sweep.orchestrator.sweepfile.axes import axis_kind, merged_settings
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
@@ -20,7 +22,7 @@ IMAGES = ("mini", "tiered", "cifar", "fc100")
 PAPERS = (*IMAGES, "zappos", "femnist", "metadl")
 
 
-SHARED = ("benchmark", "episode", "evaluation", "seeds", "budget")
+SHARED = ("benchmark", "episode", "evaluation", "seeds", "budget", "measure")
 
 
 def leaves(value: Any, path: str = "") -> dict[str, Any]:
@@ -161,6 +163,20 @@ def test_fix_ml_differs_from_its_counterpart_in_the_support_only(preset):
         assert fixed == free
 
 
+def shown(protocol):
+    of = {m: protocol.shape(m) for m in MEASURES}
+    return [(m, s.way, s.shot, s.query) for m, s in of.items()], protocol.tasks.report_tasks
+
+
+@pytest.mark.parametrize("preset", ["mini", "cifar", "fc100"])
+def test_one_model_is_measured_as_in_fix_mls_table_1(preset):
+    """ "Lessons from Chasing Few-Shot Learning Benchmarks", table 1."""
+    found = {one.name: shown(one.protocol) for one in plan(preset).protocols[1:]}
+    assert found == {
+        f"5w{shot}s": ([(m, 5, shot, 15) for m in MEASURES], 10_000) for shot in (5, 1)
+    }
+
+
 def test_ways_of_prototypical_networks():
     ways = {
         p: [(s.episodic.way, s.episodic.tasks_per_batch) for s in specs(p)["PN"]] for p in IMAGES
@@ -196,6 +212,17 @@ def test_the_challenges_terms():
     assert (spec.episodic.tasks_per_batch, spec.learner.options["inner_lr"]) == (32, 0.05)
     assert specs["PN"].epochs * specs["PN"].batches == 1500
     assert (specs["PN"].optimizer.name, specs["PN"].optimizer.lr) == ("adam", 0.005)
+
+
+def test_the_challenges_public_phase_has_19_queries():
+    text = (ROOT / "sweeps" / "metadl.yaml").read_text()
+    public = [line for line in text.splitlines() if line.startswith("#   --set")]
+    changes = shlex.split(" ".join(line.lstrip("# ") for line in public))
+    planned = plan_sweep(load_sweep("metadl", [c for c in changes if "=" in c]))
+    shapes = [("base", 5, 1, 3), ("val", 5, 1, 19), ("novel", 5, 1, 19)]
+    assert shown(planned.main.protocol) == (shapes, 600)
+    asked = {trial.spec.episodic for trial in planned.trials}
+    assert max(t.shot + t.query for t in asked if t) == 16  # images of a class to train on
 
 
 def test_the_papers_table_for_femnist():

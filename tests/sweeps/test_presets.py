@@ -6,7 +6,7 @@ import pytest
 from places import ROOT
 
 from fsl_sweep.datasets.catalogue import BENCHMARKS
-from fsl_sweep.orchestrator.cli.running import show_plan
+from fsl_sweep.orchestrator.cli.planned import show_plan
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
 from fsl_sweep.orchestrator.planning.prepare import prepare
 from fsl_sweep.orchestrator.records.model import digest

@@ -16,7 +16,7 @@ from PIL import Image
 from fsl_sweep.datasets.benchmarks.cifar.files import SUPERCLASS_OF
 from fsl_sweep.datasets.benchmarks.imagenet.folders import mini_classes
 from fsl_sweep.datasets.benchmarks.zappos.files import published_sets
-from fsl_sweep.orchestrator.cli.running import show_plan
+from fsl_sweep.orchestrator.cli.planned import show_plan
 from fsl_sweep.orchestrator.planning.prepare import Prepared, prepare
 from fsl_sweep.orchestrator.sweep.execute import execute_one
 
@@ -113,6 +113,7 @@ PAPER = [
     *(f"methods.{method}.epochs=1" for method in ("PN", "FIX-PN", "FOMAML", "SB")),
     "methods.FOMAML.learner.inner_steps_test=2",
     "methods.MB.epochs=2",
+    "measure={}",
     f"methods.MB.train.meta={{epochs: 1, {EPISODES}}}",
 ]
 IMAGENET = [*PAPER, "benchmark.held_out=0.5"]

@@ -159,7 +159,7 @@ class Femnist(AbstractBenchmark[FemnistOptions]):
     def signature(self, options: FemnistOptions, root: Path | None) -> str:
         """Of the JSON files."""
         with open_leaf(self.given(root)) as (_, members):
-            return canonical_digest([[m.path, m.size, m.crc] for m in members])
+            return canonical_digest([[m.path, m.size, m.stamp] for m in members])
 
     def prepare(
         self, options: FemnistOptions, root: Path | None, writer: StoreWriter, progress: Progress

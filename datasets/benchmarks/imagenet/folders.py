@@ -92,8 +92,8 @@ class ClassImages:
     members: Sequence[Member]
 
     def signature(self) -> str:
-        """Hex digest of the files' names and sizes, not of their folders."""
-        rows = [[m.path.rpartition("/")[2], m.size, m.crc] for m in self.members]
+        """Hex digest of the files' names, sizes and stamps, not of their folders."""
+        rows = [[m.path.rpartition("/")[2], m.size, m.stamp] for m in self.members]
         return canonical_digest(rows)
 
     def image(self, member: Member) -> Image.Image:

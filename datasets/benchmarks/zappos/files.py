@@ -116,9 +116,9 @@ class ZapposFiles:
     member: Mapping[str, Member]
 
     def signature(self) -> str:
-        """Hex digest of names and sizes of the table and the images."""
-        rows = [[name, m.size, m.crc] for name, m in sorted(self.member.items())]
-        return canonical_digest([self.table.size, self.table.crc, rows])
+        """Hex digest of names, sizes and stamps of the table and the images."""
+        rows = [[name, m.size, m.stamp] for name, m in sorted(self.member.items())]
+        return canonical_digest([self.table.size, self.table.stamp, rows])
 
     def read_shoes(self) -> ShoeTable:
         """The table, checked against the images."""

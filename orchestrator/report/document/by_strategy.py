@@ -47,9 +47,10 @@ def methods_and_strategies(report: Report, bold: bool) -> Iterable[Block]:
                 why = why_left_out(report.selected, method)
                 yield Paragraph(f"{method} is left out: {why}.", "alarm")
     for one in report.left_out:
-        # Unusable trials are in the banner instead.
+        # Unusable trials and what is not measured are in the banner instead.
         unplanned = one.fold is not None and one.trial is None
-        if unplanned or one.snapshot_selector is not None:
+        listed = one.epoch is not None and report.completeness.unmeasured
+        if unplanned or (one.snapshot_selector is not None and not listed):
             some = one.snapshot_selector or "cross-validated"
             strategy = f"{some} / {one.hyperparameter_selector or 'any'}"
             text = f"Left out: {one.method}, {strategy}, seed {one.seed}: {one.reason}"
@@ -138,12 +139,13 @@ def _explained(report: Report) -> str:
     mixture = (
         "" if weight is None else f"{wording.mixture(weight)}: {wording.full_mixture(weight)}. "
     )
+    elsewhere = "" if report.info.same_novel else ", which chose on other classes than these,"
     two = any(len(summary.choices) == 2 for summary in report.summaries)
     both = "; for two seeds both values, since they are too few for an interval" if two else ""
     return (
         f"Percent on the report tasks, mean over {counted(seeds, 'seed')}. {mixture}"
         f"seeds, tasks: half-widths of {'' if weight is None else 'its '}95 % intervals{both}. "
-        f"{_select(report, seeds)}regret: NovelGen of oracle / oracle minus this. "
+        f"{_select(report, seeds)}regret: NovelGen of oracle / oracle{elsewhere} minus this. "
         "evals: snapshots whose novel scores the strategy read. "
         "* oracle: reads novel scores. Each seed's configuration and epoch are chosen separately."
     )
@@ -151,7 +153,8 @@ def _explained(report: Report) -> str:
 
 def _select(report: Report, seeds: int) -> str:
     """What ``select`` is, and that claims about methods need it."""
-    claims = "" if seeds == 1 else f"{wording.claims(report.summaries, bool(report.resampled))} "
+    resampled = bool(report.resampled)
+    claims = wording.claims(report.summaries, resampled, report.partly) + " " if seeds > 1 else ""
     if not report.resampled:
         return claims
     classes = any(one.result.over == "classes" for one in report.resampled)
@@ -184,7 +187,8 @@ def over_methods(report: Report, bold: bool) -> Iterable[Block]:
     if found.without_regret:
         yield Paragraph(
             "Strategies are not compared over all methods, because oracle / oracle cannot choose, "
-            f"so that the regret is not known: {', '.join(found.without_regret)}."
+            "or what it chose is not measured, so that the regret is not known: "
+            f"{', '.join(found.without_regret)}."
         )
     for alike in grouped(found.lacking, lambda one: one[1]):
         methods = alike[0][1]

@@ -1,6 +1,7 @@
 """The tables on conclusions: comparisons, their stability, budgets, and fronts."""
 
 from collections.abc import Iterable, Sequence
+from math import isnan
 
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
@@ -27,8 +28,8 @@ BUDGETS = (
 )
 FRONTS = (
     "Configurations that for a seed no other beats in one of the two without losing in the other, "
-    "as measured on the selection tasks; percent on the report tasks, mean over all seeds. seeds: "
-    "how many of them have it on their front."
+    "as measured on the selection tasks; percent on the report tasks, mean over all seeds, - where "
+    "one is not measured. seeds: how many of them have it on their front."
 )
 
 
@@ -146,7 +147,12 @@ def _stability(report: Report, several: bool, chances: bool) -> str:
         "methods alike."
     )
     if not report.resampled:
-        return f"{worst} {counts} No tasks were resampled; `--bootstrap 1000` does that."
+        how = (
+            "`--bootstrap 1000` does that"
+            if report.partly is None
+            else "that needs every snapshot measured"
+        )
+        return f"{worst} {counts} No tasks were resampled; {how}."
     if not chances:
         return f"{worst} {counts}"
     chance = "best: chance to be the best method over resampled tasks and seeds"
@@ -204,7 +210,7 @@ def _front(own: Sequence[Front]) -> list[tuple[str, str, str, str]]:
         name = wording.values(points[0].hyperparameters) or "the only one"
         seeds = f"{sum(point.kept for point in points)}/{len(own)}"
         rows.append((novel, (name, wording.percent(base), wording.percent(novel), seeds)))
-    return [row for _, row in sorted(rows, key=lambda row: row[0])]
+    return [row for _, row in sorted(rows, key=lambda row: (isnan(row[0]), row[0]))]
 
 
 def ensembles(report: Report) -> Iterable[Block]:

@@ -10,7 +10,7 @@ import numpy as np
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Problem, Report
-from fsl_sweep.orchestrator.report.document import by_strategy, conclusions
+from fsl_sweep.orchestrator.report.document import by_strategy, conclusions, protocols
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
     Bullets,
@@ -24,6 +24,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     numbers,
     words,
 )
+from fsl_sweep.orchestrator.selection.results import LeftOut
 from fsl_sweep.orchestrator.text.printed import counted
 
 TAUS = ("val mean", "least", "most", "base mean", "least", "most", "trials")
@@ -35,6 +36,11 @@ def document(report: Report, bold: bool = True) -> Document:
     sections = (
         ("strategies", "Methods and strategies", by_strategy.methods_and_strategies(report, bold)),
         ("trust", "Strategies over all methods", by_strategy.over_methods(report, bold)),
+        (
+            "protocols",
+            "The chosen snapshots under all protocols",
+            protocols.over_protocols(report),
+        ),
         ("curves", "Learning curves", _curves(report)),
         ("rank", "Rank correlation with NovelGen (Kendall's tau-b)", _rank_correlation(report)),
         ("comparisons", f"Comparisons of these snapshots{by}", conclusions.comparisons(report)),
@@ -51,7 +57,7 @@ def document(report: Report, bold: bool = True) -> Document:
     return Document(
         headline=f"{report.info.name}: {'complete' if complete else 'INCOMPLETE'}",
         complete=complete,
-        banner=tuple(_banner(report)),
+        banner=(*protocols.named(report), *_banner(report)),
         sections=tuple(section for section in built if section.blocks),
     )
 
@@ -60,17 +66,22 @@ def _banner(report: Report) -> Iterable[Block]:
     """How much of the plan is done, and what is missing."""
     found = report.completeness
     text = f"{counted(found.planned, 'trial')} planned, {found.done} done, {found.failed} failed"
-    if found.complete:
+    if found.trained:
         stopped = f" ({found.budget} stopped by their budget)" if found.budget else ""
-        yield Paragraph(f"{text}{stopped}.", "good")
-        return
-    yield Paragraph(f"{text}, {found.missing} missing. What depends on them is left out:", "alarm")
-    yield Bullets(tuple(map(_problem, found.problems)))
+        yield Paragraph(f"{text}{stopped}.", "" if found.unmeasured else "good")
+    else:
+        missing = f"{found.missing} missing. What depends on them is left out:"
+        yield Paragraph(f"{text}, {missing}", "alarm")
+        yield Bullets(tuple(map(_problem, found.problems)))
+    if found.unmeasured and report.info.protocol is not None:
+        text = wording.unmeasured(found.unmeasured, report.info.protocol, report.info.as_planned)
+        yield Paragraph(text, "alarm")
+        yield Bullets(tuple(map(_problem, report.selected.unmeasured)))
 
 
-def _problem(one: Problem) -> str:
+def _problem(one: Problem | LeftOut) -> str:
     place = f"seed {one.seed}" + ("" if one.fold is None else f", fold {one.fold}")
-    values = wording.values(one.hyperparameters)
+    values = wording.values(one.hyperparameters or {})
     name = " ".join(part for part in (one.method, values, f"({place}, {one.trial})") if part)
     return f"{name}: {one.reason}"
 
@@ -135,6 +146,9 @@ def _provenance(report: Report) -> Iterable[str]:
     # Records without a fingerprint are those of a table, which does not name its data.
     unknown = "not known" if report.completeness.done else "not measured yet"
     yield f"sweep {info.sweep_hash}, data {info.fingerprint[:16] if info.fingerprint else unknown}"
+    if info.protocol is not None and info.chosen_by is not None:
+        other = info.chosen_by.id if info.chosen_by.id != info.protocol.id else None
+        yield f"protocol {info.protocol.id}" + (f", chosen by protocol {other}" if other else "")
     foreign = [
         f"{one['name']} from {one['source']} {one['version']}".rstrip()
         for kind in report.selectors.values()

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.selection.ensembles import Ensemble
 from fsl_sweep.orchestrator.selection.methods import Summary
@@ -58,6 +59,10 @@ def to_plain(report: Report) -> dict[str, Any]:
     snapshots = {"about": "these snapshots", "over": "tasks"}
     return {
         "run": _run(report, metric),
+        "protocols": sorted(
+            (_protocol(one.planned) for one in report.over_protocols), key=lambda one: one["id"]
+        ),
+        "over_protocols": _over_protocols(report),
         "selections": _plain(report.selected.selections),
         "summary": [
             _plain(one)
@@ -105,6 +110,7 @@ def _mixture(
 
 def _run(report: Report, metric: Mapping[str, str]) -> dict[str, Any]:
     info, found = report.info, report.completeness
+    protocols = {"protocol": info.protocol, "chosen_by": info.chosen_by}
     return {
         "name": info.name,
         "complete": found.complete,
@@ -113,6 +119,8 @@ def _run(report: Report, metric: Mapping[str, str]) -> dict[str, Any]:
         "failed": found.failed,
         "missing": found.missing,
         "stopped_by_budget": found.budget,
+        "unmeasured": found.unmeasured,
+        **{key: one and _protocol(one) for key, one in protocols.items()},
         "problems": _plain(found.problems),
         "left_out": _plain(report.left_out),
         "sweep": info.sweep_hash,
@@ -124,6 +132,22 @@ def _run(report: Report, metric: Mapping[str, str]) -> dict[str, Any]:
         "ranking_survives": report.ranking_survives,
         **metric,
     }
+
+
+def _protocol(planned: PlannedProtocol) -> dict[str, Any]:
+    """Its id and content, not its name: after an edit of the sweep file another may have that."""
+    protocol = planned.protocol
+    return {"id": planned.id, "description": protocol.described, **protocol.canonical()}
+
+
+def _over_protocols(report: Report) -> list[dict[str, Any]]:
+    """The chosen snapshots by protocol, in the order of ids, then by method and strategy."""
+    return [
+        {"method": one.method, "protocol": under.planned.id, **_plain(one.strategy)}
+        | {key: _plain(getattr(one, key)) for key in ("base", "val", "novel", "novel_tasks")}
+        for under in sorted(report.over_protocols, key=lambda under: under.planned.id)
+        for one in under.summaries
+    ]
 
 
 def _strategy(one: StrategyResult) -> dict[str, Any]:

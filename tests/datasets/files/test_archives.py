@@ -1,5 +1,6 @@
 import os
 import stat
+import tarfile
 import zipfile
 
 import pytest
@@ -25,18 +26,35 @@ def test_strewn_files_are_ignored(write_tree):
             assert [m.path for m in tree.members] == sorted(FILES)
 
 
-@pytest.mark.parametrize("zipped", [False, True])
-def test_the_signature_follows_names_and_sizes_and_not_dates_or_places(write_tree, zipped):
-    def signature(files, name):
-        path = write_tree(files, name, zipped)
+@pytest.mark.parametrize("kind", ["folder", "zip", "tar"])
+def test_the_signature_follows_the_content_and_not_the_place(write_tree, tmp_path, kind):
+    def made(files, name):
+        path = write_tree(files, name, kind == "zip")
+        if kind == "tar":
+            with tarfile.open(tmp_path / f"{name}.tar", "w") as archive:
+                archive.add(path, ".")
+            path = tmp_path / f"{name}.tar"
+        for one in (path, *path.rglob("*")):
+            os.utime(one, (0, 0))
+        return path
+
+    def signature(path):
         with open_tree(path) as tree:
             return tree.signature()
 
-    first = signature(FILES, "x")
-    os.utime(write_tree(FILES, "y", zipped), (0, 0))
-    assert signature(FILES, "y") == first
-    assert signature({**FILES, "a/1.txt": b"longer"}, "z") != first
-    assert signature({**FILES, "a/9.txt": b""}, "w") != first
+    first = made(FILES, "x")
+    found = signature(first)
+    assert signature(made(FILES, "y")) == found
+    assert signature(made({**FILES, "a/1.txt": b"longer"}, "z")) != found
+    assert signature(made({**FILES, "a/9.txt": b""}, "w")) != found
+    # As many bytes, other content: an archive with checksums shows it, elsewhere the date does.
+    same_size = bytes(reversed(FILES["a/1.txt"]))
+    assert same_size != FILES["a/1.txt"]
+    other = made({**FILES, "a/1.txt": same_size}, "v")
+    if kind != "zip":
+        changed = other / "a" / "1.txt" if kind == "folder" else other
+        os.utime(changed)
+    assert signature(other) != found
 
 
 def hostile(tmp_path, name: str, mode: int = 0, content: bytes = b"x"):

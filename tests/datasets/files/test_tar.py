@@ -1,6 +1,7 @@
 import errno
 import gzip
 import io
+import shutil
 import tarfile
 import tracemalloc
 
@@ -69,8 +70,9 @@ def test_a_tar_lists_and_reads_its_files(write_tar, tmp_path, style, prefix):
 
 
 def test_the_signature_follows_the_content_and_not_the_place(write_tar, tmp_path):
-    one = tree_signature(write_tar(entries(FILES), name="one"))
-    assert tree_signature(write_tar(entries(FILES), name="two")) == one
+    first = write_tar(entries(FILES), name="one")
+    one = tree_signature(first)
+    assert tree_signature(shutil.copy2(first, tmp_path / "two")) == one
     assert tree_signature(write_tar(entries({**FILES, "a/1.txt": b"more"}))) != one
     with pytest.raises(MissingData):
         tree_signature(tmp_path / "gone")

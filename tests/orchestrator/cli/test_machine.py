@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 
+import made
 import pytest
 from commands import TINY, WithoutRay, living
 
@@ -112,7 +113,7 @@ def held(place, monkeypatch, tmp_path):
     """What ``RayProcess`` says when something happens while its other process only sleeps."""
     monkeypatch.setenv("TMPDIR", str(place))
     monkeypatch.setattr(process, "_PROGRAM", SLEEPS)
-    job = Job(tmp_path / "run", {}, "", None, Resources(), 0)
+    job = Job(tmp_path / "run", made.plan(), (), None, "all", Resources(), 0)
     job.run.mkdir()
 
     def failure(happens):

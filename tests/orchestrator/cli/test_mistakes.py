@@ -317,13 +317,13 @@ def test_a_corrupt_record_is_named_and_its_trial_runs_again(run, capsys):
     arguments = ("trial", "s.yaml", "--index", "0", "-o", "mine")
     assert run(arguments=arguments)[0] == 0
     assert run(arguments=("report", "mine", "--format", "json"))[0] == 0
-    (records,) = Path("mine").glob("trials/*/records.parquet")
+    (records,) = Path("mine").glob("trials/*/measured/*.parquet")
     whole = records.read_bytes()
     records.write_bytes(whole[:-10])
     code, out, err = run(arguments=("report", "mine"))
     assert code == 1
     assert "Traceback" not in err
-    assert "records.parquet" in out.replace("\n", "")
+    assert records.name in out.replace("\n", "")
     code, out, _ = run(arguments=("status", "mine"))
     assert (code, "damaged, " in out) == (1, True)
     assert run(arguments=arguments)[0] == 0

@@ -93,3 +93,23 @@ def test_the_time_left_follows_the_pace_of_this_run(plan, clock):
     progress.measured(first, made.record(4))  # epochs 3 and 4, in ten seconds
     progress.ended(first, DONE)
     assert lines(stream)[-1].endswith("done  (1/2 trials, about 20 s left)")
+
+
+def test_measuring_counts_each_snapshot_once(plan):
+    first, second = plan.specs
+    todo = {first: {2: ("few", "many"), 4: ("few",)}, second: {4: ("few",)}}
+    stream = io.StringIO()
+    console = SafeConsole(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
+    plain, bars = (
+        PlainProgress(plan, [*todo], stream, todo),
+        LiveProgress(plan, [*todo], console, todo),
+    )
+    with plain:
+        for progress in (plain, bars):
+            progress.started(first)
+            for epoch in (2, 2, 4):  # the worker died and measured the first again
+                progress.measured_again(first, epoch)
+    assert lines(stream)[0] == "3 snapshots to measure under few, many:"
+    assert lines(stream)[-1] == "PN way=5 seed=0  2/2  epoch 4 measured"
+    assert "2/3" in shown(bars, console)
+    assert "2/2 epoch 4 measured" in shown(bars, console)

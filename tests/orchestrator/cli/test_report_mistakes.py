@@ -21,6 +21,7 @@ from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.ledger.envelope import sealed_json
 
 Shown = tuple[int, str, str]
+RECORDS = f"{made.MAIN_ID}.parquet"
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +101,7 @@ def message(shown: Shown) -> str:
             ["--bootstrap", "1000001"],
             "--bootstrap: 1000001 resamples cannot be made: give 0 for none, or 2 to 1,000,000",
         ),
-        (["--classes"], "run/tasks/base-selection.json is missing, so that the classes of tasks"),
+        (["--classes"], "base-selection.json is missing, so that the classes of tasks"),
     ],
 )
 def test_what_is_asked_for(run, command, asked, expected):
@@ -211,7 +212,6 @@ PLANS = [  # a dotted path and its value, or a text in the plan's place; and wha
     ("", "", "it is not valid JSON"),
     ("", "[]", ""),
     ("", "null", ""),
-    ("format", 1, "plan format 1, and this version"),
     ("trials", [], "it plans no trials"),
     ("trials", None, ""),
     ("name", 3, "name: 3 is not a text"),
@@ -239,7 +239,7 @@ def first_trial(run: Path) -> Path:
 
 
 def garbled(run: Path) -> None:
-    records = first_trial(run) / "records.parquet"
+    records = first_trial(run) / "measured" / RECORDS
     data = bytearray(records.read_bytes())
     data[len(data) // 2] ^= 0xFF
     records.write_bytes(bytes(data))
@@ -249,8 +249,8 @@ def garbled(run: Path) -> None:
     ("damage", "reason"),
     [
         (lambda run: shutil.rmtree(first_trial(run)), "not run"),
-        (garbled, "records.parquet"),
-        (lambda run: (first_trial(run) / "records.parquet").unlink(), "records.parquet"),
+        (garbled, RECORDS),
+        (lambda run: (first_trial(run) / "measured" / RECORDS).unlink(), RECORDS),
         (lambda run: (first_trial(run) / "end.json").write_text("{"), "end.json"),
         (lambda run: (first_trial(run) / "end.json").write_bytes(b"\xff"), "end.json"),
     ],
@@ -280,7 +280,9 @@ def test_a_run_without_its_trials(run, command, left):
     assert "No strategy can use the recorded trials" in out
     code, out, _ = command("status", run)
     assert code == 1
-    assert out.startswith("made: 4 trials planned\n4 not begun\nno run is active\n")
+    assert out.startswith(
+        "made: 4 trials planned\n4 not begun\nmeasured: main 0 of 0 snapshots\nno run is active\n"
+    )
     assert out.count("damaged, run/trials\n") == (4 if left == "file" else 0)
 
 

@@ -113,9 +113,25 @@ def test_disturbed_at_random_moments_the_report_is_the_same_to_the_byte(
     assert last.returncode == 0, errors
     assert out.splitlines()[0] == "tiny: complete"
     assert not list(disturbed.rglob(".unfinished*"))
+    more = "measure={mixed: {mixture: 0.5, episode: {shot: 2}}}"
+    process = started("run", sweep, "-o", disturbed, "--set", more, place=place)
+    driver = wait_for(lambda: driver_of(process))
+    wait_for(
+        lambda: [*disturbed.glob("trials/*/measured/*/*.record")] or process.poll() is not None
+    )
+    time.sleep(RNG.uniform(0, 0.2))
+    assert process.poll() is None
+    killed(process, driver, disturbed, place)
+    last = started("run", sweep, "-o", disturbed, "--set", more, place=place)
+    _, errors = last.communicate(timeout=300)
+    assert last.returncode == 0, errors
     monkeypatch.setattr(execute, "RayProcess", WithoutRay)
-    execute.execute(prepare(str(sweep), undisturbed, [], []))
+    execute.execute(prepare(str(sweep), undisturbed, [more], []))
     assert report(disturbed) == report(undisturbed)
+    measured = [*undisturbed.glob("trials/*/measured/*.parquet")]
+    assert len(measured) == 8 * 2
+    for path in measured:
+        assert (disturbed / path.relative_to(undisturbed)).read_bytes() == path.read_bytes()
     for trial in Ledger(undisturbed).read_plan().specs:
         for name in ("0001", "0020"):
             path = f"trials/{trial}/snapshots/{name}.safetensors"

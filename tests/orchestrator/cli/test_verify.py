@@ -1,12 +1,14 @@
 """``fsl-sweep verify`` and ``status``: what they name, what follows, and their exit codes."""
 
+import json
 import os
 import shutil
 from pathlib import Path
 
 import hostile
 import pytest
-from made import flip, forge
+from commands import TINY
+from made import FIVE_SHOT, MAIN_ID, flip, forge
 
 from fsl_sweep.orchestrator.cli import invoke
 
@@ -17,21 +19,28 @@ def verified(capsys, command="verify") -> tuple[int, list[str], str]:
     return code, out.splitlines(), err
 
 
-def trial(run: Path, done: bool = True) -> Path:
-    """A trial that is done, or the one that is not."""
-    return next(p for p in sorted((run / "trials").iterdir()) if (p / "end.json").exists() is done)
+def trial(run: Path, done: bool = True, holding: str = "spec.json") -> Path:
+    """A trial that is done and has a file, or the one that is not done."""
+    trials = [p for p in sorted((run / "trials").iterdir()) if (p / "end.json").exists() is done]
+    return next(p for p in trials if (p / holding).exists())
 
 
 AGAIN = "its trial counts as not done; `fsl-sweep run` trains it again"
+MEASURED_AGAIN = "what it held is not used; `fsl-sweep run` measures the weights again, or"
 WEIGHTS = "the recorded numbers stand, the weights cannot be used; to make them again, remove the"
 CASES = [
     ("sweep.yaml", True, "it was edited, damaged or removed; no record is lost"),
     ("environment.json", True, "the versions that made the records are not known; the next"),
-    ("tasks/val-report.json", True, "`report --classes` cannot read it; the next `fsl-sweep run`"),
+    (
+        f"tasks/{MAIN_ID}/val-report.json",
+        True,
+        "`report --classes` cannot read it; the next `fsl-sweep run`",
+    ),
     ("spec.json", True, "the plan holds the same; no number depends on it"),
     ("end.json", True, AGAIN),
-    ("records.parquet", True, AGAIN),
-    ("epochs/0001.record", False, AGAIN),
+    (f"measured/{MAIN_ID}.parquet", True, MEASURED_AGAIN),
+    (f"measured/{MAIN_ID}/0001.record", False, MEASURED_AGAIN),
+    ("epochs/0001.json", False, AGAIN),
     ("resume.state", False, "its trial is trained again from the beginning"),
     ("snapshots/0002.safetensors", True, WEIGHTS),
     ("snapshots/0002.safetensors", False, WEIGHTS),
@@ -43,7 +52,7 @@ CASES = [
 def test_each_kind_of_file_is_named_with_what_follows(
     run, capsys, tmp_path, harm, name, done, follows
 ):
-    path = run / name if (run / name).exists() else trial(run, done) / name
+    path = run / name if (run / name).exists() else trial(run, done, name) / name
     if harm == "flip":
         flip(path)
     else:
@@ -80,7 +89,7 @@ def test_what_no_run_makes_is_named_printably_and_is_no_damage(run, capsys):
     ("text", "reason"),
     [
         ("{", "it is not valid JSON"),
-        ("{}", "it has the plan format None, and this version reads 2;"),
+        ("{}", "its checksum does not match"),
     ],
 )
 def test_a_plan_that_cannot_be_read_ends_it(run, capsys, text, reason):
@@ -134,3 +143,46 @@ def test_an_end_that_is_none_is_damaged_for_every_command(run, capsys, content):
     for command in ("status", "report"):
         assert invoke([command, "run"]) == 1
         assert "end.json" in capsys.readouterr().out
+
+
+def test_pruned_weights_are_no_damage_until_it_is_not_known_that_they_were(run, capsys):
+    pruned = trial(run, holding="pruned.json")
+    assert not (pruned / "snapshots/0001.safetensors").exists()
+    assert verified(capsys)[:2] == (0, ["run: nothing is damaged"])
+    flip(pruned / "pruned.json")
+    code, lines, _ = verified(capsys)
+    assert code == 1
+    assert "whether missing weights were pruned is not known" in lines[0]
+    assert lines[1].startswith(f"{pruned.relative_to(run)}/snapshots/0001.safetensors: it is miss")
+
+
+def test_strangers_among_measurements_are_named(run, capsys):
+    measured = trial(run, holding=f"measured/{FIVE_SHOT.id}.parquet") / "measured"
+    names = ["1.parquet", f"{MAIN_ID}.csv", f"{MAIN_ID}/1.record"]
+    (measured / MAIN_ID).mkdir(exist_ok=True)
+    for name in names:
+        (measured / name).write_text("")
+    code, lines, _ = verified(capsys)
+    assert code == 0
+    told = "no run makes a file of this name; nothing reads or removes it"
+    assert lines[:-1] == [f"{(measured / name).relative_to(run)}: {told}" for name in names]
+
+
+def test_status_says_how_much_is_measured_under_each_protocol(run, capsys):
+    code, lines, _ = verified(capsys, "status")
+    assert code == 1
+    # The trial that has not ended has two snapshots, which further protocols do not ask for yet.
+    assert lines[2] == "measured: main 11 of 11 snapshots; 5-shot 7 of 9"
+    flip(trial(run, holding=f"measured/{FIVE_SHOT.id}.parquet") / f"measured/{MAIN_ID}.parquet")
+    assert verified(capsys, "status")[1][2].startswith("measured: main 8 of 11 snapshots; 5-shot")
+
+
+def test_a_run_of_an_earlier_format_is_refused_with_what_to_do(run, capsys):
+    plan = json.loads((run / "plan.json").read_text())
+    forge(run, "plan.json", {**plan, "format": 2})
+    (run / "s.yaml").write_text(TINY.replace("name: tiny", "name: made"))
+    for command in ("report run", "status run", "verify run", "run run/s.yaml -o run"):
+        assert invoke(command.split()) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert "has the format 2, and this version of fsl-sweep reads 3. Report it with the" in err

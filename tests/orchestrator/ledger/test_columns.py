@@ -16,12 +16,12 @@ from fsl_sweep.orchestrator.ledger import columns
 from fsl_sweep.orchestrator.ledger.columns import check_values
 
 Change = Callable[[pa.Table], pa.Table]
-RECORDS = "records.parquet"
+RECORDS = f"measured/{made.MAIN_ID}.parquet"
 
 
 def table() -> pa.Table:
     return pa.concat_tables(
-        [columns.epoch_row(made.record(epoch), "0" * 64) for epoch in (1, 2, 3)]
+        [columns.row_of(epoch, "0" * 64, made.record(epoch).scores) for epoch in (1, 2, 3)]
     )
 
 
@@ -94,7 +94,8 @@ def run_with(path: Path, change: Change) -> Path:
     forged = columns.compacted([change(columns.read_columns(pq.ParquetFile(io.BytesIO(data))))])
     folder.write(RECORDS, forged)
     end = folder.read_json("end.json")
-    folder.write_json("end.json", {**end, "records": hashlib.sha256(forged).hexdigest()})
+    checksum = hashlib.sha256(forged).hexdigest()
+    folder.write_json("end.json", {**end, "measured": {made.MAIN_ID: checksum}})
     return path
 
 

@@ -1,15 +1,31 @@
 import json
+from contextlib import nullcontext
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from made import flip, forge, plan, planned, record, recorded, spec
+from made import (
+    FIVE_SHOT,
+    MAIN_ID,
+    MAIN_PROTOCOL,
+    flip,
+    forge,
+    plan,
+    planned,
+    record,
+    recorded,
+    spec,
+)
 
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, TrialEnd
+from fsl_sweep.orchestrator.records.protocol import Episode, Protocol
+
+COMPACTED = f"measured/{MAIN_ID}.parquet"
 
 
 def filled(tmp_path, epochs=3):
@@ -18,7 +34,7 @@ def filled(tmp_path, epochs=3):
     storage = ledger.trial(trial.id)
     storage.begin(trial.spec)
     for epoch in range(1, epochs + 1):
-        storage.write_epoch(record(epoch), b"weights")
+        storage.write_epoch(record(epoch), MAIN_ID, b"weights")
     return storage, trial
 
 
@@ -40,28 +56,28 @@ def assert_holds(history, epochs):
 
 def test_what_is_recorded_is_read_before_and_after_compaction(tmp_path):
     storage, trial = filled(tmp_path)
-    assert_holds(storage.history(trial), [1, 2, 3])
-    assert storage.unfinished(trial)
-    storage.end(TrialEnd("done"))
-    assert_holds(storage.history(trial), [1, 2, 3])
-    assert not storage.unfinished(trial)
+    assert_holds(storage.history(trial, MAIN_ID), [1, 2, 3])
+    assert storage.unfinished(trial, MAIN_ID)
+    storage.end(TrialEnd("done"), MAIN_ID)
+    assert_holds(storage.history(trial, MAIN_ID), [1, 2, 3])
+    assert not storage.unfinished(trial, MAIN_ID)
     names = {p.name for p in storage.folder.path.rglob("*") if p.is_file()}
     assert names == {
         "spec.json",
         "end.json",
-        "records.parquet",
+        f"{MAIN_ID}.parquet",
         *(f"000{i}.safetensors" for i in (1, 2, 3)),
     }
-    assert storage.read_epoch(2).scores["novel", "report"].mean == mean(2, "report")
+    assert storage.read_epoch(2, MAIN_ID).scores["novel", "report"].mean == mean(2, "report")
     # Any tool reads the compacted file.
-    table = pq.read_table(storage.folder.path / "records.parquet")
+    table = pq.read_table(storage.folder.path / COMPACTED)
     assert table["epoch"].to_pylist() == [1, 2, 3]
     assert table["novel_selection_mean"][0].as_py() == mean(1, "selection")
 
 
 def test_an_empty_trial_has_an_empty_history(tmp_path):
     trial = planned(spec())
-    history = Ledger(tmp_path).trial(trial.id).history(trial)
+    history = Ledger(tmp_path).trial(trial.id).history(trial, MAIN_ID)
     assert history.epochs.shape == (0,)
     assert history.scores["novel", "report"].means.shape == (0,)
     assert (history.end, history.complete, history.damaged) == (None, False, ())
@@ -70,46 +86,49 @@ def test_an_empty_trial_has_an_empty_history(tmp_path):
 @pytest.mark.parametrize("harm", ["flip", "empty"])
 def test_a_damaged_epoch_is_named_skipped_and_not_counted(tmp_path, harm):
     storage, trial = filled(tmp_path)
-    path = storage.folder.path / "epochs" / "0002.record"
+    path = storage.folder.path / "epochs" / "0002.json"
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data if harm == "flip" else b"")
-    history = storage.history(trial)
+    history = storage.history(trial, MAIN_ID)
     assert_holds(history, [1, 3])
     assert history.damaged == (str(path),)
-    assert storage.recorded() == {1, 3}
+    assert storage.recorded(MAIN_ID) == {1, 3}
     with pytest.raises(KeyError, match="epoch 2"):
-        storage.read_epoch(2)
+        storage.read_epoch(2, MAIN_ID)
     # Even a trial that says it is done is not believed when an epoch is missing.
-    storage.end(TrialEnd("done"))
-    assert not storage.history(trial).complete
-    assert storage.unfinished(trial)
+    storage.end(TrialEnd("done"), MAIN_ID)
+    assert not storage.history(trial, MAIN_ID).complete
+    assert storage.unfinished(trial, MAIN_ID)
 
 
-@pytest.mark.parametrize("name", ["records.parquet", "end.json"])
+@pytest.mark.parametrize("name", [COMPACTED, "end.json"])
 @pytest.mark.parametrize("harm", [flip, Path.unlink, lambda path: path.write_bytes(b"{")])
 def test_a_damaged_finished_trial_is_run_again(tmp_path, name, harm):
+    """Measurements are made again of the weights; where an epoch's are gone, it is trained."""
     storage, trial = filled(tmp_path)
-    storage.end(TrialEnd("done"))
+    storage.end(TrialEnd("done"), MAIN_ID)
     path = storage.folder.path / name
     harm(path)
-    history = storage.history(trial)
+    history = storage.history(trial, MAIN_ID)
     assert not history.complete
-    assert storage.unfinished(trial)
     assert history.damaged == (str(path),)
+    assert storage.unfinished(trial, MAIN_ID) is (name == "end.json")
+    storage.prune([2])
+    assert storage.unfinished(trial, MAIN_ID)
 
 
 def test_records_that_no_one_can_read_are_damaged_whatever_their_checksum(tmp_path):
     storage, trial = filled(tmp_path)
-    storage.end(TrialEnd("done"))
-    path, end = storage.folder.path / "records.parquet", storage.folder.path / "end.json"
+    storage.end(TrialEnd("done"), MAIN_ID)
+    path, end = storage.folder.path / COMPACTED, storage.folder.path / "end.json"
     path.write_bytes(b"PAR1 nothing")
     plain = json.loads(end.read_text())
     digest = sha256(b"PAR1 nothing").hexdigest()
-    forge(tmp_path, f"trials/{trial.id}/end.json", {**plain, "records": digest})
-    assert storage.history(trial).damaged == (str(path),)
+    forge(tmp_path, f"trials/{trial.id}/end.json", {**plain, "measured": {MAIN_ID: digest}})
+    assert storage.history(trial, MAIN_ID).damaged == (str(path),)
     end.write_text("[" * 100_000)
-    assert storage.history(trial).damaged == (str(end),)
+    assert storage.history(trial, MAIN_ID).damaged == (str(end),)
 
 
 def test_a_crash_anywhere_while_ending_loses_nothing(tmp_path, monkeypatch):
@@ -119,7 +138,7 @@ def test_a_crash_anywhere_while_ending_loses_nothing(tmp_path, monkeypatch):
     class Crash(Exception):
         pass
 
-    for crash_at in range(8):
+    for crash_at in range(12):
         storage, trial = filled(tmp_path / str(crash_at))
         counter = iter(range(100))
         for name in ("write", "remove"):
@@ -132,38 +151,40 @@ def test_a_crash_anywhere_while_ending_loses_nothing(tmp_path, monkeypatch):
 
             monkeypatch.setattr(type(storage.folder), name, counted)
         try:
-            storage.end(TrialEnd("done"))
+            storage.end(TrialEnd("done"), MAIN_ID)
         except Crash:
             operations += 1
         monkeypatch.undo()
-        history = storage.history(trial)
+        history = storage.history(trial, MAIN_ID)
         assert_holds(history, [1, 2, 3])
         assert history.damaged == ()
-        storage.end(TrialEnd("done"))
-        assert storage.history(trial).complete
-    assert operations == 6
+        storage.end(TrialEnd("done"), MAIN_ID)
+        assert storage.history(trial, MAIN_ID).complete
+    assert operations == 10
 
 
 def test_a_failure_worth_another_try_keeps_the_state_to_resume_from(tmp_path):
     storage, trial = filled(tmp_path)
     storage.write_resume(b"state")
-    storage.end(TrialEnd("failed", "the node died", retriable=True))
-    assert storage.unfinished(trial)
+    storage.end(TrialEnd("failed", "the node died", retriable=True), MAIN_ID)
+    assert storage.unfinished(trial, MAIN_ID)
     assert storage.read_resume() == b"state"
-    assert storage.history(trial).end == TrialEnd("failed", "the node died", retriable=True)
+    assert storage.history(trial, MAIN_ID).end == TrialEnd(
+        "failed", "the node died", retriable=True
+    )
     storage.begin(trial.spec)
-    assert storage.history(trial).end is None
-    storage.end(TrialEnd("failed", "NaN"))
-    assert not storage.unfinished(trial)
+    assert storage.history(trial, MAIN_ID).end is None
+    storage.end(TrialEnd("failed", "NaN"), MAIN_ID)
+    assert not storage.unfinished(trial, MAIN_ID)
     assert storage.read_resume() is None
-    assert_holds(storage.history(trial), [1, 2, 3])
+    assert_holds(storage.history(trial, MAIN_ID), [1, 2, 3])
 
 
 def test_a_budget_spent_before_the_first_epoch_is_not_complete(tmp_path):
     storage, trial = filled(tmp_path, epochs=0)
-    storage.end(TrialEnd("budget", "spent"))
-    history = storage.history(trial)
-    assert (history.complete, storage.unfinished(trial)) == (False, False)
+    storage.end(TrialEnd("budget", "spent"), MAIN_ID)
+    history = storage.history(trial, MAIN_ID)
+    assert (history.complete, storage.unfinished(trial, MAIN_ID)) == (False, False)
 
 
 def test_plan_round_trip_and_pending(tmp_path):
@@ -237,7 +258,7 @@ def test_whole_files_in_the_places_of_others_are_damaged(tmp_path):
         storage = ledger.trial(one.id)
         storage.begin(one.spec)
         for epoch in (1, 2, 3):
-            storage.write_epoch(record(epoch, number), b"")
+            storage.write_epoch(record(epoch, number), MAIN_ID, b"")
         storage.write_resume(b"state %d" % number)
     first, second = (tmp_path / "trials" / one.id for one in trials)
 
@@ -246,62 +267,65 @@ def test_whole_files_in_the_places_of_others_are_damaged(tmp_path):
         a.write_bytes(b.read_bytes())
         b.write_bytes(kept)
 
-    swap(first / "epochs/0001.record", second / "epochs/0001.record")
-    swap(second / "epochs/0002.record", second / "epochs/0003.record")
+    swap(first / "epochs/0001.json", second / "epochs/0001.json")
+    swap(second / "epochs/0002.json", second / "epochs/0003.json")
     swap(first / "resume.state", second / "resume.state")
-    assert ledger.trial(trials[0].id).recorded() == {2, 3}
-    assert ledger.trial(trials[1].id).recorded() == set()
+    assert ledger.trial(trials[0].id).recorded(MAIN_ID) == {2, 3}
+    assert ledger.trial(trials[1].id).recorded(MAIN_ID) == set()
     assert ledger.trial(trials[0].id).read_resume() is None
-    swap(first / "epochs/0001.record", second / "epochs/0001.record")
-    swap(second / "epochs/0002.record", second / "epochs/0003.record")
+    swap(first / "epochs/0001.json", second / "epochs/0001.json")
+    swap(second / "epochs/0002.json", second / "epochs/0003.json")
     for one in trials:
-        ledger.trial(one.id).end(TrialEnd("done"))
-    for name in ("end.json", "records.parquet"):
+        ledger.trial(one.id).end(TrialEnd("done"), MAIN_ID)
+    for name in ("end.json", COMPACTED):
         swap(first / name, second / name)
     # Both files of each are whole, and fit together: they are another trial's.
     for one in trials:
-        assert not ledger.trial(one.id).history(one).complete
+        assert not ledger.trial(one.id).history(one, MAIN_ID).complete
 
 
 def test_an_unfinished_trial_that_lacks_an_epoch_says_so(tmp_path):
     storage, trial = filled(tmp_path)
-    (storage.folder.path / "epochs" / "0002.record").unlink()
-    assert storage.history(trial).damaged == (f"{trial.id}: epochs are missing from its records",)
+    (storage.folder.path / "epochs" / "0002.json").unlink()
+    assert storage.history(trial, MAIN_ID).damaged == (
+        f"{trial.id}: epochs are missing from its records",
+    )
 
 
 def test_records_are_in_the_order_of_epochs_beyond_four_digits(tmp_path):
     trial = planned(spec(epochs=10_000, every=9_999))
     storage = Ledger(tmp_path).trial(trial.id)
     for epoch in (9_999, 10_000):
-        storage.write_epoch(record(epoch), b"")
-    assert storage.history(trial).epochs.tolist() == [9_999, 10_000]
+        storage.write_epoch(record(epoch), MAIN_ID, b"")
+    assert storage.history(trial, MAIN_ID).epochs.tolist() == [9_999, 10_000]
 
 
 def test_ending_a_trial_removes_only_what_it_wrote(tmp_path):
     storage, _ = filled(tmp_path)
-    own, foreign = storage.folder.path / "epochs", ["00001.record", "0001.record.bak", "1.record"]
+    own, foreign = storage.folder.path / "epochs", ["00001.json", "0001.json.bak", "1.json"]
     for name in foreign:
         (own / name).write_text("mine")
-    storage.end(TrialEnd("done"))
+    storage.end(TrialEnd("done"), MAIN_ID)
     assert sorted(path.name for path in own.iterdir()) == foreign
 
 
-@pytest.mark.parametrize("where", ["trials", "trial", "epochs"])
+@pytest.mark.parametrize("where", ["trials", "trial", "epochs", "measured"])
 def test_ending_a_trial_deletes_nothing_through_a_link(tmp_path, where):
     storage, trial = filled(tmp_path / "run")
     outside = tmp_path / "thesis"
     place = {"trials": storage.folder.path.parent, "trial": storage.folder.path}
-    linked = place.get(where, storage.folder.path / "epochs")
+    linked = place.get(where, storage.folder.path / where)
     linked.rename(outside)
     linked.symlink_to(outside)
     before = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
+    expected = pytest.raises(RunFolderError, match="it is a symbolic link, not a folder")
+    with expected if where != "measured" else nullcontext():  # what is not there to compact
+        storage.end(TrialEnd("done"), MAIN_ID)
     with pytest.raises(RunFolderError, match="it is a symbolic link, not a folder"):
-        storage.end(TrialEnd("done"))
-    with pytest.raises(RunFolderError, match="it is a symbolic link, not a folder"):
-        storage.write_epoch(record(4), b"")
+        storage.write_epoch(record(4), MAIN_ID, b"")
     kept = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
     assert {path: kept[path] for path in before} == before
-    assert storage.history(trial).damaged == (str(linked),)
+    assert storage.history(trial, MAIN_ID).damaged == (str(linked),)
 
 
 def test_a_snapshot_is_compared_with_what_was_recorded_with_its_epoch(tmp_path):
@@ -318,4 +342,46 @@ def test_a_snapshot_is_compared_with_what_was_recorded_with_its_epoch(tmp_path):
             storage.check_snapshot(2)
         path.unlink()
         path.write_bytes(b"weights")
-        storage.end(TrialEnd("done"))
+        storage.end(TrialEnd("done"), MAIN_ID)
+
+
+def of(further, **changes):
+    """The plan of one trial with a main and a further protocol."""
+    first = plan(planned(spec()))
+    return replace(first, protocols=(*first.protocols, replace(further, **changes)))
+
+
+def test_former_protocols_stay_and_a_name_with_another_meaning_is_refused(tmp_path):
+    ledger = recorded(tmp_path, planned(spec()))
+    ledger.write_plan(of(FIVE_SHOT), "")
+    storage = ledger.trial(spec().id)
+    ten_shot = Protocol(episode=Episode(shot=10), tasks=FIVE_SHOT.protocol.tasks)
+    other = of(FIVE_SHOT, protocol=ten_shot, written={"episode": {"shot": 10}})
+    ledger.check_plan(other)  # nothing was measured under the former
+    storage.write_measured(1, FIVE_SHOT.id, record(1).scores)
+    with pytest.raises(RunFolderError, match=r"another protocol '5-shot' .5-way 5-shot.*10-shot"):
+        ledger.write_plan(other, "")
+    kept = ledger.write_plan(plan(planned(spec())), "").protocol("5-shot")
+    assert (kept.id, kept.asked) == (FIVE_SHOT.id, False)
+    # A former main protocol is kept under its id.
+    main = replace(MAIN_PROTOCOL, protocol=ten_shot)
+    now = ledger.write_plan(replace(plan(planned(spec())), protocols=(main,)), "")
+    assert [one.name for one in now.protocols] == ["main", MAIN_ID, "5-shot"]
+    assert ledger.read_plan() == now
+    with pytest.raises(UnknownName, match="did you mean '5-shot'"):
+        now.protocol("5-shoot")
+
+
+@pytest.mark.parametrize("place", ["name", "classes"])
+def test_control_characters_in_a_protocol_are_refused(tmp_path, place):
+    Ledger(tmp_path).write_plan(of(FIVE_SHOT), "")
+    content = json.loads((tmp_path / "plan.json").read_text())
+    one = content["protocols"][1]
+    if place == "name":
+        one["name"] = "5\x1b[2J"
+    else:
+        one["protocol"]["classes"] = ["a", "b\x1b[2J"]
+    forge(tmp_path, "plan.json", content)
+    with pytest.raises(RunFolderError, match="holds the control character") as refused:
+        Ledger(tmp_path).read_plan()
+    assert "\x1b" not in str(refused.value)

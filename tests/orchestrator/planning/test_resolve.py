@@ -12,7 +12,6 @@ from fsl_sweep.orchestrator.errors import BadData, ConfigError, PluginError
 from fsl_sweep.orchestrator.planning.feasibility import check_feasible
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
 from fsl_sweep.orchestrator.planning.prepare import opened_plan
-from fsl_sweep.orchestrator.records.model import digest
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.records.spec import (
@@ -308,15 +307,12 @@ def test_a_fold_trials_id_says_everything_about_its_fold(tmp_path):
     assert len(set(ids)) == len(ids) == 4 * len(every)
 
 
-def test_the_sweep_without_cross_validation_has_the_digest_that_it_had(tmp_path):
-    plain = with_folds(tmp_path)
-    config = load_sweep(str(tmp_path / "s.yaml")).config
-    content = config.model_dump(mode="json")
-    for later in ("cross_validation", "resources", "retries", "episode", "measure", "keep"):
-        del content[later]
-    content["evaluation"] = {"every": 1}
-    assert plain.sweep == digest(content)
-    assert with_folds(tmp_path, folds=2).sweep != plain.sweep
+def test_the_digest_of_a_sweep_is_of_what_it_trains_and_compares(tmp_path):
+    plain = with_folds(tmp_path).sweep
+    assert with_folds(tmp_path, folds=2).sweep != plain
+    assert with_folds(tmp_path, "selectors: {snapshot: [val]}\n").sweep != plain
+    for more in ("resources: {cpu: 2}", "retries: 0", "keep: last", "measure: {x: {mixture: 0.5}}"):
+        assert with_folds(tmp_path, f"{more}\n").sweep == plain
 
 
 def test_selectors_that_folds_are_for_are_compared_unless_others_are_named(tmp_path):

@@ -9,8 +9,8 @@ import torch
 import yaml
 
 from fsl_sweep.datasets.preparing.opening import open_benchmark
-from fsl_sweep.datasets.tasks.episodes import EpisodeShape
 from fsl_sweep.datasets.tasks.attributes import FixedTasks
+from fsl_sweep.datasets.tasks.episodes import EpisodeShape
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import BadData

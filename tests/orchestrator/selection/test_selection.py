@@ -100,7 +100,8 @@ def test_report_scores_that_are_not_numbers_leave_out_the_choice() -> None:
     selected = select([lost], ["last"], ["val"])
     assert selected.selections == ()
     (gap,) = selected.left_out
-    assert "report scores that are not numbers" in gap.reason
+    assert "(epoch 1) is not measured on the report tasks" in gap.reason
+    assert gap.epoch == 1
     assert (gap.snapshot_selector, gap.hyperparameter_selector) == ("last", "val")
 
 

@@ -15,8 +15,9 @@ os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # every port on loopback
 from ray.cluster_utils import Cluster
 
 sys.path[:0] = {helpers!r}
-from made import planned
-from test_sweep import GLYPHS, Listener, content, spec, sweep, without_ray
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.sweep.process import RayProcess
+from test_sweep import GLYPHS, Listener, job_of, spec, whole, without_ray
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 
 # A dead node is noticed within a second; the default is half a minute.
@@ -38,10 +39,14 @@ class Watch(Listener):
 
 data = open_benchmark("glyphs", {{k: v for k, v in GLYPHS.items() if k != "name"}}, None)
 one, folder, listener = spec(epochs=4), Path(sys.argv[1]), Watch()
-ledger = sweep(folder / "cluster", [one], data, listener, 2, 1, cluster.address)
+ledger = Ledger(folder / "cluster")
+ledger.path.mkdir()
+job = job_of(ledger.path, [one], data, 2, 1)
+with RayProcess(cluster.address, 1) as ray:
+    ray.run(job, [listener])
 cluster.shutdown()
-alone = without_ray(folder / "alone", [one], data, 2)
-same = content(ledger, one) == content(alone, one)
+other = without_ray(folder / "other", [one], data, 2)
+same = whole(ledger, one, data) == whole(other, one, data)
 measured = [epoch for _, epoch in listener.of("measured")]
 print(json.dumps([same, len(killed), len(listener.of("failed once")), measured]))
 """

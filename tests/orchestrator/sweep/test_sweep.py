@@ -4,17 +4,20 @@ import contextlib
 import os
 import signal
 import stat
+from dataclasses import replace
 from pathlib import Path
 
+import made
 import pytest
 from commands import in_session, living
-from made import planned, trainable
+from made import trainable
+from trained import content, history, run
 
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.sweep.process import Job, RayProcess
 from fsl_sweep.orchestrator.sweepfile.grammar import Resources
-from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
+from fsl_sweep.orchestrator.trial.trial import use_threads
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
@@ -47,6 +50,9 @@ class Listener:
         if self._on_measured:
             self._on_measured(trial, record)
 
+    def measured_again(self, trial, epoch):
+        self.told.append(("measured again", trial, epoch))
+
     def failed_once(self, trial, reason):
         self.told.append(("failed once", trial, reason))
 
@@ -62,32 +68,26 @@ def data():
     return open_benchmark("glyphs", {k: v for k, v in GLYPHS.items() if k != "name"}, None)
 
 
-def sweep(folder, specs, data, listener, cpu, retries, address=None):
-    folder.mkdir()
+def job_of(folder, specs, data, cpu, retries):
+    """Training these trials on the made data, under its main protocol."""
+    plan = made.plan(*map(made.planned, specs), fingerprint=data.fingerprint)
+    plan = replace(plan, protocols=(made.main_of(data),))
     resources = Resources(cpu=cpu, gpu=0.0)
-    job = Job(folder, {s.id: s for s in specs}, data.fingerprint, None, resources, retries)
-    with RayProcess(address, len(specs)) as ray:
-        ray.run(job, [listener])
-    return Ledger(folder)
+    return Job(folder, plan, tuple(plan.specs), None, "all", resources, retries)
 
 
-def content(ledger, spec):
-    """Snapshots byte for byte and every count of a finished trial."""
+def whole(ledger, spec, data):
+    """As `content`, of a finished trial."""
     storage = ledger.trial(spec.id)
-    files = sorted((storage.folder.path / "snapshots").iterdir())
-    history = storage.history(planned(spec))
-    assert history.complete
-    counts = {key: table.load().tolist() for key, table in history.scores.items()}
-    return [file.read_bytes() for file in files], counts, history.curves["train_loss"].tolist()
+    assert history(storage, spec, data).complete
+    return content(storage, data)
 
 
 def without_ray(folder, specs, data, threads):
     use_threads(threads)
-    ledger = Ledger(folder)
     for s in specs:
-        for _ in Trial(s, ledger.trial(s.id), data).run():
-            pass
-    return ledger
+        run(folder, s, data)
+    return Ledger(folder)
 
 
 def listening(pids):
@@ -133,9 +133,9 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place,
     """
     cores = os.cpu_count() or 1
     victim = spec(seed=3, epochs=4, learner={"name": "ridge"})
-    hopeless = spec(seed=3, episode={"way": 9, "shot": 1, "query": 2})
+    hopeless = spec(seed=3, train={"way": 9, "shot": 1, "query": 2})
     diverging = spec(seed=0, optimizer={"lr": 1e30}, schedule=[[0, 1e30]])
-    whole = [
+    good = [
         spec(seed=0),
         spec(seed=0, learner={"name": "supervised"}, train={"batch_size": 8}),
         spec(seed=0, fold={"folds": 2, "index": 1}),
@@ -155,25 +155,40 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place,
                 os.kill(pid, signal.SIGKILL)
 
     listener = Listener(look_and_kill_once)
-    specs = [*whole[:3], diverging, victim, hopeless]
-    ledger = sweep(tmp_path / "ray", specs, data, listener, cpu=cores, retries=1)
+    specs = [*good[:3], diverging, victim, hopeless]
+    ledger = Ledger(tmp_path / "ray")
+    ledger.path.mkdir()
+    job = job_of(ledger.path, specs, data, cores, retries=1)
+    with RayProcess(None, len(specs)) as ray:
+        ray.run(job, [listener])
+        # Measured again, snapshots give the bytes that training recorded.
+        found = [ledger.path / "trials" / s.id / "measured" for s in good]
+        files = [one / f"{job.plan.main.id}.parquet" for one in found]
+        before = [file.read_bytes() for file in files]
+        for file in files:
+            file.unlink()
+        todo = {s.id: dict.fromkeys(range(1, s.epochs + 1), ("main",)) for s in good}
+        ray.run(job._replace(trials=tuple(todo), todo=todo), [listener])
+        assert [file.read_bytes() for file in files] == before
+    again = {(s.id, epoch) for s in good for epoch in todo[s.id]}
+    assert sorted(listener.of("measured again")) == sorted(again)
     # 127.0.0.1, and the same within tcp6.
     assert ports
     assert ports <= {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}
     assert modes == {0o700}
     assert not [*place.iterdir()]
 
-    alone = without_ray(tmp_path / "alone", whole, data, cores)
-    for s in whole:
-        assert content(ledger, s) == content(alone, s)
+    alone = without_ray(tmp_path / "alone", good, data, cores)
+    for s in good:
+        assert whole(ledger, s, data) == whole(alone, s, data)
     ended = {trial: (status, reason) for trial, status, reason in listener.of("ended")}
     assert ended.keys() == {s.id for s in specs}
-    assert {ended[s.id] for s in whole} == {("done", "")}
+    assert {ended[s.id] for s in good} == {("done", "")}
     for s, retriable, reason in (
         (diverging, False, "the training loss became nan"),
         (hopeless, True, "9-way tasks need 9 classes"),
     ):
-        end = ledger.trial(s.id).history(planned(s)).end
+        end = history(ledger.trial(s.id), s, data).end
         assert (end.status, end.retriable) == ("failed", retriable)
         assert reason in end.reason
         assert ended[s.id] == (end.status, end.reason)
@@ -182,6 +197,6 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place,
     # At most the epoch in flight is repeated: no epoch is measured more than twice.
     measured = listener.of("measured")
     assert {m for m in measured if m[0] != diverging.id} == {
-        (s.id, epoch) for s in whole for epoch in range(1, s.epochs + 1)
+        (s.id, epoch) for s in good for epoch in range(1, s.epochs + 1)
     }
     assert len([m for m in measured if m[0] == victim.id]) <= 5

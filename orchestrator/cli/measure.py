@@ -1,0 +1,185 @@
+"""``fsl-sweep measure``: kept snapshots of a run, under another protocol."""
+
+import shlex
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fsl_sweep.orchestrator.cli.status import RunFolder
+from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.text.printed import counted, say
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from fsl_sweep.orchestrator.planning.asked_protocols import Asked
+    from fsl_sweep.orchestrator.records.plan import Plan
+    from fsl_sweep.orchestrator.sweep.execute import Measured
+    from fsl_sweep.orchestrator.sweep.listener import SweepListener
+    from fsl_sweep.orchestrator.sweep.process import Todo
+
+_FLAGS = {
+    "episode.way": "--way",
+    "episode.shot": "--shot",
+    "episode.query": "--query",
+    "evaluation.report_tasks": "--tasks",
+    "evaluation.selection_tasks": "--selection-tasks",
+    "evaluation.seed": "--seed",
+    "evaluation.replacement": "--without-replacement",
+    "mixture": "--mixture",
+    "classes": "--classes",
+    "benchmark.name": "--benchmark",
+    "benchmark.root": "--root",
+    "benchmark": "--set",
+    "snapshots": "--snapshots",
+}
+"""The option for each key path of a protocol; of two that fit, the first."""
+
+
+def measure(
+    run: RunFolder,
+    name: Annotated[
+        str | None, typer.Argument(help="A protocol of the run, or the name of a new one.")
+    ] = None,
+    way: Annotated[str | None, typer.Option(metavar="N", help="Classes of a task.")] = None,
+    shot: Annotated[int | None, typer.Option(metavar="K", help="Support of a class.")] = None,
+    query: Annotated[str | None, typer.Option(metavar="Q", help="Queries of a class.")] = None,
+    tasks: Annotated[int | None, typer.Option(metavar="N", help="Report tasks.")] = None,
+    selection_tasks: Annotated[
+        int | None, typer.Option(metavar="N", help="Selection tasks.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="S", help="Seed of the tasks.")] = None,
+    without_replacement: Annotated[
+        bool, typer.Option("--without-replacement", help="No example in two tasks.")
+    ] = False,
+    mixture: Annotated[
+        list[float] | None,
+        typer.Option(metavar="W", help="Share of novel classes in a task; repeatable."),
+    ] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|NAME,NAME", help="Classes in place of the novel ones."),
+    ] = None,
+    benchmark: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Benchmark whose novel classes to take.")
+    ] = None,
+    root: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH", help="Where the files of that benchmark are, or of the run's."
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Option of --benchmark; repeatable."),
+    ] = None,
+    snapshots: Annotated[
+        str | None, typer.Option(metavar="all|chosen|last", help="Which snapshots; default all.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="Ray cluster to join; default: start one here.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what it would measure.")] = False,
+    progress: Annotated[
+        bool, typer.Option("--progress/--no-progress", help="Show progress.")
+    ] = True,
+) -> int:
+    """Measure snapshots of a run under another protocol."""
+    from fsl_sweep.orchestrator.planning.asked_protocols import SECTION, asked_protocols
+    from fsl_sweep.orchestrator.sweep.measure import measure as measured
+
+    written = {
+        "episode": {"way": _number(way), "shot": shot, "query": _number(query)},
+        "evaluation": {
+            "report_tasks": tasks,
+            "selection_tasks": selection_tasks,
+            "seed": seed,
+            "replacement": False if without_replacement else None,
+        },
+        "mixture": mixture or None,
+        "classes": _classes(classes),
+        "benchmark": _benchmark(benchmark, root, settings or []),
+        "snapshots": snapshots,
+    }
+    try:
+        asked = asked_protocols(run, name, _given(written), None if benchmark else root)
+    except ConfigError as error:
+        raise ConfigError("", _option(error.path, SECTION), error.problem) from None
+    if dry_run:
+        from fsl_sweep.orchestrator.cli.planned import show_protocols
+
+        return show_protocols(asked)
+
+    def following(
+        plan: "Plan", pending: Sequence[str], todo: "Mapping[str, Todo] | None"
+    ) -> "AbstractContextManager[Sequence[SweepListener]]":
+        from fsl_sweep.orchestrator.cli.running import followed
+
+        return followed(asked.ledger, progress, plan, pending, todo)
+
+    begun = time.monotonic()
+    done = measured(asked, address, following, lambda remark: say(remark, sys.stderr))
+    return _summary(asked, done, time.monotonic() - begun)
+
+
+def _summary(asked: "Asked", done: "Measured", seconds: float) -> int:
+    """Say what was measured, and how to see it; gives the exit code."""
+    from fsl_sweep.orchestrator.cli.running import say_unmeasured
+    from fsl_sweep.orchestrator.report import wording
+
+    names = [one.name for one in asked.protocols]
+    report = shlex.join(["fsl-sweep", "report", str(asked.ledger.path), "--protocol", names[0]])
+    others = f" (or {', '.join(names[1:])})" if names[1:] else ""
+    did = "nothing was left to measure"
+    if done.snapshots:
+        did = f"measured {counted(done.snapshots, 'snapshot')} in {wording.duration(seconds)}"
+    if done.failed:
+        say_unmeasured(done)
+    say(f"{', '.join(names)}: {did}; to report: {report}{others}")
+    return 1 if done.failed or asked.ledger.pending(asked.plan) else 0
+
+
+def _given(written: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given, without the rest and the sections that are empty then."""
+    found = {}
+    for key, value in written.items():
+        if key in ("episode", "evaluation"):
+            value = {name: one for name, one in value.items() if one is not None}
+        if value not in (None, {}):
+            found[key] = value
+    return found
+
+
+def _number(text: str | None) -> int | str | None:
+    """A count where it is one; words such as ``all`` stay."""
+    return int(text) if text is not None and text.isdecimal() else text
+
+
+def _classes(text: str | None) -> list[str] | str | None:
+    if text is None or Path(text).is_file() or "," not in text:
+        return text
+    return [one.strip() for one in text.split(",") if one.strip()]
+
+
+def _benchmark(
+    name: str | None, root: str | None, settings: Sequence[str]
+) -> dict[str, Any] | None:
+    from fsl_sweep.orchestrator.sweepfile.reading import assignments
+
+    if name is None:
+        if settings:
+            raise ConfigError("--set", settings[0], "it is an option of --benchmark; name that too")
+        return None
+    place = {} if root is None else {"root": root}
+    return {**assignments(settings), **place, "name": name}
+
+
+def _option(path: str, section: str) -> str:
+    """The option that a key path stands for."""
+    inside = path.removeprefix(section).lstrip(".")
+    fitting = (flag for key, flag in _FLAGS.items() if f"{inside}.".startswith(f"{key}."))
+    return next(fitting, inside)

@@ -1,0 +1,191 @@
+"""What ``--dry-run`` shows: the plan, what is done of it, and what the rest will take."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.orchestrator.cli.progress import trial_label
+from fsl_sweep.orchestrator.errors import UserError
+from fsl_sweep.orchestrator.ledger.ledger import COME_BACK, Ledger
+from fsl_sweep.orchestrator.ledger.lock import check_writable
+from fsl_sweep.orchestrator.planning import work as planned_work
+from fsl_sweep.orchestrator.planning.asked_protocols import Asked
+from fsl_sweep.orchestrator.planning.disk import disk, snapshot_sizes
+from fsl_sweep.orchestrator.planning.feasibility import check_feasible
+from fsl_sweep.orchestrator.planning.prepare import Prepared, opened_plan
+from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
+from fsl_sweep.orchestrator.records.spec import TrialSpec
+from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.sweep.measure import check_there
+from fsl_sweep.orchestrator.sweep.pruning import LOST
+from fsl_sweep.orchestrator.sweep.remaining import to_measure, wanted
+from fsl_sweep.orchestrator.text.printed import counted, on_disk, say
+
+
+def show_plan(prepared: Prepared) -> int:
+    """Print trials, protocols, cost and what is done already; then what would stop a run of them.
+
+    Returns:
+        The exit code: 2 where the folder cannot be written, data is missing, an episode cannot be
+        filled or weights are not there, else 0.
+    """
+    ledger, plan, obstacles = prepared.ledger, prepared.plan, []
+    benchmarks: Mapping[str, Benchmark] = {}
+    try:
+        check_writable(ledger.path)
+    except UserError as obstacle:
+        obstacles.append(obstacle)
+    try:
+        benchmarks = prepared.benchmarks()
+        cautions = (*plan.cautions, *check_feasible(plan, benchmarks))
+        plan = opened_plan(replace(plan, cautions=cautions), benchmarks)
+    except UserError as obstacle:
+        obstacles.append(obstacle)
+    ledger.check_plan(plan)
+    known = ledger.read_plan() is not None and plan.fingerprint is not None
+    left = ledger.pending(plan)
+    asked = plan.ids_of(prepared.only)
+    pending = {trial: spec for trial, spec in left.items() if trial in asked}
+    histories = ledger.histories(plan) if known else []
+    _show_trials(ledger, plan, left, pending)
+    _show_training(plan, histories, pending)
+    _show_measuring(ledger, plan, histories, left)
+    if not obstacles:
+        _show_disk(ledger, plan, benchmarks[MAIN])
+    _show_remarks(ledger, plan)
+    if known:
+        try:
+            to_measure(ledger, plan, [one for one in plan.protocols if one.asked], plan.specs)
+        except UserError as obstacle:
+            obstacles.append(obstacle)
+    for obstacle in obstacles:
+        say(f"fsl-sweep: this plan cannot run: {obstacle}", sys.stderr)
+    return 2 if obstacles else 0
+
+
+def show_protocols(asked: Asked) -> int:
+    """Print what is to be measured, what is measured already, and how long the rest may take.
+
+    Returns:
+        The exit code, 0.
+
+    Raises:
+        RunFolderError: there is nothing to measure, or weights are not there.
+    """
+    ledger, plan = asked.ledger, asked.plan
+    check_there(asked)
+    counts: dict[str, int] = {}
+    for one in asked.protocols:
+        epochs = wanted(ledger, plan, one.snapshots)
+        total = sum(map(len, epochs.values()))
+        left = sum(map(len, to_measure(ledger, plan, [one], plan.specs).values()))
+        of = f"{counted(total, 'snapshot')} of {counted(len(epochs), 'trial')}"
+        say(f"{one.name}: {one.protocol.described}; {_which(one)}")
+        say(f"  {of}: {total - left:,} measured already, {left:,} to measure")
+        counts[one.name] = left
+    _show_expected(plan, ledger.histories(plan), counts)
+    if untrained := len(ledger.pending(plan)):
+        say(f"not trained yet, so that they take no part: {counted(untrained, 'trial')}")
+    return 0
+
+
+def _show_trials(
+    ledger: Ledger, plan: Plan, left: Mapping[str, TrialSpec], pending: Mapping[str, TrialSpec]
+) -> None:
+    say(f"{plan.name}: {plan.counted} of {counted(len(plan.methods), 'method')}")
+    say(f"run folder: {ledger.path}")
+    for number, trial in enumerate(plan.trials):
+        label = trial_label(trial.method, trial.hyperparameters, trial.spec.seed, trial.fold)
+        state = "to run" if trial.id in pending else "later" if trial.id in left else "done"
+        say(f"  {number:4d}  {trial.id}  {state:6}  {label}")
+    later = f"; not in --only: {len(left) - len(pending)}" if len(left) > len(pending) else ""
+    say(f"done already: {len(plan.specs) - len(left)}; to run: {len(pending)}{later}")
+
+
+def _show_training(
+    plan: Plan, histories: Sequence[TrialHistory], pending: Mapping[str, TrialSpec]
+) -> None:
+    say(f"to train: {planned_work.summary(pending)}")
+    seconds = planned_work.expected_seconds(plan, histories, pending) if histories else None
+    if seconds is not None:
+        expected = wording.duration(seconds)
+        say(f"expected: {expected} of trial time, from the pace of those done already")
+
+
+def _show_measuring(
+    ledger: Ledger,
+    plan: Plan,
+    histories: Sequence[TrialHistory],
+    left: Mapping[str, TrialSpec],
+) -> None:
+    """The protocols of the sweep file, and how much of each is done."""
+    counts: dict[str, int] = {}
+    width = max(len(one.name) for one in plan.protocols)
+    say("to measure:")
+    for one in plan.protocols:
+        done = 0
+        if one.fingerprint is not None:
+            done = sum(len(ledger.trial(trial).recorded(one.id)) for trial in plan.specs)
+        total = _snapshots(ledger, plan, one, left)
+        counts[one.name] = 0 if total is None else max(0, total - done)
+        of = "" if total is None else f" of {total:,}"
+        say(f"  {one.name:{width}}  {one.protocol.described}; {_which(one)}: {done:,}{of} measured")
+    further = {name: count for name, count in counts.items() if name != MAIN}
+    _show_expected(plan, histories, further)
+
+
+def _snapshots(
+    ledger: Ledger, plan: Plan, planned: PlannedProtocol, left: Mapping[str, TrialSpec]
+) -> int | None:
+    """How many snapshots a protocol measures in the end; None while nothing is chosen."""
+    if planned.snapshots == "chosen":
+        return None if left else sum(map(len, wanted(ledger, plan, "chosen").values()))
+    if planned.snapshots == "last":
+        return sum(spec.fold is None for spec in plan.specs.values())
+    return sum(
+        len(spec.recorded_epochs if trial in left else ledger.trial(trial).snapshots())
+        for trial, spec in plan.specs.items()
+    )
+
+
+def _show_expected(plan: Plan, histories: Sequence[TrialHistory], left: Mapping[str, int]) -> None:
+    seconds = planned_work.measuring_seconds(plan, histories, left)
+    if seconds:
+        expected = wording.duration(seconds)
+        how = "estimated from what measuring took in training and the number of tasks"
+        say(f"expected to measure: {expected} of trial time, {how}")
+
+
+def _show_disk(ledger: Ledger, plan: Plan, benchmark: Benchmark) -> None:
+    sizes = snapshot_sizes(plan, benchmark, ledger)
+    if sizes is None:
+        say("weights: their size is not known before a program has run")
+        return
+    at_once = max(1, (os.cpu_count() or 1) // plan.resources.cpu)
+    found = disk(plan, sizes, at_once)
+    most = "" if plan.keep == "all" else "at most "
+    say(
+        f"weights: {on_disk(found.snapshot)} a snapshot; {most}{on_disk(found.peak)} while it runs "
+        f"({counted(at_once, 'trial')} at once), {most}{on_disk(found.stays)} in the end "
+        f"(keep: {plan.keep})"
+    )
+    if plan.keep != "all":
+        say(f"  {LOST[plan.keep]}")
+
+
+def _show_remarks(ledger: Ledger, plan: Plan) -> None:
+    for caution in plan.cautions:
+        say(f"caution: {caution}")
+    left_out = ledger.unplanned(plan)
+    for name in left_out:
+        say(f"no longer planned, left out of the report: {name}")
+    if left_out:
+        say(f"  {COME_BACK}")
+
+
+def _which(planned: PlannedProtocol) -> str:
+    return f"{planned.snapshots} snapshots"

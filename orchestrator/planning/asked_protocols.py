@@ -1,0 +1,224 @@
+"""Protocols that a run is asked to measure after its sweep: known ones, or new ones.
+
+The run folder's plan has all that is needed: specifications, protocols, and where the data are.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.files.local_path import check_local
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.planning.feasibility import check_protocols
+from fsl_sweep.orchestrator.planning.prepare import (
+    check_same_data,
+    fingerprint_of,
+    open_benchmarks,
+)
+from fsl_sweep.orchestrator.planning.protocols import further
+from fsl_sweep.orchestrator.planning.suitability import check_measured
+from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
+from fsl_sweep.orchestrator.sweepfile.grammar import MeasureConfig, protocol_name
+from fsl_sweep.orchestrator.sweepfile.messages import validated
+
+SECTION = "measure"
+"""What key paths begin with, in the errors about what was asked."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to measure.
+
+    Attributes:
+        ledger: the run folder.
+        plan: its plan, with the protocols that were asked for and where their data are.
+        protocols: those to measure.
+        benchmarks: as of `open_benchmarks`.
+    """
+
+    ledger: Ledger
+    plan: Plan
+    protocols: Sequence[PlannedProtocol]
+    benchmarks: Mapping[str, Benchmark]
+
+    @property
+    def places(self) -> dict[str, str | None]:
+        """Where the data of these protocols are."""
+        names = {MAIN, *(one.name for one in self.protocols)}
+        return {name: place for name, place in self.plan.places.items() if name in names}
+
+
+def asked_protocols(
+    folder: Path,
+    name: str | None = None,
+    given: Mapping[str, Any] | None = None,
+    root: str | None = None,
+) -> Asked:
+    """Check what a run is asked to measure; nothing is written.
+
+    Args:
+        folder: the run folder.
+        name: of a protocol that the run knows; or of a new one, by default made from ``given``.
+        given: a new protocol as under ``measure`` in a sweep file; only ``snapshots`` may be given
+            for a known one.
+        root: where the files of the benchmark that was trained on are now.
+
+    Raises:
+        ConfigError: a value cannot be used, the name has another meaning in this run, or a learner
+            cannot be measured so; key paths begin with ``SECTION``.
+        UnknownName: the run has no protocol of that name, and ``given`` makes none.
+        RunFolderError: it is not a run folder, or its data has changed.
+        MissingData, BadData: as of `open_benchmarks` and `check_protocols`.
+    """
+    ledger = Ledger(folder)
+    plan = ledger.planned()
+    config = validated(MeasureConfig, dict(given or {}), "", SECTION)
+    which = config.snapshots if "snapshots" in config.model_fields_set else None
+    places: dict[str, str | None] = {}
+    if config.model_fields_set <= {"snapshots"}:
+        protocols = _known(plan, name)
+    else:
+        place = _place_of(config)
+        protocols = [*_written(plan, name and _checked_name(name), config, place)]
+        moved = [one.name for one in protocols if place or one.name not in plan.places]
+        places = dict.fromkeys(moved if config.benchmark else (), place)
+    if root is not None:
+        places[MAIN] = located(root, "--root")
+    _check_suitable(plan, protocols)
+    if which is not None:
+        protocols = [replace(one, snapshots=which) for one in protocols]
+    return _opened(ledger, plan, protocols, places)
+
+
+def located(path: str, key: str) -> str:
+    """An absolute path on this machine. Raises ConfigError, which names the key."""
+    try:
+        check_local(path)
+    except RunFolderError as failure:
+        raise ConfigError("", key, str(failure)) from None
+    return str(Path(path).expanduser().absolute())
+
+
+def _known(plan: Plan, name: str | None) -> list[PlannedProtocol]:
+    """The protocols of a name or id; several where it stands for several mixtures."""
+    names = list(dict.fromkeys(part for p in plan.protocols for part in (p.name, _stem(p.name))))
+    if name is None:
+        problem = "say what to measure: the name of a protocol of this run"
+        raise ConfigError("", "", f"{problem} ({', '.join(names)}), or options such as --shot 5")
+    found = [one for one in plan.protocols if name in (one.name, _stem(one.name), one.id)]
+    if not found:
+        raise UnknownName("protocol", name, names)
+    return found
+
+
+def _written(
+    plan: Plan, name: str | None, config: MeasureConfig, place: str | None
+) -> Iterator[PlannedProtocol]:
+    """The protocols that were written; those that the run knows as it knows them.
+
+    Args:
+        plan: the run's.
+        name: of the protocol, or one that its mixtures share; None makes one.
+        config: what was written.
+        place: where the benchmark that it names is.
+    """
+    known = {one.name: one for one in plan.protocols}
+    for one in further(name or _default_name(config), config, plan.main.protocol, "", SECTION):
+        same = [p for p in plan.protocols if p.protocol == one.protocol]
+        if one.name in known:
+            if known[one.name] not in same:
+                raise _taken(one, known[one.name])
+            yield known[one.name]
+        elif same and (place is None or plan.places.get(same[0].name) == place):
+            if name is not None:
+                raise _same(one, same[0])
+            yield same[0]
+        else:
+            yield replace(one, asked=False)
+
+
+def _taken(new: PlannedProtocol, before: PlannedProtocol) -> ConfigError:
+    problem = f"this run has another protocol '{new.name}' ({before.protocol.described})"
+    advice = "another name, or leave the options out to go on with that one"
+    return ConfigError("", "", f"{problem}. Give this one ({new.protocol.described}) {advice}")
+
+
+def _same(new: PlannedProtocol, before: PlannedProtocol) -> ConfigError:
+    problem = f"'{new.name}' is the same protocol as '{before.name}' of this run"
+    return ConfigError("", "", f"{problem}: name that one, and leave the options out")
+
+
+def _opened(
+    ledger: Ledger,
+    plan: Plan,
+    protocols: Sequence[PlannedProtocol],
+    places: Mapping[str, str | None],
+) -> Asked:
+    """Open the data, and check that they are what the run knows and suffice."""
+    kept = {one.name: one for one in (*plan.protocols, *protocols)}
+    names = {one.name for one in protocols}
+    plan = replace(plan, protocols=tuple(kept.values()), places={**plan.places, **places})
+    benchmarks = open_benchmarks(plan, names)
+    found = [
+        one if one.fingerprint else replace(one, fingerprint=fingerprint_of(one.name, benchmarks))
+        for one in protocols
+    ]
+    kept |= {one.name: one for one in found}
+    plan = replace(plan, protocols=tuple(kept.values()))
+    check_same_data(plan, benchmarks)
+    for one in found:  # a copy of the data may be in another place
+        if other := next((p for p in kept.values() if p.id == one.id and p.name != one.name), None):
+            raise _same(one, other)
+    check_protocols(plan, found, benchmarks)
+    return Asked(ledger, plan, found, benchmarks)
+
+
+def _check_suitable(plan: Plan, protocols: Sequence[PlannedProtocol]) -> None:
+    """Raise ConfigError if a learner of the run cannot be measured under one of the protocols."""
+    learners = {(t.method, t.spec.learner.model_dump_json()): t.spec.learner for t in plan.trials}
+    for (method, _), learner in learners.items():
+        for one in protocols:
+            try:
+                check_measured(learner, one.protocol)
+            except ConfigError as error:
+                path = ".".join(filter(None, (SECTION, error.path)))
+                raise ConfigError("", path, f"{method}: {error.problem}") from None
+
+
+def _checked_name(name: str) -> str:
+    try:
+        return protocol_name(name)
+    except ValueError as failure:
+        raise ConfigError("", "NAME", str(failure)) from None
+
+
+def _default_name(config: MeasureConfig) -> str:
+    """``5-shot``, ``10000-tasks``, ``cifar-fs``: a name that says what was asked for."""
+    parts = [f"{value}-{key}" for key, value in config.episode.items()]
+    named = {"report_tasks": "tasks", "selection_tasks": "selection-tasks"}
+    for key, value in config.evaluation.items():
+        if key == "replacement":
+            parts.append("with-replacement" if value else "without-replacement")
+        else:
+            parts.append(f"seed-{value}" if key == "seed" else f"{value}-{named.get(key, key)}")
+    if config.benchmark is not None:
+        parts.append(config.benchmark.name)
+    if config.classes is not None:
+        parts.append(Path(config.classes).stem if isinstance(config.classes, str) else "classes")
+    if config.mixture is not None:
+        parts.append("mixture")
+    return _checked_name(re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(parts)))
+
+
+def _place_of(config: MeasureConfig) -> str | None:
+    root = None if config.benchmark is None else config.benchmark.options.get("root")
+    return None if root is None else located(str(root), f"{SECTION}.benchmark.root")
+
+
+def _stem(name: str) -> str:
+    return name.partition("(")[0]

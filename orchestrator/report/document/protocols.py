@@ -1,0 +1,106 @@
+"""The protocols of a report in words, and the table of the chosen snapshots under all of them."""
+
+from collections.abc import Hashable, Iterable, Sequence
+
+from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.document.blocks import (
+    Block,
+    Bullets,
+    Group,
+    Paragraph,
+    Row,
+    Table,
+    grouped,
+    numbers,
+    words,
+)
+from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
+from fsl_sweep.orchestrator.selection.methods import Summary
+from fsl_sweep.orchestrator.selection.results import Strategy
+from fsl_sweep.orchestrator.text.printed import counted
+
+EXPLAINED = (
+    "NovelGen of the same snapshots under each protocol: percent on its report tasks, mean over "
+    "seeds. seeds, tasks: half-widths of 95 % intervals, for two seeds both values. - not measured."
+)
+
+
+def named(report: Report) -> Iterable[Block]:
+    """Under which protocol the numbers are, and by which was chosen."""
+    reported, by = report.info.protocol, report.info.chosen_by
+    if reported is None or by is None:
+        return
+    if reported.id == by.id:
+        yield Paragraph(f"Measured under {wording.protocol(reported)}.")
+    else:
+        yield Paragraph(
+            f"Reported under {wording.protocol(reported)}. Chosen by {wording.protocol(by)}."
+        )
+
+
+def over_protocols(report: Report) -> Iterable[Block]:
+    """Protocols below each other and methods side by side, a block for what strategies share."""
+    found = report.over_protocols
+    if len(found) < 2:
+        return
+    yield Bullets(tuple(_described(report, one) for one in found))
+    methods = [m for m in report.selected.methods if any(_of(one, m) for one in found)]
+    if not methods:
+        return
+    columns = numbers([head for method in methods for head in (method, "seeds", "tasks")])
+    groups = [_group(found, alike, methods) for alike in _alike(report)]
+    yield Table(words("protocol") + columns, tuple(groups))
+    yield Paragraph(EXPLAINED, "note")
+
+
+def _described(report: Report, one: UnderProtocol) -> str:
+    text = f"{one.planned.name}: {one.planned.protocol.described}"
+    uses = {"chosen by it": report.info.chosen_by, "reported above": report.info.protocol}
+    used = ", ".join(use for use, by in uses.items() if by and by.id == one.planned.id)
+    if one.unmeasured and not used:
+        command = wording.measuring(one.planned, not report.info.as_planned)
+        return f"{text}; {counted(one.unmeasured, 'chosen snapshot')} not measured: {command}"
+    return f"{text}; {used}" if used else text
+
+
+def _of(one: UnderProtocol, method: str) -> list[Summary]:
+    return [summary for summary in one.summaries if summary.method == method]
+
+
+def _alike(report: Report) -> list[tuple[Strategy, ...]]:
+    """Strategies that chose the same snapshots of every method; an oracle with oracles only."""
+
+    def key(strategy: Strategy) -> Hashable:
+        chosen = [
+            (pick.trial.method, pick.trial.seed, pick.trial.trial, pick.epoch)
+            for own in report.selected.picks
+            for pick in own.picks
+            if pick.strategy == strategy
+        ]
+        return strategy.oracle, tuple(chosen)
+
+    there = {one.strategy for under in report.over_protocols for one in under.summaries}
+    return grouped([one for one in report.selected.strategies if one in there], key)
+
+
+def _group(
+    found: Sequence[UnderProtocol], alike: Sequence[Strategy], methods: Sequence[str]
+) -> Group:
+    title = "; ".join(wording.strategies(alike).split("\n"))
+    lines: list[Row] = []
+    for one in found:
+        own = {s.method: s for s in one.summaries if s.strategy == alike[0]}
+        cells = [cell for method in methods for cell in _cells(own.get(method))]
+        lines.append(Row((one.planned.name, *cells)))
+    return Group(title, tuple(lines))
+
+
+def _cells(one: Summary | None) -> tuple[str, str, str]:
+    if one is None:
+        return "-", "-", "-"
+    return (
+        wording.percent(one.novel.mean),
+        wording.spread(one.novel, [choice.novel.mean for choice in one.choices]),
+        wording.half_width(one.novel_tasks),
+    )

@@ -1,0 +1,138 @@
+"""Removing the weights that nothing needs any more."""
+
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+
+from fsl_sweep.orchestrator.errors import RunFolderError, UserError
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.records.measures import TrialEnd
+from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.records.protocol import Kept
+from fsl_sweep.orchestrator.selection.chosen import choosable_epochs
+from fsl_sweep.orchestrator.selection.results import why_unusable
+from fsl_sweep.orchestrator.sweep.listener import SweepListener
+from fsl_sweep.orchestrator.sweep.remaining import to_measure, wanted
+from fsl_sweep.orchestrator.text.printed import counted
+
+Epochs = Mapping[str, Collection[int]]
+"""For each trial, by its id, epochs whose weights are there."""
+
+LOST: Mapping[Kept, str] = {
+    "chosen": "Only the snapshots that the file's strategies chose can then be loaded or measured. "
+    "A protocol with `snapshots: all` or `last`, another strategy that chooses other snapshots, "
+    "and conclusion flips over all snapshots need training again.",
+    "last": "Only the last snapshot of each trial can then be loaded or measured. A protocol with "
+    "`snapshots: all` or `chosen`, and conclusion flips over all snapshots need training again.",
+    "none": "No snapshot can then be loaded or measured: every further protocol needs training "
+    "again.",
+}
+"""What later questions no longer have, by which snapshots were kept."""
+
+
+def check_prunable(ledger: Ledger, plan: Plan) -> None:
+    """Check that a run is trained and measured as its sweep file asks.
+
+    Raises:
+        RunFolderError: it is not, and what is missing may need the weights.
+    """
+    if left := ledger.pending(plan):
+        raise RunFolderError(
+            f"{ledger.path}: {counted(len(left), 'trial')} of {len(plan.specs)} must still be "
+            "trained, so it is not known which snapshots will be needed. Finish the run with "
+            "`fsl-sweep run`, then prune."
+        )
+    asked = [one for one in plan.protocols if one.asked]
+    if todo := to_measure(ledger, plan, asked, plan.specs):
+        names = dict.fromkeys(
+            n for epochs in todo.values() for asked in epochs.values() for n in asked
+        )
+        raise RunFolderError(
+            f"{ledger.path}: {counted(sum(map(len, todo.values())), 'snapshot')} must still be "
+            f"measured under {', '.join(names)}, as the sweep file asks. Finish the run with "
+            "`fsl-sweep run`, then prune."
+        )
+
+
+def prunable(ledger: Ledger, plan: Plan, keep: Kept) -> dict[str, list[int]]:
+    """The epochs of each planned trial whose weights are there and are not to be kept.
+
+    Trials that have not ended keep theirs. So do, with ``chosen``, all of a method and seed of
+    which one failed: nothing was chosen among them yet.
+    """
+    if keep == "all":
+        return {}
+    kept = {} if keep == "none" else wanted(ledger, plan, keep)
+    undecided = _undecided(ledger, plan) if keep == "chosen" else set()
+    found: dict[str, list[int]] = {}
+    for planned in plan.trials:
+        storage = ledger.trial(planned.id)
+        if planned.id not in undecided and not storage.unfinished(planned, None):
+            there = set(storage.snapshot_epochs()) - set(kept.get(planned.id, ()))
+            if there:
+                found[planned.id] = sorted(there)
+    return found
+
+
+def prune(ledger: Ledger, epochs: Epochs) -> int:
+    """Remove the weights of these epochs of trials, and say how many."""
+    for trial, gone in epochs.items():
+        ledger.trial(trial).prune(gone)
+    return sum(map(len, epochs.values()))
+
+
+def lost(ledger: Ledger, plan: Plan, keep: Kept, gone: Epochs) -> list[str]:
+    """What later questions no longer have once the weights of these epochs are gone: sentences."""
+    found, answers = [LOST[keep]], plan.record == "predictions"
+    for one in plan.protocols:
+        epochs = wanted(ledger, plan, one.snapshots)
+        left = [
+            epoch
+            for trial in gone.keys() & epochs.keys()
+            for epoch in ledger.trial(trial).to_measure(one.id, epochs[trial], answers)
+            if epoch in gone[trial]
+        ]
+        if left:
+            found.append(
+                f"Protocol '{one.name}' is not measured on {counted(len(left), 'snapshot')} of "
+                f"them; to do that first: `fsl-sweep measure {ledger.path} {one.name}`."
+            )
+    return found
+
+
+def there(ledger: Ledger, plan: Plan) -> dict[str, list[int]]:
+    """The epochs of each planned trial whose weights are there."""
+    return {trial: ledger.trial(trial).snapshot_epochs() for trial in plan.specs}
+
+
+def weight_bytes(ledger: Ledger, epochs: Epochs) -> int:
+    """What the weights of these epochs of trials take on the disk, in bytes."""
+    return sum(ledger.trial(trial).snapshot_size(e) for trial, some in epochs.items() for e in some)
+
+
+class PrunesEnded(SweepListener):
+    """Prunes each trial as it ends, where only chosen snapshots are kept.
+
+    What none of the file's snapshot selectors picks in a trial, no strategy can choose once the
+    other trials have ended. The last snapshot stays too, for protocols that measure it.
+    """
+
+    def __init__(self, ledger: Ledger, plan: Plan) -> None:
+        self._ledger, self._plan = ledger, plan
+        self._planned = {one.id: one for one in plan.trials}
+
+    def ended(self, trial: str, end: TrialEnd) -> None:  # noqa: ARG002
+        """Remove what cannot be chosen."""
+        storage = self._ledger.trial(trial)
+        history = storage.history(self._planned[trial], self._plan.main.id)
+        choosable = None
+        with suppress(UserError):  # of a third party's selector: the report will say it
+            choosable = choosable_epochs(history, self._plan.selectors)
+        if choosable is not None:
+            storage.prune(set(storage.snapshot_epochs()[:-1]) - choosable)
+
+
+def _undecided(ledger: Ledger, plan: Plan) -> set[str]:
+    """Ids of the trials of each method and seed of which one takes no part in selections."""
+    histories = ledger.histories(plan)
+    torn = {(one.method, one.seed) for one in histories if why_unusable(one)}
+    return {one.trial for one in histories if (one.method, one.seed) in torn}

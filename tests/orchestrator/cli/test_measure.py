@@ -1,0 +1,383 @@
+"""``fsl-sweep measure`` and ``prune``: nothing is trained, and mistakes are refused in time."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import made
+import pytest
+import yaml
+from commands import WithoutRay
+from PIL import Image
+
+import fsl_sweep
+from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.errors import MachineFailure
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.report.formats.as_json import to_json
+from fsl_sweep.orchestrator.run import load_run
+from fsl_sweep.orchestrator.selection.chosen import chosen_snapshots
+from fsl_sweep.orchestrator.sweep import execute
+from fsl_sweep.orchestrator.sweep.process import RayProcess
+
+SWEEP = yaml.safe_load("""
+name: tiny
+benchmark:
+  {name: glyphs, base_alphabets: 2, val_alphabets: 1, novel_alphabets: 1, classes_per_alphabet: 5,
+   examples: 12, image_size: 16}
+episode: {way: 3, shot: 1, query: 2}
+evaluation: {selection_tasks: 20, report_tasks: 10}
+defaults:
+  backbone: {name: conv4, width: 8}
+  optimizer: {name: sgd, lr: {grid: [0.1, 0.02]}}
+  epochs: 5
+  batches: 2
+  train: {way: 3, shot: 1, query: 2, tasks_per_batch: 1}
+methods:
+  PN: {learner: {name: protonet}}
+  MAML: {learner: {name: fomaml, way: 3, inner_steps: 1, inner_steps_test: 1}}
+selectors: {snapshot: [val, last], hyperparameter: [val]}
+resources: {cpu: 1, gpu: 0.0}
+""")
+TRIALS, SNAPSHOTS = 4, 20
+RUN = Path("run")
+
+
+class StoppedAfterThree(WithoutRay):
+    """Measures three snapshots, then Ctrl-C."""
+
+    def run(self, job, listeners):
+        class Stops:
+            left = 3
+
+            def __getattr__(self, event):
+                return self.hear if event == "measured_again" else lambda *_: None
+
+            def hear(self, *_):
+                self.left -= 1
+                if not self.left:
+                    raise KeyboardInterrupt
+
+        super().run(job, [*listeners, Stops()])
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A run of which all snapshots are kept."""
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(execute, "RayProcess", WithoutRay)
+        fsl_sweep.run_sweep(SWEEP, folder)
+    return folder
+
+
+@pytest.fixture
+def run(trained, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(execute, "RayProcess", WithoutRay)
+    shutil.copytree(trained, RUN)
+    return RUN
+
+
+def weights(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.glob("trials/*/snapshots/*")}
+
+
+def measured(folder, name):
+    """The files of what was measured under a protocol, and of its tasks."""
+    one = Ledger(folder).planned().protocol(name).id
+    files = [*folder.glob(f"trials/*/measured/{one}.parquet"), *folder.glob(f"tasks/{one}/*")]
+    return {path.relative_to(folder): path.read_bytes() for path in files}
+
+
+def rerun(**changes):
+    """Run the sweep again with other sections in its file."""
+    return fsl_sweep.run_sweep({**SWEEP, **changes}, RUN)
+
+
+def test_a_protocol_has_the_same_bytes_whoever_asks_for_it_and_however_often_it_is_stopped(
+    run, tmp_path, monkeypatch, capsys
+):
+    before, selected = weights(run), load_run(run).report().selected
+    monkeypatch.setattr(execute, "RayProcess", StoppedAfterThree)
+    stopped = ["measure", "run", "--shot", "2", "--tasks", "30", "--no-progress"]
+    assert invoke(stopped) == 130
+    assert not list(run.rglob(".unfinished*"))
+    monkeypatch.setattr(execute, "RayProcess", WithoutRay)
+    capsys.readouterr()
+    assert invoke(["measure", "run", "2-shot-30-tasks", "--dry-run"]) == 0
+    shown = capsys.readouterr().out
+    assert "2-shot-30-tasks: 3-way 2-shot, 2 queries, 20 + 30 tasks; all snapshots\n" in shown
+    assert f"{SNAPSHOTS} snapshots of {TRIALS} trials: 3 measured already, 17 to measure\n" in shown
+    assert re.search(r"expected to measure: [0-9.]+ s of trial time, estimated from", shown)
+    assert invoke(["measure", "run", "2-shot-30-tasks"]) == 0
+    out, err = capsys.readouterr()
+    assert re.fullmatch(
+        r"2-shot-30-tasks: measured 17 snapshots in [0-9.]+ s; to report: "
+        r"fsl-sweep report run --protocol 2-shot-30-tasks\n",
+        out,
+    )
+    assert err.startswith("17 snapshots to measure under 2-shot-30-tasks:\n")
+    assert invoke(stopped) == 0
+    assert "2-shot-30-tasks: nothing was left to measure" in capsys.readouterr().out
+    by_command = measured(run, "2-shot-30-tasks")
+    assert len(by_command) == TRIALS + 6
+    assert (weights(run), load_run(run).report().selected) == (before, selected)
+    shutil.rmtree(run)
+    rerun(measure={"other": {"episode": {"shot": 2}, "evaluation": {"report_tasks": 30}}})
+    assert measured(run, "other") == by_command
+
+
+OTHER = ["--benchmark", "glyphs", "--snapshots", "last"]
+OTHER += [f"--set={key}_alphabets=1" for key in ("base", "val", "novel")]
+OTHER += ["--set=image_size=20", "--set=classes_per_alphabet=4"]
+NAMES = ",".join(f"alphabet-00/character-0{i}" for i in range(4))
+OPTIONS = [  # options, and the names of the protocols that they make
+    (["--query", "1", "--seed", "1"], "1-query-seed-1"),
+    (["--mixture", "0", "--mixture", "0.5"], "mixture(0), mixture(0.5)"),
+    (["--classes", "few.txt"], "few"),
+    (["mine", "--classes", NAMES], "mine"),
+    (["--without-replacement", "--tasks", "3", "--selection-tasks", "2"],
+     "3-tasks-2-selection-tasks-without-replacement"),
+    (OTHER, "glyphs"),
+]  # fmt: skip
+
+
+def test_options_make_protocols_and_their_names(run, capsys):
+    Path("few.txt").write_text("".join(f"alphabet-01/character-0{i}\n" for i in range(3)))
+    for options, names in OPTIONS:
+        which = [] if options is OTHER else ["--snapshots", "chosen"]
+        assert invoke(["measure", "run", *options, *which, "--no-progress"]) == 0
+        assert capsys.readouterr().out.startswith(f"{names}: measured ")
+    named = {one.name: one for one in Ledger(run).planned().protocols}
+    assert named["few"].protocol.classes == tuple(Path("few.txt").read_text().split())
+    assert len(named["mine"].protocol.classes) == 4
+    assert named["glyphs"].protocol.benchmark.options["image_size"] == 20
+    assert (named["glyphs"].snapshots, named["few"].snapshots) == ("last", "chosen")
+    # A name for several mixtures goes on with all of them; other snapshots are more to measure.
+    assert invoke(["measure", "run", "mixture", "--snapshots", "all", "--no-progress"]) == 0
+    assert capsys.readouterr().out.startswith("mixture(0), mixture(0.5): measured ")
+    assert len(measured(run, "mixture(0.5)")) > TRIALS
+    # Options of a protocol that is known by another name go on with that one.
+    assert invoke(["measure", "run", "--classes", NAMES]) == 0
+    assert capsys.readouterr().out.startswith("mine: ")
+
+
+MISTAKES = [  # the command, and its message
+    (["nowhere", "--shot", "2"], "nowhere is not a run folder: it has no plan.json."),
+    (["run"], "say what to measure: the name of a protocol of this run (main, two), or options"),
+    (["run", "tow"], "unknown protocol 'tow'; did you mean 'two'?"),
+    (["run", "two", "--shot", "1", "--query", "1"],
+     "this run has another protocol 'two' (3-way 2-shot, 2 queries, 20 + 10 tasks). Give this one"),
+    (["run", "again", "--shot", "2"], "'again' is the same protocol as 'two' of this run: name"),
+    (["run", "a/b", "--shot", "1"], "NAME: may hold only letters, digits, '.', '_' and '-', not"),
+    (["run", "main", "--shot", "2"], "NAME: a further protocol cannot be called 'main'"),
+    (["run", "--shot", "0"], "--shot: input should be greater than or equal to 1, not 0"),
+    (["run", "--query", "few"], "--query: "),
+    (["run", "--mixture", "1.5"], "--mixture: input should be less than or equal to 1, not 1.5"),
+    (["run", "--mixture", "1", "--mixture", "1"], "--mixture: give each weight once"),
+    (["run", "--snapshots", "some"], "--snapshots: input should be 'all', 'chosen' or 'last'"),
+    (["run", "--classes", "none.txt"], "--classes: none.txt cannot be read: "),
+    (["run", "--classes", "a,b,c"], "PN, protocol 'classes', novel tasks: There is no class 'a'; "),
+    (["run", "--way", "4"], "--way: MAML: fomaml is built for 3-way tasks, not for 4-way tasks"),
+    (["run", "--shot", "11"], "PN, protocol '11-shot', base tasks: 11-shot tasks with 2 queries"),
+    (["run", "--benchmark", "glyph"], "--benchmark: unknown benchmark 'glyph'; did you mean"),
+    (["run", "--benchmark", "omniglot"], "The files of benchmark 'omniglot' are not on this mach"),
+    (["run", "--benchmark", "glyphs", "--root", "."], "--root: 'glyphs' is generated and reads no"),
+    (["run", "--benchmark", "glyphs", "--set", "sede=1"], "--set: unknown key 'sede'; did you"),
+    (["run", "--set", "seed=1"], "--set: seed=1: it is an option of --benchmark; name that too"),
+    (["run", "--shot", "1", "--tasks", "11", "--root", "s3://b"], "--root: "),
+]  # fmt: skip
+
+
+def test_mistakes_are_one_message_and_nothing_is_written(run, capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
+    rerun(measure={"two": {"episode": {"shot": 2}, "snapshots": "last"}})
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    for arguments, message in MISTAKES:
+        assert invoke(["measure", *arguments]) == 2, arguments
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1), arguments
+        assert err.startswith(f"fsl-sweep: {message}"), (arguments, err)
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+    plain = json.loads((run / "plan.json").read_text())
+    plain["protocols"][0]["fingerprint"] = "e" * 16
+    made.forge(run, "plan.json", plain)
+    assert invoke(["measure", "run", "--shot", "3"]) == 2
+    assert "The data of protocol 'main' has the fingerprint" in capsys.readouterr().err
+
+
+def test_what_cannot_be_measured_is_counted_with_its_reason(run, monkeypatch, capsys):
+    class Fails(WithoutRay):
+        def run(self, job, listeners):
+            for listener in listeners:
+                listener.ended(job.trials[0], fsl_sweep_end("the disk was on fire"))
+
+    def fsl_sweep_end(reason):
+        return made.TrialEnd("failed", reason)
+
+    monkeypatch.setattr(execute, "RayProcess", Fails)
+    assert invoke(["measure", "run", "--shot", "2", "--no-progress"]) == 1
+    err = capsys.readouterr().err
+    assert err == f"fsl-sweep: {SNAPSHOTS} snapshots could not be measured: the disk was on fire\n"
+    with pytest.raises(MachineFailure, match="20 snapshots could not be measured: the disk"):
+        fsl_sweep.measure_run(run, "2-shot")
+
+
+def chosen(run):
+    found = load_run(run)
+    selectors = Ledger(run).planned().selectors
+    return {
+        Path("trials", trial, "snapshots", f"{epoch:04d}.safetensors")
+        for trial, epoch in chosen_snapshots(found.histories, selectors)
+    }
+
+
+def test_prune_says_what_is_lost_and_leaves_what_was_asked_for(run, capsys):
+    whole, report = weights(run), to_json(load_run(run).report())
+    size = sum(map(len, whole.values()))
+    assert invoke(["prune", "run", "--keep", "chosen", "--dry-run"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    stay = len(chosen(run))
+    found = re.fullmatch(
+        rf"{SNAPSHOTS - stay} of {SNAPSHOTS} snapshots would be deleted, which frees (\d+) kB; "
+        rf"{stay} stay \((\d+) kB\), and so does all that was measured.",
+        first,
+    )
+    assert sum(map(int, found.groups())) == pytest.approx(size / 1000, abs=1)
+    assert "A protocol with `snapshots: all` or `last`" in second
+    assert weights(run) == whole
+    assert invoke(["prune", "run", "--keep", "chosen"]) == 0
+    assert weights(run) == {path: whole[path] for path in chosen(run)}
+    assert invoke(["verify", "run"]) == 0
+    assert to_json(load_run(run).report()) == report
+    capsys.readouterr()
+    assert invoke(["measure", "run", "--shot", "2"]) == 2
+    assert (
+        f"{SNAPSHOTS - stay} of {SNAPSHOTS} snapshots are not there, because they were pruned"
+        in (capsys.readouterr().err)
+    )
+    assert invoke(["measure", "run", "--shot", "2", "--snapshots", "chosen"]) == 0
+    report = to_json(load_run(run).report())  # with a line for that protocol
+    assert invoke(["prune", "run", "--keep", "none"]) == 0
+    assert weights(run) == {}
+    rerun()  # nothing is trained again
+    assert (weights(run), to_json(load_run(run).report())) == ({}, report)
+
+
+def test_prune_waits_for_the_run_and_its_protocols(run, monkeypatch, capsys):
+    whole = weights(run)
+
+    def refused(message):
+        assert invoke(["prune", "run", "--keep", "none"]) == 2
+        assert message in capsys.readouterr().err
+        assert weights(run).items() >= whole.items()
+
+    monkeypatch.setattr(execute, "RayProcess", StoppedAfterThree)
+    with pytest.raises(KeyboardInterrupt):
+        rerun(measure={"two": {"episode": {"shot": 2}, "snapshots": "all"}})
+    refused("17 snapshots must still be measured under two, as the sweep file asks")
+    for place in run.glob("trials/*/end.json"):
+        place.unlink()
+        break
+    refused("1 trial of 4 must still be trained")
+
+
+def test_a_failed_trial_keeps_the_weights_of_its_method_and_seed(run):
+    """The method may become whole again, without that configuration."""
+    plan = Ledger(run).planned()
+    (failed,) = [t.id for t in plan.trials if t.method == "PN"][:1]
+    place = f"trials/{failed}/end.json"
+    end = json.loads((run / place).read_text())
+    made.forge(run, place, {**end, "status": "failed", "reason": "NaN"})
+    assert invoke(["prune", "run", "--keep", "chosen"]) == 0
+    left = [path.parts[1] for path in weights(run)]
+    assert {t.method: left.count(t.id) for t in plan.trials if t.method == "PN"} == {"PN": 5}
+    assert sum(t in left for t in plan.ids_of(["MAML"])) == len(plan.ids_of(["MAML"]))
+
+
+class Counts:
+    """A listener that notes how many snapshots there are after each event."""
+
+    def __init__(self, folder):
+        self.folder, self.most = folder, 0
+
+    def __getattr__(self, event):
+        return self.note
+
+    def note(self, *_):
+        self.most = max(self.most, len(weights(self.folder)))
+
+
+@pytest.mark.parametrize(
+    ("measure", "most"),
+    [
+        # Of each ended trial at most val, last and oracle; of the last one all five.
+        ({}, 3 * (TRIALS - 1) + 5),
+        ({"few": {"episode": {"shot": 2}, "snapshots": "last"}}, 3 * (TRIALS - 1) + 5),
+        ({"every": {"episode": {"shot": 2}, "snapshots": "all"}}, SNAPSHOTS),
+    ],
+)
+def test_keeping_the_chosen_ones_bounds_the_peak(trained, tmp_path, monkeypatch, measure, most):
+    monkeypatch.setattr(execute, "RayProcess", WithoutRay)
+    folder, counts = tmp_path / "run", Counts(tmp_path / "run")
+    with pytest.warns(UserWarning, match="keep: chosen. Only the snapshots that the file's"):
+        fsl_sweep.run_sweep(
+            {**SWEEP, "keep": "chosen", "measure": measure}, folder, listeners=[counts]
+        )
+    assert counts.most <= most
+    assert (counts.most == SNAPSHOTS) == ("every" in measure)
+    whole = weights(trained)
+    assert weights(folder) == {path: whole[path] for path in chosen(folder)}
+    assert load_run(folder).report().selected == load_run(trained).report().selected
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("ray")
+def test_ray_measures_the_same_bytes(run, place, monkeypatch):
+    protocol = {"episode": {"shot": 2}, "snapshots": "chosen"}
+    shutil.copytree(run, "other")
+    fsl_sweep.measure_run("other", "few", protocol)
+    monkeypatch.setattr(execute, "RayProcess", RayProcess)
+    monkeypatch.setenv("TMPDIR", str(place))
+    found = fsl_sweep.measure_run(run, "few", protocol)
+    assert found.path == run
+    ours, theirs = (
+        {
+            path.relative_to(folder): path.read_bytes()
+            for path in folder.glob("trials/*/measured/*/*")
+        }
+        for folder in (run, Path("other"))
+    )
+    assert len(ours) == len(chosen(run))
+    assert ours == theirs
+
+
+def test_another_domain_may_move_but_not_change(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
+    for folder, shade in (("grey", 100), ("dark", 20)):
+        for number in range(12):
+            place = Path(folder, f"class{number}" if folder == "grey" else f"kind{number}")
+            place.mkdir(parents=True)
+            for image in range(4):
+                Image.new("RGB", (16, 16), (shade, number * 20, image)).save(place / f"{image}.png")
+    other = ["--benchmark", "image-folder", "--set=image_size=16", "--set=novel=0.3"]
+    other += ["--set=base=0.5", "--set=val=0.2", "--snapshots=last", "--no-progress"]
+
+    def answer(*arguments):
+        code = invoke(["measure", "run", *arguments])
+        return code, "".join(capsys.readouterr())
+
+    assert "image-folder: measured 4 snapshots" in answer(*other, "--root=grey")[1]
+    assert "image-folder: nothing was left" in answer(*other)[1]
+    Path("grey").rename("moved")
+    code, told = answer("image-folder")
+    assert (code, "There is nothing at" in told) == (2, True)
+    assert "image-folder: nothing was left" in answer(*other, "--root=moved")[1]
+    assert answer("image-folder")[0] == 0
+    code, told = answer(*other, "--root=dark")
+    assert (code, "The data of protocol 'image-folder' has the fingerprint" in told) == (2, True)
+    assert "dark: measured 4 snapshots" in answer("dark", *other, "--root=dark")[1]
+    assert Ledger(run).planned().places["image-folder"] == str(tmp_path / "moved")
+    assert answer("image-folder")[0] == 0

@@ -1,0 +1,216 @@
+"""The tasks of a protocol: mixtures, class lists, other benchmarks, without replacement."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from made import benchmark, writer_benchmark
+from trained import CPU
+
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.preparing.opening import open_benchmark
+from fsl_sweep.datasets.tasks.classes import ClassTasks
+from fsl_sweep.datasets.tasks.mixed import MixedTasks
+from fsl_sweep.learners.building import build_learner
+from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
+from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
+from fsl_sweep.orchestrator.measuring.images import PoolImages
+from fsl_sweep.orchestrator.records.measures import MEASURES
+from fsl_sweep.orchestrator.records.model import Named
+from fsl_sweep.orchestrator.records.protocol import Episode, Protocol, Tasks, episode_shape
+
+EPISODE = Episode(way=3, shot=1, query=2)
+NOVEL = "novel", "report"
+
+
+@pytest.fixture(scope="module")
+def data():
+    return benchmark()
+
+
+def drawn(data, tasks=40, other=None, **changes):
+    settings = Tasks(selection_tasks=tasks, report_tasks=tasks, **changes.pop("settings", {}))
+    protocol = Protocol(**{"episode": EPISODE, "tasks": settings, **changes})
+    return CommonTasks.draw(data, protocol, other)
+
+
+def used(episodes):
+    """Every index of an example that the tasks use, once for each time."""
+    both = np.concatenate([episodes.support.ravel(), episodes.query.ravel()])
+    return both[both >= 0]
+
+
+def same(one, other):
+    return all(np.array_equal(getattr(one, k), getattr(other, k)) for k in ("support", "query"))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"mixture": 0.5}, {"classes": ("class 1", "class 5", "class 20")}],
+    ids=["mixture", "classes"],
+)
+def test_base_and_val_are_those_of_the_main_protocol(data, changes):
+    main, other = drawn(data), drawn(data, **changes)
+    for key, episodes in main.episodes.items():
+        assert same(episodes, other.episodes[key]) == (key[0] != "novel")
+        assert (main.draws[key] == other.draws[key]) == (key[0] != "novel")
+
+
+def test_base_gen_may_have_fewer_queries(data):
+    main, fewer = drawn(data), drawn(data, settings={"base_query": 1})
+    for key, episodes in main.episodes.items():
+        assert fewer.episodes[key].query.shape[2] == (1 if key[0] == "base" else 2)
+        assert same(episodes, fewer.episodes[key]) == (key[0] != "base")
+        assert (main.draws[key] == fewer.draws[key]) == (key[0] != "base")
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
+def test_a_mixture_draws_held_out_base_and_novel_examples_as_it_says(data, weight):
+    episodes = drawn(data, 3000, mixture=weight).episodes[NOVEL]
+    held_out, novel = set(data.base.examples), set(data.novel.examples)
+    assert set(used(episodes)) == (held_out if weight < 1 else set()) | (novel if weight else set())
+    expected = MixedTasks(data.base, data.novel, weight).sample(
+        20_000, episode_shape(EPISODE), np.random.default_rng(1)
+    )
+    of_novel = [np.isin(e.classes, data.novel.classes).mean() for e in (episodes, expected)]
+    assert of_novel[0] == pytest.approx(of_novel[1], abs=0.02)
+    assert of_novel[0] == pytest.approx(weight, abs=0.03)
+
+
+def test_a_list_of_classes_takes_every_example_that_was_not_trained_on(data):
+    names = ("class 20", "class 0", "class 13", "class 7")
+    episodes = drawn(data, 2000, classes=names).episodes[NOVEL]
+    assert set(np.unique(episodes.classes)) == {0, 7, 13, 20}
+    of_them = np.flatnonzero(np.isin(data.novel.pool.labels, [0, 7, 13, 20]))
+    expected = set(of_them) - set(data.train.examples)
+    assert len(expected) == 3 + 3 + 12 + 12  # of the base classes the held-out examples
+    assert set(used(episodes)) == expected
+    assert same(episodes, drawn(data, 2000, classes=names).episodes[NOVEL])
+
+
+GLYPHS = {
+    "base_alphabets": 2,
+    "val_alphabets": 1,
+    "novel_alphabets": 1,
+    "classes_per_alphabet": 4,
+    "examples": 12,
+}
+
+
+def glyphs(place, **options):
+    return open_benchmark("glyphs", {**GLYPHS, **options}, None, place)
+
+
+def rgb(data):
+    """The same images in three unequal channels."""
+    shades = np.array([1.0, 0.5, 0.25]).reshape(1, 3, 1, 1)
+    images = (data.novel.pool.images * shades).astype(np.uint8)
+    pool = ImagePool.in_memory(images, data.novel.pool.labels, data.novel.pool.class_names)
+    parts = {m: data.distribution(m) for m in ("train", *MEASURES)}
+    return Benchmark.of(
+        "colours", **{m: ClassTasks(pool, one.classes, one.examples) for m, one in parts.items()}
+    )
+
+
+@pytest.mark.parametrize(("trained", "other"), [("grey", "grey"), ("grey", "rgb"), ("rgb", "grey")])
+def test_another_benchmarks_novel_classes_are_fitted_to_what_was_trained_on(
+    tmp_path, trained, other
+):
+    made = {"grey": lambda one: one, "rgb": rgb}
+    ours = made[trained](glyphs(tmp_path, image_size=16))
+    theirs = made[other](glyphs(tmp_path, image_size=24, seed=1))
+    named = Named(name="glyphs", image_size=24, seed=1)
+    tasks = drawn(ours, other=theirs, benchmark=named)
+    episodes = tasks.episodes[NOVEL]
+    assert tasks.pools["novel"] is theirs.novel.pool
+    assert set(np.unique(episodes.classes)) <= set(theirs.novel.classes)
+    assert set(used(episodes)) <= set(theirs.novel.examples)
+    assert same(tasks.episodes["base", "report"], drawn(ours).episodes["base", "report"])
+    # The images that a learner sees: grey is the mean of the channels, resized, normalised by the
+    # statistics of the trained benchmark.
+    indices = episodes.query[:4].ravel()
+    seen = PoolImages(theirs.novel.pool, ours, CPU)
+    unit = torch.from_numpy(theirs.novel.pool.images[indices] / np.float32(255))
+    if other != trained:
+        unit = unit.mean(1, keepdim=True).expand(-1, len(ours.pixel_mean), -1, -1)
+    fitted = torch.nn.functional.interpolate(unit, (16, 16), mode="bilinear", antialias=True)
+    torch.testing.assert_close(seen.unit(indices), fitted)
+    mean, std = (torch.tensor(x).view(1, -1, 1, 1) for x in (ours.pixel_mean, ours.pixel_std))
+    torch.testing.assert_close(seen.normalised(fitted), ((fitted - mean) / std).float())
+    learner = build_learner(
+        {"name": "protonet"}, {"name": "conv4", "width": 4}, ours.image_shape, 8, 0
+    )
+    scores = Evaluator(ours, {"other": tasks}, CPU).measure(learner)["other"]
+    with torch.no_grad():
+        counts = []
+        for support, query in zip(episodes.support, episodes.query, strict=True):
+            features = [
+                learner.eval().embed(seen.normalised(seen.unit(part.ravel())))
+                for part in (support, query)
+            ]
+            logits = learner.head(features[0].view(1, 3, 1, -1), features[1][None])[0]
+            counts.append(int((logits.argmax(1) == torch.arange(3).repeat_interleave(2)).sum()))
+    assert scores[NOVEL].correct.tolist() == counts
+
+
+def test_another_split_of_the_trained_pool_that_has_trained_examples_is_refused(data):
+    pool = data.train.pool
+    parts = {m: data.distribution(m) for m in ("train", "base", "val")}
+    other = Benchmark.of("resplit", **parts, novel=ClassTasks(pool, np.arange(10, 24)))
+    with pytest.raises(BadData, match=r"18 of the 168 novel examples of 'resplit' were trained on"):
+        drawn(data, other=other, benchmark=Named(name="resplit"))
+
+
+def exhausted(counts, way, per_class, rng):
+    """Tasks until fewer than ``way`` classes have enough unused examples, one by one."""
+    left, tasks = np.array(counts), 0
+    while len(able := np.flatnonzero(left >= per_class)) >= way:
+        left[rng.choice(able, way, replace=False)] -= per_class
+        tasks += 1
+    return tasks
+
+
+def test_without_replacement_no_example_is_twice_in_a_set_and_they_are_used_up(data):
+    tasks = drawn(data, 1000, settings={"replacement": False})
+    for (measure, _), episodes in tasks.episodes.items():
+        everyone = used(episodes)
+        assert len(set(everyone)) == len(everyone)
+        distribution = data.distribution(measure)
+        assert set(everyone) <= set(distribution.examples)
+        uses = Counter(data.train.pool.labels[everyone])
+        left = [n - uses[c] for c, n in zip(distribution.classes, distribution.counts, strict=True)]
+        assert sum(one >= 3 for one in left) < 3  # no further task could be drawn
+        possible = {
+            exhausted(distribution.counts, 3, 3, np.random.default_rng(s)) for s in range(300)
+        }
+        assert len(episodes) in possible
+    few = drawn(data, 3, settings={"replacement": False})
+    assert {len(one) for one in few.episodes.values()} == {3}
+    assert not same(few.episodes["val", "report"], few.episodes["val", "selection"])
+
+
+@pytest.mark.parametrize(
+    ("made", "changes", "problem"),
+    [
+        (
+            benchmark,
+            {"classes": ("class 1", "clas 2")},
+            "no class 'clas 2'; did you mean 'class 2'",
+        ),
+        (writer_benchmark, {"mixture": 0.5}, "a mixture is of tasks of classes.* of writers"),
+        (writer_benchmark, {"classes": ("character 1",)}, "cannot be listed .* of writers"),
+        (writer_benchmark, {"settings": {"replacement": False}}, "cannot be drawn without"),
+        (benchmark, {"mixture": 0.5, "settings": {"replacement": False}}, "without replacement"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(made, changes, problem):
+    with pytest.raises(BadData, match=f"(?i){problem}"):
+        drawn(made(), 3, **changes)
+
+
+def test_base_and_novel_classes_of_two_pools_cannot_be_mixed(data, tmp_path):
+    with pytest.raises(BadData, match="are in two"):
+        drawn(data, other=glyphs(tmp_path), benchmark=Named(name="glyphs"), mixture=0.5)

@@ -1,0 +1,292 @@
+"""Reports by protocol, against numbers that are looked up one by one."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import made
+import numpy as np
+import pytest
+
+from fsl_sweep import load_run
+from fsl_sweep.orchestrator.cli.app import invoke
+from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, TaskSet
+from fsl_sweep.orchestrator.report import FORMATS, content, to_json, to_text
+from fsl_sweep.orchestrator.statistics.class_draws import class_groups
+
+CHOSEN = {"snapshots": "chosen"}
+MEASURE: dict[str, dict[str, Any]] = {
+    "5-shot": {"episode": {"shot": 5}},
+    "precise": {"evaluation": {"report_tasks": 50}, **CHOSEN},
+    "mixtures": {"mixture": [1, 0.5, 0], **CHOSEN},
+    "far": {"mixture": 1, "episode": {"shot": 2}},
+    "later": {"episode": {"way": 7}},
+}
+
+
+@pytest.fixture(autouse=True)
+def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content, "RESAMPLES", 20)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("protocols") / "run"
+    made.with_protocols(path, measure=MEASURE, skipped=["later"])
+    return path
+
+
+@pytest.fixture
+def copy(folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(folder, tmp_path / "run"))
+
+
+def plain(folder: Path, **arguments: Any) -> dict[str, Any]:
+    return json.loads(to_json(load_run(folder).report(**arguments)))
+
+
+def looked_up(
+    folder: Path, protocol: str, trial: str, epoch: int, of: tuple[Measure, TaskSet]
+) -> float:
+    """The recorded accuracy of one snapshot."""
+    plan = Ledger(folder).read_plan()
+    assert plan is not None
+    number = [one.id for one in plan.trials].index(trial)
+    return made.protocol_record(plan.protocol(protocol), epoch, number).scores[of].accuracy.mean()
+
+
+KEY = ("method", "seed", "snapshot_selector", "hyperparameter_selector", "trial", "epoch")
+
+
+@pytest.mark.parametrize("protocol", ["5-shot", "precise", "mixtures(0.5)"])
+def test_what_the_main_protocol_chose_is_reported_under_another(
+    folder: Path, protocol: str
+) -> None:
+    chosen, found = plain(folder)["selections"], plain(folder, protocol=protocol)
+    assert found["run"]["complete"]
+    assert [[one[key] for key in KEY] for one in found["selections"]] == [
+        [one[key] for key in KEY] for one in chosen
+    ]
+    for one in found["selections"]:
+        for measure in MEASURES:
+            expected = looked_up(folder, protocol, one["trial"], one["epoch"], (measure, "report"))
+            assert one[measure]["mean"] == pytest.approx(expected, abs=1e-12)
+    oracles = {
+        (one["method"], one["seed"]): one["novel"]["mean"]
+        for one in found["selections"]
+        if one["snapshot_selector"] == one["hyperparameter_selector"] == "oracle"
+    }
+    for one in found["selections"]:
+        lost = oracles[one["method"], one["seed"]] - one["novel"]["mean"]
+        assert one["regret"] == pytest.approx(lost, abs=1e-12)
+
+
+def test_another_protocol_chooses_on_its_selection_tasks(folder: Path) -> None:
+    plan = Ledger(folder).read_plan()
+    assert plan is not None
+    found = plain(folder, snapshot=["val"], hyperparameter=["val"], choose_by="5-shot")
+    for one in found["selections"]:
+        own = [t.id for t in plan.trials if (t.method, t.spec.seed) == (one["method"], one["seed"])]
+        scores = {
+            (trial, epoch): looked_up(folder, "5-shot", trial, epoch, ("val", "selection"))
+            for trial in own
+            for epoch in range(1, 7)
+        }
+        assert (one["trial"], one["epoch"]) == max(scores, key=lambda key: scores[key])
+        expected = looked_up(folder, "main", one["trial"], one["epoch"], ("novel", "report"))
+        assert one["novel"]["mean"] == pytest.approx(expected, abs=1e-12)
+    assert found["run"]["chosen_by"]["episode"]["shot"] == 5
+    assert found["run"]["protocol"]["episode"]["shot"] == 1
+
+
+def test_the_table_over_protocols(folder: Path) -> None:
+    plan, found = Ledger(folder).read_plan(), plain(folder)
+    assert plan is not None
+    assert {one["id"] for one in found["protocols"]} == {one.id for one in plan.protocols}
+    measured = [one for one in plan.protocols if one.name != "later"]
+    rows = {
+        (r["method"], r["snapshot_selector"], r["hyperparameter_selector"], r["protocol"]): r
+        for r in found["over_protocols"]
+    }
+    assert len(rows) == len(found["over_protocols"]) == len(found["summary"]) * len(measured)
+    for (method, first, second, protocol), row in rows.items():
+        choices = [
+            (one["trial"], one["epoch"])
+            for one in found["selections"]
+            if (one["method"], one["snapshot_selector"]) == (method, first)
+            and one["hyperparameter_selector"] == second
+        ]
+        assert len(choices) == 3
+        for measure in MEASURES:
+            values = [looked_up(folder, protocol, *one, (measure, "report")) for one in choices]
+            assert row[measure]["mean"] == pytest.approx(np.mean(values), abs=1e-12)
+            half = 4.302652729911275 * np.std(values, ddof=1) / np.sqrt(3)  # Student's t, 2 d.f.
+            assert row[measure]["high"] - row[measure]["mean"] == pytest.approx(half, abs=1e-9)
+
+
+def test_every_format_names_the_protocols_and_shows_the_table(folder: Path) -> None:
+    report = load_run(folder).report(["val"], ["val"], protocol="precise", bootstrap=0)
+    for name, form in FORMATS.items():
+        text = " ".join(form(report).split())
+        for said in ("5-way 1-shot, 15 queries, 20 + 50 tasks", "20 + 20 tasks", "mixture 0.5"):
+            assert said in text.replace("\\allowbreak{}", ""), name
+    lines = to_text(report).splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("protocol  "))
+    rows = [line.split()[0] for line in lines[start + 1 : start + 9]]
+    mixtures = ["mixtures(0)", "mixtures(0.5)", "mixtures(1)"]
+    assert rows == ["main", "5-shot", "precise", *mixtures, "far", "later"]
+    assert lines[start + 8].split()[1:] == ["-"] * 6
+    text = " ".join(to_text(report).split())
+    assert "6 chosen snapshots not measured: `fsl-sweep measure RUN later`" in text
+
+
+def test_an_old_report_is_reproduced_under_the_old_protocol(tmp_path: Path) -> None:
+    run, measure = (
+        tmp_path / "run",
+        {"5-shot": {"episode": {"shot": 5}}, "precise": MEASURE["precise"]},
+    )
+    for path, further in ((run, {}), (tmp_path / "more", measure)):
+        made.with_protocols(path, measure=further)
+        before, text = load_run(path).report(), to_text(load_run(path).report())
+        plan = Ledger(path).read_plan()
+        assert plan is not None
+        weights = {p: hashlib.sha256(p.read_bytes()).digest() for p in path.rglob("*.safetensors")}
+        made.with_protocols(path, report_tasks=40, measure=further)
+        assert weights == {
+            p: hashlib.sha256(p.read_bytes()).digest() for p in path.rglob("*.safetensors")
+        }
+        now = load_run(path).report()
+        assert now.info.protocol is not None
+        assert now.info.protocol.protocol.tasks.report_tasks == 40
+        assert len(now.over_protocols) == len(before.over_protocols)
+        old = plan.main.id
+        again = load_run(path).report(protocol=old, choose_by=old)
+        assert to_json(again) == to_json(before) != to_json(now)
+        if not further:  # names are in the table over protocols
+            assert to_text(again) == text
+
+
+def test_chosen_snapshots_that_are_not_measured_are_named(copy: Path, capfd: Any) -> None:
+    assert invoke(["report", str(copy), "--protocol", "later"]) == 1
+    out = " ".join(capfd.readouterr().out.split())
+    assert "made: INCOMPLETE" in out
+    assert "chosen snapshots are not measured under 'later' (7-way" in out
+    assert "`fsl-sweep measure RUN later` measures them" in out
+    found = plain(copy, protocol="later")
+    assert not found["run"]["complete"]
+    assert found["selections"] == found["summary"] == []
+    assert found["run"]["unmeasured"] == len(
+        {(one["trial"], one["epoch"]) for one in found["run"]["left_out"]}
+    )
+    # What the file's strategies chose is measured, what another one chose is not.
+    asked = [f"mixture({weight})" for weight in (0.2, 0.4, 0.6, 0.8)]
+    other = load_run(copy).report(asked, ["val", "base"], protocol="precise", bootstrap=0)
+    assert other.completeness.unmeasured
+    assert any("measure RUN precise --snapshots all`" in one for one in other.cautions)
+
+
+def test_what_is_not_measured_leads_to_no_number(folder: Path) -> None:
+    pairs = (["val", "last"], ["val", "budgeted-oracle(1)", "pareto"])
+    report = load_run(folder).report(*pairs, protocol="precise", bootstrap=200)
+    assert report.completeness.complete
+    # Some last snapshot was chosen by no strategy, and no point stands for the others.
+    assert [one.snapshots for one in report.tradeoffs] == [("val",)]
+    # In resamples `val` chooses any snapshot, and no interval stands for those that are measured.
+    assert {one.strategy.snapshot for one in report.resampled} == {"last"}
+    assert all(np.isfinite(one.values).all() for one in report.resampled)
+    assert any("measure RUN precise --snapshots all`" in one for one in report.cautions)
+    recorded = load_run(folder).records("precise").set_index(["trial", "epoch"])["novel_report"]
+    points = [point for front in report.selected.fronts for point in front.points]
+    shown = [point.report["novel"] for point in points]
+    assert np.isnan(shown).any()
+    expected = [recorded[point.trial, point.epoch] for point in points]
+    assert shown == pytest.approx(expected, nan_ok=True)
+    assert "NaN" not in to_json(report)
+    assert all(np.isfinite(point.regret.mean) for point in report.budget_curve)
+
+
+def test_who_chooses_must_be_measured_whole(copy: Path) -> None:
+    for name in ("later", "precise"):
+        with pytest.raises(RunFolderError, match=rf"measure RUN {name} --snapshots all` measures"):
+            load_run(copy).report(choose_by=name)
+    with pytest.raises(UnknownName, match="unknown protocol '5shot'; did you mean '5-shot'"):
+        load_run(copy).report(protocol="5shot")
+    ledger = Ledger(copy)
+    plan = ledger.read_plan()
+    assert plan is not None
+    later = plan.protocol("later")
+    for epoch in range(1, 7):
+        scores = made.protocol_record(later, epoch, 0).scores
+        ledger.trial(plan.trials[0].id).write_measured(epoch, later.id, scores)
+    partly = load_run(copy).report(choose_by="later", bootstrap=0)
+    assert (partly.completeness.done, partly.completeness.planned) == (1, 12)
+    reasons = {one.reason for one in partly.completeness.problems}
+    assert reasons == {"6 of 6 snapshots are not measured under the protocol that chooses"}
+    assert any("measure RUN later --snapshots all` measures" in one for one in partly.cautions)
+
+
+def test_damage_under_another_protocol_is_named(copy: Path) -> None:
+    ledger = Ledger(copy)
+    plan = ledger.read_plan()
+    assert plan is not None
+    of = plan.protocol("5-shot").id
+    made.flip(ledger.trial(plan.trials[0].id).folder.path / "measured" / f"{of}.parquet")
+    report = load_run(copy).report(bootstrap=0)
+    assert report.completeness.complete
+    assert any(f"{of}.parquet" in one and "damaged" in one for one in report.cautions)
+    assert not load_run(copy).report(protocol="5-shot", bootstrap=0).completeness.complete
+
+
+def test_frames_carry_the_protocol(folder: Path) -> None:
+    run = load_run(folder)
+    assert run.protocols[:2] == ("main", "5-shot")
+    usual, other = run.records(), run.records("5-shot")
+    assert set(usual["protocol"]) == {"main"}
+    assert set(other["protocol"]) == {"5-shot"}
+    one = other.iloc[4]
+    pairs: list[tuple[Measure, TaskSet]] = [("val", "selection"), ("novel", "report")]
+    for of in pairs:
+        expected = looked_up(folder, "5-shot", one["trial"], one["epoch"], of)
+        assert one["_".join(of)] == pytest.approx(expected, abs=1e-12)
+    assert run.records("precise")["novel_report"].isna().any()
+    chosen = run.selections(["val"], ["val"], protocol="far", choose_by="5-shot")
+    assert set(chosen["protocol"]) == {"far"}
+
+
+def test_classes_of_other_novel_tasks_are_drawn_separately(folder: Path) -> None:
+    run = load_run(folder)
+    both = run.class_tuples("far", "5-shot")
+    assert both["novel", "report"].min() >= 50 > both["novel", "selection"].max()
+    groups = {key: one.group for key, one in class_groups(both, ["novel"]).items()}
+    assert groups["novel", "report"] != groups["novel", "selection"]
+    assert groups["val", "report"] == groups["val", "selection"]
+    cells = run.report(["val"], ["val"], classes=True, protocol="far").resampled
+    assert {one.result.over for one in cells} == {"classes"}
+    with pytest.raises(RunFolderError, match="mixture draws base and novel classes unequally"):
+        run.report(classes=True, protocol="mixtures(0.5)")
+
+
+def test_several_runs_share_their_protocols(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    meant = {"5-shot": MEASURE["5-shot"], "far": {"mixture": 0, "episode": {"shot": 2}}}
+    made.with_protocols(other, measure=meant, seeds=(3, 4))
+    both = load_run([folder, other])
+    assert both.protocols == ("main", "5-shot")
+    report = both.report(["val"], ["val"], protocol="5-shot", bootstrap=0)
+    assert {len(one.choices) for one in report.summaries} == {5}
+    assert [one.planned.name for one in report.over_protocols] == ["main", "5-shot"]
+    with pytest.raises(RunFolderError, match=r"'far' is not the same in all runs: .*mixture 1 in"):
+        both.report(protocol="far")
+    with pytest.raises(RunFolderError, match=r"'precise' is not one of .*other\. Measure it there"):
+        both.report(protocol="precise")
+    table = tmp_path / "table.csv"
+    rows = [f"X,a,0,{epoch},{m},0.5" for epoch in (1, 2) for m in MEASURES]
+    table.write_text("\n".join(["method,configuration,seed,epoch,measure,accuracy", *rows]))
+    for paths in ([table], [folder, table]):
+        with pytest.raises(RunFolderError, match="records of a table have no protocols"):
+            load_run(paths).report(protocol="5-shot")
+    assert plain(table)["run"]["protocol"] is None

@@ -33,7 +33,7 @@ from fsl_sweep.orchestrator.statistics.components import (
     moments,
     variance_of_selection,
 )
-from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS, IDENTICAL, NORMAL_FROM
+from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS, FEW_TASKS, IDENTICAL, NORMAL_FROM
 
 _TOWARDS_WELCH = 0.8
 
@@ -212,4 +212,6 @@ def _caution(found: PairMoments) -> str | None:
         return "only means are known: how much other tasks would change is not in it"
     if all(found.identical):
         return IDENTICAL
-    return f"only {fewest} seeds" if fewest < FEW_SEEDS else None
+    if fewest < FEW_SEEDS:
+        return f"only {fewest} seeds"
+    return f"only {found.shape[2]} tasks" if found.shape[2] < FEW_TASKS else None

@@ -115,7 +115,7 @@ def _lines(needs: "Sequence[Needs]") -> list[str]:
     ]
     cautions = dict.fromkeys(one.caution for one in needs if one.caution)
     return [
-        f"{needs[0].strategy}, each difference with a chance of {needs[0].power:.0%}; "
+        f"{needs[0].strategy}, each difference with a chance of {100 * needs[0].power:g} %; "
         "in points; time on one device",
         "",
         *table,

@@ -23,7 +23,7 @@ def whole(tmp_path_factory):
 def test_table_and_json(whole, capsys) -> None:
     assert invoke(["plan-next", whole, "--effect", "0.1"]) == 0
     head, empty, titles, *rows = capsys.readouterr().out.splitlines()
-    assert head.startswith("val / val, each difference with a chance of 80%")
+    assert head.startswith("val / val, each difference with a chance of 80 %")
     assert empty == ""
     assert titles.split() == [
         "methods",

@@ -15,6 +15,7 @@ import fsl_sweep
 from fsl_sweep.orchestrator.cli import (
     data,
     measure,
+    plan_next,
     plugins,
     prune,
     report,
@@ -118,6 +119,7 @@ for _action in (
     run.run,
     measure.measure,
     report.report,
+    plan_next.plan_next,
     status.status,
     prune.prune,
     verify.verify,

@@ -9,6 +9,12 @@ from fsl_sweep.orchestrator.statistics.comparison import (
     correct_family,
     holm,
 )
+from fsl_sweep.orchestrator.statistics.components import (
+    Components,
+    PairComponents,
+    components,
+    pair_components,
+)
 from fsl_sweep.orchestrator.statistics.intervals import (
     Interval,
     mean_alone,
@@ -17,23 +23,42 @@ from fsl_sweep.orchestrator.statistics.intervals import (
     mixture_interval,
     paired_interval,
 )
+from fsl_sweep.orchestrator.statistics.needed import (
+    chance_to_decide,
+    classes_needed,
+    predicted_half_width,
+    seeds_needed,
+    tasks_needed,
+)
+from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference, difference_over_seeds
 from fsl_sweep.orchestrator.statistics.rank import RankCorrelation, kendall_tau
 
 __all__ = [
     "Comparison",
+    "Components",
     "Interval",
+    "PairComponents",
     "RankCorrelation",
+    "SeedDifference",
     "SelectionBootstrap",
     "Verdict",
+    "chance_to_decide",
+    "classes_needed",
     "compare",
     "compare_mixtures",
+    "components",
     "correct_family",
+    "difference_over_seeds",
     "holm",
     "kendall_tau",
     "mean_alone",
     "mean_interval",
     "mean_of_identical",
     "mixture_interval",
+    "pair_components",
     "paired_interval",
+    "predicted_half_width",
+    "seeds_needed",
     "selection_bootstrap",
+    "tasks_needed",
 ]

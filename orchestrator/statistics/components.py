@@ -10,7 +10,7 @@ bootstrap's covariance between seeds is what seeds share follows from the draws,
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, nan
+from math import inf, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +33,8 @@ class Components:
         seeds: between seeds, on infinitely many tasks; NaN for one seed.
         tasks: between tasks, over infinitely many seeds; NaN for one seed or one task.
         rest: what is left of one seed on one task; NaN for one seed or one task.
+        selection: of the mean, by the selection tasks that all seeds share; 0 if the selection was
+            not repeated.
         classes: of the mean over tasks of one class each, so that C classes have ``classes / C``;
             None if the classes are not known.
         shape: numbers of seeds and of tasks.
@@ -42,6 +44,7 @@ class Components:
     seeds: float
     tasks: float
     rest: float
+    selection: float
     classes: float | None
     shape: tuple[int, int]
     caution: str | None
@@ -107,11 +110,15 @@ class PairMoments:
     identical: tuple[bool, bool]
 
 
-def components(table: ArrayLike, tuples: ArrayLike | None = None) -> Components:
+def components(
+    table: ArrayLike, resampled: ArrayLike | None = None, tuples: ArrayLike | None = None
+) -> Components:
     """The components of accuracies ``table [S, T]``: S seeds on T common tasks.
 
     Args:
         table: in [0, 1].
+        resampled: accuracies of what each seed chose on resampled tasks ``[S, 1 + R]``, as of
+            ``variance_of_selection``.
         tuples: classes of each task, int ``[T, ways]``, drawn uniformly.
 
     Raises:
@@ -122,12 +129,14 @@ def components(table: ArrayLike, tuples: ArrayLike | None = None) -> Components:
     classes = None if tuples is None else variance_of_classes(data.mean(axis=0), tuples)
     if min(seeds, tasks) < 2:
         few = "one seed: nothing is known of others" if seeds < 2 else "one task has no variance"
-        return Components(nan, nan, nan, classes, (seeds, tasks), few)
+        return Components(nan, nan, nan, 0.0, classes, (seeds, tasks), few)
     rest = _rest(data)
     between = float(np.var(data.mean(axis=1), ddof=1)) - rest / tasks
     over = float(np.var(data.mean(axis=0), ddof=1)) - rest / seeds
+    selection = 0.0 if resampled is None else _of_selection([resampled], max(0.0, over) / tasks)
     caution = _caution(seeds, tasks, min(between, over) < 0)
-    return Components(max(0.0, between), max(0.0, over), rest, classes, (seeds, tasks), caution)
+    own = max(0.0, between), max(0.0, over), rest, selection
+    return Components(*own, classes, (seeds, tasks), caution)
 
 
 def pair_components(
@@ -205,9 +214,10 @@ def variance_of_selection(
 
     Resamples of tasks, with the selection repeated in each, are common to all seeds. So the
     covariance between two seeds of a method is what they share, and the spread that is a seed's own
-    is not in it. What it exceeds the shared variance of report tasks by is doubled: resampling
-    begins at what was chosen, and chooses it again too often. Of two equally good snapshots it
-    shows two thirds of the variance, of several in simulation half of it or more.
+    is not in it. Report tasks have their part in it, which is taken off with one standard error of
+    a variance from R resamples. What is left is doubled: resampling begins at what was chosen, and
+    chooses it again too often. Of two equally good snapshots it shows two thirds of the variance,
+    of several in simulation half of it or more.
 
     Args:
         found: moments of the same seeds.
@@ -215,20 +225,30 @@ def variance_of_selection(
             ``[S_b, 1 + R]``. The first column is not a resample; one with NaN does not count.
 
     Returns:
-        0 without resamples, or with fewer than two seeds of a method or two resamples.
+        0 without resamples, or with fewer than two seeds of a method or three resamples.
     """
-    if resampled is None:
-        return 0.0
-    first, second = (np.asarray(one, np.float64)[:, 1:] for one in resampled)
-    values = np.concatenate([first, second])
+    return 0.0 if resampled is None else _of_selection(resampled, found.shared)
+
+
+def _of_selection(resampled: Sequence[ArrayLike], tasks: float) -> float:
+    """Variance by shared selection tasks of one method, or of the difference of two.
+
+    Args:
+        resampled: of each method ``[S, 1 + R]``.
+        tasks: the shared variance by report tasks.
+    """
+    tables = [np.asarray(one, np.float64)[:, 1:] for one in resampled]
+    values = np.concatenate(tables)
     values = values[:, np.isfinite(values).all(axis=0)]
-    if min(len(first), len(second)) < 2 or values.shape[1] < 2:
+    count = values.shape[1]
+    if min(len(one) for one in tables) < 2 or count < 3:
         return 0.0
-    covariance, cut = np.cov(values), len(first)
-    own = covariance[:cut, :cut], covariance[cut:, cut:]
-    within = sum((c.sum() - np.trace(c)) / (len(c) * (len(c) - 1)) for c in own)
-    drawn = float(within - 2 * covariance[:cut, cut:].mean())
-    return 2 * max(0.0, drawn - found.shared)
+    covariance, cut = np.cov(values), len(tables[0])
+    own = [covariance[:cut, :cut], covariance[cut:, cut:]][: len(tables)]
+    drawn = sum(float(c.sum() - np.trace(c)) / (len(c) * (len(c) - 1)) for c in own)
+    if len(tables) == 2:
+        drawn -= 2 * float(covariance[:cut, cut:].mean())
+    return 2 * max(0.0, drawn * (1 - sqrt(2 / (count - 1))) - tasks)
 
 
 def _checked(table: ArrayLike) -> np.ndarray:

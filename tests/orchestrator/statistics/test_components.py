@@ -103,6 +103,15 @@ def test_the_selection_that_seeds_share_is_told_from_their_own() -> None:
     resampled[0][0, 5] = np.nan
     assert variance_of_selection(found, resampled) == pytest.approx(got, rel=0.01)
     assert variance_of_selection(found, (resampled[0][:1], resampled[1])) == 0.0
+    # Of one method: what its seeds share beyond the report tasks.
+    table = made(rng, 4, 400, (0.01, 0.2, 0.02))
+    again = own[3:] + shared[1]
+    one = components(table, again)
+    pairs = [np.cov(again[i, 1:], again[j, 1:])[0, 1] for i in range(4) for j in range(i)]
+    drawn = np.mean(pairs) * (1 - math.sqrt(2 / 3998))
+    assert drawn == pytest.approx(0.02**2, rel=0.2)
+    assert one.selection == pytest.approx(2 * (drawn - one.tasks / 400))
+    assert components(table).selection == 0
 
 
 QUARTERS = [
@@ -182,10 +191,11 @@ def test_the_number_of_seeds_found_is_the_least() -> None:
 
 def test_classes_vary_as_additive_classes_do() -> None:
     rng, found = np.random.default_rng(6), []
+    values, tuples = np.empty(0), np.empty((0, 5))
     for _ in range(40):
         tuples = np.stack([rng.permutation(20)[:5] for _ in range(400)])
         values = 0.6 + rng.normal(0, 0.1, 20)[tuples].mean(axis=1) + rng.normal(0, 0.05, 400)
-        classes = components(np.stack([values, values]), tuples).classes
+        classes = components(np.stack([values, values]), tuples=tuples).classes
         assert classes is not None
         found.append(classes)
     # A mean over tasks is the mean over classes; one standard error is left on: 1 + sqrt(2 / 19).
@@ -199,8 +209,11 @@ def test_classes_vary_as_additive_classes_do() -> None:
     ("action", "message"),
     [
         (lambda: components(np.zeros(4)), "seeds, tasks"),
-        (lambda: components(np.zeros((2, 4)), np.zeros((3, 2))), "classes do not tell"),
-        (lambda: components(np.zeros((2, 3)), [[0, 1], [1, 0], [0, 1]]), "classes do not tell"),
+        (lambda: components(np.zeros((2, 4)), tuples=np.zeros((3, 2))), "classes do not tell"),
+        (
+            lambda: components(np.zeros((2, 3)), tuples=[[0, 1], [1, 0], [0, 1]]),
+            "classes do not tell",
+        ),
         (lambda: predicted_half_width(exact(), (1, 3), 100), "2 seeds and 2 tasks"),
         (lambda: seeds_needed(exact(), 0.0), "effect other than 0"),
         (lambda: tasks_needed(exact(), 0.1, 1.0), "power in"),

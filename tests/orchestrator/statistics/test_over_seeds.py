@@ -2,6 +2,7 @@
 
 import math
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -130,12 +131,18 @@ def world_with_selection(rng, seeds, shared, methods=2, epochs=6, tasks=40, resa
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 5])
-@pytest.mark.parametrize("shared", [0.0, 0.03])
-def test_the_selection_is_in_it(seeds, shared) -> None:
-    rng, worlds, false = np.random.default_rng(5), 300, 0
+@pytest.mark.parametrize(
+    ("methods", "shared", "worlds"), [(2, 0.0, 300), (2, 0.03, 300), (6, 0.03, 100)]
+)
+def test_the_selection_is_in_it(seeds, methods, shared, worlds) -> None:
+    rng, false = np.random.default_rng(5), 0
     for _ in range(worlds):
-        (a, again_a), (b, again_b) = world_with_selection(rng, seeds, shared)
-        false += difference_over_seeds(a, b, resampled=(again_a, again_b)).verdict != "undecided"
+        given = world_with_selection(rng, seeds, shared, methods)
+        pairs = [
+            difference_over_seeds(a, b, resampled=(again_a, again_b))
+            for (a, again_a), (b, again_b) in combinations(given, 2)
+        ]
+        false += {one.verdict for one in correct_over_seeds(pairs)} != {"undecided"}
     assert false / worlds <= 0.06
 
 
@@ -155,27 +162,25 @@ def test_without_noise_of_tasks_it_is_welchs_interval_with_fewer_degrees_of_free
     for seeds in (2, 3, 6):
         a, b = rng.normal(0.6, 0.02, seeds), rng.normal(0.62, 0.01, seeds)
         got = difference_over_seeds(np.tile(a[:, None], 50), np.tile(b[:, None], 50), 0.9)
-        welch = stats.ttest_ind(a, b, equal_var=False)
+        welch: Any = stats.ttest_ind(a, b, equal_var=False)
         freedom = (seeds - 1) + 0.8 * (welch.df - (seeds - 1))
         error = (a.mean() - b.mean()) / welch.statistic
         low, high = stats.t.interval(0.9, freedom, a.mean() - b.mean(), error)
         assert (got.low, got.high) == pytest.approx((low, high))
         assert got.p_value == pytest.approx(2 * stats.t.sf(abs(welch.statistic), freedom), rel=1e-6)
-        # As equal spreads make it the pooled test's, so does one that is nil make it Student's.
+        # If one method does not vary, it is Student's of the other.
         only = difference_over_seeds(np.tile(a[:, None], 50), np.full((seeds, 50), 0.6))
-        expected = stats.ttest_1samp(a, 0.6)
+        expected: Any = stats.ttest_1samp(a, 0.6)
         assert only.p_value == pytest.approx(expected.pvalue, rel=1e-6)
         assert (only.low, only.high) == pytest.approx(
             tuple(np.array(expected.confidence_interval()) - 0.6)
         )
 
 
-def test_equal_spreads_have_four_fifths_of_the_pooled_degrees_of_freedom_beyond_one_method() -> (
-    None
-):
+def test_equal_spreads_have_four_fifths_of_what_pooling_adds_in_degrees_of_freedom() -> None:
     a = np.array([0.5, 0.52, 0.55])
     got = difference_over_seeds(np.tile(a[:, None], 9), np.tile(a[:, None] - 0.1, 9))
-    pooled = stats.ttest_ind(a, a - 0.1)
+    pooled: Any = stats.ttest_ind(a, a - 0.1)
     assert got.p_value == pytest.approx(2 * stats.t.sf(pooled.statistic, 2 + 0.8 * 2), rel=1e-6)
 
 

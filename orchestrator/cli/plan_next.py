@@ -1,0 +1,171 @@
+"""``fsl-sweep plan-next``: what would decide which method is better, and what it costs."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from math import isnan
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fsl_sweep.orchestrator.cli.report import Runs
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
+from fsl_sweep.orchestrator.text.printed import say
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from fsl_sweep.orchestrator.run import Run
+    from fsl_sweep.orchestrator.selection.needs import Need, Needs
+    from fsl_sweep.orchestrator.selection.results import Selected
+
+
+def plan_next(
+    runs: Runs,
+    effect: Annotated[
+        float | None,
+        typer.Option(help="Difference to find, such as 0.01 for 1 point. [the observed ones]"),
+    ] = None,
+    power: Annotated[float, typer.Option(help="Chance to find it.")] = 0.8,
+    snapshot: Annotated[str | None, typer.Option(help="Snapshot selector to plan for.")] = None,
+    hyperparameter: Annotated[
+        str | None, typer.Option(help="Hyperparameter selector to plan for.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+) -> int:
+    """Say how many more seeds or tasks would tell methods apart, and what they cost.
+
+    For val / val or the first strategy of the sweep file that is no oracle, unless another one is
+    named. From the records only: torch and Ray are not needed.
+    """
+    from fsl_sweep.orchestrator.run import load_run
+
+    if effect is not None and not 0 < effect < 1:
+        problem = f"{effect} is no difference of accuracies; 0.01 is 1 point"
+        raise ConfigError("", "--effect", problem)
+    if not 0 < power < 1:
+        raise ConfigError("", "--power", f"{power} is no chance; write 0.8 for 80 %")
+    run = load_run(runs)
+    needs = _needs(run, effect, power, snapshot, hyperparameter)
+    say(_as_json(needs) if as_json else "\n".join(_lines(needs)))
+    return 0 if run.complete else 1
+
+
+def _needs(
+    run: "Run", effect: float | None, power: float, snapshot: str | None, hyper: str | None
+) -> "Sequence[Needs]":
+    from fsl_sweep.orchestrator.selection.needs import plan_next as planned
+    from fsl_sweep.orchestrator.selection.resample import resample
+    from fsl_sweep.orchestrator.selection.select import select
+    from fsl_sweep.orchestrator.selectors.mixture import base_weight
+
+    info = run.info([snapshot] if snapshot else None, [hyper] if hyper else None)
+    weight = base_weight(info.metric)
+    selected = _first(select(run.histories, info.snapshot, info.hyperparameter, weight))
+    if any(len(one.novel_tasks) < 2 for one in selected.selections):
+        raise RunFolderError(
+            "There are no per-task rows, so that it is not known what more tasks or seeds would "
+            "change. Give a run folder, or a table with one row a task."
+        )
+    drawn = resample(run.histories, selected)
+    found = planned(
+        run.histories, selected, effect, resampled=drawn, classes=_classes(run), power=power
+    )
+    if not found:
+        raise RunFolderError(
+            "The methods were measured on different tasks: no pair can be planned."
+        )
+    if all(min(one.now.seeds) < 2 for one in found):
+        raise RunFolderError(
+            "There is one seed, which tells nothing about others. Add a second one to the sweep "
+            "file, and run it again."
+        )
+    return found
+
+
+def _first(selected: "Selected") -> "Selected":
+    """What one strategy selected for two methods or more: val / val, or the first no oracle."""
+    for strategy in sorted(selected.strategies, key=lambda s: (s.oracle, str(s) != "val / val")):
+        if sum(bool(selected.cell(method, strategy)) for method in selected.methods) > 1:
+            own = tuple(one for one in selected.selections if one.strategy == strategy)
+            return replace(selected, strategies=(strategy,), selections=own)
+    raise RunFolderError("Fewer than two methods have all of their trials done: none to compare.")
+
+
+def _classes(run: "Run") -> "np.ndarray | None":
+    """The classes of the novel report tasks, where they were recorded."""
+    try:
+        return run.class_tuples().get(("novel", "report"))
+    except RunFolderError:
+        return None
+
+
+_HEAD = ("methods", "now, 95 %", "to find", "more", "have", "needed", "cost")
+
+
+def _lines(needs: "Sequence[Needs]") -> list[str]:
+    """The table, cheapest first, and what to be careful about."""
+    from fsl_sweep.orchestrator.selection.needs import cheapest
+
+    rows = [_HEAD, *(_row(one, way) for one, way in cheapest(needs))]
+    rows += [(*_now(one), "decided", "", "", "", "") for one in needs if not one.ways]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
+    table = [
+        "  ".join(f"{c:{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+    cautions = dict.fromkeys(one.caution for one in needs if one.caution)
+    return [
+        f"{needs[0].strategy}, each difference with a chance of {100 * needs[0].power:g} %; "
+        "in points; time on one device",
+        "",
+        *table,
+        *(f"Caution: {caution}." for caution in cautions),
+    ]
+
+
+def _row(one: "Needs", way: "Need") -> tuple[str, ...]:
+    from fsl_sweep.orchestrator.report.wording import duration
+
+    have, other = way.have
+    return (
+        *_now(one),
+        f"{100 * one.effect:.2f}",
+        way.what,
+        f"{have:,}" if have == other else f"{have:,} and {other:,}",
+        "no number" if way.needed is None else f"{way.needed:,}",
+        "-" if way.seconds is None else duration(way.seconds),
+    )
+
+
+def _now(one: "Needs") -> tuple[str, str]:
+    now = one.now
+    shown = f"{100 * now.effect:+.2f} ({100 * now.low:+.2f} to {100 * now.high:+.2f})"
+    return f"{one.a} - {one.b}", f"{shown} {now.verdict}"
+
+
+def _as_json(needs: "Sequence[Needs]") -> str:
+    plain = [
+        {
+            "a": one.a,
+            "b": one.b,
+            "snapshot_selector": one.strategy.snapshot,
+            "hyperparameter_selector": one.strategy.hyperparameter,
+            "leading": one.leading,
+            "effect": one.effect,
+            "power": one.power,
+            "now": _plain(asdict(one.now)),
+            "components": _plain(asdict(one.components)),
+            "ways": [_plain({**asdict(way), "more": way.more}) for way in one.ways],
+        }
+        for one in needs
+    ]
+    return json.dumps(plain, indent=1)
+
+
+def _plain(value: Any) -> Any:
+    """The value without NaN, which JSON has not."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and isnan(value) else value

@@ -1,0 +1,110 @@
+"""``plan-next``: its table, its JSON, and what it refuses."""
+
+import json
+
+import made
+import pytest
+
+from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.records.measures import TrialEnd
+
+
+def run_of(path, seeds=(0, 1, 2), ways=(5, 6), ends=()):
+    trials = [made.planned(made.spec(s, way), f"W{way}") for way in ways for s in seeds]
+    made.recorded(path, *trials, ends=ends)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return run_of(tmp_path_factory.mktemp("whole") / "run")
+
+
+def test_table_and_json(whole, capsys) -> None:
+    assert invoke(["plan-next", whole, "--effect", "0.1"]) == 0
+    head, empty, titles, *rows = capsys.readouterr().out.splitlines()
+    assert head.startswith("val / val, each difference with a chance of 80 %")
+    assert empty == ""
+    assert titles.split() == [
+        "methods",
+        "now,",
+        "95",
+        "%",
+        "to",
+        "find",
+        "more",
+        *titles.split()[7:],
+    ]
+    assert sorted(row.split("10.00")[1].split()[0] for row in rows[:2]) == ["seeds", "tasks"]
+    assert all(row.startswith("W5 - W6  ") for row in rows[:2])
+    assert rows[2:] == ["Caution: only 20 tasks."]
+    assert invoke(["plan-next", whole, "--effect", "0.1", "--json"]) == 0
+    (plain,) = json.loads(capsys.readouterr().out)
+    assert (plain["a"], plain["b"], plain["leading"], plain["effect"]) == ("W5", "W6", True, 0.1)
+    assert plain["now"]["seeds"] == [3, 3]
+    by_what = {way["what"]: way for way in plain["ways"]}
+    needed = by_what["seeds"]["needed"]
+    assert by_what["seeds"]["more"] == [needed - 3] * 2
+    # 3 epochs of 2 + 1 seconds.
+    assert by_what["seeds"]["seconds"] == pytest.approx(2 * (needed - 3) * 9)
+
+
+def test_the_observed_effect_another_strategy_and_power(whole, capsys) -> None:
+    assert invoke(["plan-next", whole, "--snapshot", "last", "--power", "0.5", "--json"]) == 0
+    (plain,) = json.loads(capsys.readouterr().out)
+    assert (plain["snapshot_selector"], plain["power"]) == ("last", 0.5)
+    assert plain["effect"] == abs(plain["now"]["effect"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--effect", "0"], "--effect: 0.0 is no difference of accuracies"),
+        (["--effect", "-0.01"], "--effect: -0.01 is no difference"),
+        (["--effect", "1"], "--effect: 1.0 is no difference"),
+        (["--effect", "nan"], "--effect: nan is no difference"),
+        (["--power", "1"], "--power: 1.0 is no chance"),
+        (["--snapshot", "vall"], "unknown snapshot selector 'vall'; did you mean 'val'?"),
+    ],
+)
+def test_mistakes(whole, capsys, arguments, expected) -> None:
+    assert invoke(["plan-next", whole, *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"fsl-sweep: {expected}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        ({"seeds": (0,)}, "There is one seed, which tells nothing about others."),
+        ({"ways": (5,)}, "Fewer than two methods have all of their trials done"),
+        ({"ends": (TrialEnd("failed", "no memory"),)}, "Fewer than two methods have all"),
+    ],
+)
+def test_records_that_are_too_few(tmp_path, capsys, records, expected) -> None:
+    assert invoke(["plan-next", run_of(tmp_path / "run", **records)]) == 2
+    assert capsys.readouterr().err.startswith(f"fsl-sweep: {expected}")
+
+
+def test_an_unfinished_run_is_planned_for_as_far_as_it_goes(tmp_path, capsys) -> None:
+    ends = [TrialEnd("done")] * 6 + [TrialEnd("failed", "no memory")]
+    path = run_of(tmp_path / "run", ways=(5, 6, 7), ends=ends)
+    assert invoke(["plan-next", path, "--effect", "0.1"]) == 1
+    assert "W5 - W6" in capsys.readouterr().out
+
+
+def test_a_table_without_rows_of_tasks(tmp_path, capsys) -> None:
+    table = tmp_path / "means.csv"
+    rows = [
+        f"{method},x,{seed},{epoch},{measure},{0.4 + seed / 50 + epoch / 50}"
+        for method in ("A", "B")
+        for seed in (0, 1)
+        for epoch in (1, 2)
+        for measure in ("base", "val", "novel")
+    ]
+    head = "method,configuration,seed,epoch,measure,accuracy"
+    table.write_text("\n".join([head, *rows]) + "\n")
+    assert invoke(["plan-next", str(table), "--effect", "0.01"]) == 2
+    assert "There are no per-task rows" in capsys.readouterr().err

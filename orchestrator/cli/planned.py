@@ -20,9 +20,8 @@ from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.sweep.measure import check_there
 from fsl_sweep.orchestrator.sweep.pruning import LOST
-from fsl_sweep.orchestrator.sweep.remaining import to_measure, wanted
+from fsl_sweep.orchestrator.sweep.remaining import check_there, to_measure, wanted
 from fsl_sweep.orchestrator.text.printed import counted, on_disk, say
 
 
@@ -77,7 +76,7 @@ def show_protocols(asked: Asked) -> int:
         RunFolderError: there is nothing to measure, or weights are not there.
     """
     ledger, plan = asked.ledger, asked.plan
-    check_there(asked)
+    check_there(ledger, plan, asked.protocols)
     counts: dict[str, int] = {}
     for one in asked.protocols:
         epochs = wanted(ledger, plan, one.snapshots)

@@ -3,7 +3,6 @@
 What imports torch is imported late, since Ray starts meanwhile.
 """
 
-import dataclasses
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
-from fsl_sweep.orchestrator.planning.prepare import Prepared, opened_plan
+from fsl_sweep.orchestrator.planning.prepare import Prepared
 from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN, Kept, PlannedProtocol
@@ -83,8 +82,7 @@ def execute(
         if early := _surely_pending(prepared):
             # Ray takes longer to start than planning and opening the data together.
             ray = stack.enter_context(RayProcess(address, early))
-        benchmarks = prepared.benchmarks()
-        plan = stack.enter_context(_recording(prepared, benchmarks, notify))
+        plan = stack.enter_context(_recording(prepared, *prepared.opened(), notify))
         ledger, chosen = prepared.ledger, plan.ids_of(prepared.only)
         asked = [one for one in plan.protocols if one.asked]
         pending = [trial for trial in ledger.pending(plan) if trial in chosen]
@@ -202,15 +200,15 @@ def execute_one(prepared: Prepared, index: int, following: Following = _nobody) 
     if not 0 <= index < len(prepared.plan.trials):
         last = len(prepared.plan.trials) - 1
         raise ConfigError("--index", str(index), f"the plan's trials are numbered 0 to {last}")
-    benchmarks = prepared.benchmarks()
-    planned = prepared.plan.trials[index]
+    plan, benchmarks = prepared.opened()
+    planned = plan.trials[index]
     before = prepared.ledger.read_plan()
     if before is not None and planned.id not in before.specs:
         raise RunFolderError(
             f"{prepared.ledger.path} was planned without this trial ({planned.id}). Give another "
             "folder with -o, or change its plan with `fsl-sweep run`."
         )
-    with _recording(prepared, benchmarks, keep_plan=before is not None) as plan:
+    with _recording(prepared, plan, benchmarks, keep_plan=before is not None) as plan:
         storage, main = prepared.ledger.trial(planned.id), plan.main
         answers = plan.record == "predictions"
         use_threads(plan.resources.cpu)
@@ -248,15 +246,12 @@ def _surely_pending(prepared: Prepared) -> int:
 @contextmanager
 def _recording(
     prepared: Prepared,
+    plan: Plan,
     benchmarks: Mapping[str, Benchmark],
     notify: Callable[[str], None] = lambda _: None,
     keep_plan: bool = False,
 ) -> Iterator[Plan]:
     """Hold the run folder's lock, with the plan and the common tasks recorded in it."""
-    from fsl_sweep.orchestrator.planning.feasibility import check_feasible
-
-    cautions = (*prepared.plan.cautions, *check_feasible(prepared.plan, benchmarks))
-    plan = opened_plan(dataclasses.replace(prepared.plan, cautions=cautions), benchmarks)
     ledger = prepared.ledger
     with locked(ledger):
         if keep_plan:

@@ -3,24 +3,21 @@
 import shlex
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fsl_sweep.orchestrator.cli.running import followed, say_unmeasured
 from fsl_sweep.orchestrator.cli.status import RunFolder
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.text.printed import counted, say
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from fsl_sweep.orchestrator.planning.asked_protocols import Asked
-    from fsl_sweep.orchestrator.records.plan import Plan
     from fsl_sweep.orchestrator.sweep.execute import Measured
-    from fsl_sweep.orchestrator.sweep.listener import SweepListener
-    from fsl_sweep.orchestrator.sweep.process import Todo
 
 _FLAGS = {
     "episode.way": "--way",
@@ -90,23 +87,21 @@ def measure(
 ) -> int:
     """Measure snapshots of a run under another protocol."""
     from fsl_sweep.orchestrator.planning.asked_protocols import SECTION, asked_protocols
-    from fsl_sweep.orchestrator.sweep.measure import measure as measured
+    from fsl_sweep.orchestrator.sweep import execute
 
-    written = {
-        "episode": {"way": _number(way), "shot": shot, "query": _number(query)},
-        "evaluation": {
-            "report_tasks": tasks,
-            "selection_tasks": selection_tasks,
-            "seed": seed,
-            "replacement": False if without_replacement else None,
-        },
-        "mixture": mixture or None,
-        "classes": _classes(classes),
-        "benchmark": _benchmark(benchmark, root, settings or []),
-        "snapshots": snapshots,
-    }
+    episode = _given(way=_number(way), shot=shot, query=_number(query))
+    replacement = False if without_replacement else None
+    counts = {"report_tasks": tasks, "selection_tasks": selection_tasks}
+    written = _given(
+        episode=episode,
+        evaluation=_given(**counts, seed=seed, replacement=replacement),
+        mixture=mixture,
+        classes=_classes(classes),
+        benchmark=_benchmark(benchmark, root, settings or []),
+        snapshots=snapshots,
+    )
     try:
-        asked = asked_protocols(run, name, _given(written), None if benchmark else root)
+        asked = asked_protocols(run, name, written, None if benchmark else root)
     except ConfigError as error:
         raise ConfigError("", _option(error.path, SECTION), error.problem) from None
     if dry_run:
@@ -114,21 +109,13 @@ def measure(
 
         return show_protocols(asked)
 
-    def following(
-        plan: "Plan", pending: Sequence[str], todo: "Mapping[str, Todo] | None"
-    ) -> "AbstractContextManager[Sequence[SweepListener]]":
-        from fsl_sweep.orchestrator.cli.running import followed
-
-        return followed(asked.ledger, progress, plan, pending, todo)
-
-    begun = time.monotonic()
-    done = measured(asked, address, following, lambda remark: say(remark, sys.stderr))
+    following, begun = partial(followed, asked.ledger, progress), time.monotonic()
+    done = execute.measure(asked, address, following, lambda remark: say(remark, sys.stderr))
     return _summary(asked, done, time.monotonic() - begun)
 
 
 def _summary(asked: "Asked", done: "Measured", seconds: float) -> int:
     """Say what was measured, and how to see it; gives the exit code."""
-    from fsl_sweep.orchestrator.cli.running import say_unmeasured
     from fsl_sweep.orchestrator.report import wording
 
     names = [one.name for one in asked.protocols]
@@ -143,15 +130,9 @@ def _summary(asked: "Asked", done: "Measured", seconds: float) -> int:
     return 1 if done.failed or asked.ledger.pending(asked.plan) else 0
 
 
-def _given(written: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given, without the rest and the sections that are empty then."""
-    found = {}
-    for key, value in written.items():
-        if key in ("episode", "evaluation"):
-            value = {name: one for name, one in value.items() if one is not None}
-        if value not in (None, {}):
-            found[key] = value
-    return found
+def _given(**written: Any) -> dict[str, Any]:
+    """Those that were given."""
+    return {key: value for key, value in written.items() if value not in (None, {}, [])}
 
 
 def _number(text: str | None) -> int | str | None:

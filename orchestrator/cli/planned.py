@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.orchestrator.cli.progress import trial_label
@@ -13,16 +12,14 @@ from fsl_sweep.orchestrator.ledger.lock import check_writable
 from fsl_sweep.orchestrator.planning import work as planned_work
 from fsl_sweep.orchestrator.planning.asked_protocols import Asked
 from fsl_sweep.orchestrator.planning.disk import disk, snapshot_sizes
-from fsl_sweep.orchestrator.planning.feasibility import check_feasible
-from fsl_sweep.orchestrator.planning.prepare import Prepared, opened_plan
+from fsl_sweep.orchestrator.planning.prepare import Prepared
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.sweep.measure import check_there
 from fsl_sweep.orchestrator.sweep.pruning import LOST
-from fsl_sweep.orchestrator.sweep.remaining import to_measure, wanted
+from fsl_sweep.orchestrator.sweep.remaining import check_there, to_measure, wanted
 from fsl_sweep.orchestrator.text.printed import counted, on_disk, say
 
 
@@ -30,8 +27,7 @@ def show_plan(prepared: Prepared) -> int:
     """Print trials, protocols, cost and what is done already; then what would stop a run of them.
 
     Returns:
-        The exit code: 2 where the folder cannot be written, data is missing, an episode cannot be
-        filled or weights are not there, else 0.
+        The exit code: 2 where something would, else 0.
     """
     ledger, plan, obstacles = prepared.ledger, prepared.plan, []
     benchmarks: Mapping[str, Benchmark] = {}
@@ -40,9 +36,7 @@ def show_plan(prepared: Prepared) -> int:
     except UserError as obstacle:
         obstacles.append(obstacle)
     try:
-        benchmarks = prepared.benchmarks()
-        cautions = (*plan.cautions, *check_feasible(plan, benchmarks))
-        plan = opened_plan(replace(plan, cautions=cautions), benchmarks)
+        plan, benchmarks = prepared.opened()
     except UserError as obstacle:
         obstacles.append(obstacle)
     ledger.check_plan(plan)
@@ -77,14 +71,14 @@ def show_protocols(asked: Asked) -> int:
         RunFolderError: there is nothing to measure, or weights are not there.
     """
     ledger, plan = asked.ledger, asked.plan
-    check_there(asked)
+    check_there(ledger, plan, asked.protocols)
     counts: dict[str, int] = {}
     for one in asked.protocols:
         epochs = wanted(ledger, plan, one.snapshots)
         total = sum(map(len, epochs.values()))
         left = sum(map(len, to_measure(ledger, plan, [one], plan.specs).values()))
         of = f"{counted(total, 'snapshot')} of {counted(len(epochs), 'trial')}"
-        say(f"{one.name}: {one.protocol.described}; {_which(one)}")
+        say(f"{one.name}: {one.protocol.described}; {one.snapshots} snapshots")
         say(f"  {of}: {total - left:,} measured already, {left:,} to measure")
         counts[one.name] = left
     _show_expected(plan, ledger.histories(plan), counts)
@@ -133,7 +127,8 @@ def _show_measuring(
         total = _snapshots(ledger, plan, one, left)
         counts[one.name] = 0 if total is None else max(0, total - done)
         of = "" if total is None else f" of {total:,}"
-        say(f"  {one.name:{width}}  {one.protocol.described}; {_which(one)}: {done:,}{of} measured")
+        which = f"{one.protocol.described}; {one.snapshots} snapshots"
+        say(f"  {one.name:{width}}  {which}: {done:,}{of} measured")
     further = {name: count for name, count in counts.items() if name != MAIN}
     _show_expected(plan, histories, further)
 
@@ -185,7 +180,3 @@ def _show_remarks(ledger: Ledger, plan: Plan) -> None:
         say(f"no longer planned, left out of the report: {name}")
     if left_out:
         say(f"  {COME_BACK}")
-
-
-def _which(planned: PlannedProtocol) -> str:
-    return f"{planned.snapshots} snapshots"

@@ -27,7 +27,8 @@ def prune(
     with nullcontext() if dry_run else locked(ledger):
         plan = ledger.planned()
         pruning.check_prunable(ledger, plan)
-        there, gone = pruning.there(ledger, plan), pruning.prunable(ledger, plan, keep)
+        there = {trial: ledger.trial(trial).snapshot_epochs() for trial in plan.specs}
+        gone = pruning.prunable(ledger, plan, keep)
         total, count = (sum(map(len, epochs.values())) for epochs in (there, gone))
         size, freed = (pruning.weight_bytes(ledger, epochs) for epochs in (there, gone))
         deleted = "would be" if dry_run else "are"

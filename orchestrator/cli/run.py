@@ -1,20 +1,14 @@
 """``fsl-sweep run``: plan, execute what is missing, report."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from fsl_sweep.orchestrator.cli.running import followed, say_unmeasured
 from fsl_sweep.orchestrator.text.printed import say
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from fsl_sweep.orchestrator.records.plan import Plan
-    from fsl_sweep.orchestrator.sweep.listener import SweepListener
-    from fsl_sweep.orchestrator.sweep.process import Todo
 
 Sweep = Annotated[str, typer.Argument(help="A sweep file, or a preset's name such as quickstart.")]
 Overrides = Annotated[
@@ -51,18 +45,10 @@ def run(
 
         return show_plan(prepared)
 
-    def following(
-        plan: "Plan", pending: Sequence[str], todo: "Mapping[str, Todo] | None"
-    ) -> "AbstractContextManager[Sequence[SweepListener]]":
-        from fsl_sweep.orchestrator.cli.running import followed
-
-        return followed(prepared.ledger, progress, plan, pending, todo)
-
+    following = partial(followed, prepared.ledger, progress)
     done = execute(prepared, address, following, lambda remark: say(remark, sys.stderr))
     complete = _report(prepared.ledger.path, changed=done.ran + done.measured.snapshots > 0)
     if done.measured.failed:
-        from fsl_sweep.orchestrator.cli.running import say_unmeasured
-
         say_unmeasured(done.measured)
     failed = done.failed + done.measured.failed
     return 0 if not failed and (complete or only) else 1

@@ -3,27 +3,31 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
-from fsl_sweep.orchestrator.cli.progress import LiveProgress, PlainProgress
-from fsl_sweep.orchestrator.ledger.ledger import Ledger
-from fsl_sweep.orchestrator.records.plan import Plan
-from fsl_sweep.orchestrator.report.formats.console import SafeConsole
-from fsl_sweep.orchestrator.sweep.execute import Measured
-from fsl_sweep.orchestrator.sweep.listener import SweepListener
-from fsl_sweep.orchestrator.sweep.process import Todo
-from fsl_sweep.orchestrator.tensorboard import LiveView
 from fsl_sweep.orchestrator.text.printed import counted, say
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.ledger.ledger import Ledger
+    from fsl_sweep.orchestrator.records.plan import Plan
+    from fsl_sweep.orchestrator.sweep.execute import Measured
+    from fsl_sweep.orchestrator.sweep.listener import SweepListener
+    from fsl_sweep.orchestrator.sweep.process import Todo
 
 
 @contextmanager
 def followed(
-    ledger: Ledger,
+    ledger: "Ledger",
     progress: bool,
-    plan: Plan,
+    plan: "Plan",
     pending: Sequence[str],
-    todo: Mapping[str, Todo] | None,
-) -> Iterator[list[SweepListener]]:
+    todo: "Mapping[str, Todo] | None",
+) -> "Iterator[list[SweepListener]]":
     """The TensorBoard view of a run as it goes, and what is shown of it on standard error."""
+    from fsl_sweep.orchestrator.cli.progress import LiveProgress, PlainProgress
+    from fsl_sweep.orchestrator.report.formats.console import SafeConsole
+    from fsl_sweep.orchestrator.tensorboard import LiveView
+
     with ExitStack() as stack:
         listeners: list[SweepListener] = []
         if todo is None:
@@ -39,7 +43,7 @@ def followed(
         yield listeners
 
 
-def say_unmeasured(done: Measured) -> None:
+def say_unmeasured(done: "Measured") -> None:
     """Say on standard error why snapshots could not be measured."""
     reasons = "; ".join(done.reasons) or "no reason is known"
     many = counted(done.failed, "snapshot")

@@ -24,7 +24,7 @@ class Measuring:
         storage: its folder.
         benchmarks: the trained one under ``main``, and those of protocols under their names.
         todo: for each epoch the protocols that are missing.
-        device: where learners compute.
+        device: a GPU if there is one, unless it says otherwise.
         answers: whether the answer to each query is recorded.
     """
 
@@ -32,7 +32,7 @@ class Measuring:
     storage: TrialLedger
     benchmarks: Mapping[str, Benchmark]
     todo: Mapping[int, Sequence[PlannedProtocol]]
-    device: torch.device
+    device: torch.device | None = None
     answers: bool = False
 
     def run(self) -> Iterator[int]:
@@ -51,7 +51,8 @@ class Measuring:
             name: CommonTasks.draw(benchmark, one.protocol, self.benchmarks.get(name))
             for name, one in protocols.items()
         }
-        evaluator = Evaluator(benchmark, tasks, self.device)
+        device = self.device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        evaluator = Evaluator(benchmark, tasks, device)
         missing = {
             name: {*self.storage.to_measure(one.id, answers=self.answers)}
             for name, one in protocols.items()
@@ -60,7 +61,7 @@ class Measuring:
             asked = [one for one in listed if epoch in missing[one.name]]
             path = self.storage.check_snapshot(epoch)
             learner, _ = restored(path.read_bytes(), str(path))
-            learner.to(self.device)
+            learner.to(device)
             try:
                 scores = evaluator.measure(learner, [one.name for one in asked])
             except TrialFailure as failure:

@@ -19,8 +19,7 @@ from fsl_sweep.orchestrator.planning.prepare import (
     fingerprint_of,
     open_benchmarks,
 )
-from fsl_sweep.orchestrator.planning.protocols import further
-from fsl_sweep.orchestrator.planning.suitability import check_measured
+from fsl_sweep.orchestrator.planning.protocols import check_suitable, further, stem
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.sweepfile.grammar import MeasureConfig, protocol_name
@@ -36,21 +35,17 @@ class Asked:
 
     Attributes:
         ledger: the run folder.
-        plan: its plan, with the protocols that were asked for and where their data are.
+        plan: its plan, with ``protocols`` and ``places``.
         protocols: those to measure.
+        places: where data are now, of those that are new or were moved.
         benchmarks: as of `open_benchmarks`.
     """
 
     ledger: Ledger
     plan: Plan
     protocols: Sequence[PlannedProtocol]
+    places: Mapping[str, str | None]
     benchmarks: Mapping[str, Benchmark]
-
-    @property
-    def places(self) -> dict[str, str | None]:
-        """Where the data of these protocols are."""
-        names = {MAIN, *(one.name for one in self.protocols)}
-        return {name: place for name, place in self.plan.places.items() if name in names}
 
 
 def asked_protocols(
@@ -83,19 +78,22 @@ def asked_protocols(
     if config.model_fields_set <= {"snapshots"}:
         protocols = _known(plan, name)
     else:
-        place = _place_of(config)
+        root_given = config.benchmark and config.benchmark.options.get("root")
+        place = None
+        if root_given is not None:
+            place = _located(str(root_given), f"{SECTION}.benchmark.root")
         protocols = [*_written(plan, name and _checked_name(name), config, place)]
         moved = [one.name for one in protocols if place or one.name not in plan.places]
         places = dict.fromkeys(moved if config.benchmark else (), place)
     if root is not None:
-        places[MAIN] = located(root, "--root")
-    _check_suitable(plan, protocols)
+        places[MAIN] = _located(root, "--root")
+    check_suitable(protocols, plan.trials, "", SECTION)
     if which is not None:
         protocols = [replace(one, snapshots=which) for one in protocols]
     return _opened(ledger, plan, protocols, places)
 
 
-def located(path: str, key: str) -> str:
+def _located(path: str, key: str) -> str:
     """An absolute path on this machine. Raises ConfigError, which names the key."""
     try:
         check_local(path)
@@ -106,11 +104,11 @@ def located(path: str, key: str) -> str:
 
 def _known(plan: Plan, name: str | None) -> list[PlannedProtocol]:
     """The protocols of a name or id; several where it stands for several mixtures."""
-    names = list(dict.fromkeys(part for p in plan.protocols for part in (p.name, _stem(p.name))))
+    names = list(dict.fromkeys(part for p in plan.protocols for part in (p.name, stem(p.name))))
     if name is None:
         problem = "say what to measure: the name of a protocol of this run"
         raise ConfigError("", "", f"{problem} ({', '.join(names)}), or options such as --shot 5")
-    found = [one for one in plan.protocols if name in (one.name, _stem(one.name), one.id)]
+    found = [one for one in plan.protocols if name in (one.name, stem(one.name), one.id)]
     if not found:
         raise UnknownName("protocol", name, names)
     return found
@@ -121,18 +119,18 @@ def _written(
 ) -> Iterator[PlannedProtocol]:
     """The protocols that were written; those that the run knows as it knows them.
 
-    Args:
-        plan: the run's.
-        name: of the protocol, or one that its mixtures share; None makes one.
-        config: what was written.
-        place: where the benchmark that it names is.
+    ``name`` may be shared by mixtures; ``place`` is where the benchmark that they name is.
     """
     known = {one.name: one for one in plan.protocols}
     for one in further(name or _default_name(config), config, plan.main.protocol, "", SECTION):
         same = [p for p in plan.protocols if p.protocol == one.protocol]
         if one.name in known:
             if known[one.name] not in same:
-                raise _taken(one, known[one.name])
+                ours = known[one.name].protocol.described
+                problem = f"this run has another protocol '{one.name}' ({ours})"
+                advice = "another name, or leave the options out to go on with that one"
+                this = f"Give this one ({one.protocol.described})"
+                raise ConfigError("", "", f"{problem}. {this} {advice}")
             yield known[one.name]
         elif same and (place is None or plan.places.get(same[0].name) == place):
             if name is not None:
@@ -140,12 +138,6 @@ def _written(
             yield same[0]
         else:
             yield replace(one, asked=False)
-
-
-def _taken(new: PlannedProtocol, before: PlannedProtocol) -> ConfigError:
-    problem = f"this run has another protocol '{new.name}' ({before.protocol.described})"
-    advice = "another name, or leave the options out to go on with that one"
-    return ConfigError("", "", f"{problem}. Give this one ({new.protocol.described}) {advice}")
 
 
 def _same(new: PlannedProtocol, before: PlannedProtocol) -> ConfigError:
@@ -175,19 +167,7 @@ def _opened(
         if other := next((p for p in kept.values() if p.id == one.id and p.name != one.name), None):
             raise _same(one, other)
     check_protocols(plan, found, benchmarks)
-    return Asked(ledger, plan, found, benchmarks)
-
-
-def _check_suitable(plan: Plan, protocols: Sequence[PlannedProtocol]) -> None:
-    """Raise ConfigError if a learner of the run cannot be measured under one of the protocols."""
-    learners = {(t.method, t.spec.learner.model_dump_json()): t.spec.learner for t in plan.trials}
-    for (method, _), learner in learners.items():
-        for one in protocols:
-            try:
-                check_measured(learner, one.protocol)
-            except ConfigError as error:
-                path = ".".join(filter(None, (SECTION, error.path)))
-                raise ConfigError("", path, f"{method}: {error.problem}") from None
+    return Asked(ledger, plan, found, places, benchmarks)
 
 
 def _checked_name(name: str) -> str:
@@ -213,12 +193,3 @@ def _default_name(config: MeasureConfig) -> str:
     if config.mixture is not None:
         parts.append("mixture")
     return _checked_name(re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(parts)))
-
-
-def _place_of(config: MeasureConfig) -> str | None:
-    root = None if config.benchmark is None else config.benchmark.options.get("root")
-    return None if root is None else located(str(root), f"{SECTION}.benchmark.root")
-
-
-def _stem(name: str) -> str:
-    return name.partition("(")[0]

@@ -22,12 +22,9 @@ _DESCRIBED = 700
 
 
 class Disk(NamedTuple):
-    """Bytes of weights; the last two are upper bounds where chosen snapshots are kept.
+    """Bytes of the largest snapshot, of all at once while the sweep runs, and of what is kept.
 
-    Attributes:
-        snapshot: of the largest snapshot.
-        peak: of all that is there at once while the sweep runs.
-        stays: of what is kept in the end.
+    The last two are upper bounds where chosen snapshots are kept.
     """
 
     snapshot: int
@@ -36,12 +33,9 @@ class Disk(NamedTuple):
 
 
 def disk(plan: Plan, sizes: Mapping[str, int], at_once: int) -> Disk:
-    """What a plan's weights take.
+    """What a plan's weights take, where ``at_once`` trials run at the same time.
 
-    Args:
-        plan: the plan.
-        sizes: of a snapshot of each trial, in bytes.
-        at_once: trials that run at the same time.
+    ``sizes`` are of a snapshot of each trial, in bytes.
     """
     kept, most = plan.kept_while_training, _most_chosen(plan)
     ended, running = 0, []
@@ -98,11 +92,11 @@ def _most_chosen(plan: Plan) -> int:
 def _stays(plan: Plan, sizes: Mapping[str, int], most: int) -> int:
     if plan.keep == "none":
         return 0
+    if plan.keep == "all":
+        return sum(sizes[t] * len(spec.recorded_epochs) for t, spec in plan.specs.items())
     full = {trial: spec for trial, spec in plan.specs.items() if spec.fold is None}
     if plan.keep == "last":
         return sum(sizes[trial] for trial in full)
-    if plan.keep == "all":
-        return sum(sizes[t] * len(spec.recorded_epochs) for t, spec in plan.specs.items())
     replicates = {(one.method, one.spec.seed) for one in plan.trials}
     pairs = len({*plan.selectors.snapshot, "oracle"}) * len(
         {*plan.selectors.hyperparameter, "oracle"}

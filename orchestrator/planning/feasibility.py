@@ -28,14 +28,7 @@ from fsl_sweep.orchestrator.text.printed import counted
 
 
 def check_feasible(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> tuple[str, ...]:
-    """Check that the benchmarks can fill every episode that the plan asks for.
-
-    Args:
-        plan: the plan.
-        benchmarks: as `open_benchmarks` opened them.
-
-    Returns:
-        Cautions about the data.
+    """Check that the benchmarks can fill every episode of the plan; gives cautions about them.
 
     Raises:
         BadData: too few classes or examples; the message names the method, fold, split and
@@ -85,15 +78,9 @@ def check_protocols(
 def _check_measurable(
     planned: PlannedProtocol, benchmark: Benchmark, other: Benchmark | None
 ) -> None:
-    """Check that a protocol's tasks can be drawn.
+    """Check that a protocol's tasks can be drawn from the trained benchmark, or a class fold of it.
 
-    Args:
-        planned: the protocol.
-        benchmark: that was trained on, or its class fold.
-        other: the benchmark that the protocol names, if it names one.
-
-    Raises:
-        BadData: too few classes or examples, or tasks that cannot be drawn so.
+    ``other`` is the benchmark that the protocol names, if it names one.
     """
     protocol = planned.protocol
     tasks = protocol.tasks

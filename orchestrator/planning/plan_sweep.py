@@ -11,11 +11,11 @@ from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.planning.configuration import ConfigurationResolver, resolved
 from fsl_sweep.orchestrator.planning.method import MethodResolver
-from fsl_sweep.orchestrator.planning.protocols import check_suitable, planned_protocols
+from fsl_sweep.orchestrator.planning.protocols import check_suitable, planned_protocols, stem
 from fsl_sweep.orchestrator.planning.suitability import in_distribution_cautions
-from fsl_sweep.orchestrator.records.model import Named, canonical_json, digest
+from fsl_sweep.orchestrator.records.model import Named, digest
 from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
-from fsl_sweep.orchestrator.records.protocol import MAIN
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
 from fsl_sweep.orchestrator.sweepfile.grammar import SweepConfig
 from fsl_sweep.orchestrator.sweepfile.reading import SweepFile
@@ -42,8 +42,7 @@ def plan_sweep(sweep: SweepFile) -> Plan:
     cautions: list[str] = []
     trials = [trial for method in methods for trial in method.trials(cautions)]
     protocols = planned_protocols(config, where)
-    for method, learner in _learners(trials):
-        check_suitable(protocols, learner, method, where)
+    check_suitable(protocols, trials, where)
     return Plan(
         name=config.name,
         sweep=_sweep_digest(config),
@@ -52,14 +51,7 @@ def plan_sweep(sweep: SweepFile) -> Plan:
         protocols=protocols,
         keep=config.keep,
         record=config.record,
-        places={
-            MAIN: config.benchmark.options.get("root"),
-            **{
-                one.name: _root_of(config, one.name)
-                for one in protocols
-                if one.protocol.benchmark is not None
-            },
-        },
+        places=_places(config, protocols),
         resources=config.resources,
         selectors=_selectors(config),
         parts=_parts(trials),
@@ -84,15 +76,12 @@ def _benchmark(config: SweepConfig, where: str) -> Named:
     return benchmark
 
 
-def _learners(trials: Sequence[PlannedTrial]) -> list[tuple[str, Named]]:
-    """Each learner of each method, once."""
-    found = {(one.method, canonical_json(one.spec.learner.model_dump())): one for one in trials}
-    return [(one.method, one.spec.learner) for one in found.values()]
-
-
-def _root_of(config: SweepConfig, protocol: str) -> str | None:
-    benchmark = config.measure[protocol.partition("(")[0]].benchmark
-    return None if benchmark is None else benchmark.options.get("root")
+def _places(config: SweepConfig, protocols: Sequence[PlannedProtocol]) -> dict[str, str | None]:
+    places = {MAIN: config.benchmark.options.get("root")}
+    for one in protocols[1:]:
+        if benchmark := config.measure[stem(one.name)].benchmark:
+            places[one.name] = benchmark.options.get("root")
+    return places
 
 
 def _check_size(methods: Sequence[MethodResolver], where: str) -> None:

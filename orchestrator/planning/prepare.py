@@ -1,7 +1,7 @@
 """A sweep that has been read, planned and checked, ready to be run."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -41,17 +41,23 @@ class Prepared:
         with blaming(self.sweep.where, self.overrides):
             return plan_sweep(self.sweep)
 
-    def benchmarks(self) -> dict[str, Benchmark]:
-        """Open the data, which may take a while. As `open_benchmarks`."""
-        return open_benchmarks(self.plan)
+    def opened(self) -> tuple[Plan, dict[str, Benchmark]]:
+        """Open the data, which may take a while; the plan on these data, with cautions about them.
+
+        Raises:
+            MissingData, BadData, ConfigError: as of `open_benchmarks` and `check_feasible`.
+        """
+        from fsl_sweep.orchestrator.planning.feasibility import check_feasible
+
+        benchmarks = open_benchmarks(self.plan)
+        cautions = (*self.plan.cautions, *check_feasible(self.plan, benchmarks))
+        return opened_plan(replace(self.plan, cautions=cautions), benchmarks), benchmarks
 
 
 def open_benchmarks(plan: Plan, names: Collection[str] | None = None) -> dict[str, Benchmark]:
     """The benchmark that a plan trains on, under ``main``, and those that protocols name.
 
-    Args:
-        plan: which benchmarks, and where they are.
-        names: of the protocols; all that the sweep file asks for by default.
+    Of the protocols ``names``; by default of all that the sweep file asks for.
 
     Raises:
         MissingData: files are not on this machine.
@@ -78,11 +84,7 @@ def opened_plan(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> Plan:
 
 
 def check_same_data(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> None:
-    """Check that these are the benchmarks that the plan was made for.
-
-    Raises:
-        RunFolderError: the content of one has changed, or another node has other content.
-    """
+    """Raise RunFolderError unless these are the benchmarks that the plan was made for."""
     for one in plan.protocols:
         if one.name == MAIN or one.name in benchmarks:
             found = fingerprint_of(one.name, benchmarks)

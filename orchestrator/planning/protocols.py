@@ -8,12 +8,9 @@ from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.planning.configuration import resolved
 from fsl_sweep.orchestrator.planning.suitability import check_measured
-from fsl_sweep.orchestrator.records.model import Model, Named
-from fsl_sweep.orchestrator.records.protocol import (
-    MAIN,
-    PlannedProtocol,
-    Protocol,
-)
+from fsl_sweep.orchestrator.records.model import Model, Named, canonical_json
+from fsl_sweep.orchestrator.records.plan import PlannedTrial
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol, Protocol
 from fsl_sweep.orchestrator.sweepfile.grammar import MeasureConfig, SweepConfig
 from fsl_sweep.orchestrator.sweepfile.messages import validated
 
@@ -51,10 +48,7 @@ def further(
         given: what differs from the main one.
         main: the main protocol.
         where: the file, for messages.
-        path: the key path of ``given``.
-
-    Raises:
-        ConfigError: a value cannot be used.
+        path: the key path of ``given``. ConfigError names it where a value cannot be used.
     """
     merged = Protocol(
         episode=_over(main.episode, given.episode, where, f"{path}.episode"),
@@ -75,16 +69,29 @@ def further(
 
 
 def check_suitable(
-    protocols: Sequence[PlannedProtocol], learner: Named, method: str, where: str
+    protocols: Sequence[PlannedProtocol],
+    trials: Sequence[PlannedTrial],
+    where: str,
+    path: str | None = None,
 ) -> None:
-    """Raise ConfigError if a learner cannot be measured under one of the protocols."""
-    for one in protocols:
-        try:
-            check_measured(learner, one.protocol)
-        except ConfigError as error:
-            section = "" if one.name == MAIN else f"measure.{one.name.partition('(')[0]}"
-            path = ".".join(filter(None, (section, error.path)))
-            raise ConfigError(where, path, f"{method}: {error.problem}") from None
+    """Raise ConfigError if a learner of these trials cannot be measured under one of the protocols.
+
+    Key paths begin with ``path``; by default with that of the protocol in the sweep file.
+    """
+    learners = {(t.method, canonical_json(t.spec.learner.model_dump())): t for t in trials}
+    for trial in learners.values():
+        for one in protocols:
+            try:
+                check_measured(trial.spec.learner, one.protocol)
+            except ConfigError as error:
+                section = path or ("" if one.name == MAIN else f"measure.{stem(one.name)}")
+                key = ".".join(filter(None, (section, error.path)))
+                raise ConfigError(where, key, f"{trial.method}: {error.problem}") from None
+
+
+def stem(name: str) -> str:
+    """The name that several mixtures share: ``mixtures`` of ``mixtures(0.25)``."""
+    return name.partition("(")[0]
 
 
 def _over(base: M, given: Mapping[str, Any], where: str, path: str) -> M:

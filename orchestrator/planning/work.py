@@ -79,21 +79,15 @@ def expected_seconds(
 def measuring_seconds(
     plan: Plan, histories: Sequence[TrialHistory], left: Mapping[str, int]
 ) -> float | None:
-    """Trial-seconds that measuring takes; None where nothing was measured yet.
+    """Trial-seconds to measure so many snapshots under each protocol, by its name.
 
-    An estimate: as measuring took as trials trained, times the number of tasks.
-
-    Args:
-        plan: what was planned.
-        histories: of its trials.
-        left: for each protocol, by its name, how many snapshots are left.
+    An estimate from what measuring took in training and the number of tasks; None before any.
     """
     taken = [float(t) for one in histories for t in one.curves["evaluation_seconds"]]
     if not taken:
         return None
     mean, main = sum(taken) / len(taken), _tasks(plan.main)
-    tasks = {one.name: _tasks(one) for one in plan.protocols}
-    return sum(count * mean * tasks[name] / main for name, count in left.items())
+    return sum(n * mean * _tasks(plan.protocol(name)) / main for name, n in left.items())
 
 
 def _tasks(planned: PlannedProtocol) -> int:

@@ -3,27 +3,32 @@
 What imports torch is imported late, since Ray starts meanwhile.
 """
 
-import dataclasses
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
-from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
-from fsl_sweep.orchestrator.planning.prepare import Prepared, opened_plan
+from fsl_sweep.orchestrator.planning.prepare import Prepared
 from fsl_sweep.orchestrator.records.measures import TrialEnd
-from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
+from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN, Kept, PlannedProtocol
 from fsl_sweep.orchestrator.sweep.listener import SweepListener
 from fsl_sweep.orchestrator.sweep.process import Job, RayProcess, Todo
 from fsl_sweep.orchestrator.sweep.pruning import LOST, PrunesEnded, prunable, prune
 from fsl_sweep.orchestrator.sweep.recording import locked, note_environment, write_tasks
-from fsl_sweep.orchestrator.sweep.remaining import to_measure
+from fsl_sweep.orchestrator.sweep.remaining import check_there, to_measure
+from fsl_sweep.orchestrator.text.printed import counted
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.planning.asked_protocols import Asked
+
+RETRIES = 2
+"""Attempts after the first where measuring a trial fails."""
 
 Following = Callable[
     [Plan, Sequence[str], Mapping[str, Todo] | None],
@@ -34,13 +39,7 @@ of them; None where they are trained."""
 
 
 class Measured(NamedTuple):
-    """What was measured after training.
-
-    Attributes:
-        snapshots: how many were measured.
-        failed: how many could not be.
-        reasons: why, once each.
-    """
+    """How many snapshots were measured after training, how many could not be, and why."""
 
     snapshots: int = 0
     failed: int = 0
@@ -48,30 +47,21 @@ class Measured(NamedTuple):
 
 
 class Executed(NamedTuple):
-    """What was done.
-
-    Attributes:
-        ran: trials that were trained.
-        failed: how many of them failed.
-        measured: what was measured of their snapshots after training.
-        pruned: snapshots whose weights were removed at the end.
-    """
+    """How many trials were trained, how many of them failed, and what was measured afterwards."""
 
     ran: int = 0
     failed: int = 0
     measured: Measured = Measured()
-    pruned: int = 0
 
 
-def nobody(*_: object) -> AbstractContextManager[Sequence[SweepListener]]:
-    """No listeners."""
+def _nobody(*_: object) -> AbstractContextManager[Sequence[SweepListener]]:
     return nullcontext(())
 
 
 def execute(
     prepared: Prepared,
     address: str | None = None,
-    following: Following = nobody,
+    following: Following = _nobody,
     notify: Callable[[str], None] = lambda _: None,
 ) -> Executed:
     """Train every pending trial, measure what is missing, and prune; without any of it, no Ray.
@@ -92,27 +82,54 @@ def execute(
         if early := _surely_pending(prepared):
             # Ray takes longer to start than planning and opening the data together.
             ray = stack.enter_context(RayProcess(address, early))
-        benchmarks = prepared.benchmarks()
-        plan = stack.enter_context(_recording(prepared, benchmarks, notify))
+        plan = stack.enter_context(_recording(prepared, *prepared.opened(), notify))
         ledger, chosen = prepared.ledger, plan.ids_of(prepared.only)
         asked = [one for one in plan.protocols if one.asked]
         pending = [trial for trial in ledger.pending(plan) if trial in chosen]
         # Before anything is trained: what cannot be measured stops the run.
         to_measure(ledger, plan, [p for p in asked if p.snapshots != "chosen"], chosen)
-        jobs = Jobs(ledger, plan, prepared.sweep.config.retries, address, following, stack, ray)
+        retries = prepared.sweep.config.retries
+        jobs = _Jobs(ledger, plan, retries, address, following, stack, ray)
         if pending:
             if plan.keep != "all":
                 notify(f"keep: {plan.keep}. {LOST[plan.keep]}")
             jobs.run(pending, None, plan.kept_while_training)
         measured = jobs.measure(asked, chosen)
         left = ledger.pending(plan)
-        done = not left and not measured.failed
-        gone = prune(ledger, prunable(ledger, plan, plan.keep)) if done else 0
-        return Executed(len(pending), sum(trial in left for trial in pending), measured, gone)
+        if not left and not measured.failed:
+            prune(ledger, prunable(ledger, plan, plan.keep))
+        return Executed(len(pending), sum(trial in left for trial in pending), measured)
+
+
+def measure(
+    asked: "Asked",
+    address: str | None = None,
+    following: Following = _nobody,
+    notify: Callable[[str], None] = lambda _: None,
+) -> Measured:
+    """Measure what is missing under protocols; where nothing is, no Ray. Arguments as `execute`.
+
+    Raises:
+        RunFolderError: the run folder is in use, or weights that are needed are not there.
+        MachineFailure: Ray did not start or went away, or a disk is full.
+    """
+    ledger, plan, trials = asked.ledger, asked.plan, asked.plan.specs.keys()
+    with ExitStack() as stack:
+        stack.enter_context(locked(ledger))
+        if left := ledger.pending(plan):
+            notify(
+                f"{ledger.path}: {counted(len(left), 'trial')} of {len(trials)} must still be "
+                "trained and take no part; run the same command again once they are."
+            )
+        check_there(ledger, plan, asked.protocols)
+        plan = ledger.add_protocols(asked.protocols, asked.places)
+        write_tasks(ledger, plan, asked.protocols, asked.benchmarks)
+        jobs = _Jobs(ledger, plan, RETRIES, address, following, stack)
+        return jobs.measure(asked.protocols, trials)
 
 
 @dataclass
-class Jobs:
+class _Jobs:
     """Starts Ray for the first job and gives it the others too."""
 
     ledger: Ledger
@@ -132,20 +149,13 @@ class Jobs:
         # Before the lock on the folder that its workers write to is released.
         self.stack.callback(self.ray.stop)
         note_environment(self.ledger)
-        job = Job(
-            run=self.ledger.path,
-            plan=self.plan,
-            trials=tuple(trials),
-            todo=todo,
-            keep=keep,
-            resources=self.plan.resources,
-            retries=self.retries,
-        )
+        plan, ids = self.plan, tuple(trials)
+        job = Job(self.ledger.path, plan, ids, todo, keep, plan.resources, self.retries)
         failures = _Failures()
         own: list[SweepListener] = [failures]
-        if todo is None and keep == "chosen":
-            own.append(PrunesEnded(self.ledger, self.plan))
-        with self.following(self.plan, trials, todo) as listeners:
+        if keep == "chosen":
+            own.append(PrunesEnded(self.ledger, plan))
+        with self.following(plan, trials, todo) as listeners:
             self.ray.run(job, [*own, *listeners])
         return tuple(failures.reasons)
 
@@ -154,15 +164,15 @@ class Jobs:
 
         The main one comes first, because snapshots are chosen by it.
         """
-        count, reasons = 0, []
+        count = 0
         for group in ([one for one in protocols if one.name == MAIN], protocols):
             if todo := to_measure(self.ledger, self.plan, group, trials):
-                reasons += self.run([*todo], todo, "all")
+                reasons = self.run([*todo], todo, "all")
                 left = to_measure(self.ledger, self.plan, group, trials)
                 failed = sum(map(len, left.values()))
                 count += sum(map(len, todo.values())) - failed
                 if failed:
-                    return Measured(count, failed, tuple(dict.fromkeys(reasons)))
+                    return Measured(count, failed, reasons)
         return Measured(count)
 
 
@@ -177,61 +187,46 @@ class _Failures(SweepListener):
             self.reasons[end.reason] = None
 
 
-def execute_one(prepared: Prepared, index: int, following: Following = nobody) -> TrialEnd:
+def execute_one(prepared: Prepared, index: int, following: Following = _nobody) -> TrialEnd:
     """Run one trial of the plan in this process, without Ray.
 
     Raises:
         ConfigError: there is no trial of that number.
         RunFolderError: the run folder was planned without it.
     """
+    from fsl_sweep.orchestrator.measuring.snapshots import Measuring
     from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
 
     if not 0 <= index < len(prepared.plan.trials):
         last = len(prepared.plan.trials) - 1
         raise ConfigError("--index", str(index), f"the plan's trials are numbered 0 to {last}")
-    benchmarks = prepared.benchmarks()
-    planned = prepared.plan.trials[index]
+    plan, benchmarks = prepared.opened()
+    planned = plan.trials[index]
     before = prepared.ledger.read_plan()
     if before is not None and planned.id not in before.specs:
         raise RunFolderError(
             f"{prepared.ledger.path} was planned without this trial ({planned.id}). Give another "
             "folder with -o, or change its plan with `fsl-sweep run`."
         )
-    with _recording(prepared, benchmarks, keep_plan=before is not None) as plan:
+    with _recording(prepared, plan, benchmarks, keep_plan=before is not None) as plan:
         storage, main = prepared.ledger.trial(planned.id), plan.main
         answers = plan.record == "predictions"
+        use_threads(plan.resources.cpu)
         if storage.unfinished(planned, main.id):
             note_environment(prepared.ledger)
-            use_threads(prepared.sweep.config.resources.cpu)
+            keep = plan.kept_while_training
+            training = Trial(planned.spec, storage, benchmarks[MAIN], main, keep, answers)
             with following(plan, [planned.id], None) as listeners:
                 for listener in listeners:
                     listener.started(planned.id)
-                for record in Trial(
-                    planned.spec, storage, benchmarks[MAIN], main, answers=answers
-                ).run():
+                for record in training.run():
                     for listener in listeners:
                         listener.measured(planned.id, record)
         elif missing := storage.to_measure(main.id, answers=answers):
-            _measure_here(plan, planned, storage, benchmarks, missing)
+            todo = {epoch: [main] for epoch in missing}
+            for _ in Measuring(planned.spec, storage, benchmarks, todo, answers=answers).run():
+                pass
         return storage.read_end() or TrialEnd("failed", "its records are damaged")
-
-
-def _measure_here(
-    plan: Plan,
-    planned: PlannedTrial,
-    storage: TrialLedger,
-    benchmarks: Mapping[str, Benchmark],
-    epochs: Iterable[int],
-) -> None:
-    """Measure epochs of a trial under the main protocol in this process."""
-    import torch
-
-    from fsl_sweep.orchestrator.measuring.snapshots import Measuring
-
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    todo, answers = {epoch: [plan.main] for epoch in epochs}, plan.record == "predictions"
-    for _ in Measuring(planned.spec, storage, benchmarks, todo, device, answers).run():
-        pass
 
 
 def _surely_pending(prepared: Prepared) -> int:
@@ -251,15 +246,12 @@ def _surely_pending(prepared: Prepared) -> int:
 @contextmanager
 def _recording(
     prepared: Prepared,
+    plan: Plan,
     benchmarks: Mapping[str, Benchmark],
     notify: Callable[[str], None] = lambda _: None,
     keep_plan: bool = False,
 ) -> Iterator[Plan]:
     """Hold the run folder's lock, with the plan and the common tasks recorded in it."""
-    from fsl_sweep.orchestrator.planning.feasibility import check_feasible
-
-    cautions = (*prepared.plan.cautions, *check_feasible(prepared.plan, benchmarks))
-    plan = opened_plan(dataclasses.replace(prepared.plan, cautions=cautions), benchmarks)
     ledger = prepared.ledger
     with locked(ledger):
         if keep_plan:

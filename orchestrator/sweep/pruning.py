@@ -30,11 +30,7 @@ LOST: Mapping[Kept, str] = {
 
 
 def check_prunable(ledger: Ledger, plan: Plan) -> None:
-    """Check that a run is trained and measured as its sweep file asks.
-
-    Raises:
-        RunFolderError: it is not, and what is missing may need the weights.
-    """
+    """Raise RunFolderError unless a run is trained and measured as its sweep file asks."""
     if left := ledger.pending(plan):
         raise RunFolderError(
             f"{ledger.path}: {counted(len(left), 'trial')} of {len(plan.specs)} must still be "
@@ -66,18 +62,16 @@ def prunable(ledger: Ledger, plan: Plan, keep: Kept) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for planned in plan.trials:
         storage = ledger.trial(planned.id)
-        if planned.id not in undecided and not storage.unfinished(planned, None):
-            there = set(storage.snapshot_epochs()) - set(kept.get(planned.id, ()))
-            if there:
-                found[planned.id] = sorted(there)
+        gone = set(storage.snapshot_epochs()) - set(kept.get(planned.id, ()))
+        if gone and planned.id not in undecided and not storage.unfinished(planned, None):
+            found[planned.id] = sorted(gone)
     return found
 
 
-def prune(ledger: Ledger, epochs: Epochs) -> int:
-    """Remove the weights of these epochs of trials, and say how many."""
+def prune(ledger: Ledger, epochs: Epochs) -> None:
+    """Remove the weights of these epochs of trials."""
     for trial, gone in epochs.items():
         ledger.trial(trial).prune(gone)
-    return sum(map(len, epochs.values()))
 
 
 def lost(ledger: Ledger, plan: Plan, keep: Kept, gone: Epochs) -> list[str]:
@@ -97,11 +91,6 @@ def lost(ledger: Ledger, plan: Plan, keep: Kept, gone: Epochs) -> list[str]:
                 f"them; to do that first: `fsl-sweep measure {ledger.path} {one.name}`."
             )
     return found
-
-
-def there(ledger: Ledger, plan: Plan) -> dict[str, list[int]]:
-    """The epochs of each planned trial whose weights are there."""
-    return {trial: ledger.trial(trial).snapshot_epochs() for trial in plan.specs}
 
 
 def weight_bytes(ledger: Ledger, epochs: Epochs) -> int:

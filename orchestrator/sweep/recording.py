@@ -33,35 +33,26 @@ def write_tasks(
 ) -> None:
     """Record the class tuples of the common tasks of these protocols."""
     from fsl_sweep.datasets.splits.class_folds import fold_benchmark
-
-    main = benchmarks[MAIN]
-    folds = {f"fold-{fold.index}-": fold for fold in plan.folds}
-    for one in protocols:
-        _write_tasks(ledger, one, main, benchmarks.get(one.name), "")
-        for prefix, fold in folds.items() if one.snapshots == "all" else ():
-            ours = fold_benchmark(main, **fold.model_dump())
-            _write_tasks(ledger, one, ours, benchmarks.get(one.name), prefix)
-
-
-def _write_tasks(
-    ledger: Ledger,
-    planned: PlannedProtocol,
-    benchmark: Benchmark,
-    other: Benchmark | None,
-    prefix: str,
-) -> None:
     from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 
-    drawn = CommonTasks.draw(benchmark, planned.protocol, other)
-    for (measure, task_set), episodes in drawn.episodes.items():
-        content = {
-            "fingerprint": benchmark.fingerprint,
-            "protocol": planned.protocol.canonical(),
-            "classes": episodes.classes.tolist(),
-        }
-        name = f"{tasks_folder(planned.id)}/{prefix}{measure}-{task_set}.json"
-        if ledger.read_note(name) != content:
-            ledger.write_note(name, content)
+    for one in protocols:
+        for fold in (None, *(plan.folds if one.snapshots == "all" else ())):
+            prefix, benchmark = "", benchmarks[MAIN]
+            if fold is not None:
+                prefix, benchmark = (
+                    f"fold-{fold.index}-",
+                    fold_benchmark(benchmark, **fold.model_dump()),
+                )
+            drawn = CommonTasks.draw(benchmark, one.protocol, benchmarks.get(one.name))
+            for (measure, task_set), episodes in drawn.episodes.items():
+                content = {
+                    "fingerprint": benchmark.fingerprint,
+                    "protocol": one.protocol.canonical(),
+                    "classes": episodes.classes.tolist(),
+                }
+                name = f"{tasks_folder(one.id)}/{prefix}{measure}-{task_set}.json"
+                if ledger.read_note(name) != content:
+                    ledger.write_note(name, content)
 
 
 def note_environment(ledger: Ledger) -> None:

@@ -1,4 +1,4 @@
-"""What is left to measure in a run folder, and which weights nothing needs any more."""
+"""What is left to measure in a run folder."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -15,13 +15,7 @@ from fsl_sweep.orchestrator.text.printed import counted
 def to_measure(
     ledger: Ledger, plan: Plan, protocols: Iterable[PlannedProtocol], trials: Collection[str]
 ) -> Mapping[str, Todo]:
-    """Recorded snapshots that protocols ask for and that are not measured under them.
-
-    Args:
-        ledger: the run folder.
-        plan: the sweep.
-        protocols: of the plan.
-        trials: ids of the trials that take part, as far as they have ended.
+    """Snapshots of these trials, as far as they have ended, that protocols ask for and lack.
 
     Returns:
         For each trial its epochs, and for each epoch the names of the protocols.
@@ -30,15 +24,25 @@ def to_measure(
         RunFolderError: weights of some of them are not there.
     """
     found: dict[str, dict[int, tuple[str, ...]]] = {}
+    answers = plan.record == "predictions"
     for one in protocols:
-        for trial, epochs in wanted(ledger, plan, one.snapshots).items():
-            if trial in trials:
-                answers = plan.record == "predictions"
-                for epoch in ledger.trial(trial).to_measure(one.id, epochs, answers):
-                    names = found.setdefault(trial, {}).setdefault(epoch, ())
-                    found[trial][epoch] = (*names, one.name)
-    _check_there(ledger, found)
+        epochs = wanted(ledger, plan, one.snapshots)
+        for trial in (trial for trial in epochs if trial in trials):
+            for epoch in ledger.trial(trial).to_measure(one.id, epochs[trial], answers):
+                names = found.setdefault(trial, {}).setdefault(epoch, ())
+                found[trial][epoch] = (*names, one.name)
+    _check_weights(ledger, found)
     return found
+
+
+def check_there(ledger: Ledger, plan: Plan, protocols: Collection[PlannedProtocol]) -> None:
+    """Raise RunFolderError unless there are snapshots to measure, and their weights."""
+    if not any(wanted(ledger, plan, one.snapshots) for one in protocols):
+        raise RunFolderError(
+            f"{ledger.path} has no snapshot to measure: no trial has ended, or nothing could be "
+            "chosen among those that have. `fsl-sweep status` says why."
+        )
+    to_measure(ledger, plan, protocols, plan.specs)
 
 
 def wanted(ledger: Ledger, plan: Plan, which: Which) -> dict[str, Collection[int]]:
@@ -63,7 +67,7 @@ def wanted(ledger: Ledger, plan: Plan, which: Which) -> dict[str, Collection[int
     return recorded
 
 
-def _check_there(ledger: Ledger, todo: Mapping[str, Todo]) -> None:
+def _check_weights(ledger: Ledger, todo: Mapping[str, Todo]) -> None:
     """Raise RunFolderError where the weights of a snapshot that is to be measured are missing."""
     missing = {
         trial: gone

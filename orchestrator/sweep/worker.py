@@ -55,22 +55,19 @@ class TrialTrainable(tune.Trainable):
         self._epochs = iter(())
 
     def _begin(self, trial: str) -> Iterator[int]:
-        import torch
-
         from fsl_sweep.orchestrator.measuring.snapshots import Measuring
         from fsl_sweep.orchestrator.trial.trial import Trial
 
         job, spec = self._job, self._job.plan.specs[trial]
         benchmarks = self._opened()
-        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         storage = Ledger(job.run, standing=True).trial(trial)
         answers = job.plan.record == "predictions"
         if job.todo is not None:
             named = {one.name: one for one in job.plan.protocols}
             todo = {e: [named[n] for n in names] for e, names in job.todo[trial].items()}
-            return Measuring(spec, storage, benchmarks, todo, device, answers).run()
+            return Measuring(spec, storage, benchmarks, todo, answers=answers).run()
         main = job.plan.main
-        training = Trial(spec, storage, benchmarks[MAIN], main, job.keep, answers, device)
+        training = Trial(spec, storage, benchmarks[MAIN], main, job.keep, answers)
         return (record.epoch for record in training.run())
 
     def _opened(self) -> Any:

@@ -94,7 +94,7 @@ def measure_run(
     from fsl_sweep.orchestrator.errors import MachineFailure
     from fsl_sweep.orchestrator.planning.asked_protocols import asked_protocols
     from fsl_sweep.orchestrator.run import load_run
-    from fsl_sweep.orchestrator.sweep.measure import measure
+    from fsl_sweep.orchestrator.sweep.execute import measure
 
     moved = None if root is None else str(root)
     asked = asked_protocols(Path(path), name, protocol, moved)

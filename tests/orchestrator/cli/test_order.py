@@ -50,7 +50,7 @@ def steps(monkeypatch, tmp_path):
         return call
 
     monkeypatch.setattr(execute, "RayProcess", Noted)
-    monkeypatch.setattr(Prepared, "benchmarks", noted("data", Prepared.benchmarks))
+    monkeypatch.setattr(Prepared, "opened", noted("data", Prepared.opened))
     monkeypatch.setattr(report, "build", noted("report", report.build))
     monkeypatch.chdir(tmp_path)
     Path("s.yaml").write_text(ONE)

@@ -129,7 +129,7 @@ def test_the_weights_that_are_kept_during_a_run_and_after_it(sweep, tmp_path, mo
             return lambda *_: None
 
     monkeypatch.setattr(execute, "RayProcess", Looking)
-    done = executed(sweep, tmp_path / "run", f"keep={keep}")
+    executed(sweep, tmp_path / "run", f"keep={keep}")
     plan = ledger.read_plan()
     assert {tuple(there) for epoch, there in during if epoch == 3} == {
         {"all": (1, 2, 3), "chosen": (1, 2, 3), "last": (3,), "none": ()}[keep]
@@ -144,11 +144,14 @@ def test_the_weights_that_are_kept_during_a_run_and_after_it(sweep, tmp_path, mo
         "none": {trial: [] for trial in chosen},
     }[keep]
     assert kept(ledger) == expected
-    # What no selector picks goes as a trial ends; the rest once all of them have ended.
-    at_the_end = sum(3 - len(epochs) for epochs in chosen.values()) if keep == "chosen" else 0
-    assert (done.pruned < at_the_end) if keep == "chosen" else (done.pruned == 0)
     assert executed(sweep, tmp_path / "run", f"keep={keep}") == execute.Executed()
     assert all(history.complete for history in ledger.histories(plan))
+
+
+def test_one_trial_without_ray_keeps_what_a_run_keeps_while_it_trains(sweep, tmp_path):
+    prepared = prepare(str(sweep), tmp_path, [*FEW, "keep=last"], [])
+    assert execute.execute_one(prepared, 0).status == "done"
+    assert kept(prepared.ledger)[prepared.plan.trials[0].id] == [3]
 
 
 def test_chosen_is_the_union_over_strategies_and_seeds(sweep, run):
@@ -190,7 +193,8 @@ def test_training_keeps_what_is_measured_afterwards(sweep, keep, snapshots, expe
 def test_a_protocol_that_needs_pruned_weights_is_refused_before_anything_trains(
     sweep, run, monkeypatch, snapshots
 ):
-    assert executed(sweep, run, "keep=none").pruned == 24
+    executed(sweep, run, "keep=none")
+    assert not files(run, "snapshots/*")
     monkeypatch.setattr(Trial, "run", lambda self: pytest.fail("it trains"))
     measure = f"measure={{x: {{episode: {{shot: 2}}, snapshots: {snapshots}}}}}"
     with pytest.raises(RunFolderError, match="because they were pruned") as refused:

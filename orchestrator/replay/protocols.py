@@ -14,9 +14,7 @@ def beside(
     protocol also stands each that has a name of its own; beside a former one only what was planned
     with it, so that its report stays as it was.
 
-    Args:
-        protocols: of a run, the main one first.
-        choosing: one of them.
+    ``choosing`` is one of the ``protocols``, of which the main one is the first.
     """
     main, *others = protocols
     former = [one for one in others if not one.written and _former(one)]

@@ -17,10 +17,9 @@ def beside(
     ``choosing`` is one of the ``protocols``, of which the main one is the first.
     """
     main, *others = protocols
-    former = [one for one in others if not one.written and _former(one)]
     if _former(choosing) and not _follows(choosing, main):
-        roots = [one for one in former if one is choosing or _follows(choosing, one)]
-        main = roots[0] if roots else choosing
+        roots = (one for one in others if not one.written and _former(one))
+        main = next((one for one in roots if _follows(choosing, one)), choosing)
     return tuple(
         one
         for one in protocols

@@ -121,10 +121,7 @@ class Source(ABC):
     def answers(
         self, protocol: PlannedProtocol | None
     ) -> "Callable[[str, int], Mapping[tuple[Measure, TaskSet], TaskScores]]":
-        """Reads the results of a trial's snapshot with the answer to each query.
-
-        What is returned raises RunFolderError where they are not recorded.
-        """
+        """Reads a snapshot's results with all answers; it raises RunFolderError without them."""
         trials = self.trials()
 
         def read(trial: str, epoch: int) -> "Mapping[tuple[Measure, TaskSet], TaskScores]":

@@ -204,9 +204,9 @@ def _measure(
 
 def _reference(oracle: Pick | None, trials: Mapping[str, TrialHistory]) -> float:
     """NovelGen on the report tasks of what oracle / oracle chose; NaN if it is not known."""
-    trial = None if oracle is None else trials.get(oracle.trial.trial)
-    if oracle is None or trial is None:
+    if oracle is None or oracle.trial.trial not in trials:
         return float("nan")
+    trial = trials[oracle.trial.trial]
     return float(trial.scores["novel", "report"].means[trial.index(oracle.epoch)])
 
 

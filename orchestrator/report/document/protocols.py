@@ -59,7 +59,7 @@ def _described(report: Report, one: UnderProtocol) -> str:
     used = ", ".join(use for use, by in uses.items() if by and by.id == one.planned.id)
     if one.unmeasured and not used:
         command = wording.measuring(one.planned, not report.info.as_planned)
-        return f"{text}; {counted(one.unmeasured, 'chosen snapshot')} not measured: {command}"
+        used = f"{counted(one.unmeasured, 'chosen snapshot')} not measured: {command}"
     return f"{text}; {used}" if used else text
 
 

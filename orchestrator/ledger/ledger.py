@@ -179,7 +179,9 @@ class Ledger:
 
     def _check_unmeasured(self, protocol: PlannedProtocol, former: PlannedProtocol) -> None:
         """Raise RunFolderError if something was measured under a protocol whose name is taken."""
-        if any(former.id in self.trial(trial).protocols() for trial in self.trial_ids()):
+        if any(
+            former.id in self.trial(trial).measurements.protocols() for trial in self.trial_ids()
+        ):
             raise RunFolderError(
                 f"{self.path} holds measurements under another protocol '{former.name}' "
                 f"({former.protocol.described}). Give this one ({protocol.protocol.described}) "

@@ -7,18 +7,22 @@ epochs, and one Parquet file for each protocol what was measured.
 import hashlib
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
 from fsl_sweep.orchestrator.ledger import columns
+from fsl_sweep.orchestrator.ledger.measured import (
+    MEASURED,
+    Measured,
+    Measurements,
+    measured_name,
+    numbers,
+)
 from fsl_sweep.orchestrator.ledger.storage import Folder
 from fsl_sweep.orchestrator.records.measures import (
     CURVES,
@@ -33,13 +37,9 @@ from fsl_sweep.orchestrator.records.measures import (
 from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID, PlannedTrial
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 
-EPOCHS, MEASURED, SNAPSHOTS = "epochs", "measured", "snapshots"
+EPOCHS, SNAPSHOTS = "epochs", "snapshots"
 RESUME, PRUNED = "resume.state", "pruned.json"
-_NUMBERED = re.compile(r"([0-9]{4}|[1-9][0-9]{4,8})\.(json|record|answers|safetensors)")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_PARQUET = ".parquet"
-# From nulls, because an array of a Python list loads pandas, which takes longer than all else here.
-_EMPTY = pa.table({name: pa.nulls(0, pa.float64()) for name in columns.SUMMARY_COLUMNS})
 
 
 def record_name(epoch: int) -> str:
@@ -50,21 +50,6 @@ def record_name(epoch: int) -> str:
 def snapshot_name(epoch: int) -> str:
     """The name of an epoch's weights in a trial's folder."""
     return f"{SNAPSHOTS}/{epoch:04d}.safetensors"
-
-
-def measured_name(protocol: str, epoch: int) -> str:
-    """The name of what was measured of a snapshot under a protocol, by the protocol's id."""
-    return f"{MEASURED}/{protocol}/{epoch:04d}.record"
-
-
-def answers_name(protocol: str, epoch: int) -> str:
-    """The name of a snapshot's answer to each query under a protocol."""
-    return f"{MEASURED}/{protocol}/{epoch:04d}.answers"
-
-
-def compacted_name(protocol: str) -> str:
-    """The name of what was measured of all of a trial's snapshots."""
-    return f"{MEASURED}/{protocol}{_PARQUET}"
 
 
 class _Epoch(NamedTuple):
@@ -82,26 +67,10 @@ class _Content(NamedTuple):
     compacted: Mapping[str, str] = {}
     damaged: Sequence[str] = ()
 
-
-class _Measured(NamedTuple):
-    """What was measured under a protocol; ``load`` reads other columns of the rows of ``table``."""
-
-    table: pa.Table = _EMPTY
-    load: Callable[[list[str]], pa.Table] = _EMPTY.select
-    damaged: Sequence[str] = ()
-
     @property
-    def epochs(self) -> list[int]:
-        return columns.values(self.table["epoch"]).astype(np.int64).tolist()
-
-    def of_weights(self, epochs: Mapping[int, _Epoch]) -> "_Measured":
-        """The rows about weights that were recorded; others are of another training."""
-        named = zip(self.epochs, self.table["snapshot"].to_pylist(), strict=True)
-        same = [e in epochs and epochs[e].snapshot == snapshot for e, snapshot in named]
-        if all(same):
-            return self
-        rows = pa.array(np.flatnonzero(same))
-        return _Measured(self.table.take(rows), lambda n: self.load(n).take(rows), self.damaged)
+    def weights(self) -> dict[int, str]:
+        """The SHA-256 of each epoch's weights."""
+        return {epoch: one.snapshot for epoch, one in self.epochs.items()}
 
 
 class TrialLedger:
@@ -109,13 +78,14 @@ class TrialLedger:
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
+        self.measurements = Measurements(folder)
 
     def begin(self, spec: TrialSpec) -> None:
         """Record the specification, and remove a failure that is being tried again."""
         self.folder.write_json("spec.json", spec.canonical())
         self.folder.remove("end.json")
-        for protocol in self.protocols():  # their checksums were in the end that is gone
-            self.folder.remove(compacted_name(protocol))
+        for name in self.measurements.compacted():  # their checksums were in the end that is gone
+            self.folder.remove(name)
 
     def write_epoch(
         self,
@@ -141,7 +111,7 @@ class TrialLedger:
             self.folder.write(snapshot_name(record.epoch), snapshot)
         else:
             self._note_pruned({record.epoch})
-        self._write_measured(record.epoch, digest, protocol, record.scores, answers)
+        self.measurements.write(protocol, record.epoch, digest, record.scores, answers)
         curves = {name: getattr(record, name) for name in CURVES}
         plain = {name: None if math.isnan(value) else value for name, value in curves.items()}
         content = {"epoch": record.epoch, **plain, "snapshot": digest}
@@ -151,36 +121,13 @@ class TrialLedger:
         self, epoch: int, protocol: str, scores: columns.Scores, answers: bool = False
     ) -> None:
         """Record what was measured of a snapshot. Raises KeyError if its epoch is not recorded."""
-        self._write_measured(epoch, self.snapshots()[epoch], protocol, scores, answers)
-
-    def _write_measured(
-        self, epoch: int, snapshot: str, protocol: str, scores: columns.Scores, answers: bool
-    ) -> None:
-        if answers:
-            data = columns.answers_of(snapshot, scores)
-            self.folder.write_sealed(answers_name(protocol, epoch), data)
-        row = columns.row_of(epoch, snapshot, scores)
-        self.folder.write_sealed(measured_name(protocol, epoch), columns.stream(row))
+        self.measurements.write(protocol, epoch, self.snapshots()[epoch], scores, answers)
 
     def read_answers(
         self, epoch: int, protocol: str
     ) -> dict[tuple[Measure, TaskSet], TaskScores] | None:
-        """A snapshot's results with the answer to each query; None where that is not recorded.
-
-        Raises:
-            Damaged: the file is damaged, or the answers are those of other weights.
-        """
-        name = answers_name(protocol, epoch)
-        data = self.folder.read_sealed(name)
-        if data is None:
-            return None
-        try:
-            snapshot, answers = columns.read_answers(data)
-        except ValueError as failure:
-            raise Damaged(self.folder.place(name), str(failure)) from failure
-        if snapshot != self.snapshots().get(epoch):
-            raise Damaged(self.folder.place(name), "it was measured of other weights")
-        return answers
+        """As `Measurements.read_answers`."""
+        return self.measurements.read_answers(protocol, epoch, self.snapshots())
 
     def write_resume(self, state: bytes) -> None:
         """Record the state to resume from, replacing the one before."""
@@ -223,20 +170,17 @@ class TrialLedger:
 
         Where some are missing nothing changes.
         """
-        content = self._content()
-        if not self._is_compacted(protocol, content):
-            rows, _ = self._rows(protocol)
-            plain = self.folder.read_json("end.json")
-            measured = _Measured(pa.concat_tables(rows) if rows else _EMPTY)
-            table = measured.of_weights(content.epochs).table
-            if plain is None or not rows or not _about(table, content.epochs):
-                return
-            data = columns.compacted([table])
-            self.folder.write(compacted_name(protocol), data)
-            checksums = {**plain["measured"], protocol: hashlib.sha256(data).hexdigest()}
-            plain["measured"] = dict(sorted(checksums.items()))
+        content, plain = self._content(), self.folder.read_json("end.json")
+        if plain is None:
+            return
+        checksum = content.compacted.get(protocol)
+        whole = self.measurements.compact(protocol, content.weights, checksum)
+        if whole is None:
+            return
+        if whole != checksum:
+            plain["measured"] = dict(sorted({**plain["measured"], protocol: whole}.items()))
             self.folder.write_json("end.json", plain)
-        for epoch in self.measured_files(protocol):
+        for epoch in self.measurements.files(protocol):
             self.folder.remove(measured_name(protocol, epoch))
 
     def read_end(self) -> TrialEnd | None:
@@ -261,7 +205,7 @@ class TrialLedger:
 
     def snapshots(self) -> dict[int, str]:
         """The SHA-256 of the weights after each recorded epoch, whether they are kept or not."""
-        return {epoch: one.snapshot for epoch, one in self._content().epochs.items()}
+        return self._content().weights
 
     def prune(self, epochs: Collection[int]) -> None:
         """Remove the weights of these epochs; that they were removed is recorded first."""
@@ -283,7 +227,7 @@ class TrialLedger:
 
     def snapshot_epochs(self) -> list[int]:
         """Epochs that have a file of weights, damaged or not, ascending. Raises Damaged."""
-        return self._numbers(SNAPSHOTS, "safetensors")
+        return numbers(self.folder / SNAPSHOTS, "safetensors")
 
     def snapshot_size(self, epoch: int) -> int:
         """The bytes of the weights after an epoch; 0 where they are not there."""
@@ -291,29 +235,12 @@ class TrialLedger:
 
     def record_epochs(self) -> list[int]:
         """Epochs that have a file of records, damaged or not, ascending. Raises Damaged."""
-        return self._numbers(EPOCHS, "json")
-
-    def measured_files(self, protocol: str) -> list[int]:
-        """Epochs that have a file of measurements, damaged or not, ascending. Raises Damaged."""
-        return self._numbers(f"{MEASURED}/{protocol}", "record")
-
-    def answered(self, protocol: str) -> list[int]:
-        """Epochs that have a file of answers, damaged or not, ascending. Raises Damaged."""
-        return self._numbers(f"{MEASURED}/{protocol}", "answers")
-
-    def _numbers(self, folder: str, suffix: str) -> list[int]:
-        found = map(_NUMBERED.fullmatch, (self.folder / folder).names())
-        return sorted(int(name[1]) for name in found if name and name[2] == suffix)
-
-    def protocols(self) -> list[str]:
-        """Ids of the protocols that something was measured under, sorted. Raises Damaged."""
-        names = (name.removesuffix(_PARQUET) for name in (self.folder / MEASURED).names())
-        return sorted(set(filter(PROTOCOL_ID.fullmatch, names)))
+        return numbers(self.folder / EPOCHS, "json")
 
     def read_epoch(self, epoch: int, protocol: str) -> EpochRecord:
         """One recorded epoch. Raises KeyError if it is missing, damaged, or was not measured."""
         with suppress(Damaged, ValueError, KeyError):
-            row = self._row(protocol, epoch)
+            row = self.measurements.row(protocol, epoch)
             one = _epoch_of(self.folder.read_json(record_name(epoch)) or {})[1] if row else None
             if row is None or one is None:
                 content = self._content()
@@ -331,7 +258,7 @@ class TrialLedger:
         """Where damaged files are among its end, epochs and measurements, below the run folder."""
         content = self._content()
         with suppress(Damaged):
-            measured = [self._measured(one, content) for one in self.protocols()]
+            measured = [self._measured(one, content) for one in self.measurements.protocols()]
             places = [*content.damaged, *(place for one in measured for place in one.damaged)]
             return [*dict.fromkeys(places)]
         return [*content.damaged, self.folder.place(MEASURED)]
@@ -361,7 +288,7 @@ class TrialLedger:
         content = self._content()
         done = set(self._measured(protocol, content).epochs)
         if answers:
-            done &= set(self.answered(protocol))
+            done &= set(self.measurements.answered(protocol))
         return [e for e in content.epochs if e not in done and (epochs is None or e in epochs)]
 
     def history(
@@ -406,6 +333,10 @@ class TrialLedger:
             unmeasured=len(epochs) - len(chosen.epochs),
         )
 
+    def _measured(self, protocol: str, content: _Content) -> Measured:
+        checksum = content.compacted.get(protocol)
+        return self.measurements.read(protocol, content.weights, checksum)
+
     def _training(self, planned: PlannedTrial) -> tuple[_Content, list[str]]:
         """The content, and what is damaged in it or missing from it."""
         content = self._content()
@@ -433,14 +364,9 @@ class TrialLedger:
         except (ValueError, KeyError, TypeError, AttributeError):
             return _Content(damaged=[self.folder.place("end.json")])
         epochs, damaged = self._epochs()
-        if plain is None and not epochs and not damaged and self._was_compacted():
+        if plain is None and not epochs and not damaged and self.measurements.compacted():
             damaged.append(self.folder.place("end.json"))  # it held the epochs
         return _Content(end, epochs, {}, damaged)
-
-    def _was_compacted(self) -> bool:
-        with suppress(Damaged):
-            return any(name.endswith(_PARQUET) for name in (self.folder / MEASURED).names())
-        return False
 
     def _epochs(self) -> tuple[dict[int, _Epoch], list[str]]:
         """The undamaged epochs in ``epochs/``, ascending, and where the damaged files are."""
@@ -459,104 +385,6 @@ class TrialLedger:
         except Damaged as damage:  # no folder
             return {}, [damage.place]
         return found, damaged
-
-    def _measured(self, protocol: str, content: _Content) -> _Measured:
-        """What was measured of the recorded weights under a protocol.
-
-        Where the compacted file is damaged, that is what was measured again since.
-        """
-        compacted = _Measured()
-        if protocol in content.compacted:
-            compacted = self._compacted(protocol, content)
-            if not compacted.damaged:
-                return compacted
-        rows, damaged = self._rows(protocol)
-        table = pa.concat_tables(rows) if rows else _EMPTY
-        measured = _Measured(table, table.select, damaged).of_weights(content.epochs)
-        if measured.epochs == [*content.epochs]:
-            return measured
-        return measured._replace(damaged=[*compacted.damaged, *damaged])
-
-    def _is_compacted(self, protocol: str, content: _Content) -> bool:
-        """Whether what was measured is in one file, without damage."""
-        return protocol in content.compacted and not self._compacted(protocol, content).damaged
-
-    def _compacted(self, protocol: str, content: _Content) -> _Measured:
-        name, checksum = compacted_name(protocol), content.compacted[protocol]
-        try:
-            file = _parquet(self.folder, name, checksum)
-            table = columns.read_columns(file, columns.SUMMARY_COLUMNS)
-            if not {*columns.SCHEMA.names} <= {*file.schema_arrow.names}:
-                raise ValueError("it lacks columns")
-            if not _about(table, content.epochs):
-                raise ValueError("it is not about the recorded weights")
-        except (Damaged, ValueError):
-            return _Measured(damaged=[self.folder.place(name)])
-
-        def load(names: list[str]) -> pa.Table:
-            # Read each time: the tasks of a thousand trials do not fit in memory.
-            try:
-                return columns.read_columns(
-                    _last_parquet(self.folder, name, checksum), names, table
-                )
-            except ValueError as failure:
-                raise Damaged(self.folder.place(name), str(failure)) from failure
-
-        return _Measured(table, load)
-
-    def _rows(self, protocol: str) -> tuple[list[pa.Table], list[str]]:
-        """The undamaged files of measurements, ascending, and where the damaged ones are."""
-        rows: list[pa.Table] = []
-        damaged: list[str] = []
-        try:
-            for epoch in self.measured_files(protocol):
-                try:
-                    if (row := self._row(protocol, epoch)) is not None:
-                        rows.append(row)
-                except Damaged as damage:
-                    damaged.append(damage.place)
-            if rows:
-                columns.check_values(pa.concat_tables(rows))
-        except Damaged as damage:  # no folder
-            return [], [damage.place]
-        except ValueError:  # epochs that were not measured alike
-            return [], [self.folder.place(f"{MEASURED}/{protocol}")]
-        return rows, damaged
-
-    def _row(self, protocol: str, epoch: int) -> pa.Table | None:
-        """What was measured of an epoch; None where there is no file. Raises Damaged."""
-        name = measured_name(protocol, epoch)
-        payload = self.folder.read_sealed(name)
-        if payload is None:
-            return None
-        try:
-            row = columns.checked(columns.streamed(payload), columns.SCHEMA)
-            if row["epoch"].to_pylist() != [epoch]:
-                raise ValueError("it is another epoch's")
-        except ValueError as failure:
-            raise Damaged(self.folder.place(name), str(failure)) from failure
-        return row
-
-
-def _about(table: pa.Table, epochs: Mapping[int, _Epoch]) -> bool:
-    """Whether a table's rows are about exactly the recorded weights, in the same order."""
-    named = zip(columns.values(table["epoch"]).tolist(), table["snapshot"].to_pylist(), strict=True)
-    return [*named] == [(epoch, one.snapshot) for epoch, one in epochs.items()]
-
-
-def _parquet(folder: Folder, name: str, checksum: str) -> pq.ParquetFile:
-    """A file of compacted measurements. Raises Damaged."""
-    data = folder.read(name) or b""
-    if hashlib.sha256(data).hexdigest() != checksum:
-        raise Damaged(folder.place(name), "it is not what was recorded")
-    try:
-        return pq.ParquetFile(pa.BufferReader(data))
-    except (pa.ArrowException, OSError) as failure:
-        raise Damaged(folder.place(name), "it is not a Parquet file") from failure
-
-
-_last_parquet = lru_cache(maxsize=2)(_parquet)
-"""The last files are kept: a trial's columns are read in turn, perhaps under two protocols."""
 
 
 def _end_of(plain: Mapping[str, Any]) -> TrialEnd:

@@ -10,17 +10,19 @@ from typing import Any
 
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
+from fsl_sweep.orchestrator.ledger.measured import (
+    MEASURED,
+    answers_name,
+    compacted_name,
+    measured_name,
+)
 from fsl_sweep.orchestrator.ledger.storage import TEMPORARY, Folder, kind_of
 from fsl_sweep.orchestrator.ledger.trial_ledger import (
     EPOCHS,
-    MEASURED,
     PRUNED,
     RESUME,
     SNAPSHOTS,
     TrialLedger,
-    answers_name,
-    compacted_name,
-    measured_name,
     record_name,
     snapshot_name,
 )
@@ -178,16 +180,17 @@ def _check_trial(
     with suppress(Damaged):  # named above
         names = [record_name(epoch).partition("/")[2] for epoch in storage.record_epochs()]
         found.strangers(folder / EPOCHS, names)
-        protocols = storage.protocols()
+        measured = storage.measurements
+        protocols = measured.protocols()
         found.strangers(
             folder / MEASURED,
             [*protocols, *(compacted_name(one).partition("/")[2] for one in protocols)],
         )
         for one in protocols:
-            files = [measured_name(one, e) for e in storage.measured_files(one)]
-            files += [answers_name(one, e) for e in storage.answered(one)]
+            files = [measured_name(one, e) for e in measured.files(one)]
+            files += [answers_name(one, e) for e in measured.answered(one)]
             found.strangers(folder / MEASURED / one, [name.rpartition("/")[2] for name in files])
-            for epoch in storage.answered(one):
+            for epoch in measured.answered(one):
                 with found.damage("ensembles cannot use it; nothing else depends on it"):
                     storage.read_answers(epoch, one)
     follows = "whether missing weights were pruned is not known"

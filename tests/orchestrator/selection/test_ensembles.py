@@ -13,7 +13,7 @@ from made import benchmark, main_of, planned, trainable
 from fsl_sweep.learners.snapshot import restored
 from fsl_sweep.orchestrator.errors import ConfigError, Damaged, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
-from fsl_sweep.orchestrator.ledger.trial_ledger import answers_name
+from fsl_sweep.orchestrator.ledger.measured import answers_name
 from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.run import load_run

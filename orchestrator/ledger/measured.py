@@ -1,0 +1,239 @@
+"""What was measured of a trial's snapshots, by protocol.
+
+A snapshot has a file ``measured/PROTOCOL/0001.record``, until all of an ended trial's are one file
+``measured/PROTOCOL.parquet``, whose checksum is in the trial's ``end.json``. The answers to
+queries, where a sweep records them, stay in a file per snapshot.
+
+What is read is about the recorded weights: rows of others are of another training. ``weights``
+holds their SHA-256 by epoch, ascending.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fsl_sweep.orchestrator.errors import Damaged
+from fsl_sweep.orchestrator.ledger import columns
+from fsl_sweep.orchestrator.ledger.storage import Folder
+from fsl_sweep.orchestrator.records.measures import Measure, TaskScores, TaskSet
+from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID
+
+MEASURED = "measured"
+_NUMBERED = re.compile(r"([0-9]{4}|[1-9][0-9]{4,8})\.([a-z]+)")
+_PARQUET = ".parquet"
+# From nulls, because an array of a Python list loads pandas, which takes longer than all else here.
+_EMPTY = pa.table({name: pa.nulls(0, pa.float64()) for name in columns.SUMMARY_COLUMNS})
+
+Weights = Mapping[int, str]
+
+
+def measured_name(protocol: str, epoch: int) -> str:
+    """The name of what was measured of a snapshot under a protocol, by the protocol's id."""
+    return f"{MEASURED}/{protocol}/{epoch:04d}.record"
+
+
+def answers_name(protocol: str, epoch: int) -> str:
+    """The name of a snapshot's answer to each query under a protocol."""
+    return f"{MEASURED}/{protocol}/{epoch:04d}.answers"
+
+
+def compacted_name(protocol: str) -> str:
+    """The name of what was measured of all of a trial's snapshots."""
+    return f"{MEASURED}/{protocol}{_PARQUET}"
+
+
+def numbers(folder: Folder, suffix: str) -> list[int]:
+    """The epochs that have a file with a suffix in a folder, ascending. Raises Damaged."""
+    found = map(_NUMBERED.fullmatch, folder.names())
+    return sorted(int(name[1]) for name in found if name and name[2] == suffix)
+
+
+class Measured(NamedTuple):
+    """What was measured under a protocol; ``load`` reads other columns of the rows of ``table``."""
+
+    table: pa.Table = _EMPTY
+    load: Callable[[list[str]], pa.Table] = _EMPTY.select
+    damaged: Sequence[str] = ()
+
+    @property
+    def epochs(self) -> list[int]:
+        """Those of the rows."""
+        return columns.values(self.table["epoch"]).astype(np.int64).tolist()
+
+
+class Measurements:
+    """Reads and writes what was measured, in the folder of one trial."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+
+    def write(
+        self, protocol: str, epoch: int, snapshot: str, scores: columns.Scores, answers: bool
+    ) -> None:
+        """Record what was measured of the weights ``snapshot``, with or without the answers."""
+        if answers:
+            data = columns.answers_of(snapshot, scores)
+            self.folder.write_sealed(answers_name(protocol, epoch), data)
+        row = columns.row_of(epoch, snapshot, scores)
+        self.folder.write_sealed(measured_name(protocol, epoch), columns.stream(row))
+
+    def read_answers(
+        self, protocol: str, epoch: int, weights: Weights
+    ) -> dict[tuple[Measure, TaskSet], TaskScores] | None:
+        """A snapshot's results with the answer to each query; None where that is not recorded.
+
+        Raises:
+            Damaged: the file is damaged, or the answers are those of other weights.
+        """
+        name = answers_name(protocol, epoch)
+        data = self.folder.read_sealed(name)
+        if data is None:
+            return None
+        try:
+            snapshot, answers = columns.read_answers(data)
+        except ValueError as failure:
+            raise Damaged(self.folder.place(name), str(failure)) from failure
+        if snapshot != weights.get(epoch):
+            raise Damaged(self.folder.place(name), "it was measured of other weights")
+        return answers
+
+    def files(self, protocol: str) -> list[int]:
+        """Epochs that have a file of measurements, damaged or not, ascending. Raises Damaged."""
+        return numbers(self.folder / MEASURED / protocol, "record")
+
+    def answered(self, protocol: str) -> list[int]:
+        """Epochs that have a file of answers, damaged or not, ascending. Raises Damaged."""
+        return numbers(self.folder / MEASURED / protocol, "answers")
+
+    def protocols(self) -> list[str]:
+        """Ids of the protocols that something was measured under, sorted. Raises Damaged."""
+        names = (name.removesuffix(_PARQUET) for name in (self.folder / MEASURED).names())
+        return sorted(set(filter(PROTOCOL_ID.fullmatch, names)))
+
+    def compacted(self) -> list[str]:
+        """Names of the files of all of the trial's snapshots."""
+        with suppress(Damaged):
+            names = (self.folder / MEASURED).names()
+            return [f"{MEASURED}/{name}" for name in names if name.endswith(_PARQUET)]
+        return []
+
+    def read(self, protocol: str, weights: Weights, checksum: str | None) -> Measured:
+        """What was measured of the recorded weights under a protocol.
+
+        ``checksum`` is that of the compacted file, if there should be one. Where it is damaged,
+        what was measured again since is read.
+        """
+        compacted = Measured()
+        if checksum is not None:
+            compacted = self._compacted(protocol, weights, checksum)
+            if not compacted.damaged:
+                return compacted
+        table, damaged = self._rows(protocol, weights)
+        measured = Measured(table, table.select, damaged)
+        if measured.epochs == [*weights]:
+            return measured
+        return measured._replace(damaged=[*compacted.damaged, *damaged])
+
+    def compact(self, protocol: str, weights: Weights, checksum: str | None) -> str | None:
+        """Put the measurements of all snapshots into one file, unless there is a whole one.
+
+        Returns:
+            Its checksum; None where measurements are missing.
+        """
+        if checksum is not None and not self._compacted(protocol, weights, checksum).damaged:
+            return checksum
+        table, _ = self._rows(protocol, weights)
+        if not len(table) or not _about(table, weights):
+            return None
+        data = columns.compacted([table])
+        self.folder.write(compacted_name(protocol), data)
+        return hashlib.sha256(data).hexdigest()
+
+    def row(self, protocol: str, epoch: int) -> pa.Table | None:
+        """What was measured of an epoch; None where there is no file. Raises Damaged."""
+        name = measured_name(protocol, epoch)
+        payload = self.folder.read_sealed(name)
+        if payload is None:
+            return None
+        try:
+            row = columns.checked(columns.streamed(payload), columns.SCHEMA)
+            if row["epoch"].to_pylist() != [epoch]:
+                raise ValueError("it is another epoch's")
+        except ValueError as failure:
+            raise Damaged(self.folder.place(name), str(failure)) from failure
+        return row
+
+    def _rows(self, protocol: str, weights: Weights) -> tuple[pa.Table, list[str]]:
+        """The undamaged rows about these weights, ascending, and where the damaged files are."""
+        rows: list[pa.Table] = []
+        damaged: list[str] = []
+        try:
+            for epoch in self.files(protocol):
+                try:
+                    if (row := self.row(protocol, epoch)) is not None:
+                        rows.append(row)
+                except Damaged as damage:
+                    damaged.append(damage.place)
+            if rows:
+                columns.check_values(pa.concat_tables(rows))
+        except Damaged as damage:  # no folder
+            return _EMPTY, [damage.place]
+        except ValueError:  # epochs that were not measured alike
+            return _EMPTY, [self.folder.place(f"{MEASURED}/{protocol}")]
+        ours = [row for row in rows if weights.get(row["epoch"][0].as_py()) == _snapshot(row)]
+        return pa.concat_tables(ours) if ours else _EMPTY, damaged
+
+    def _compacted(self, protocol: str, weights: Weights, checksum: str) -> Measured:
+        name = compacted_name(protocol)
+        try:
+            file = _parquet(self.folder, name, checksum)
+            table = columns.read_columns(file, columns.SUMMARY_COLUMNS)
+            if not {*columns.SCHEMA.names} <= {*file.schema_arrow.names}:
+                raise ValueError("it lacks columns")
+            if not _about(table, weights):
+                raise ValueError("it is not about the recorded weights")
+        except (Damaged, ValueError):
+            return Measured(damaged=[self.folder.place(name)])
+
+        def load(names: list[str]) -> pa.Table:
+            # Read each time: the tasks of a thousand trials do not fit in memory.
+            try:
+                return columns.read_columns(
+                    _last_parquet(self.folder, name, checksum), names, table
+                )
+            except ValueError as failure:
+                raise Damaged(self.folder.place(name), str(failure)) from failure
+
+        return Measured(table, load)
+
+
+def _snapshot(row: pa.Table) -> str:
+    return row["snapshot"][0].as_py()
+
+
+def _about(table: pa.Table, weights: Weights) -> bool:
+    """Whether a table's rows are about exactly these weights, in the same order."""
+    epochs = columns.values(table["epoch"]).tolist()
+    return [*zip(epochs, table["snapshot"].to_pylist(), strict=True)] == [*weights.items()]
+
+
+def _parquet(folder: Folder, name: str, checksum: str) -> pq.ParquetFile:
+    """A file of compacted measurements. Raises Damaged."""
+    data = folder.read(name) or b""
+    if hashlib.sha256(data).hexdigest() != checksum:
+        raise Damaged(folder.place(name), "it is not what was recorded")
+    try:
+        return pq.ParquetFile(pa.BufferReader(data))
+    except (pa.ArrowException, OSError) as failure:
+        raise Damaged(folder.place(name), "it is not a Parquet file") from failure
+
+
+_last_parquet = lru_cache(maxsize=2)(_parquet)
+"""The last files are kept: a trial's columns are read in turn, perhaps under two protocols."""

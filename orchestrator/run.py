@@ -213,7 +213,7 @@ class Run:
     def class_tuples(
         self, protocol: str | None = None, choose_by: str | None = None
     ) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
-        """As `Source.class_tuples`: report tasks of ``protocol``, selection tasks of ``choose_by``."""
+        """As `Source.class_tuples`: report tasks of `protocol`, selection tasks of `choose_by`."""
         named = map(self._source.protocol, (protocol, choose_by))
         reported, chosen = map(self._source.class_tuples, named)
         return {key: (chosen if key[1] == "selection" else reported)[key] for key in reported}

@@ -3,15 +3,13 @@
 Neither torch nor Ray is imported.
 """
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
+from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
 from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.records.paper_names import measure_name
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
@@ -24,10 +22,6 @@ if TYPE_CHECKING:
 
     from fsl_sweep.learners.loaded import LoadedLearner
     from fsl_sweep.orchestrator.report import Report, RunInfo
-
-
-MOST_RESAMPLES = 10**6
-"""The most resamples of a report: more would change no digit that is shown."""
 
 
 def load_run(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Run":
@@ -83,18 +77,23 @@ class Run:
         """Names of the protocols that snapshots may be reported under, the main one first."""
         return tuple(one.name for one in self._source.protocols())
 
-    @cached_property
+    @property
     def histories(self) -> list[TrialHistory]:
         """As `Source.histories`, under the main protocol."""
-        return self._histories(None, None)
+        main = self._source.protocol()
+        return self._histories(main, main)
 
-    def _histories(self, protocol: str | None, choose_by: str | None) -> list[TrialHistory]:
-        """As `Source.histories`. Raises RunFolderError if nothing is measured to choose by."""
-        reported, by = self._source.protocol(protocol), self._source.protocol(choose_by)
+    def _histories(
+        self, reported: PlannedProtocol | None, by: PlannedProtocol | None
+    ) -> list[TrialHistory]:
         key = (reported and reported.id, by and by.id)
         if key not in self._read:
-            self._read[key] = self._source.histories(*key)
-        found = self._read[key]
+            self._read[key] = self._source.histories(reported, by)
+        return self._read[key]
+
+    def _choosable(self, info: "RunInfo") -> list[TrialHistory]:
+        """The histories of a report. Raises RunFolderError if nothing is measured to choose by."""
+        by, found = info.chosen_by, self._histories(info.protocol, info.chosen_by)
         if by is not None and by.name != MAIN and not any(trial.complete for trial in found):
             raise RunFolderError(
                 f"No trial is measured whole under '{by.name}' ({by.protocol.described}), and only "
@@ -119,13 +118,9 @@ class Run:
     ) -> "RunInfo":
         """What a report needs to know beside the records; by default as in the sweep file.
 
-        Args:
-            snapshot: names of snapshot selectors to compare.
-            hyperparameter: names of hyperparameter selectors.
-            metric: what methods are compared by, ``novel`` or ``mixture(w)``.
-            protocol: name or id of the protocol that chosen snapshots are reported under; the main
-                one by default.
-            choose_by: of the protocol that they are chosen by, likewise.
+        ``snapshot`` and ``hyperparameter`` are names of selectors to compare. Methods are compared
+        by the ``metric``, ``novel`` or ``mixture(w)``. Chosen snapshots are reported under
+        ``protocol``, a name or an id, and chosen by ``choose_by``: by default the main one.
 
         Raises:
             UnknownName, PluginError, ConfigError: a selector that is named cannot be used, is named
@@ -141,24 +136,25 @@ class Run:
             folds = any(trial.fold is not None for trial in self.histories)
             snapshot = asked_for("snapshot", snapshot or (), folds)
             hyperparameter = asked_for("hyperparameter", hyperparameter or (), folds)
-        facts, source = self._source.facts, self._source
+        facts, planned, source = self._source.facts, self._source.facts.selectors, self._source
         reported, by = source.protocol(protocol), source.protocol(choose_by)
-        planned = {*facts.selectors.snapshot}, {*facts.selectors.hyperparameter}
+        snapshot = snapshot or planned.snapshot
+        hyperparameter = hyperparameter or planned.hyperparameter
         return RunInfo(
             name=facts.name,
             sweep_hash=facts.sweep,
             fingerprint=facts.fingerprint,
-            snapshot=tuple(snapshot or facts.selectors.snapshot),
-            hyperparameter=tuple(hyperparameter or facts.selectors.hyperparameter),
+            snapshot=tuple(snapshot),
+            hyperparameter=tuple(hyperparameter),
             parts=facts.parts,
             versions=facts.versions,
             cautions=facts.cautions,
-            metric=measure_name(metric) if metric else facts.selectors.metric,
+            metric=measure_name(metric) if metric else planned.metric,
             protocol=reported,
             chosen_by=by,
             protocols=beside(source.protocols(), by) if by is not None else (),
-            as_planned={*(snapshot or ())} <= planned[0]
-            and {*(hyperparameter or ())} <= planned[1],
+            as_planned={*snapshot} <= {*planned.snapshot}
+            and {*hyperparameter} <= {*planned.hyperparameter},
         )
 
     def report(
@@ -185,14 +181,16 @@ class Run:
             RunFolderError: the run recorded no class tuples, or they cannot be resampled; or no
                 trial is measured whole under the protocol that chooses.
         """
-        from fsl_sweep.orchestrator.report import build
+        from fsl_sweep.orchestrator.report import asked, build
 
-        count = self._resamples(bootstrap)
-        self._check_ensembles(ensembles)
+        source = self._source
+        count = asked.checked_resamples(bootstrap, source.facts.per_task)
+        if ensembles:
+            asked.check_ensembles(ensembles, self.histories)
         info = self.info(snapshot, hyperparameter, metric, protocol=protocol, choose_by=choose_by)
-        histories = self._histories(protocol, choose_by)
+        histories = self._choosable(info)
         if classes:
-            _check_classes(info)
+            asked.check_classes(info)
         tuples = self.class_tuples(protocol, choose_by) if classes else None
         try:
             return build(
@@ -202,29 +200,22 @@ class Run:
                 rope=rope,
                 bootstrap=count,
                 classes=tuples,
-                measured=self._measured,
+                measured=lambda one, trials: source.histories(one, one, trials),
                 ensembles=ensembles,
-                answers=self._source.answers(protocol) if ensembles else None,
+                answers=source.answers(info.protocol) if ensembles else None,
             )
         except ValueError as failure:
             if tuples is None:
                 raise
-            place = self._source.places[0]
+            place = source.places[0]
             raise RunFolderError(f"{place} cannot be resampled: {failure}") from None
-
-    def _measured(self, protocol: PlannedProtocol, trials: Collection[str]) -> list[TrialHistory]:
-        """Some trials under a protocol."""
-        return self._source.histories(protocol.id, protocol.id, trials)
 
     def class_tuples(
         self, protocol: str | None = None, choose_by: str | None = None
     ) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
-        """As `Source.class_tuples`: report tasks of ``protocol``, selection tasks of ``choose_by``.
-
-        Both are the main protocol by default.
-        """
-        reported = self._source.class_tuples(protocol)
-        chosen = self._source.class_tuples(choose_by)
+        """As `Source.class_tuples`: report tasks of `protocol`, selection tasks of `choose_by`."""
+        named = map(self._source.protocol, (protocol, choose_by))
+        reported, chosen = map(self._source.class_tuples, named)
         return {key: (chosen if key[1] == "selection" else reported)[key] for key in reported}
 
     def records(self, protocol: str | None = None) -> "pd.DataFrame":
@@ -234,9 +225,8 @@ class Run:
         epoch, curves, protocol, and the mean accuracies ``base_selection`` to ``novel_report`` in
         [0, 1], NaN where the epoch is not measured under the protocol.
 
-        Args:
-            protocol: name or id of one protocol, the main one by default: numbers under several
-                are not to be averaged unawares.
+        They are under one protocol, the main one by default: numbers under several are not to be
+        averaged unawares.
 
         Raises:
             UnknownName, RunFolderError: there is no such protocol.
@@ -246,7 +236,7 @@ class Run:
         from fsl_sweep.orchestrator.report.frames import epoch_columns, epochs_of
 
         found = self._source.protocol(protocol)
-        histories = self._source.histories(protocol, protocol) if protocol else self.histories
+        histories = self._histories(found, found)
         frames = [epochs_of(trial, found) for trial in histories if len(trial.epochs)]
         frames = frames or [pd.DataFrame(columns=epoch_columns(histories))]
         return pd.concat(frames, ignore_index=True)
@@ -261,14 +251,8 @@ class Run:
     ) -> "pd.DataFrame":
         """One row for each method, seed and strategy: what was chosen, and its report scores.
 
-        Chosen snapshots that are not measured under the protocol have none.
-
-        Arguments as of ``info``.
-
-        Raises:
-            UnknownName, PluginError, ConfigError: a selector cannot be used, or there is no such
-                protocol.
-            RunFolderError: as of ``report``.
+        Chosen snapshots that are not measured under the protocol have none. Arguments as of
+        ``info``, exceptions as of ``report``.
         """
         import pandas as pd
 
@@ -276,7 +260,7 @@ class Run:
         from fsl_sweep.orchestrator.selection.select import select
 
         info = self.info(snapshot, hyperparameter, protocol=protocol, choose_by=choose_by)
-        histories = self._histories(protocol, choose_by)
+        histories = self._choosable(info)
         selected = select(histories, info.snapshot, info.hyperparameter)
         if not selected.selections:
             return pd.DataFrame(columns=selection_columns(histories))
@@ -312,11 +296,6 @@ class Run:
 
         A seed whose trials are not complete has none, as in `selections`.
 
-        Args:
-            method: its name in the sweep file.
-            snapshot: name of the snapshot selector.
-            hyperparameter: name of the hyperparameter selector.
-
         Raises:
             UnknownName, PluginError, ConfigError: there is no such method, or a selector cannot
                 be used.
@@ -324,54 +303,21 @@ class Run:
         """
         from fsl_sweep.orchestrator.selection.select import select
 
-        methods = list(dict.fromkeys(trial.method for trial in self.histories))
-        if method not in methods:
-            raise UnknownName("method", method, methods)
-        info = self.info([snapshot], [hyperparameter])
         trials = [trial for trial in self.histories if trial.method == method]
+        if not trials:
+            raise UnknownName("method", method, {trial.method for trial in self.histories})
+        info = self.info([snapshot], [hyperparameter])
         selected = select(trials, info.snapshot, info.hyperparameter)
         if not selected.selections:
-            reasons = [f": {one.reason}" for one in selected.left_out[:1]]
+            left_out = selected.left_out
+            why = f": {left_out[0].reason}" if left_out else ", but keeps several"
             raise RunFolderError(
-                f"{snapshot} / {hyperparameter} chose no snapshot of {method}"
-                f"{''.join(reasons) or ', but keeps several'}."
+                f"{snapshot} / {hyperparameter} chose no snapshot of {method}{why}."
             )
         return [
             ChosenSnapshot(self, method, one.seed, one.trial, one.epoch, one.hyperparameters)
             for one in selected.selections
         ]
-
-    def _check_ensembles(self, sizes: Sequence[int]) -> None:
-        """Raise ConfigError where no method has so many snapshots of a seed."""
-        counts: Counter[tuple[str, int]] = Counter()
-        for trial in self.histories:
-            counts[trial.method, trial.seed] += len(trial.epochs) if trial.fold is None else 0
-        most = max(counts.values(), default=0)
-        for size in sizes:
-            if not 1 <= size <= most:
-                problem = f"{size} snapshots cannot vote: a method has 1 to {most} of each seed"
-                raise ConfigError("", "--ensemble", problem)
-
-    def _resamples(self, asked: int | None) -> int | None:
-        """How many resamples to make; None leaves it to the report."""
-        per_task, problem = self._source.facts.per_task, None
-        if asked and not 2 <= asked <= MOST_RESAMPLES:
-            problem = f"give 0 for none, or 2 to {MOST_RESAMPLES:,}"
-        elif asked and not per_task:
-            problem = "there are no per-task rows to resample"
-        if problem is not None:
-            raise ConfigError("", "--bootstrap", f"{asked} resamples cannot be made: {problem}")
-        return asked if per_task else 0
-
-
-def _check_classes(info: "RunInfo") -> None:
-    """Raise RunFolderError where tasks do not draw their classes alike."""
-    for planned in filter(None, (info.protocol, info.chosen_by)):
-        if planned.protocol.mixture not in (None, 0, 1):
-            raise RunFolderError(
-                f"The classes of '{planned.name}' cannot be resampled: a mixture draws base and "
-                "novel classes unequally often. Leave out --classes."
-            )
 
 
 @dataclass(frozen=True)

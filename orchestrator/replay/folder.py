@@ -17,7 +17,7 @@ from fsl_sweep.orchestrator.records.measures import (
     TaskSet,
     TrialHistory,
 )
-from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
+from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.replay.source import Facts, Source
 
 if TYPE_CHECKING:
@@ -61,20 +61,22 @@ class FolderSource(Source):
 
     def histories(
         self,
-        protocol: str | None = None,
-        choose_by: str | None = None,
+        reported: PlannedProtocol | None = None,
+        by: PlannedProtocol | None = None,
+        /,
         only: Collection[str] | None = None,
     ) -> list[TrialHistory]:
         """One history for each planned trial, in plan order; damaged records are skipped."""
-        by, reported = (self._plan.protocol(name or MAIN).id for name in (choose_by, protocol))
+        main = self._plan.main
         trials = tuple(t for t in self._plan.trials if only is None or t.id in only)
-        return self._ledger.histories(replace(self._plan, trials=trials), by, reported)
+        plan = replace(self._plan, trials=trials)
+        return self._ledger.histories(plan, (by or main).id, (reported or main).id)
 
     def class_tuples(
-        self, protocol: str | None = None
+        self, protocol: PlannedProtocol | None, /
     ) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
         """The class tuples in ``tasks/``. Raises as ``Source.class_tuples``."""
-        folder = tasks_folder(self._plan.protocol(protocol or MAIN).id)
+        folder = tasks_folder((protocol or self._plan.main).id)
         return {(m, s): self._tuples(f"{folder}/{m}-{s}.json") for m in MEASURES for s in TASK_SETS}
 
     def trials(self) -> Mapping[str, TrialLedger]:

@@ -86,19 +86,17 @@ class MergedSource(Source):
             without = [s.places[0] for s in self._sources if str(s.places[0]) not in meant]
             raise RunFolderError(
                 f"Protocol '{name}' is not one of {without[0]}. Measure it there too "
-                f"(`fsl-sweep measure`), or report each run separately."
+                "(`fsl-sweep measure`), or report each run separately."
             ) from None
 
     def histories(
         self,
-        protocol: str | None = None,
-        choose_by: str | None = None,
+        reported: PlannedProtocol | None = None,
+        by: PlannedProtocol | None = None,
+        /,
         only: Collection[str] | None = None,
     ) -> list[TrialHistory]:
         """Those of all sources, and an empty one for each hole in a method's grid."""
-        # By their ids: a name may mean something else in another source.
-        known = [self.protocol(name) for name in (protocol, choose_by)]
-        reported, by = (None if one is None else one.id for one in known)
         found: dict[tuple[str, str], tuple[TrialHistory, Path]] = {}
         for source in self._sources:
             for trial in source.histories(reported, by, only):
@@ -108,12 +106,11 @@ class MergedSource(Source):
         return filled(_distinguished([trial for trial, _ in found.values()]))
 
     def class_tuples(
-        self, protocol: str | None = None
+        self, protocol: PlannedProtocol | None, /
     ) -> dict[tuple[Measure, TaskSet], np.ndarray]:
         """Those of the first source: common tasks follow from what the sources agree in."""
         folders = [s for s in self._sources if s.facts.measured is not None]
-        known = self.protocol(protocol)
-        return (folders or self._sources)[0].class_tuples(known and known.id)
+        return (folders or self._sources)[0].class_tuples(protocol)
 
     def trials(self) -> Mapping[str, TrialLedger]:
         """Those of all sources; of one in several, the first that has snapshots."""

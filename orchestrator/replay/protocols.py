@@ -14,15 +14,12 @@ def beside(
     protocol also stands each that has a name of its own; beside a former one only what was planned
     with it, so that its report stays as it was.
 
-    Args:
-        protocols: of a run, the main one first.
-        choosing: one of them.
+    ``choosing`` is one of the ``protocols``, of which the main one is the first.
     """
     main, *others = protocols
-    former = [one for one in others if not one.written and _former(one)]
     if _former(choosing) and not _follows(choosing, main):
-        roots = [one for one in former if one is choosing or _follows(choosing, one)]
-        main = roots[0] if roots else choosing
+        roots = (one for one in others if not one.written and _former(one))
+        main = next((one for one in roots if _follows(choosing, one)), choosing)
     return tuple(
         one
         for one in protocols

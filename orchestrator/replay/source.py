@@ -71,9 +71,9 @@ class Source(ABC):
             RunFolderError: there are none, or the name has another meaning in another run.
         """
         known = self.protocols()
-        if not known and name is None:
-            return None
         if not known:
+            if name is None:
+                return None
             shown = ", ".join(map(str, self.places))
             raise RunFolderError(
                 f"Protocol '{name}' cannot be reported: the records of a table have no protocols "
@@ -88,26 +88,25 @@ class Source(ABC):
     @abstractmethod
     def histories(
         self,
-        protocol: str | None = None,
-        choose_by: str | None = None,
+        reported: PlannedProtocol | None = None,
+        by: PlannedProtocol | None = None,
+        /,
         only: Collection[str] | None = None,
     ) -> list[TrialHistory]:
         """One history for each planned trial, in plan order, recorded or not.
 
         Args:
-            protocol: name or id of the protocol whose report tasks are shown; the main one by
-                default.
-            choose_by: of the one whose selection tasks are shown.
+            reported: the protocol whose report tasks are shown; the main one by default.
+            by: the one whose selection tasks are shown, likewise.
             only: ids of the trials to read; all by default.
 
         Raises:
-            UnknownName: there is no such protocol.
-            RunFolderError: there are none, or records contradict each other.
+            RunFolderError: records contradict each other.
         """
 
     @abstractmethod
     def class_tuples(
-        self, protocol: str | None = None
+        self, protocol: PlannedProtocol | None, /
     ) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
         """Classes of the common tasks by measure and task set, int64 ``[tasks, ways]``.
 
@@ -120,20 +119,15 @@ class Source(ABC):
         """What is recorded of each trial that has a folder, by trial id; snapshots too."""
 
     def answers(
-        self, protocol: str | None = None
+        self, protocol: PlannedProtocol | None
     ) -> "Callable[[str, int], Mapping[tuple[Measure, TaskSet], TaskScores]]":
-        """Reads the results of a trial's snapshot with the answer to each query.
-
-        What is returned raises RunFolderError where they are not recorded.
-        """
-        planned, trials = self.protocol(protocol), self.trials()
+        """Reads a snapshot's results with all answers; it raises RunFolderError without them."""
+        trials = self.trials()
 
         def read(trial: str, epoch: int) -> "Mapping[tuple[Measure, TaskSet], TaskScores]":
-            found = (
-                trials[trial].read_answers(epoch, planned.id)
-                if trial in trials and planned is not None
-                else None
-            )
+            found = None
+            if protocol is not None and trial in trials:
+                found = trials[trial].read_answers(epoch, protocol.id)
             if found is None:
                 raise RunFolderError(
                     f"The answers of trial {trial}, epoch {epoch} are not recorded under this "

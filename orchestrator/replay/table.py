@@ -53,20 +53,18 @@ class TableSource(Source):
 
     def histories(
         self,
-        protocol: str | None = None,
-        choose_by: str | None = None,
+        _reported: PlannedProtocol | None = None,
+        _by: PlannedProtocol | None = None,
+        /,
         only: Collection[str] | None = None,
     ) -> list[TrialHistory]:
         """The trials of the table, and an empty one for each hole in a method's grid."""
-        for name in (protocol, choose_by):
-            self.protocol(name)
         return [one for one in self._trials if only is None or one.trial in only]
 
     def class_tuples(
-        self, protocol: str | None = None
+        self, _: PlannedProtocol | None, /
     ) -> dict[tuple[Measure, TaskSet], np.ndarray]:
         """There are none in a table: raises RunFolderError."""
-        self.protocol(protocol)
         raise RunFolderError(
             f"{self.places[0]} is a table, which holds no class tuples, so classes cannot be "
             "resampled; leave out --classes."

@@ -1,7 +1,7 @@
 """The content of a report: everything that its formats show, and nothing about how."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.cautions import cautions_of
+from fsl_sweep.orchestrator.report.completeness import Completeness, completeness_of
 from fsl_sweep.orchestrator.report.curves import Curve, curves_of
 from fsl_sweep.orchestrator.report.over_protocols import Reader, UnderProtocol, over_protocols
 from fsl_sweep.orchestrator.report.tradeoff import TradeOff, tradeoffs_of
@@ -87,49 +88,6 @@ class RunInfo:
         of = (self.protocol.protocol, self.chosen_by.protocol)
         first, second = ((one.mixture, one.classes, one.benchmark) for one in of)
         return first == second
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A planned trial that is not done, and why."""
-
-    method: str
-    trial: str
-    seed: int
-    fold: int | None
-    hyperparameters: Mapping[str, Any]
-    reason: str
-
-
-@dataclass(frozen=True)
-class Completeness:
-    """How much of the plan is there. A trial that two methods share counts once.
-
-    Attributes:
-        planned, done, failed, missing: numbers of trials; missing ones are neither done nor
-            failed: not run, unfinished, or damaged.
-        budget: how many of the done ones were stopped by their time budget.
-        problems: all that is not done.
-        unmeasured: how many chosen snapshots are not measured under the protocol of the report.
-    """
-
-    planned: int
-    done: int
-    failed: int
-    missing: int
-    budget: int
-    problems: tuple[Problem, ...]
-    unmeasured: int = 0
-
-    @property
-    def trained(self) -> bool:
-        """Whether every planned trial is done."""
-        return self.done == self.planned
-
-    @property
-    def complete(self) -> bool:
-        """Whether nothing is missing from the report."""
-        return self.trained and not self.unmeasured
 
 
 @dataclass(frozen=True)
@@ -254,18 +212,13 @@ def build(
     summaries = summarise(selected)
     shown, total = curves_of(chosen, info.snapshot, curves)
     count = _resamples(histories) if bootstrap is None else bootstrap
-    apart: tuple[Measure, ...] = () if info.same_novel else ("novel",)
-    resampled = (
-        resample(histories, selected, resamples=count, classes=classes, apart=apart)
-        if count
-        else ()
-    )
+    resampled: tuple[ResampledCell, ...] = ()
+    if count:
+        apart: tuple[Measure, ...] = () if info.same_novel else ("novel",)
+        resampled = resample(histories, selected, resamples=count, classes=classes, apart=apart)
     return Report(
         info=info,
-        completeness=replace(
-            completeness_of(histories),
-            unmeasured=0 if info.protocol is None else len(selected.unmeasured),
-        ),
+        completeness=completeness_of(histories, len(selected.unmeasured) if info.protocol else 0),
         selected=selected,
         summaries=summaries,
         comparisons=compare_methods(summaries, rope),
@@ -286,26 +239,6 @@ def build(
     )
 
 
-def completeness_of(histories: Sequence[TrialHistory]) -> Completeness:
-    """Count planned trials by what became of them."""
-    distinct = {trial.trial: trial for trial in histories}.values()
-    problems = tuple(
-        Problem(t.method, t.trial, t.seed, t.fold, t.hyperparameters, reason)
-        for t in distinct
-        if (reason := why_unusable(t)) is not None
-    )
-    ended = [t.end.status for t in distinct if t.end and why_unusable(t) is None]
-    failed = sum(one.reason.startswith("failed") for one in problems)
-    return Completeness(
-        planned=len(distinct),
-        done=len(ended),
-        failed=failed,
-        missing=len(problems) - failed,
-        budget=ended.count("budget"),
-        problems=problems,
-    )
-
-
 def _all_measured(histories: Sequence[TrialHistory]) -> bool:
     """Whether every snapshot of the usable full trials is measured on the report tasks."""
     usable = (t for t in histories if t.fold is None and why_unusable(t) is None)
@@ -315,7 +248,7 @@ def _all_measured(histories: Sequence[TrialHistory]) -> bool:
 def _over_protocols(
     info: RunInfo, selected: Selected, summaries: tuple[Summary, ...], read: Reader | None
 ) -> tuple[UnderProtocol, ...]:
-    if read is None or info.protocol is None or info.chosen_by is None:
+    if read is None or info.protocol is None:
         return ()
     known = UnderProtocol(info.protocol, summaries, len(selected.unmeasured), ())
     more = [] if info.protocol in info.protocols else [info.protocol]

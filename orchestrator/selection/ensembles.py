@@ -51,11 +51,6 @@ def ensembles_of(
 
     Each seed votes for itself; snapshots are ranked on the selection tasks. A method with fewer
     snapshots than a size is left out of that size.
-
-    Args:
-        histories: one for each planned trial.
-        sizes: how many snapshots vote.
-        answers: reads what a snapshot answered.
     """
     replicates: dict[str, list[Sequence[TrialHistory]]] = {}
     for (method, _), trials in replicates_of(histories).items():
@@ -96,9 +91,7 @@ def _ensemble(
     over = {measure: mean_interval(values, kind="seeds") for measure, values in means.items()}
     gain = mean_interval(gains, kind="seeds")
     by_seed = tuple(zip(means["novel"], gains, strict=True))
-    return Ensemble(
-        method, size, tuple(members), over["base"], over["val"], over["novel"], gain, by_seed
-    )
+    return Ensemble(method, size, tuple(members), **over, gain=gain, by_seed=by_seed)
 
 
 def _best(trials: Sequence[TrialHistory], size: int) -> tuple[tuple[str, int], ...]:

@@ -8,7 +8,7 @@ strategies. What is reported is the full trial, at the epoch that the snapshot s
 Source: "Two Sides of Meta-Learning Evaluation", section 5.1 and appendix F.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -95,20 +95,17 @@ def select(
         strategies=tuple(_strategy(one, two) for one in first for two in second),
         selections=(),
         left_out=tuple(left_out),
-        fronts=tuple(fronts),
         base_weight=base_weight,
         picks=tuple(picks),
     )
-    return measured(selected)
+    own = {trial.trial: trial for trial in chosen.planned}
+    return replace(measured(selected, own), fronts=tuple(fronts))
 
 
-def measured(selected: Selected, reported: Mapping[str, TrialHistory] | None = None) -> Selected:
-    """The same choices with other report scores; fronts are left out.
+def measured(selected: Selected, reported: Mapping[str, TrialHistory]) -> Selected:
+    """The same choices with the report scores of ``reported``, by trial id; fronts are left out.
 
-    Args:
-        selected: whose choices.
-        reported: the trials with other report scores, by id; their own by default. A chosen
-            snapshot of a trial that is not among them counts as not measured.
+    A chosen snapshot of a trial that is not there counts as not measured.
     """
     found = [_measure(one, reported, selected.base_weight) for one in selected.picks]
     others = [one for one in selected.left_out if one.epoch is None]
@@ -116,7 +113,7 @@ def measured(selected: Selected, reported: Mapping[str, TrialHistory] | None = N
         selected,
         selections=tuple(one for selections, _ in found for one in selections),
         left_out=(*others, *(one for _, left_out in found for one in left_out)),
-        fronts=selected.fronts if reported is None else (),
+        fronts=(),
     )
 
 
@@ -179,22 +176,18 @@ def _oracle(trials: Sequence[TrialHistory], chosen: Chosen) -> Pick | None:
 
 
 def _measure(
-    chosen: Picks, reported: Mapping[str, TrialHistory] | None, base_weight: float | None
+    chosen: Picks, reported: Mapping[str, TrialHistory], base_weight: float | None
 ) -> tuple[list[Selection], list[LeftOut]]:
     """Selections with their intervals; each snapshot is measured once, whoever chose it."""
-    every = [*chosen.picks, *filter(None, [chosen.oracle])]
-    own = {pick.trial.trial: pick.trial for pick in every}
-    there = own if reported is None else {k: v for k, v in reported.items() if k in own}
-    scores: dict[tuple[str, int], Scores] = {}
-    for key, trial in there.items():
-        epochs = sorted({pick.epoch for pick in chosen.picks if pick.trial.trial == key})
-        scores |= {(key, epoch): one for epoch, one in _measured(trial, epochs).items()}
-    reference = _reference(chosen.oracle, there)
+    epochs: dict[str, set[int]] = {}
+    for pick in chosen.picks:
+        epochs.setdefault(pick.trial.trial, set()).add(pick.epoch)
+    scores = {key: _measured(reported[key], own) for key, own in epochs.items() if key in reported}
+    reference = _reference(chosen.oracle, reported)
     selections: list[Selection] = []
     left_out: list[LeftOut] = []
     for pick in chosen.picks:
-        found = scores.get((pick.trial.trial, pick.epoch))
-        if found is not None:
+        if found := scores.get(pick.trial.trial, {}).get(pick.epoch):
             selections.append(_selection(pick, reference, found, base_weight))
             continue
         reason = f"the chosen snapshot (epoch {pick.epoch}) is not measured on the report tasks"
@@ -211,31 +204,28 @@ def _measure(
 
 def _reference(oracle: Pick | None, trials: Mapping[str, TrialHistory]) -> float:
     """NovelGen on the report tasks of what oracle / oracle chose; NaN if it is not known."""
-    trial = None if oracle is None else trials.get(oracle.trial.trial)
-    if oracle is None or trial is None:
+    if oracle is None or oracle.trial.trial not in trials:
         return float("nan")
+    trial = trials[oracle.trial.trial]
     return float(trial.scores["novel", "report"].means[trial.index(oracle.epoch)])
 
 
-def _measured(trial: TrialHistory, epochs: Sequence[int]) -> dict[int, Scores]:
+def _measured(trial: TrialHistory, epochs: Collection[int]) -> dict[int, Scores]:
     """Snapshots of one trial by epoch, without those whose scores are not all numbers."""
     tables: dict[Measure, ScoreTable] = {m: trial.scores[m, "report"] for m in MEASURES}
-    # Tables of which nothing is known are not read.
     known = np.logical_and.reduce([np.isfinite(table.means) for table in tables.values()])
-    epochs = [epoch for epoch in epochs if known[trial.index(epoch)]]
-    if not epochs:
-        return {}
-    at = [trial.index(epoch) for epoch in epochs]
+    at = [i for i in map(trial.index, sorted(epochs)) if known[i]]
+    if not at:
+        return {}  # tables of which nothing is known are not read
     rows: dict[Measure, np.ndarray] = {m: table.load()[at] for m, table in tables.items()}
     return {
-        epoch: {
+        int(trial.epochs[row]): {
             m: (mean_interval(v[i]), v[i])
             if tables[m].per_task
             else (mean_alone(float(v[i][0])), v[i][:0])
             for m, v in rows.items()
         }
-        for i, epoch in enumerate(epochs)
-        if all(np.isfinite(v[i]).all() for v in rows.values())
+        for i, row in enumerate(at)
     }
 
 

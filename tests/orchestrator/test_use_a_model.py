@@ -22,36 +22,33 @@ GLYPHS = {"base_alphabets": 2, "val_alphabets": 2, "novel_alphabets": 1, "image_
 GLYPHS |= {"classes_per_alphabet": 6, "examples": 20, "held_out": 0.4}
 EPISODES = {"way": WAY, "shot": SHOT, "query": QUERY, "tasks_per_batch": 1}
 ADAPTING = {"way": WAY, "inner_lr": 0.1, "inner_steps": 1, "inner_steps_test": 3}
+SHORT = {"train": EPISODES, "epochs": 2, "batches": 8}
+TRAINED = {"backbone": {"name": "conv4", "width": 8}, "optimizer": {"lr": 0.05}, **SHORT}
 SWEEP = {
     "name": "models",
     "benchmark": {"name": "glyphs", **GLYPHS},
     "episode": {"way": WAY, "shot": SHOT, "query": QUERY},
     "evaluation": {"selection_tasks": 20, "report_tasks": TASKS, "seed": SEED},
     "methods": {
-        "PN": {"learner": {"name": "protonet"}, "optimizer": {"lr": {"grid": [0.1, 0.01]}}},
-        "RR": {"learner": {"name": "ridge"}},
-        "MAML": {"learner": {"name": "maml", **ADAPTING}},
-        "FT": {"learner": {"name": "finetune", "steps": 3}, "train": {"batch_size": 8}},
+        "PN": {
+            **TRAINED,
+            "learner": {"name": "protonet"},
+            "optimizer": {"lr": {"grid": [0.1, 0.01]}},
+        },
+        "RR": {**TRAINED, "learner": {"name": "ridge"}},
+        "MAML": {**TRAINED, "learner": {"name": "maml", **ADAPTING}},
+        "FT": {**TRAINED, "learner": {"name": "finetune", "steps": 3}, "train": {"batch_size": 8}},
+        "protos": {**SHORT, "learner": {"name": "metadl", "submission": "protos"}},
     },
     "selectors": {"snapshot": ["last", "val"], "hyperparameter": ["val"]},
 }
-TRAINED = {"backbone": {"name": "conv4", "width": 8}, "optimizer": {"lr": 0.05}, "train": EPISODES}
-PROGRAM = {"learner": {"name": "metadl", "submission": "protos"}, "train": EPISODES}
-
-
-def sweep():
-    methods = {name: {**TRAINED, **method} for name, method in SWEEP["methods"].items()}
-    plain = {**SWEEP, "methods": {**methods, "protos": PROGRAM}}
-    for method in plain["methods"].values():
-        method |= {"epochs": 2, "batches": 8}
-    return plain
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Six trials of two epochs, each run in this process."""
     home = tmp_path_factory.mktemp("models")
-    (home / "s.yaml").write_text(yaml.safe_dump(sweep(), sort_keys=False))
+    (home / "s.yaml").write_text(yaml.safe_dump(SWEEP, sort_keys=False))
     with pytest.MonkeyPatch.context() as patch:
         submitted.install(home / "installed", patch)
         for index in range(6):
@@ -132,15 +129,14 @@ def test_the_chosen_snapshots_are_those_of_the_selections(run):
         frame = run.selections([snapshot], ["val"])
         (expected,) = frame[frame["method"] == "PN"].to_dict("records")
         (one,) = run.chosen("PN", name)
-        assert (one.seed, one.trial, one.epoch) == tuple(
-            expected[key] for key in ("seed", "trial", "epoch")
-        )
+        for key in ("seed", "trial", "epoch"):
+            assert getattr(one, key) == expected[key]
         assert one.hyperparameters == {"optimizer.lr": expected["optimizer.lr"]}
         assert one.path == run.snapshot_path(one.trial, one.epoch)
         assert one.load().description.trial == one.trial
 
 
-def test_what_cannot_be_chosen_is_said(run, folder):
+def test_what_cannot_be_chosen_is_said(run):
     with pytest.raises(UnknownName, match="unknown method 'PNN'; did you mean 'PN'"):
         run.chosen("PNN")
     with pytest.raises(UnknownName, match="vall"):

@@ -9,7 +9,8 @@ import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.content import Problem, Report
+from fsl_sweep.orchestrator.report.completeness import Problem
+from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document import by_strategy, conclusions, protocols
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
@@ -147,8 +148,8 @@ def _provenance(report: Report) -> Iterable[str]:
     unknown = "not known" if report.completeness.done else "not measured yet"
     yield f"sweep {info.sweep_hash}, data {info.fingerprint[:16] if info.fingerprint else unknown}"
     if info.protocol is not None and info.chosen_by is not None:
-        other = info.chosen_by.id if info.chosen_by.id != info.protocol.id else None
-        yield f"protocol {info.protocol.id}" + (f", chosen by protocol {other}" if other else "")
+        reported, by = info.protocol.id, info.chosen_by.id
+        yield f"protocol {reported}" + (f", chosen by protocol {by}" if by != reported else "")
     foreign = [
         f"{one['name']} from {one['source']} {one['version']}".rstrip()
         for kind in report.selectors.values()

@@ -31,12 +31,10 @@ def named(report: Report) -> Iterable[Block]:
     reported, by = report.info.protocol, report.info.chosen_by
     if reported is None or by is None:
         return
-    if reported.id == by.id:
-        yield Paragraph(f"Measured under {wording.protocol(reported)}.")
-    else:
-        yield Paragraph(
-            f"Reported under {wording.protocol(reported)}. Chosen by {wording.protocol(by)}."
-        )
+    text = f"Measured under {wording.protocol(reported)}."
+    if reported.id != by.id:
+        text = f"Reported under {wording.protocol(reported)}. Chosen by {wording.protocol(by)}."
+    yield Paragraph(text)
 
 
 def over_protocols(report: Report) -> Iterable[Block]:
@@ -45,7 +43,8 @@ def over_protocols(report: Report) -> Iterable[Block]:
     if len(found) < 2:
         return
     yield Bullets(tuple(_described(report, one) for one in found))
-    methods = [m for m in report.selected.methods if any(_of(one, m) for one in found)]
+    there = {summary.method for one in found for summary in one.summaries}
+    methods = [method for method in report.selected.methods if method in there]
     if not methods:
         return
     columns = numbers([head for method in methods for head in (method, "seeds", "tasks")])
@@ -60,12 +59,8 @@ def _described(report: Report, one: UnderProtocol) -> str:
     used = ", ".join(use for use, by in uses.items() if by and by.id == one.planned.id)
     if one.unmeasured and not used:
         command = wording.measuring(one.planned, not report.info.as_planned)
-        return f"{text}; {counted(one.unmeasured, 'chosen snapshot')} not measured: {command}"
+        used = f"{counted(one.unmeasured, 'chosen snapshot')} not measured: {command}"
     return f"{text}; {used}" if used else text
-
-
-def _of(one: UnderProtocol, method: str) -> list[Summary]:
-    return [summary for summary in one.summaries if summary.method == method]
 
 
 def _alike(report: Report) -> list[tuple[Strategy, ...]]:
@@ -73,7 +68,7 @@ def _alike(report: Report) -> list[tuple[Strategy, ...]]:
 
     def key(strategy: Strategy) -> Hashable:
         chosen = [
-            (pick.trial.method, pick.trial.seed, pick.trial.trial, pick.epoch)
+            (pick.trial.method, pick.trial.trial, pick.epoch)
             for own in report.selected.picks
             for pick in own.picks
             if pick.strategy == strategy
@@ -87,13 +82,12 @@ def _alike(report: Report) -> list[tuple[Strategy, ...]]:
 def _group(
     found: Sequence[UnderProtocol], alike: Sequence[Strategy], methods: Sequence[str]
 ) -> Group:
-    title = "; ".join(wording.strategies(alike).split("\n"))
-    lines: list[Row] = []
+    rows: list[Row] = []
     for one in found:
         own = {s.method: s for s in one.summaries if s.strategy == alike[0]}
         cells = [cell for method in methods for cell in _cells(own.get(method))]
-        lines.append(Row((one.planned.name, *cells)))
-    return Group(title, tuple(lines))
+        rows.append(Row((one.planned.name, *cells)))
+    return Group(wording.strategies(alike).replace("\n", "; "), tuple(rows))
 
 
 def _cells(one: Summary | None) -> tuple[str, str, str]:

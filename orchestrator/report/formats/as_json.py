@@ -12,6 +12,7 @@ from typing import Any
 
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
 from fsl_sweep.orchestrator.selection.ensembles import Ensemble
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
@@ -56,13 +57,12 @@ def to_plain(report: Report) -> dict[str, Any]:
     metric = {} if report.base_weight is None else {"metric": report.info.metric}
     resampled = {(cell.method, cell.strategy): cell for cell in report.resampled}
     over = report.over_methods
+    under = sorted(report.over_protocols, key=lambda one: one.planned.id)
     snapshots = {"about": "these snapshots", "over": "tasks"}
     return {
         "run": _run(report, metric),
-        "protocols": sorted(
-            (_protocol(one.planned) for one in report.over_protocols), key=lambda one: one["id"]
-        ),
-        "over_protocols": _over_protocols(report),
+        "protocols": [_protocol(one.planned) for one in under],
+        "over_protocols": _over_protocols(under),
         "selections": _plain(report.selected.selections),
         "summary": [
             _plain(one)
@@ -110,7 +110,6 @@ def _mixture(
 
 def _run(report: Report, metric: Mapping[str, str]) -> dict[str, Any]:
     info, found = report.info, report.completeness
-    protocols = {"protocol": info.protocol, "chosen_by": info.chosen_by}
     return {
         "name": info.name,
         "complete": found.complete,
@@ -120,7 +119,8 @@ def _run(report: Report, metric: Mapping[str, str]) -> dict[str, Any]:
         "missing": found.missing,
         "stopped_by_budget": found.budget,
         "unmeasured": found.unmeasured,
-        **{key: one and _protocol(one) for key, one in protocols.items()},
+        "protocol": info.protocol and _protocol(info.protocol),
+        "chosen_by": info.chosen_by and _protocol(info.chosen_by),
         "problems": _plain(found.problems),
         "left_out": _plain(report.left_out),
         "sweep": info.sweep_hash,
@@ -140,12 +140,12 @@ def _protocol(planned: PlannedProtocol) -> dict[str, Any]:
     return {"id": planned.id, "description": protocol.described, **protocol.canonical()}
 
 
-def _over_protocols(report: Report) -> list[dict[str, Any]]:
-    """The chosen snapshots by protocol, in the order of ids, then by method and strategy."""
+def _over_protocols(found: Sequence[UnderProtocol]) -> list[dict[str, Any]]:
+    """The chosen snapshots by protocol, then by method and strategy."""
     return [
         {"method": one.method, "protocol": under.planned.id, **_plain(one.strategy)}
         | {key: _plain(getattr(one, key)) for key in ("base", "val", "novel", "novel_tasks")}
-        for under in sorted(report.over_protocols, key=lambda under: under.planned.id)
+        for under in found
         for one in under.summaries
     ]
 

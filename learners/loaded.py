@@ -26,7 +26,7 @@ from fsl_sweep.learners.metadl.meta_dataset import (
     challenge_images,
 )
 from fsl_sweep.learners.snapshot import Description, restored
-from fsl_sweep.orchestrator.errors import BadData, MachineFailure, is_of_machine
+from fsl_sweep.orchestrator.errors import BadData
 
 Given = np.ndarray | Tensor
 
@@ -46,12 +46,14 @@ def load_learner(
 
     Raises:
         BadData: the file cannot be read, is no snapshot, or its learner cannot be built.
-        MachineFailure: the disk failed.
     """
     where, data = "snapshot", source
     if not isinstance(data, bytes):
-        path = Path(data).expanduser()
-        where, data = str(path), _read(path)
+        where = str(path := Path(data).expanduser())
+        try:
+            data = path.read_bytes()
+        except OSError as failure:
+            raise BadData(f"{path} cannot be read: {failure.strerror}.") from failure
     learner, description = restored(data, where)
     place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     return LoadedLearner(learner.to(place), description, place)
@@ -185,11 +187,3 @@ def _probabilities(logits: Float[Tensor, "m n"]) -> Float[np.ndarray, "m n"]:
     if broken:
         raise BadData(f"The answers to {broken} of {len(logits)} queries are not numbers.")
     return logits.float().softmax(dim=1).cpu().numpy()
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as failure:
-        error = MachineFailure if is_of_machine(failure) else BadData
-        raise error(f"{path} cannot be read: {failure.strerror}.") from failure

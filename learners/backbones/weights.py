@@ -103,12 +103,9 @@ def _tensors(content: Any, path: str) -> dict[str, Tensor]:
 
 def _prefix(names: Iterable[str], wanted: Collection[str], path: str) -> str:
     """What precedes most of the wanted names in a file, such as ``module.``."""
-    counts: Counter[str] = Counter()
-    for name in names:
-        words = name.split(".")
-        for start in range(len(words)):
-            if ".".join(words[start:]) in wanted:
-                counts["".join(f"{word}." for word in words[:start])] += 1
+    counts = Counter(
+        name.removesuffix(own) for name in names for own in wanted if f".{name}".endswith(f".{own}")
+    )
     most = max(counts.values(), default=0)
     best = [prefix for prefix, count in counts.items() if count == most]
     if len(best) > 1 and most == len(wanted) and "" not in best:

@@ -175,15 +175,8 @@ def common_tasks(
     No writer is in a set twice, and the two sets share none if there are enough: both use one
     random order of the writers, selection from its start and the report from its end.
 
-    Args:
-        benchmark: the benchmark.
-        split: ``base``, ``val`` or ``novel``.
-        task_set: ``selection`` or ``report``.
-        tasks: how many; without replacement at most so many.
-        shape: of each task.
-        seed: of the draw.
-        others: what the tasks are drawn from in place of the benchmark's own split.
-        replacement: whether an example may be in two tasks of the set.
+    ``others`` stands in place of the benchmark's own split. Without replacement no example is in
+    two tasks of a set, and there are at most ``tasks``.
 
     Raises:
         BadData: the split has too few classes, examples or writers, or its tasks cannot be drawn

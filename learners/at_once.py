@@ -46,12 +46,8 @@ def in_chunks(
 
     All chunks have one size; the last is filled up with images that have passed before. Kernels are
     chosen by the number of images, and the result for an image must not depend, not even in its
-    last bits, on how many others are asked for.
-
-    Args:
-        network: from ``size`` indices to a row for each of them.
-        indices: of the images.
-        size: of a chunk.
+    last bits, on how many others are asked for. ``network`` gives a row for each of ``size``
+    indices.
     """
     filled = np.resize(indices, size * math.ceil(len(indices) / size))
     parts = [network(filled[start : start + size]) for start in range(0, len(filled), size)]

@@ -31,8 +31,7 @@ def build_learner(
         seed: 0 .. 2**64 - 1. torch's global generators do not change.
 
     Raises:
-        UnknownName, ConfigError, pydantic.ValidationError: as `resolve`.
-        ConfigError, MachineFailure: as `build_backbone`.
+        UnknownName, ConfigError, pydantic.ValidationError, MachineFailure: as `build_backbone`.
     """
     learner_cls, learner_options = resolve(LEARNERS, learner)
     # Only the CPU generator is borrowed: torch.manual_seed would seed every GPU as well.
@@ -44,7 +43,8 @@ def build_learner(
 
 def pixel_statistics(backbone: Mapping[str, Any]) -> PixelStatistics | None:
     """What a backbone's images are normalised by; None for the benchmark's own statistics."""
-    return resolve(BACKBONES, backbone)[1].pixels
+    by = resolve(BACKBONES, backbone)[1].normalisation
+    return None if by is None else (tuple(by.mean), tuple(by.std))
 
 
 def build_backbone(

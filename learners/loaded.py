@@ -26,7 +26,7 @@ from fsl_sweep.learners.metadl.meta_dataset import (
     challenge_images,
 )
 from fsl_sweep.learners.snapshot import Description, restored
-from fsl_sweep.orchestrator.errors import BadData, MachineFailure, is_of_machine
+from fsl_sweep.orchestrator.errors import BadData
 
 Given = np.ndarray | Tensor
 
@@ -45,13 +45,15 @@ def load_learner(
         device: where it computes; by default on a GPU if there is one.
 
     Raises:
-        BadData: the file cannot be read, is no snapshot, or its learner cannot be built.
-        MachineFailure: the disk failed.
+        BadData: the file cannot be read, or as `restored`.
     """
     where, data = "snapshot", source
     if not isinstance(data, bytes):
-        path = Path(data).expanduser()
-        where, data = str(path), _read(path)
+        where = str(path := Path(data).expanduser())
+        try:
+            data = path.read_bytes()
+        except OSError as failure:
+            raise BadData(f"{path} cannot be read: {failure.strerror}.") from failure
     learner, description = restored(data, where)
     place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     return LoadedLearner(learner.to(place), description, place)
@@ -100,8 +102,7 @@ class LoadedLearner:
                 )
             return _probabilities(self._through(self.learner.classify, asked))
         given = self._checked(support, "support", "n, k")
-        way = len(given)
-        if way < 2:
+        if (way := len(given)) < 2:
             raise BadData("The support has 1 class; give at least 2 to choose from.")
         if isinstance(self.learner, Metadl):
             return self._by_program(self.learner, given, asked)
@@ -125,19 +126,16 @@ class LoadedLearner:
         if (dtype := str(images.dtype).removeprefix("torch.")) != wanted:
             advice = "features are used as they are" if features else "give pixels from 0 to 255"
             raise BadData(f"The {name} holds {dtype}; it must be {wanted}: {advice}.")
-        count = places.count(",") + 1
-        if len(images.shape) != count + len(item) or tuple(images.shape[count:]) != item:
+        first = list(images.shape[: places.count(",") + 1])
+        if list(images.shape) != [*first, *item] or 0 in first:
             expected = f"[{places}, {', '.join(map(str, item))}]"
             raise BadData(
-                f"The {name} must be {expected}, as the learner was trained; it is "
+                f"The {name} must be {expected}, as the learner was trained, and not empty; it is "
                 f"{list(images.shape)}."
             )
-        if 0 in images.shape:
-            raise BadData(f"The {name} is empty: it is {list(images.shape)}.")
         # A copy: torch takes no array with negative strides, and warns of one that is read-only.
         own = torch.from_numpy(np.array(images)) if isinstance(images, np.ndarray) else images
-        tensor = own.detach().cpu()
-        return tensor.reshape(*images.shape[:count], *shape).contiguous()
+        return own.detach().cpu().reshape(*first, *shape).contiguous()
 
     def _unit(self, images: Tensor) -> Tensor:
         """Images with values in [0, 1], or features, on the device."""
@@ -145,10 +143,8 @@ class LoadedLearner:
         return raw if self.description.holds_features else raw.float().div_(255)
 
     def _normalised(self, images: Tensor) -> Tensor:
-        mean, std = (
-            torch.tensor(each, dtype=torch.float32, device=self.device).view(-1, 1, 1)
-            for each in (self.description.pixel_mean, self.description.pixel_std)
-        )
+        both = self.description.pixel_mean, self.description.pixel_std
+        mean, std = torch.tensor(both, dtype=torch.float32, device=self.device).view(2, -1, 1, 1)
         return (self._unit(images) - mean) / std
 
     def _through(self, network: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
@@ -185,11 +181,3 @@ def _probabilities(logits: Float[Tensor, "m n"]) -> Float[np.ndarray, "m n"]:
     if broken:
         raise BadData(f"The answers to {broken} of {len(logits)} queries are not numbers.")
     return logits.float().softmax(dim=1).cpu().numpy()
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as failure:
-        error = MachineFailure if is_of_machine(failure) else BadData
-        raise error(f"{path} cannot be read: {failure.strerror}.") from failure

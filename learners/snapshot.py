@@ -6,7 +6,7 @@ is in it: parts are found by their names in the catalogues.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Self
@@ -21,18 +21,17 @@ from pydantic import (
     model_validator,
 )
 from safetensors import SafetensorError
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.nn.parameter import is_lazy
 
+from fsl_sweep.learners.backbones.weights import differences
 from fsl_sweep.learners.base import Learner
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.errors import BadData, UserError
 from fsl_sweep.orchestrator.text.printed import one_line
 
 KEY = "fsl-sweep"
-_OF_A_FILE = ("weights", "weights_sha256")
-"""Options of a backbone that name the file of its initial weights."""
 
 try:
     VERSION = version(KEY)
@@ -70,13 +69,11 @@ class Description(BaseModel):
 
     @model_validator(mode="after")
     def _fits_itself(self) -> Self:
-        channels, height, width = self.image_shape
+        channels = self.image_shape[0]
         if not len(self.pixel_mean) == len(self.pixel_std) == channels:
             raise ValueError(
                 f"pixel_mean and pixel_std must have {channels} numbers, one a channel"
             )
-        if self.holds_features and (height, width) != (1, 1):
-            raise ValueError("features have a height and a width of 1")
         return self
 
 
@@ -90,9 +87,7 @@ def snapshot_bytes(learner: nn.Module, description: Description) -> bytes:
 def restored(data: bytes, where: str) -> tuple[Learner[Any], Description]:
     """The learner of a snapshot, on the CPU and in evaluation mode, and its description.
 
-    Args:
-        data: the content of the file.
-        where: what messages call it.
+    ``data`` is the content of the file, ``where`` what messages call it.
 
     Raises:
         BadData: it is no snapshot, is damaged, or holds other weights than it describes; or its
@@ -106,7 +101,15 @@ def restored(data: bytes, where: str) -> tuple[Learner[Any], Description]:
         ) from None
     description = _description(data, where)
     learner = _built(description, where, len(data))
-    _check_weights(learner.state_dict(), tensors, where)
+    own = learner.state_dict()
+    # An extra state, such as what a program saved, may have any length.
+    own |= {n: t for n, t in tensors.items() if n in own and n.endswith("_extra_state")}
+    if found := differences(tensors, own, sorted(tensors.keys() - own.keys())):
+        raise BadData(
+            f"{where} does not hold the weights of the learner that it describes: "
+            f"{one_line('; '.join(found))}. The learner's code has changed since, or the file was "
+            "altered."
+        )
     learner.load_state_dict(tensors)
     return learner.eval(), description
 
@@ -130,9 +133,9 @@ def _description(data: bytes, where: str) -> Description:
 
 
 def _built(description: Description, where: str, size: int) -> Learner[Any]:
-    shape, classes = description.image_shape, description.n_base_classes
     # The snapshot holds all weights: the file that training began with is not read.
-    backbone = {k: v for k, v in description.backbone.items() if k not in _OF_A_FILE}
+    backbone = description.backbone | {"weights": None, "weights_sha256": None}
+    shape, classes = description.image_shape, description.n_base_classes
     try:
         # More than the file holds: a torchvision model has a classifier until it is taken out.
         with _parameters_within(2 * size + 2**26):
@@ -170,28 +173,3 @@ def _parameters_within(most: int) -> Iterator[None]:
 def _first(failure: ValidationError) -> str:
     first = failure.errors(include_url=False)[0]
     return one_line(": ".join([*map(str, first["loc"]), first["msg"]]))
-
-
-def _check_weights(own: Mapping[str, Tensor], given: Mapping[str, Tensor], where: str) -> None:
-    """Raises BadData unless names, types and shapes agree; torch would convert types."""
-    problems = [f"it lacks '{name}'" for name in own if name not in given]
-    problems += [f"'{name}' has no place in it" for name in given if name not in own]
-    problems += [
-        f"'{name}' is {_kind(given[name])}, not {_kind(own[name])}"
-        for name in own
-        # An extra state, such as what a program saved, may have any length.
-        if name in given
-        and _kind(given[name]) != _kind(own[name])
-        and not (name.endswith("_extra_state") and given[name].dtype == own[name].dtype)
-    ]
-    if problems:
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise BadData(
-            f"{where} does not hold the weights of the learner that it describes: "
-            f"{one_line(problems[0])}{more}. The learner's code has changed since, or the file was "
-            "altered."
-        )
-
-
-def _kind(tensor: Tensor) -> str:
-    return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"

@@ -52,11 +52,6 @@ class Backbone(nn.Module, ABC):
         super().__init__()
         self.options, self.image_shape = options, image_shape
 
-    @classmethod
-    def trains(cls, options: BackboneOptions) -> bool:
-        """Whether a backbone with these options has anything to train."""
-        return cls.has_weights and not options.frozen
-
     @property
     def body(self) -> nn.Module:
         """The module whose weights a file of pretrained weights holds."""

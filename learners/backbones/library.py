@@ -35,20 +35,19 @@ class LibraryBackbone(Backbone):
             problem = f"models of {self.library} take 1 or 3 channels"
             raise ConfigError("", "backbone", f"{problem}; these images have {image_shape[0]}.")
         height, width = image_shape[1:]
+        name = f"{self.library}:{self.model}"
         try:
             self.network = self._without_classifier(image_shape)
             with torch.no_grad():
                 features = self.network.eval()(torch.zeros(1, 3, height, width))
         except (RuntimeError, ValueError, AssertionError) as failure:
             reason = str(failure).splitlines()[0] if str(failure) else type(failure).__name__
-            problem = (
-                f"{self.library}:{self.model} does not take images of {height}x{width} ({reason})"
-            )
+            problem = f"{name} does not take images of {height}x{width} ({reason})"
             advice = "Use another image_size or model."
             raise ConfigError("", "backbone", f"{problem}. {advice}") from failure
         if not isinstance(features, torch.Tensor) or features.ndim != 2:
-            problem = f"{self.library}:{self.model} gives no feature vectors"
-            raise ConfigError("", "backbone", f"{problem}; use another model.")
+            problem = f"{name} gives no feature vectors; use another model."
+            raise ConfigError("", "backbone", problem)
         self.feature_dim = features.shape[1]
         self.network.train()
 

@@ -1,10 +1,10 @@
 """What a sweep file may say of every backbone: initial weights, and how images are normalised."""
 
-from typing import Annotated, Any
+import operator
+from typing import Any
 
 from pydantic import Field, FiniteFloat, PositiveFloat, field_validator, model_validator
 
-from fsl_sweep.datasets.benchmark import PixelStatistics
 from fsl_sweep.learners.options import Options
 
 IMAGENET = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
@@ -13,8 +13,8 @@ IMAGENET = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
 class Normalisation(Options):
     """Mean and deviation of each channel, in units where white is 1."""
 
-    mean: Annotated[list[FiniteFloat], Field(min_length=1)]
-    std: Annotated[list[PositiveFloat], Field(min_length=1)]
+    mean: list[FiniteFloat]
+    std: list[PositiveFloat]
 
     @model_validator(mode="after")
     def _of_the_same_channels(self) -> "Normalisation":
@@ -28,19 +28,16 @@ class BackboneOptions(Options):
 
     Attributes:
         weights: a file with the initial weights; without it they are drawn at random.
-        weights_sha256: checksum of that file, in hexadecimal digits. Planning fills it in, so that
-            a trial's id depends on the content of the file.
+        weights_sha256: checksum of that file. Planning fills it in, so that a trial's id depends on
+            the content of the file.
         frozen: whether the weights stay as they are.
-        normalisation: what images are normalised by. ``benchmark`` is None: the training images'
-            own mean and deviation; ``imagenet`` is `IMAGENET`.
+        normalisation: None, which a sweep file calls ``benchmark``, is by the training images.
     """
 
-    weights: str | None = Field(default=None, min_length=1, exclude_if=lambda path: path is None)
-    weights_sha256: str | None = Field(
-        default=None, pattern="^[0-9a-f]{64}$", exclude_if=lambda checksum: checksum is None
-    )
-    frozen: bool = Field(default=False, exclude_if=lambda frozen: not frozen)
-    normalisation: Normalisation | None = Field(default=None, exclude_if=lambda by: by is None)
+    weights: str | None = Field(default=None, exclude_if=operator.not_)
+    weights_sha256: str | None = Field(default=None, exclude_if=operator.not_)
+    frozen: bool = Field(default=False, exclude_if=operator.not_)
+    normalisation: Normalisation | None = Field(default=None, exclude_if=operator.not_)
 
     @field_validator("normalisation", mode="before")
     @classmethod
@@ -55,9 +52,3 @@ class BackboneOptions(Options):
         if self.weights is None and self.weights_sha256 is not None:
             raise ValueError("weights_sha256 is the checksum of 'weights', which is missing")
         return self
-
-    @property
-    def pixels(self) -> PixelStatistics | None:
-        """What images are normalised by; None for the benchmark's own statistics."""
-        by = self.normalisation
-        return None if by is None else (tuple(by.mean), tuple(by.std))

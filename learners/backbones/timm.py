@@ -6,7 +6,6 @@ or come from the file that ``weights`` names; timm's own are not downloaded.
 
 from functools import cache
 from types import ModuleType
-from typing import ClassVar
 
 from torch import nn
 
@@ -19,7 +18,7 @@ from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 class TimmBackbone(LibraryBackbone):
     """One model of timm; `timm_backbone` makes the class for a name."""
 
-    library: ClassVar[str] = "timm"
+    library = "timm"
 
     def _without_classifier(self, image_shape: ImageShape) -> nn.Module:
         create = load_timm().create_model
@@ -38,7 +37,7 @@ def timm_backbone(model: str) -> type[Backbone]:
 
     Raises:
         UnknownName: timm has no model of that name.
-        ConfigError: timm is not installed.
+        ConfigError: as `load_timm`.
     """
     models = load_timm().list_models()
     if model not in models:

@@ -7,7 +7,7 @@ downloaded.
 """
 
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 from torch import nn
 
@@ -23,14 +23,13 @@ _CLASSES = 977
 class TorchvisionBackbone(LibraryBackbone):
     """One model of torchvision; `torchvision_backbone` makes the class for a name."""
 
-    library: ClassVar[str] = "torchvision"
+    library = "torchvision"
 
     def _without_classifier(self, image_shape: ImageShape) -> nn.Module:
         models = load_torchvision("torchvision.models")
         extra = _extra_arguments(self.model, image_shape)
         network = models.get_model(self.model, weights=None, num_classes=_CLASSES, **extra)
-        name = _classifier(network)
-        parent, _, last = name.rpartition(".")
+        parent, _, last = _classifier(network).rpartition(".")
         setattr(network.get_submodule(parent), last, nn.Identity())
         return network
 
@@ -60,9 +59,7 @@ def _models() -> list[str]:
 def _classifier(network: nn.Module) -> str:
     """Name of the layer that gives the classes."""
     for name, layer in network.named_modules():
-        if isinstance(layer, nn.Linear) and layer.out_features == _CLASSES:
-            return name
-        if isinstance(layer, nn.Conv2d) and layer.out_channels == _CLASSES:
+        if _CLASSES in (getattr(layer, "out_features", 0), getattr(layer, "out_channels", 0)):
             return name
     raise TypeError(f"A {type(network).__name__} of torchvision has no classifier to take out.")
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -19,24 +18,17 @@ KEY = "backbone.weights"
 
 # A published file may hold the weights under one of these, beside the state of an optimizer.
 _WRAPPERS = ("state_dict", "model")
-# First words in the names of classifiers, and of what torchvision's models train in addition.
+# First words in the names of classifiers.
 _CLASSIFIERS = ("fc", "classifier", "head", "heads", "linear", "logits")
-_AUXILIARY = "aux"
 _SHOWN = 3
-_FOREIGN = re.compile(r"Unsupported global: GLOBAL (\S+)")
 
 
 def load_weights(backbone: Backbone, path: str, sha256: str | None) -> list[str]:
-    """Give a backbone the weights of a file.
+    """Give a backbone the weights of a file, whose checksum is ``sha256`` if one is given.
 
     A file whose name ends in ``.safetensors`` has that format; another is read by `torch.load` with
     ``weights_only=True``. Names in it may have a common prefix (``module.``, ``backbone.``).
     Integer buffers (counters, seeds, index tables) stay as the backbone was built with.
-
-    Args:
-        backbone: whose weights are replaced.
-        path: the file.
-        sha256: checksum that it must have; None accepts any.
 
     Returns:
         Names of what the file holds besides, such as a classifier's weights.
@@ -46,12 +38,13 @@ def load_weights(backbone: Backbone, path: str, sha256: str | None) -> list[str]
         MachineFailure: it cannot be read, or has another checksum than when it was planned.
     """
     tensors = _tensors(_content(_data(path, sha256), path), path)
-    wanted = {n: t for n, t in backbone.body.state_dict().items() if t.is_floating_point()}
+    whole = backbone.body.state_dict()
+    wanted = {n: t for n, t in whole.items() if t.is_floating_point()}
     prefix = _prefix(tensors, wanted, path)
     part = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
     extra = part.keys() - wanted.keys()
     head = {name for name in extra if _of_a_classifier(name, part, backbone.feature_dim)}
-    if problems := _problems(part, wanted, sorted(extra - head)):
+    if problems := differences(part, wanted, sorted(extra - head)):
         raise ConfigError(
             "",
             KEY,
@@ -61,8 +54,7 @@ def load_weights(backbone: Backbone, path: str, sha256: str | None) -> list[str]
     chosen = {name: part[name] for name in wanted}
     if broken := [name for name, tensor in chosen.items() if not tensor.float().isfinite().all()]:
         raise ConfigError("", KEY, f"'{path}' holds numbers that are not finite: {_named(broken)}")
-    whole = backbone.body.state_dict()  # with the versions of its layers, which some ask for
-    whole.update(chosen)
+    whole.update(chosen)  # in place: it has the versions of layers, which some ask for
     backbone.body.load_state_dict(whole)
     return sorted(name for name in tensors if name.removeprefix(prefix) not in chosen)
 
@@ -87,25 +79,19 @@ def _content(data: bytes, path: str) -> Any:
             return safetensors.torch.load(data)
         return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except Exception as failure:  # both raise many kinds of errors
-        foreign = _FOREIGN.search(str(failure))
-        refused = "" if foreign is None else f": it holds '{foreign[1]}', which is no tensor"
         form = "safetensors" if path.endswith(".safetensors") else "torch.load(weights_only=True)"
-        problem = f"'{path}' is not a file of weights that {form} can read{refused}"
+        problem = f"'{path}' is not a file of weights that {form} can read"
         advice = "save only the network's state_dict() in a file"
         raise ConfigError("", KEY, f"{problem}; {advice}") from failure
 
 
 def _tensors(content: Any, path: str) -> dict[str, Tensor]:
     """The floating-point tensors by their names."""
-    outer: Any = {}
-    while isinstance(content, Mapping) and content is not outer:
-        outer = content
-        inner = (content[key] for key in _WRAPPERS if isinstance(content.get(key), Mapping))
-        content = next(inner, content)
-    named = content.items() if isinstance(content, Mapping) else ()
+    outer = content if isinstance(content, Mapping) else {}
+    inner = (outer[key] for key in _WRAPPERS if isinstance(outer.get(key), Mapping))
     tensors = {
         str(name): tensor
-        for name, tensor in named
+        for name, tensor in next(inner, outer).items()
         if isinstance(tensor, Tensor) and tensor.is_floating_point()
     }
     if not tensors:
@@ -117,12 +103,9 @@ def _tensors(content: Any, path: str) -> dict[str, Tensor]:
 
 def _prefix(names: Iterable[str], wanted: Collection[str], path: str) -> str:
     """What precedes most of the wanted names in a file, such as ``module.``."""
-    counts: Counter[str] = Counter()
-    for name in names:
-        words = name.split(".")
-        for start in range(len(words)):
-            if ".".join(words[start:]) in wanted:
-                counts["".join(f"{word}." for word in words[:start])] += 1
+    counts = Counter(
+        name.removesuffix(own) for name in names for own in wanted if f".{name}".endswith(f".{own}")
+    )
     most = max(counts.values(), default=0)
     best = [prefix for prefix, count in counts.items() if count == most]
     if len(best) > 1 and most == len(wanted) and "" not in best:
@@ -137,7 +120,7 @@ def _of_a_classifier(name: str, part: Mapping[str, Tensor], width: int) -> bool:
     stem, _, last = name.rpartition(".")
     first = name.partition(".")[0].lower()
     weight = part.get(f"{stem}.weight")
-    if first.startswith(_AUXILIARY):
+    if first.startswith("aux"):  # which torchvision's models train in addition
         return True
     if last not in ("weight", "bias") or weight is None or weight.ndim not in (2, 4):
         return False
@@ -145,20 +128,23 @@ def _of_a_classifier(name: str, part: Mapping[str, Tensor], width: int) -> bool:
     return inputs == weight.shape[1] and (inputs == width or first in _CLASSIFIERS)
 
 
-def _problems(
-    part: Mapping[str, Tensor], wanted: Mapping[str, Tensor], extra: Collection[str]
+def differences(
+    given: Mapping[str, Tensor], wanted: Mapping[str, Tensor], extra: Collection[str]
 ) -> list[str]:
-    """What keeps the tensors of a file from being the network's."""
-    missing = [name for name in wanted if name not in part]
+    """What keeps the tensors of a file from being a network's; ``extra`` has no place in it."""
+    missing = [name for name in wanted if name not in given]
     other = [
-        f"{name}: {list(part[name].shape)}, not {list(tensor.shape)}"
+        f"{name}: {list(given[name].shape)}, not {list(tensor.shape)}"
         for name, tensor in wanted.items()
-        if name in part and part[name].shape != tensor.shape
+        if name in given and given[name].shape != tensor.shape
     ]
-    found = (("missing", missing), ("of another shape", other), ("superfluous", extra))
     return [
-        f"{len(names)} of {len(part if kind == 'superfluous' else wanted)} {kind} ({_named(names)})"
-        for kind, names in found
+        f"{len(names)} of {total} {kind} ({_named(names)})"
+        for names, total, kind in (
+            (missing, len(wanted), "missing"),
+            (other, len(wanted), "of another shape"),
+            (extra, len(given), "superfluous"),
+        )
         if names
     ]
 

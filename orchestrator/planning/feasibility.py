@@ -8,7 +8,7 @@ from typing import Any
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.splits.class_folds import fold_benchmark
 from fsl_sweep.datasets.tasks.classes import check_common, most_tasks
-from fsl_sweep.datasets.tasks.episodes import EpisodeShape, Shape
+from fsl_sweep.datasets.tasks.episodes import EpisodeShape
 from fsl_sweep.datasets.tasks.query_counts import most_queries
 from fsl_sweep.learners.building import build_backbone, pixel_statistics
 from fsl_sweep.orchestrator.errors import BadData, ConfigError
@@ -17,13 +17,8 @@ from fsl_sweep.orchestrator.planning.suitability import check_training_tasks
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.records.model import canonical_json
 from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
-from fsl_sweep.orchestrator.records.protocol import (
-    MAIN,
-    PlannedProtocol,
-    Protocol,
-    episode_shape,
-)
-from fsl_sweep.orchestrator.records.spec import Fold, TrialSpec
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol, Protocol, episode_shape
+from fsl_sweep.orchestrator.records.spec import EpisodicTraining, Fold
 from fsl_sweep.orchestrator.text.printed import counted
 
 
@@ -47,11 +42,11 @@ def check_feasible(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> tuple[str
         fold = trial.spec.fold
         ours = benchmark if fold is None else folds[fold]
         check_training_tasks(trial, ours)
-        shape = _trained_shape(trial.spec)
-        if shape is not None and ("train", fold, shape) not in seen:
-            seen.add(("train", fold, shape))
+        episodic = trial.spec.episodic
+        if episodic is not None and (fold, episodic) not in seen:
+            seen.add((fold, episodic))
             with _placed(trial.method, fold):
-                _check_trained(trial.spec, ours, shape)
+                _check_trained(episodic, ours)
     check_protocols(plan, [one for one in plan.protocols if one.asked], benchmarks)
     return tuple(dict.fromkeys(cautions))
 
@@ -78,12 +73,8 @@ def check_protocols(
 def _check_measurable(
     planned: PlannedProtocol, benchmark: Benchmark, other: Benchmark | None
 ) -> None:
-    """Check that a protocol's tasks can be drawn from the trained benchmark, or a class fold of it.
-
-    ``other`` is the benchmark that the protocol names, if it names one.
-    """
-    protocol = planned.protocol
-    tasks = protocol.tasks
+    """As `check_protocols`, for one benchmark or fold; ``other`` is what the protocol names."""
+    protocol, tasks = planned.protocol, planned.protocol.tasks
     of = "" if planned.name == MAIN else f"protocol '{planned.name}', "
     for split in MEASURES:
         try:
@@ -128,23 +119,15 @@ def _check_backbone(trial: PlannedTrial, benchmark: Benchmark) -> Iterator[str]:
         yield f"the weights '{file}' hold {counted(len(unused), 'more tensor')}, not used: {shown}"
 
 
-def _trained_shape(spec: TrialSpec) -> Shape | None:
-    """The shape of the largest training episode; None where no epoch trains on episodes."""
-    if spec.episodic is None:
-        return None
-    shape = episode_shape(spec.episodic)
-    if spec.episodic.query_counts == "multinomial" and isinstance(shape, EpisodeShape):
-        return most_queries(shape)
-    return shape
-
-
-def _check_trained(spec: TrialSpec, benchmark: Benchmark, shape: Shape) -> None:
+def _check_trained(training: EpisodicTraining, benchmark: Benchmark) -> None:
+    """Check that the largest training episode can be drawn."""
+    shape, hint = episode_shape(training), ""
+    if training.query_counts == "multinomial" and isinstance(shape, EpisodeShape):
+        shape = most_queries(shape)
+        hint = " With 'query_counts: multinomial' one class may get that many queries."
     try:
         benchmark.train.check(shape)
     except BadData as failure:
-        hint = ""
-        if spec.episodic is not None and spec.episodic.query_counts == "multinomial":
-            hint = " With 'query_counts: multinomial' one class may get that many queries."
         raise BadData(f"train tasks: {failure}{hint}") from failure
 
 
@@ -153,11 +136,8 @@ def _placed(method: str, fold: Fold | None) -> Iterator[None]:
     try:
         yield
     except BadData as failure:
-        raise BadData(_in_fold(method, fold, str(failure))) from failure
-
-
-def _in_fold(method: str, fold: Fold | None, problem: str) -> str:
-    if fold is None:
-        return f"{method}, {problem}"
-    advice = f"Use {'fewer' if 'val tasks:' in problem else 'more'} folds."
-    return f"{method}, fold {fold.index} of {fold.folds}, {problem} {advice}"
+        if fold is None:
+            raise BadData(f"{method}, {failure}") from failure
+        advice = f"Use {'fewer' if 'val tasks:' in str(failure) else 'more'} folds."
+        place = f"{method}, fold {fold.index} of {fold.folds}"
+        raise BadData(f"{place}, {failure} {advice}") from failure

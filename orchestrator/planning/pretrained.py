@@ -29,7 +29,12 @@ def pinned(backbone: Named, learner: Named) -> Named:
         raise ConfigError("", "learner", f"{learner.name}: {reason}")
     if options.weights is None:
         return backbone
-    found = _checksum(Path(options.weights))
+    path = Path(options.weights)
+    try:
+        found = _checksum(path, path.stat().st_mtime_ns)
+    except OSError as failure:
+        problem = f"'{path}' cannot be read: {failure.strerror or failure}"
+        raise ConfigError("", "backbone.weights", problem) from None
     if options.weights_sha256 not in (None, found):
         problem = f"'{options.weights}' has the checksum {found}: it is another file"
         raise ConfigError("", "backbone.weights_sha256", problem)
@@ -56,17 +61,8 @@ def start_cautions(method: str, given: Named, resolved: Named) -> Iterator[str]:
         )
 
 
-def _checksum(path: Path) -> str:
-    try:
-        status = path.stat()
-        return _checksum_of(path, status.st_size, status.st_mtime_ns)
-    except OSError as failure:
-        problem = f"'{path}' cannot be read: {failure.strerror or failure}"
-        raise ConfigError("", "backbone.weights", problem) from None
-
-
 @cache
-def _checksum_of(path: Path, size: int, modified: int) -> str:  # noqa: ARG001 (they tell files apart)
+def _checksum(path: Path, modified: int) -> str:  # noqa: ARG001 (a file that changed is read again)
     """Hexadecimal SHA-256 of a file, read once for all the configurations that use it."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -58,7 +58,7 @@ def trains_nothing(learner: Any, backbone: Any) -> bool:
     section = "backbone"
     try:
         network, start = resolve(BACKBONES, backbone)
-        if network.trains(start):
+        if network.has_weights and not start.frozen:
             return False
         section = "learner"
         cls, options = resolve(LEARNERS, learner)

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,16 +64,13 @@ def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -
     notes = [*overrides]
     with blaming(where, overrides):
         given = {text.partition("=")[0].strip() for text in overrides}
-        for path, section, key in _with_paths(tree):
-            section.update({k: _expanded(value, f"{path}.{k}") for k, value in section.items()})
-            value = section.get(key)
-            if value is None or (key == "classes" and isinstance(value, list)):
-                continue
-            here = any(f"{path}.{key}.".startswith(f"{one}.") for one in given)
-            section[key] = _located(value, f"{path}.{key}", Path.cwd() if here else folder)
-            if not os.path.isabs(value):
-                notes.append(f"{path}.{key}={json.dumps(section[key], ensure_ascii=False)}")
-        notes += _locate_weights(tree, folder, given)
+
+        def base(key: str) -> Path:
+            """The folder that a relative path at this key path begins in."""
+            here = any(f"{key}.".startswith(f"{one}.") for one in given)
+            return Path.cwd() if here else folder
+
+        notes += [*_locate_files(tree, base), *_locate_weights(tree, base)]
         config = validated(SweepConfig, tree, where)
     return SweepFile(where, noted(text, notes), config)
 
@@ -104,6 +101,18 @@ def _override(tree: dict[str, Any], text: str) -> None:
             problem = f"'{'.'.join(parts[: i + 1])}' is {place!r}, which has no keys"
             raise ConfigError("--set", key, problem)
     place[parts[-1]] = parsed(value, f"--set {key}")
+
+
+def _locate_files(tree: Mapping[str, Any], base: Callable[[str], Path]) -> Iterator[str]:
+    """Make the paths of data absolute, in ``tree``; the overrides that say so in a copy."""
+    for path, section, key in _with_paths(tree):
+        section.update({k: _expanded(value, f"{path}.{k}") for k, value in section.items()})
+        value, key_path = section.get(key), f"{path}.{key}"
+        if value is None or (key == "classes" and isinstance(value, list)):
+            continue
+        section[key] = _located(value, key_path, base(key_path))
+        if not os.path.isabs(value):
+            yield f"{key_path}={json.dumps(section[key], ensure_ascii=False)}"
 
 
 def _with_paths(tree: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
@@ -140,29 +149,19 @@ def _expanded(value: Any, path: str) -> Any:
     return os.path.expandvars(os.path.expanduser(value))
 
 
-def _locate_weights(
-    tree: Mapping[str, Any], folder: Path, overridden: Collection[str]
-) -> list[str]:
-    """Make the paths of weights absolute, in ``tree``; the overrides that say so in a copy."""
-    notes: list[str] = []
-    for path, settings in _with_backbones(tree):
-        before, key = settings["backbone"], f"{path}.weights"
-        here = any(f"{key}.".startswith(f"{one}.") for one in overridden)
-        settings["backbone"] = _with_weights(before, key, Path.cwd() if here else folder)
+def _locate_weights(tree: Mapping[str, Any], base: Callable[[str], Path]) -> Iterator[str]:
+    """The same for the paths of weights, which may be values of axes."""
+    sections = {"defaults": tree.get("defaults")}
+    if isinstance(methods := tree.get("methods"), Mapping):
+        sections |= {f"methods.{method}": own for method, own in methods.items()}
+    for path, settings in sections.items():
+        if not isinstance(settings, dict) or "backbone" not in settings:
+            continue
+        before, key = settings["backbone"], f"{path}.backbone.weights"
+        settings["backbone"] = _with_weights(before, key, base(key))
         if settings["backbone"] != _with_weights(before, key, Path("/")):
             whole = json.dumps(settings["backbone"], ensure_ascii=False, default=str)
-            notes.append(f"{path}={whole}")
-    return notes
-
-
-def _with_backbones(tree: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The settings that have a backbone, each with the key path of that section."""
-    methods = tree.get("methods")
-    own = methods.items() if isinstance(methods, Mapping) else ()
-    named = [(f"methods.{method}", settings) for method, settings in own]
-    for path, settings in (("defaults", tree.get("defaults")), *named):
-        if isinstance(settings, dict) and "backbone" in settings:
-            yield f"{path}.backbone", settings
+            yield f"{path}.backbone={whole}"
 
 
 def _with_weights(backbone: Any, key: str, folder: Path) -> Any:
@@ -171,10 +170,8 @@ def _with_weights(backbone: Any, key: str, folder: Path) -> Any:
     def section(one: Any) -> Any:
         if not isinstance(one, Mapping) or one.get("weights") is None:
             return one
-        return {**one, "weights": _each(one["weights"], place)}
-
-    def place(value: Any) -> str:
-        return _located(_expanded(value, key), key, folder)
+        located = _each(one["weights"], lambda value: _located(_expanded(value, key), key, folder))
+        return {**one, "weights": located}
 
     return _each(backbone, section)
 

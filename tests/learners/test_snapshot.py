@@ -1,8 +1,6 @@
 """A snapshot holds all that its learner needs; anything else is refused with one message."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ import torch
 
 import fsl_sweep
 from fsl_sweep.learners.base import AdaptationLearner, ClassificationLearner
-from fsl_sweep.learners.batches import EpisodeBatch
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.metadl.folder_state import packed
@@ -49,13 +46,13 @@ def described(learner="protonet", backbone=CONV, **changes):
 
 
 def built(description, seed=5):
-    """A learner whose weights and running averages are not those that it was built with."""
+    """A learner whose weights, running averages and counters are not as it was built."""
     d = description
     learner = build_learner(d.learner, d.backbone, d.image_shape, d.n_base_classes, seed)
     draws = torch.Generator().manual_seed(seed)
     for value in learner.state_dict().values():
-        if value.is_floating_point():
-            value.add_(0.1 * torch.rand(value.shape, generator=draws))
+        more = 0.1 * torch.rand(value.shape, generator=draws)
+        value.add_(more if value.is_floating_point() else 3)
     return learner.eval()
 
 
@@ -75,17 +72,19 @@ def programs(tmp_path, monkeypatch):
     submitted.install(tmp_path / "installed", monkeypatch)
 
 
-def logits_of(learner, support, query):
-    """By the learner's own methods, from images as training normalises them."""
-    given, asked = ((torch.tensor(part) / 255 - 0.1307) / (1 / 3) for part in (support, query))
+def normalised(parts):
+    return [(torch.tensor(part) / 255 - 0.1307) / (1 / 3) for part in parts]
+
+
+def logits_of(learner, given, asked):
+    """By the learner's own methods, from normalised images."""
     if isinstance(learner, AdaptationLearner):
         return learner.predict(given[None], asked[None])[0]
     with torch.inference_mode():
         if isinstance(learner, ClassificationLearner):
             return learner.classify(asked)
-        embedded = learner.embed(torch.cat([given.flatten(0, 1), asked]))
-        features = embedded[: WAY * SHOT].view(1, WAY, SHOT, -1)
-        return learner.head(features, embedded[None, WAY * SHOT :])[0]
+        support, query = learner.embed(given.flatten(0, 1)), learner.embed(asked)
+        return learner.head(support.view(1, *given.shape[:2], -1), query[None])[0]
 
 
 @pytest.mark.parametrize("name", FEW_SHOT)
@@ -102,12 +101,11 @@ def test_every_learner_comes_back_bit_for_bit(name, task, tmp_path):
     own, read = learner.state_dict(), loaded.learner.state_dict()
     assert own.keys() == read.keys()
     assert all(torch.equal(own[key], read[key]) for key in own)
-    support, query = task
-    assert torch.equal(logits_of(loaded.learner, *task), logits_of(learner, *task))
-    expected = logits_of(learner, *task).float().softmax(1).numpy()
-    found = loaded.classify(support, query)
+    logits = logits_of(learner, *normalised(task))
+    assert torch.equal(logits_of(loaded.learner, *normalised(task)), logits)
+    expected = logits.float().softmax(1).numpy()
+    found = loaded.classify(*task)
     assert found.dtype == np.float32
-    assert found.shape == (len(query), WAY)
     # `classify` embeds in chunks of one size, and kernels differ with the size.
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-6)
     np.testing.assert_array_equal(found, loaded.classify(*map(torch.tensor, task)))
@@ -118,9 +116,8 @@ def test_a_classifier_answers_among_its_base_classes(task):
     learner = built(description)
     loaded = fsl_sweep.load_learner(snapshot_bytes(learner, description))
     found = loaded.classify(None, task[1])
-    expected = logits_of(learner, *task).softmax(1).numpy()
+    expected = logits_of(learner, *normalised(task)).softmax(1).numpy()
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-7)
-    assert found.shape == (len(task[1]), CLASSES)
     with pytest.raises(BadData, match=r"among the 12 classes .* takes no support: give None"):
         loaded.classify(*task)
 
@@ -131,15 +128,14 @@ def test_a_programs_saved_folder_is_its_snapshot(programs, task):
     learner.saved = packed(submitted.Learner(submitted.network(), "logits").save)
     loaded = fsl_sweep.load_learner(snapshot_bytes(learner, description))
     assert torch.equal(loaded.learner.saved, learner.saved)
-    support, query = task
-    found = loaded.classify(support, query)
-    assert found.tolist() == loaded.classify(support, query).tolist()
+    found = loaded.classify(*task)
+    assert found.tolist() == loaded.classify(*task).tolist()
     assert set(found.ravel()) == {0.0, 1.0}
     # It is easily told to which of the noisy prototypes a query belongs.
     assert found.argmax(1).tolist() == np.arange(WAY).repeat(QUERIES).tolist()
     learner.saved = learner.saved[:700]
     with pytest.raises(BadData, match="What a program saved cannot be unpacked"):
-        fsl_sweep.load_learner(snapshot_bytes(learner, description)).classify(support, query)
+        fsl_sweep.load_learner(snapshot_bytes(learner, description)).classify(*task)
 
 
 @pytest.mark.parametrize("name", ["ncc", "protonet", "logistic"])
@@ -150,10 +146,8 @@ def test_features_are_used_as_they_are(name):
     loaded = fsl_sweep.load_learner(snapshot_bytes(learner, description))
     rng = np.random.default_rng(0)
     support, query = (100 * rng.normal(size=(*n, 7)).astype(np.float32) for n in ((3, 2), (9,)))
-    with torch.inference_mode():
-        given, asked = (torch.tensor(part).view(-1, 7, 1, 1) for part in (support, query))
-        features = learner.embed(given).view(1, 3, 2, -1), learner.embed(asked)[None]
-        expected = learner.head(*features)[0].softmax(1).numpy()
+    plain = (torch.tensor(part)[..., None, None] for part in (support, query))
+    expected = logits_of(learner, *plain).softmax(1).numpy()
     np.testing.assert_allclose(loaded.classify(support, query), expected, rtol=1e-3, atol=1e-6)
     with pytest.raises(BadData, match="query holds float64; it must be float32: features are used"):
         loaded.classify(support, query.astype(float))
@@ -175,27 +169,24 @@ def bytes_with(description, change):
 WRONG_DESCRIPTIONS = {
     "wider": (
         lambda d: d["backbone"].update(width=8),
-        r"does not hold the weights .*\.weight' is float32 \[4, 1, 3, 3\], not float32 "
-        r"\[8, 1, 3, 3\] \(and \d+ more\)",
+        r"does not hold the weights .*: 24 of \d+ of another shape "
+        r"\(backbone\.blocks\.0\.0\.weight: \[4, 1, 3, 3\], not \[8, 1, 3, 3\], ",
     ),
-    "more weights": (lambda d: d["learner"].update(name="supervised"), r"it lacks 'classifier\."),
+    "more weights": (
+        lambda d: d["learner"].update(name="supervised"),
+        r"2 of \d+ missing \(classifier\.",
+    ),
     "fewer weights": (lambda d: d["backbone"].update(name="identity"), "cannot be built: width"),
-    "unknown learner": (
-        lambda d: d["learner"].update(name="protonett"),
-        "cannot be built: unknown learner 'protonett'; did you mean 'protonet'",
-    ),
     "no learner": (lambda d: d["learner"].clear(), r"cannot be built: learner\.name: name one of"),
     "a terminal": (lambda d: d["learner"].update(name="\n\x1b[2J"), r"learner '\\n\\x1b\[2J'"),
     "a path": (lambda d: d["learner"].update(name="os:system"), "unknown learner 'os:system'"),
     "an option": (lambda d: d["learner"].update(scale=-1), "cannot be built: scale: Input should"),
     "small images": (lambda d: d.update(image_shape=[1, 8, 8]), "cannot be built: backbone: "),
     "huge": (lambda d: d["backbone"].update(width=3_000), "its network is larger than the file"),
-    "missing": (lambda d: d.pop("n_base_classes"), r"does not know \(n_base_classes: Field requ"),
     "superfluous": (lambda d: d.update(code="import os"), r"does not know \(code: Extra inputs"),
     "text": (lambda d: d.update(epoch="3"), r"does not know \(epoch: Input should be a valid int"),
     "channels": (lambda d: d.update(pixel_std=[1.0, 1.0]), "must have 1 numbers, one a channel"),
     "no spread": (lambda d: d.update(pixel_std=[0.0]), r"does not know \(pixel_std: 0: Input"),
-    "a picture": (lambda d: d.update(holds_features=True), "features have a height and a width"),
 }
 
 
@@ -230,13 +221,6 @@ def test_files_that_are_no_snapshots_are_one_message_each(tmp_path):
         assert_refused(path, "in a way that fsl-sweep .* does not know")
 
 
-def test_a_bit_of_the_weights_is_a_matter_of_the_run_folder(tmp_path):
-    """The file has no checksum of its own: `Run.load_learner` compares the recorded one."""
-    data = bytearray(snapshot_bytes(built(described()), described()))
-    data[-1] ^= 1
-    fsl_sweep.load_learner(bytes(data))
-
-
 @pytest.fixture(scope="module")
 def loaded():
     description = described("fomaml")
@@ -244,18 +228,12 @@ def loaded():
 
 
 WRONG_IMAGES = {
-    "list": (lambda s, q: (s.tolist(), q), r"support must be a NumPy array .* not a list"),
     "none": (lambda s, q: (None, q), r"support must be a NumPy array .* not a NoneType"),
     "scaled": (lambda s, q: (s, q / 255), "query holds float64; it must be uint8: give pixels"),
     "tensor": (lambda s, q: (torch.tensor(s).float(), q), "support holds float32; it must be"),
-    "channels": (
-        lambda s, q: (s, q.repeat(3, axis=1)),
-        r"query must be \[m, 1, 16, 16\], .* it is \[30, 3, 16, 16\]",
-    ),
     "last": (lambda s, q: (np.moveaxis(s, 2, 4), q), r"it is \[5, 2, 16, 16, 1\]"),
     "one image": (lambda s, q: (s, q[0]), r"query must be \[m, 1, 16, 16\]"),
-    "no shots": (lambda s, q: (s[:, :0], q), r"support is empty: it is \[5, 0, 1, 16, 16\]"),
-    "no queries": (lambda s, q: (s, q[:0]), "query is empty"),
+    "no shots": (lambda s, q: (s[:, :0], q), r"and not empty; it is \[5, 0, 1, 16, 16\]"),
     "one class": (lambda s, q: (s[:1], q), "1 class; give at least 2"),
     "ways": (lambda s, q: (s[:3], q), "tells 5 classes apart; the support has 3"),
 }
@@ -277,20 +255,3 @@ def test_views_of_any_layout_give_the_same(loaded, task):
     for given in (np.moveaxis(turned, 3, 1), torch.tensor(turned).permute(0, 3, 1, 2)):
         np.testing.assert_array_equal(loaded.classify(support, given), expected)
     np.testing.assert_allclose(loaded.classify(readonly, query)[:, ::-1].sum(1), 1, rtol=1e-6)
-
-
-def test_importing_the_package_imports_no_torch():
-    code = "import sys, fsl_sweep; dir(fsl_sweep); assert 'torch' not in sys.modules"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_a_trained_learner_answers_as_after_its_last_step(task):
-    """Running averages, counters and scales are part of the snapshot."""
-    description = described("ridge", {"name": "resnet12"})
-    d = description
-    learner = build_learner(d.learner, d.backbone, d.image_shape, d.n_base_classes, 0)
-    support, query = (torch.rand(1, 3, 2, *SHAPE) for _ in range(2))
-    learner.training_loss(EpisodeBatch(support, query)).backward()
-    torch.optim.SGD(learner.parameters(), lr=0.1).step()
-    loaded = fsl_sweep.load_learner(snapshot_bytes(learner, description))
-    assert torch.equal(logits_of(loaded.learner, *task), logits_of(learner.eval(), *task))

@@ -93,20 +93,16 @@ def test_the_drop_schedule_of_a_snapshot_is_not_taken_over(tmp_path):
 def test_weights_of_another_architecture_are_refused_by_name(tmp_path):
     state = drawn("conv4", width=8).state_dict()
     narrow = saved(tmp_path / "narrow.pt", state)
-    problem = refused("conv4", narrow, width=4)
-    assert problem.startswith(
+    assert refused("conv4", narrow, width=4) == (
         "'FILE' holds weights of another architecture: 24 of 24 of another shape "
-        "(blocks.0.0.weight: [8, 3, 3, 3], not [4, 3, 3, 3], "
-    )
-    assert problem.endswith(
-        ", and 21 more). Choose the backbone, with its options, that they were trained with"
+        "(blocks.0.0.weight: [8, 3, 3, 3], not [4, 3, 3, 3], blocks.0.0.bias: [8], not [4], "
+        "blocks.0.1.weight: [8], not [4], and 21 more). Choose the backbone, with its options, "
+        "that they were trained with"
     )
     del state["blocks.3.1.bias"], state["blocks.3.1.weight"]
     part = saved(tmp_path / "part.pt", state)
-    assert refused("conv4", part, width=8).startswith(
-        "'FILE' holds weights of another architecture: 2 of 24 missing "
-        "(blocks.3.1.weight, blocks.3.1.bias). Choose"
-    )
+    found = refused("conv4", part, width=8)
+    assert ": 2 of 24 missing (blocks.3.1.weight, blocks.3.1.bias). Choose" in found
 
 
 def test_a_deeper_network_that_holds_the_whole_of_another_is_refused(tmp_path):
@@ -130,16 +126,8 @@ def test_two_networks_in_a_file_are_not_guessed_between(tmp_path):
     ("name", "content", "problem"),
     [
         ("w.safetensors", b"PK no weights", "is not a file of weights that safetensors can read; "),
-        (
-            "w.pt",
-            b"no weights",
-            "file of weights that torch.load(weights_only=True) can read; save",
-        ),
-        (
-            "w.pt",
-            nn.Linear(2, 2),
-            "can read: it holds 'torch.nn.modules.linear.Linear', which is no tensor",
-        ),
+        ("w.pt", b"no weights", "weights that torch.load(weights_only=True) can read; save only"),
+        ("w.pt", nn.Linear(2, 2), "weights that torch.load(weights_only=True) can read; save only"),
         ("w.pt", {"teacher": {"a": torch.ones(1)}}, "no weights by name (keys: teacher)"),
         ("w.pt", torch.ones(3), "no weights by name (Tensor)"),
     ],
@@ -175,17 +163,15 @@ def test_a_file_that_was_changed_since_planning_stops_the_machine(tmp_path):
 
 @pytest.mark.parametrize("name", ["conv4", "resnet12", "timm:tf_efficientnet_lite0"])
 def test_a_frozen_backbone_stays_as_it_is(name):
-    learner = build_learner({"name": "ridge"}, {"name": name, "frozen": True}, SHAPE, 5, 0)
-    before = {key: tensor.clone() for key, tensor in learner.state_dict().items()}
-    learner.train()
-    with torch.no_grad():
-        expected = (
-            build_learner({"name": "ridge"}, {"name": name}, SHAPE, 5, 0).eval().embed(IMAGES)
-        )
-    features = learner.embed(IMAGES)
-    assert torch.equal(features, expected)
+    learner, other = (
+        build_learner({"name": "ridge"}, {"name": name, "frozen": frozen}, SHAPE, 5, 0)
+        for frozen in (True, False)
+    )
+    features = learner.train().embed(IMAGES)
+    assert torch.equal(features, other.eval().embed(IMAGES))
     assert not features.requires_grad
-    assert all(torch.equal(tensor, before[key]) for key, tensor in learner.state_dict().items())
+    state = other.state_dict()  # as it was built: running averages and counters too
+    assert all(torch.equal(tensor, state[key]) for key, tensor in learner.state_dict().items())
     assert [n for n, p in learner.named_parameters() if p.requires_grad] == ["scale"]
 
 

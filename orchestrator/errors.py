@@ -9,6 +9,8 @@ import errno
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_LISTED = 50
+"""A message lists at most so many names."""
 # Failures that no other folder and no other permissions would avoid.
 _OF_THE_MACHINE = {
     errno.ENOSPC,
@@ -175,4 +177,5 @@ def did_you_mean(name: str, known: Iterable[str], guarded: Iterable[str] = ()) -
         lower = {one.lower(): one for one in names if (one in apart) == is_apart}
         if near := get_close_matches(name.lower(), lower, n=1, cutoff=cutoff):
             return f"did you mean '{lower[near[0]]}'?"
-    return f"known: {', '.join(names)}" if names else "none is known"
+    more = f", ... ({len(names):,} in all)" if len(names) > _LISTED else ""
+    return f"known: {', '.join(names[:_LISTED])}{more}" if names else "none is known"

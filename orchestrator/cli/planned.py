@@ -150,7 +150,9 @@ def _snapshots(
 def _show_expected(plan: Plan, histories: Sequence[TrialHistory], left: Mapping[str, int]) -> None:
     seconds = planned_work.measuring_seconds(plan, histories, left)
     if seconds:
-        expected = wording.duration(seconds)
+        names = {one.name for one in plan.protocols if not one.protocol.tasks.replacement}
+        most = "at most " if names & left.keys() else ""
+        expected = f"{most}{wording.duration(seconds)}"
         how = "estimated from what measuring took in training and the number of tasks"
         say(f"expected to measure: {expected} of trial time, {how}")
 

@@ -117,13 +117,17 @@ class Ledger:
         return plan
 
     def add_protocols(
-        self, protocols: Sequence[PlannedProtocol], places: Mapping[str, str | None]
+        self,
+        protocols: Sequence[PlannedProtocol],
+        places: Mapping[str, str | None],
+        cautions: Sequence[str] = (),
     ) -> Plan:
         """Record protocols, and where data are now; the plan is the caller's to have checked.
 
         Args:
             protocols: new ones, or known ones whose snapshots are others.
             places: as in a plan; those that are not named stay.
+            cautions: that reports should show as well.
 
         Raises:
             RunFolderError: the name of one was taken.
@@ -131,7 +135,8 @@ class Ledger:
         plan = self.planned()
         every = {**{one.name: one for one in plan.protocols}, **{p.name: p for p in protocols}}
         places = {**plan.places, **places}
-        more = replace(plan, protocols=tuple(every.values()), places=places)
+        known = tuple(dict.fromkeys([*plan.cautions, *cautions]))
+        more = replace(plan, protocols=tuple(every.values()), places=places, cautions=known)
         if more != plan:
             self.check_plan(more)
             self._write(more, (self.folder.read_json("plan.json") or {}).get("sweep_file", ""))

@@ -39,6 +39,7 @@ class Asked:
         protocols: those to measure.
         places: where data are now, of those that are new or were moved.
         benchmarks: as of `open_benchmarks`.
+        cautions: about the protocols.
     """
 
     ledger: Ledger
@@ -46,6 +47,7 @@ class Asked:
     protocols: Sequence[PlannedProtocol]
     places: Mapping[str, str | None]
     benchmarks: Mapping[str, Benchmark]
+    cautions: Sequence[str] = ()
 
 
 def asked_protocols(
@@ -166,8 +168,8 @@ def _opened(
     for one in found:  # a copy of the data may be in another place
         if other := next((p for p in kept.values() if p.id == one.id and p.name != one.name), None):
             raise _same(one, other)
-    check_protocols(plan, found, benchmarks)
-    return Asked(ledger, plan, found, places, benchmarks)
+    cautions = check_protocols(plan, found, benchmarks)
+    return Asked(ledger, plan, found, places, benchmarks, cautions)
 
 
 def _checked_name(name: str) -> str:

@@ -1,6 +1,6 @@
 """Whether a benchmark can fill every episode that a plan asks for, before anything runs."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -47,14 +47,14 @@ def check_feasible(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> tuple[str
             seen.add((fold, episodic))
             with _placed(trial.method, fold):
                 _check_trained(episodic, ours)
-    check_protocols(plan, [one for one in plan.protocols if one.asked], benchmarks)
+    cautions += check_protocols(plan, [p for p in plan.protocols if p.asked], benchmarks)
     return tuple(dict.fromkeys(cautions))
 
 
 def check_protocols(
-    plan: Plan, protocols: Iterable[PlannedProtocol], benchmarks: Mapping[str, Benchmark]
-) -> None:
-    """Check that the tasks of these protocols can be drawn, for all trials that they measure.
+    plan: Plan, protocols: Sequence[PlannedProtocol], benchmarks: Mapping[str, Benchmark]
+) -> list[str]:
+    """Check that the tasks of these protocols can be drawn; gives cautions about them.
 
     Raises:
         BadData: too few classes or examples, or tasks that cannot be drawn so.
@@ -68,6 +68,20 @@ def check_protocols(
             if fold is None or one.snapshots == "all":
                 with _placed(methods[fold], fold):
                     _check_measurable(one, benchmark, benchmarks.get(one.name))
+    return [caution for one in protocols for caution in _of_base_classes(one, benchmarks)]
+
+
+def _of_base_classes(
+    planned: PlannedProtocol, benchmarks: Mapping[str, Benchmark]
+) -> Iterator[str]:
+    """A caution where listed classes are among those that were trained on."""
+    train, listed = benchmarks[MAIN].train, planned.protocol.classes or ()
+    names = {train.pool.class_names[label] for label in train.classes}
+    if planned.name not in benchmarks and (count := len(names.intersection(listed))):
+        yield (
+            f"protocol '{planned.name}': {count} of its {len(listed)} classes are base classes, so "
+            "that its NovelGen is not accuracy on new classes"
+        )
 
 
 def _check_measurable(

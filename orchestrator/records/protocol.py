@@ -102,7 +102,8 @@ class Protocol(Model):
         queries = "all other queries" if episode.query == "rest" else f"{episode.query} queries"
         parts = [
             f"{way} {episode.shot}-shot, {queries}",
-            f"{tasks.selection_tasks} + {tasks.report_tasks} tasks",
+            f"{'' if tasks.replacement else 'at most '}{tasks.selection_tasks} + "
+            f"{tasks.report_tasks} tasks",
         ]
         if tasks.base_query is not None:
             parts.append(f"{tasks.base_query} queries for BaseGen")

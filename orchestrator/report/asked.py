@@ -29,6 +29,9 @@ def check_ensembles(sizes: Sequence[int], histories: Sequence[TrialHistory]) -> 
     for trial in histories:
         counts[trial.method, trial.seed] += len(trial.epochs) if trial.fold is None else 0
     most = max(counts.values(), default=0)
+    if 2 in sizes:
+        problem = "of two snapshots the better one always decides; let one, or three or more, vote"
+        raise ConfigError("", "--ensemble", problem)
     for size in sizes:
         if not 1 <= size <= most:
             problem = f"{size} snapshots cannot vote: a method has 1 to {most} of each seed"

@@ -36,9 +36,13 @@ def cautions_of(report: "Report") -> tuple[str, ...]:
             "Strategies marked as oracle read novel scores: they are references, not results."
         )
     if any(summary.novel_tasks is not None for summary in summaries):
+        shown = report.info.protocol
         found.append(
             "Intervals over tasks hold for these examples and classes (closed intervals: tasks "
             "share both); they say nothing about others."
+            if shown is None or shown.protocol.tasks.replacement
+            else "Intervals over tasks are open: no two tasks share an example. They hold for "
+            "these classes, and say nothing about others."
         )
     return tuple(dict.fromkeys(found))
 

@@ -122,7 +122,9 @@ def measure(
                 "trained and take no part; run the same command again once they are."
             )
         check_there(ledger, plan, asked.protocols)
-        plan = ledger.add_protocols(asked.protocols, asked.places)
+        for caution in asked.cautions:
+            notify(f"caution: {caution}")
+        plan = ledger.add_protocols(asked.protocols, asked.places, asked.cautions)
         write_tasks(ledger, plan, asked.protocols, asked.benchmarks)
         jobs = _Jobs(ledger, plan, RETRIES, address, following, stack)
         return jobs.measure(asked.protocols, trials)

@@ -83,7 +83,7 @@ def _check_weights(ledger: Ledger, todo: Mapping[str, Todo]) -> None:
     raise RunFolderError(
         f"{ledger.path}: the weights of {count} of {counted(total, 'snapshot')} are not there"
         f"{', because they were pruned' if pruned else ''} (trial {trial}, epoch {min(epochs)}, "
-        f"...), so that they cannot be measured under {', '.join(sorted(names))}. Measure those "
-        "that are there, with `snapshots: chosen` or `last`, or train again in another folder with "
-        "`keep: all`."
+        f"...), so that they cannot be measured under {', '.join(sorted(names))}. Only "
+        "snapshots whose weights are there can be measured; for others train again in another "
+        "folder with `keep: all`."
     )

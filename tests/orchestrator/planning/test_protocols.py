@@ -12,7 +12,7 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.orchestrator.errors import BadData, ConfigError
-from fsl_sweep.orchestrator.planning.feasibility import check_feasible
+from fsl_sweep.orchestrator.planning.feasibility import check_feasible, check_protocols
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
 from fsl_sweep.orchestrator.planning.prepare import opened_plan
 from fsl_sweep.orchestrator.records.protocol import MAIN
@@ -275,3 +275,13 @@ def test_a_list_of_classes_may_be_a_file(tmp_path):
     from_file = plan_sweep(load_sweep(str(tmp_path / "s.yaml"))).protocols[1].protocol
     named = {"x": {"classes": ["class 20", "class 0", "class 13"]}}
     assert from_file == planned(measure=named).protocols[1].protocol
+
+
+def test_listed_classes_that_were_trained_on_are_a_caution():
+    data = {MAIN: benchmark()}
+    plan = planned(measure={"x": {"classes": ["class 0", "class 1", "class 20"]}})
+    assert check_protocols(plan, plan.protocols, data) == [
+        "protocol 'x': 2 of its 3 classes are base classes, so that its NovelGen is not accuracy "
+        "on new classes"
+    ]
+    assert check_protocols(plan, [plan.main], data) == []

@@ -161,6 +161,9 @@ def test_a_misspelt_oracle_is_found_and_so_are_ours() -> None:
     assert "did you mean 'budgeted-oracle'?" in found
     assert did_you_mean("novel", ["selection", "report"], ["novel"]) == "known: report, selection"
     assert did_you_mean("pn", ["PN", "RR"]) == "did you mean 'PN'?"
+    many = did_you_mean("nothing", [f"{number:04}" for number in range(1623)])
+    assert len(many) < 400
+    assert many.endswith("0049, ... (1,623 in all)")
 
 
 def test_what_is_guarded_is_all_that_reads_novel_scores() -> None:

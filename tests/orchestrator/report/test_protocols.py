@@ -25,6 +25,7 @@ MEASURE: dict[str, dict[str, Any]] = {
     "mixtures": {"mixture": [1, 0.5, 0], **CHOSEN},
     "far": {"mixture": 1, "episode": {"shot": 2}},
     "later": {"episode": {"way": 7}},
+    "open": {"evaluation": {"replacement": False}, **CHOSEN},
 }
 
 
@@ -93,6 +94,18 @@ def test_what_the_main_protocol_chose_is_reported_under_another(
     for one in found["selections"]:
         lost = oracles[one["method"], one["seed"]] - one["novel"]["mean"]
         assert one["regret"] == pytest.approx(lost, abs=1e-12)
+
+
+def test_tasks_without_replacement_are_at_most_so_many_and_their_intervals_open(
+    folder: Path,
+) -> None:
+    found = {name: plain(folder, protocol=name) for name in ("main", "open")}
+    described = [found["open"]["run"]["protocol"]["description"]]
+    assert ["at most" in one for one in described] == [True]
+    for name, kind in (("main", "closed intervals"), ("open", "are open")):
+        about = [one for one in found[name]["cautions"] if one.startswith("Intervals over tasks")]
+        assert len(about) == 1
+        assert kind in about[0]
 
 
 def test_another_protocol_chooses_on_its_selection_tasks(folder: Path, plan: Plan) -> None:

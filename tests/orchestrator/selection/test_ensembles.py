@@ -164,6 +164,8 @@ def test_a_report_without_recorded_answers_says_how_to_record_them(tmp_path: Pat
     made.recorded(tmp_path / "run", made.planned(made.spec()))
     opened = load_run(tmp_path / "run")
     with pytest.raises(RunFolderError, match="record: predictions"):
+        opened.report(ensembles=[3])
+    with pytest.raises(ConfigError, match="of two snapshots the better one always decides"):
         opened.report(ensembles=[2])
     with pytest.raises(ConfigError, match="4 snapshots cannot vote: a method has 1 to 3"):
         opened.report(ensembles=[4])

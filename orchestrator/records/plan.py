@@ -102,6 +102,11 @@ class Plan:
         return {trial.id: trial.spec for trial in self.trials}
 
     @property
+    def records_answers(self) -> bool:
+        """Whether the answer to each query is recorded."""
+        return self.record == "predictions"
+
+    @property
     def main(self) -> PlannedProtocol:
         """The protocol that is measured as training goes on."""
         return self.protocols[0]

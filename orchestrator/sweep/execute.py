@@ -212,7 +212,7 @@ def execute_one(prepared: Prepared, index: int, following: Following = _nobody) 
         )
     with _recording(prepared, plan, benchmarks, keep_plan=before is not None) as plan:
         storage, main = prepared.ledger.trial(planned.id), plan.main
-        answers = plan.record == "predictions"
+        answers = plan.records_answers
         use_threads(plan.resources.cpu)
         if storage.unfinished(planned, main.id):
             note_environment(prepared.ledger)

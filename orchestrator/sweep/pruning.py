@@ -76,7 +76,7 @@ def prune(ledger: Ledger, epochs: Epochs) -> None:
 
 def lost(ledger: Ledger, plan: Plan, keep: Kept, gone: Epochs) -> list[str]:
     """What later questions no longer have once the weights of these epochs are gone: sentences."""
-    found, answers = [LOST[keep]], plan.record == "predictions"
+    found, answers = [LOST[keep]], plan.records_answers
     for one in plan.protocols:
         epochs = wanted(ledger, plan, one.snapshots)
         left = [

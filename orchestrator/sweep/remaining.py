@@ -24,7 +24,7 @@ def to_measure(
         RunFolderError: weights of some of them are not there.
     """
     found: dict[str, dict[int, tuple[str, ...]]] = {}
-    answers = plan.record == "predictions"
+    answers = plan.records_answers
     for one in protocols:
         epochs = wanted(ledger, plan, one.snapshots)
         for trial in (trial for trial in epochs if trial in trials):

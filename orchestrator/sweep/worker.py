@@ -61,7 +61,7 @@ class TrialTrainable(tune.Trainable):
         job, spec = self._job, self._job.plan.specs[trial]
         benchmarks = self._opened()
         storage = Ledger(job.run, standing=True).trial(trial)
-        answers = job.plan.record == "predictions"
+        answers = job.plan.records_answers
         if job.todo is not None:
             named = {one.name: one for one in job.plan.protocols}
             todo = {e: [named[n] for n in names] for e, names in job.todo[trial].items()}

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from math import isnan
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -84,12 +84,15 @@ def _needs(
 
 
 def _first(selected: "Selected") -> "Selected":
-    """What one strategy selected for two methods or more: val / val, or the first no oracle."""
-    for strategy in sorted(selected.strategies, key=lambda s: (s.oracle, str(s) != "val / val")):
-        if sum(bool(selected.cell(method, strategy)) for method in selected.methods) > 1:
-            own = tuple(one for one in selected.selections if one.strategy == strategy)
-            return replace(selected, strategies=(strategy,), selections=own)
-    raise RunFolderError("Fewer than two methods have all of their trials done: none to compare.")
+    """What the leading strategy selected for two methods or more."""
+    from fsl_sweep.orchestrator.selection.lead import lead_strategy, narrowed
+
+    lead = lead_strategy(selected)
+    if lead is None or sum(bool(selected.cell(m, lead)) for m in selected.methods) < 2:
+        raise RunFolderError(
+            "Fewer than two methods have all of their trials done: none to compare."
+        )
+    return narrowed(selected, lead)
 
 
 def _classes(run: "Run") -> "np.ndarray | None":

@@ -35,6 +35,9 @@ def report(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file.")
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="All tables on the terminal, not only the answer.")
+    ] = False,
     snapshot: Annotated[
         list[str] | None, typer.Option(help="Snapshot selector to compare; repeatable.")
     ] = None,
@@ -85,18 +88,18 @@ def report(
         choose_by=choose_by,
         ensembles=ensemble or (),
     )
-    _put(content, form, output)
+    _put(content, form, output, full)
     return 0 if content.completeness.complete else 1
 
 
-def _put(content: "Report", form: Format, output: Path | None) -> None:
+def _put(content: "Report", form: Format, output: Path | None, full: bool) -> None:
     """Write a report to a file, or to standard output."""
     from fsl_sweep.orchestrator.report import FORMATS, show
 
     if output is not None:
         _write(output, FORMATS[form](content))
     elif form is Format.TERMINAL:
-        show(content)
+        show(content, full=full)
     else:
         sys.stdout.write(FORMATS[form](content))
 

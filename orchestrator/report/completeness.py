@@ -30,6 +30,7 @@ class Completeness:
         budget: how many of the done ones were stopped by their time budget.
         problems: all that is not done.
         unmeasured: how many chosen snapshots are not measured under the protocol of the report.
+        seeds: of each method, how many seeds are whole, and how many are planned.
     """
 
     planned: int
@@ -39,6 +40,7 @@ class Completeness:
     budget: int
     problems: tuple[Problem, ...]
     unmeasured: int
+    seeds: Mapping[str, tuple[int, int]]
 
     @property
     def trained(self) -> bool:
@@ -49,6 +51,19 @@ class Completeness:
     def complete(self) -> bool:
         """Whether nothing is missing from the report."""
         return self.trained and not self.unmeasured
+
+
+def whole_replicates(histories: Sequence[TrialHistory]) -> list[TrialHistory]:
+    """The trials of each method and seed that has all of its configurations, with class folds.
+
+    A report of an unfinished run is of these: an unfinished trial's early peak never wins.
+    """
+    torn = {
+        (trial.method, trial.seed)
+        for trial in histories
+        if trial.fold is None and why_unusable(trial) is not None
+    }
+    return [trial for trial in histories if (trial.method, trial.seed) not in torn]
 
 
 def completeness_of(histories: Sequence[TrialHistory], unmeasured: int) -> Completeness:
@@ -69,4 +84,13 @@ def completeness_of(histories: Sequence[TrialHistory], unmeasured: int) -> Compl
         budget=ended.count("budget"),
         problems=problems,
         unmeasured=unmeasured,
+        seeds=_seeds(histories),
     )
+
+
+def _seeds(histories: Sequence[TrialHistory]) -> dict[str, tuple[int, int]]:
+    planned: dict[str, set[int]] = {}
+    for trial in histories:
+        planned.setdefault(trial.method, set()).add(trial.seed)
+    whole = {(trial.method, trial.seed) for trial in whole_replicates(histories)}
+    return {m: (sum((m, s) in whole for s in own), len(own)) for m, own in planned.items()}

@@ -2,14 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
+from fsl_sweep.orchestrator.report.answer import Answer, answer_of
 from fsl_sweep.orchestrator.report.cautions import cautions_of
-from fsl_sweep.orchestrator.report.completeness import Completeness, completeness_of
+from fsl_sweep.orchestrator.report.completeness import (
+    Completeness,
+    completeness_of,
+    whole_replicates,
+)
 from fsl_sweep.orchestrator.report.curves import Curve, curves_of
 from fsl_sweep.orchestrator.report.over_protocols import Reader, UnderProtocol, over_protocols
 from fsl_sweep.orchestrator.report.tradeoff import TradeOff, tradeoffs_of
@@ -22,13 +28,17 @@ from fsl_sweep.orchestrator.selection.comparison import (
     rank_methods,
 )
 from fsl_sweep.orchestrator.selection.ensembles import Answers, Ensemble, ensembles_of
+from fsl_sweep.orchestrator.selection.lead import lead_strategy, narrowed
 from fsl_sweep.orchestrator.selection.methods import (
     Summary,
     TrialRankCorrelation,
     rank_correlations,
     summarise,
 )
+from fsl_sweep.orchestrator.selection.needs import Needs, plan_next
+from fsl_sweep.orchestrator.selection.over_seeds import MethodDifference, compare_over_seeds
 from fsl_sweep.orchestrator.selection.resample import ClassLists, ResampledCell, resample
+from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.selection.select import LeftOut, Selected, select, why_unusable
 from fsl_sweep.orchestrator.selection.stability import Stability, stability_of
 from fsl_sweep.orchestrator.selection.strategies import StrategyComparison, compare_strategies
@@ -43,7 +53,7 @@ from fsl_sweep.orchestrator.selectors.names import parse
 
 RESAMPLES = 1000
 QUICKLY_RESAMPLED = 3000
-"""Snapshots of all trials together whose tasks are resampled without being asked."""
+"""Snapshots up to which all strategies are resampled without being asked."""
 
 
 @dataclass(frozen=True)
@@ -110,11 +120,15 @@ class Report:
 
     Attributes:
         info: the run.
-        completeness: how much of the plan is there.
+        completeness: how much of the plan is there. All else is of whole seeds only.
+        lead: the strategy that the answer speaks of; None where no method has any.
         selected: all selections, and what was left out.
         summaries, comparisons, rankings, rank_correlations: see ``summary``. Comparisons,
             rankings and ``stability`` are by the metric that was asked for; all else stays
             NovelGen's.
+        differences: pairs of methods over seeds, by the same metric: claims about methods.
+        needs: what would tell each pair of methods apart under the leading strategy; empty where
+            nothing can be predicted.
         curves: learning curves of a few trials, and ``curves_total``, of how many.
         cost: what the run took; None where no seconds were recorded, as in a table.
         selectors: name, source and version of each selector in use.
@@ -132,10 +146,13 @@ class Report:
 
     info: RunInfo
     completeness: Completeness
+    lead: Strategy | None
     selected: Selected
     summaries: tuple[Summary, ...]
     comparisons: tuple[MethodComparison, ...]
     rankings: tuple[Ranking, ...]
+    differences: tuple[MethodDifference, ...]
+    needs: tuple[Needs, ...]
     rank_correlations: tuple[TrialRankCorrelation, ...]
     curves: tuple[Curve, ...]
     curves_total: int
@@ -149,6 +166,12 @@ class Report:
     over_protocols: tuple[UnderProtocol, ...] = ()
     partly: PlannedProtocol | None = None
     ensembles: tuple[Ensemble, ...] = ()
+
+    @cached_property
+    def answer(self) -> Answer:
+        """Who wins, which strategy to choose by, and what would decide it."""
+        # pyright sees this file twice: here, and through src/.
+        return answer_of(self)  # pyright: ignore[reportArgumentType]
 
     @property
     def cautions(self) -> tuple[str, ...]:
@@ -195,8 +218,8 @@ def build(
         rope: difference in accuracy up to which two methods count as equivalent.
         curves: at most so many learning curves.
         bootstrap: resamples for intervals that include the selection, which read every task of
-            every trial; 0 for none. By default 1,000 where the trials have up to 3,000 snapshots
-            together, which takes a few seconds, and none beyond.
+            every trial; 0 for none. By default 1,000, and only of the leading strategy where the
+            trials have more than 3,000 snapshots together.
         classes: class tuples of the common tasks, to resample classes as well as tasks.
         measured: reads trials under another protocol.
         ensembles: how many of the best snapshots by ValGen vote.
@@ -207,36 +230,66 @@ def build(
         SealedMeasurement: a selector read what it did not declare.
         ValueError: there are too few resamples, or class tuples cannot be resampled.
     """
-    chosen = Chosen(histories)
+    whole = whole_replicates(histories)
+    chosen = Chosen(whole)
     selected = select(chosen, info.snapshot, info.hyperparameter, base_weight(info.metric))
-    summaries = summarise(selected)
+    summaries, lead = summarise(selected), lead_strategy(selected)
     shown, total = curves_of(chosen, info.snapshot, curves)
-    count = _resamples(histories) if bootstrap is None else bootstrap
-    resampled: tuple[ResampledCell, ...] = ()
-    if count:
-        apart: tuple[Measure, ...] = () if info.same_novel else ("novel",)
-        resampled = resample(histories, selected, resamples=count, classes=classes, apart=apart)
+    resampled = _resampled(info, whole, selected, lead, bootstrap, classes)
     return Report(
         info=info,
         completeness=completeness_of(histories, len(selected.unmeasured) if info.protocol else 0),
+        lead=lead,
         selected=selected,
         summaries=summaries,
         comparisons=compare_methods(summaries, rope),
         rankings=rank_methods(summaries),
-        rank_correlations=rank_correlations(histories, last),
+        differences=compare_over_seeds(summaries, resampled, rope),
+        needs=_needs(whole, selected, lead, resampled),
+        rank_correlations=rank_correlations(whole, last),
         curves=shown,
         curves_total=total,
         cost=_cost(histories),
         selectors=_provenance(info),
-        over_methods=compare_strategies(histories, selected, summaries),
+        over_methods=compare_strategies(whole, selected, summaries),
         resampled=resampled,
         stability=stability_of(summaries, resampled),
-        budget_curve=_budget_curve(info, histories, selected),
+        budget_curve=_budget_curve(info, whole, selected),
         tradeoffs=tradeoffs_of(chosen, info.snapshot),
         over_protocols=_over_protocols(info, selected, summaries, measured),
-        partly=None if _all_measured(histories) else info.protocol,
-        ensembles=ensembles_of(histories, ensembles, answers) if answers else (),
+        partly=None if _all_measured(whole) else info.protocol,
+        ensembles=ensembles_of(whole, ensembles, answers) if answers else (),
     )
+
+
+def _resampled(
+    info: RunInfo,
+    histories: Sequence[TrialHistory],
+    selected: Selected,
+    lead: Strategy | None,
+    asked: int | None,
+    classes: ClassLists | None,
+) -> tuple[ResampledCell, ...]:
+    """Every cell; of a large run, unless it was asked for, only those of the leading strategy."""
+    if asked == 0 or lead is None:
+        return ()
+    large = asked is None and _snapshots(histories) > QUICKLY_RESAMPLED
+    apart: tuple[Measure, ...] = () if info.same_novel else ("novel",)
+    wanted = narrowed(selected, lead) if large else selected
+    count = asked or RESAMPLES
+    return resample(histories, wanted, resamples=count, classes=classes, apart=apart)
+
+
+def _needs(
+    histories: Sequence[TrialHistory],
+    selected: Selected,
+    lead: Strategy | None,
+    resampled: tuple[ResampledCell, ...],
+) -> tuple[Needs, ...]:
+    if lead is None or not resampled:
+        return ()
+    found = plan_next(histories, narrowed(selected, lead), resampled=resampled)
+    return tuple(one for one in found if min(one.now.seeds) > 1)
 
 
 def _all_measured(histories: Sequence[TrialHistory]) -> bool:
@@ -255,10 +308,8 @@ def _over_protocols(
     return over_protocols([*info.protocols, *more], known, selected, read)
 
 
-def _resamples(histories: Sequence[TrialHistory]) -> int:
-    """How many resamples a report makes by default."""
-    snapshots = sum(len(trial.epochs) for trial in histories if why_unusable(trial) is None)
-    return RESAMPLES if snapshots <= QUICKLY_RESAMPLED else 0
+def _snapshots(histories: Sequence[TrialHistory]) -> int:
+    return sum(len(trial.epochs) for trial in histories)
 
 
 def _budget_curve(

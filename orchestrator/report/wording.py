@@ -22,6 +22,12 @@ def percent(value: float) -> str:
     return "-" if math.isnan(value) else f"{100 * value:.2f}"
 
 
+def points(difference: float) -> str:
+    """A difference of accuracies in percentage points, with two digits that count."""
+    shown = 100 * difference
+    return f"{shown:.1f}" if abs(shown) >= 0.95 else f"{shown:.2f}"
+
+
 def half_width(interval: Interval | SelectionBootstrap | None) -> str:
     """Half of an interval's width in percentage points; a dash where there is none.
 

@@ -1,6 +1,6 @@
 """What the selections say about each method: means over seeds, and how well measures rank."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -135,6 +135,23 @@ def task_means(
         return None
     # Rounded, so that a task on which two methods do equally well has a difference of zero.
     return np.round(np.mean(tables, axis=0), 12)
+
+
+def same_choices(summaries: Sequence[Summary]) -> list[tuple[Summary, ...]]:
+    """Cells of a method in groups, in order, that chose alike for every seed at the same cost.
+
+    Their numbers are equal except those of the repeated selection. An oracle never shares a group
+    with a strategy that is none.
+    """
+
+    def key(one: Summary) -> Hashable:
+        chosen = tuple((choice.seed, choice.trial, choice.epoch) for choice in one.choices)
+        return one.method, chosen, one.novel_evaluations, one.strategy.oracle
+
+    groups: dict[Hashable, list[Summary]] = {}
+    for one in summaries:
+        groups.setdefault(key(one), []).append(one)
+    return [tuple(group) for group in groups.values()]
 
 
 def _summary(method: str, strategy: Strategy, cell: tuple[Selection, ...]) -> Summary:

@@ -64,7 +64,40 @@ class Bullets:
     items: tuple[str, ...]
 
 
-Block = Table | Paragraph | Bullets
+@dataclass(frozen=True)
+class Mark:
+    """A line of a forest plot: what it is of, and a mean with its interval in percent.
+
+    Attributes:
+        group, name: such as the method and its strategy.
+        mean, low, high: in percent; the ends are NaN where there is no interval.
+        reference: whether it read novel scores.
+    """
+
+    group: str
+    name: str
+    mean: float
+    low: float
+    high: float
+    reference: bool
+
+
+@dataclass(frozen=True)
+class Forest:
+    """A forest plot. Pages draw it, text is drawn with characters, LaTeX prints the numbers.
+
+    Attributes:
+        title: what the scale shows.
+        marks: from top to bottom; those of a group together, what matters most first.
+        note: what the intervals are.
+    """
+
+    title: str
+    marks: tuple[Mark, ...]
+    note: str
+
+
+Block = Table | Paragraph | Bullets | Forest
 
 
 @dataclass(frozen=True)
@@ -84,12 +117,14 @@ class Document:
         headline: ``NAME: complete`` or ``NAME: INCOMPLETE``.
         complete: which of the two.
         banner: how much of the plan is there, and what is missing.
+        answer: what a reader wants to know first, with the first figure.
         sections: those that have something to show.
     """
 
     headline: str
     complete: bool
     banner: tuple[Block, ...]
+    answer: tuple[Block, ...]
     sections: tuple[Section, ...]
 
 

@@ -18,7 +18,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     numbers,
     words,
 )
-from fsl_sweep.orchestrator.selection.methods import Summary
+from fsl_sweep.orchestrator.selection.methods import Summary, same_choices
 from fsl_sweep.orchestrator.selection.strategies import StrategyComparison, StrategyResult
 from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS
 from fsl_sweep.orchestrator.statistics.ties import comparable
@@ -57,20 +57,6 @@ def methods_and_strategies(report: Report, bold: bool) -> Iterable[Block]:
             yield Paragraph(text, "alarm")
     if groups:
         yield Paragraph(_explained(report) + (_BOLD if bold else ""), "note")
-
-
-def same_choices(summaries: Sequence[Summary]) -> list[tuple[Summary, ...]]:
-    """Cells of a method in groups, in order, that chose alike for every seed at the same cost.
-
-    Their numbers are equal except those of the repeated selection. An oracle never shares a group
-    with a strategy that is none.
-    """
-
-    def key(one: Summary) -> Hashable:
-        chosen = tuple((choice.seed, choice.trial, choice.epoch) for choice in one.choices)
-        return one.method, chosen, one.novel_evaluations, one.strategy.oracle
-
-    return grouped(summaries, key)
 
 
 def best_of(summaries: Sequence[Summary]) -> float | None:

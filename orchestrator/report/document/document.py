@@ -11,7 +11,7 @@ from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.completeness import Problem
 from fsl_sweep.orchestrator.report.content import Report
-from fsl_sweep.orchestrator.report.document import by_strategy, conclusions, protocols
+from fsl_sweep.orchestrator.report.document import answer, by_strategy, conclusions, protocols
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
     Bullets,
@@ -58,7 +58,8 @@ def document(report: Report, bold: bool = True) -> Document:
     return Document(
         headline=f"{report.info.name}: {'complete' if complete else 'INCOMPLETE'}",
         complete=complete,
-        banner=(*protocols.named(report), *_banner(report)),
+        banner=(*_banner(report), *protocols.named(report)),
+        answer=tuple(answer.answer(report)),
         sections=tuple(section for section in built if section.blocks),
     )
 

@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
+from fsl_sweep.orchestrator.report.answer import Answer
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
 from fsl_sweep.orchestrator.selection.ensembles import Ensemble
@@ -60,6 +61,7 @@ def to_plain(report: Report) -> dict[str, Any]:
     under = sorted(report.over_protocols, key=lambda one: one.planned.id)
     snapshots = {"about": "these snapshots", "over": "tasks"}
     return {
+        "answer": _answer(report.answer),
         "run": _run(report, metric),
         "protocols": [_protocol(one.planned) for one in under],
         "over_protocols": _over_protocols(under),
@@ -81,6 +83,7 @@ def to_plain(report: Report) -> dict[str, Any]:
             "table": [_strategy(one) for one in over.results],
         },
         "rank_correlation": _plain(report.rank_correlations),
+        "differences": [_plain(one) | metric for one in report.differences],
         "comparisons": [_plain(one) | snapshots | metric for one in report.comparisons],
         "cautions": list(report.cautions),
         "stability": [_stability(one, metric) for one in report.stability],
@@ -89,6 +92,11 @@ def to_plain(report: Report) -> dict[str, Any]:
         "budget_curve": _plain(report.budget_curve),
         "mixture": _mixture(report, resampled),
     }
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    plain = {key: _plain(getattr(answer, key)) for key in ("sentences", "best", "decided", "needs")}
+    return plain | {"strategy": _plain(answer.strategy)}
 
 
 def _mixture(

@@ -17,6 +17,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     WRAPPED,
     Block,
     Bullets,
+    Forest,
     Group,
     Paragraph,
     Row,
@@ -26,9 +27,12 @@ from fsl_sweep.orchestrator.report.document.blocks import (
 )
 from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.formats.console import SafeConsole
+from fsl_sweep.orchestrator.report.formats.forest_text import drawn
 from fsl_sweep.orchestrator.text.printed import say
 
 PROBLEMS_SHOWN = 10
+MARKS_SHOWN = 20
+MORE = "--full: all tables   --format html: figures   --format json: for programs"
 PROSE = 100
 """Columns of sentences where there is no terminal."""
 
@@ -43,18 +47,21 @@ _VERDICTS = {"better": "green", "worse": "red", "equivalent": "cyan", "undecided
 _AS_WIDE_AS_NEEDED = 10**6
 
 
-def show(report: Report, console: SafeConsole | None = None) -> None:
-    """Print the report on a terminal, or as ``to_text`` into a pipe or a file."""
+def show(report: Report, console: SafeConsole | None = None, *, full: bool = False) -> None:
+    """Print the report on a terminal, or as ``to_text`` into a pipe or a file.
+
+    Without ``full``, the answer only, in at most 60 lines.
+    """
     console = console or SafeConsole(file=sys.stdout)
     if console.is_terminal:
-        _print(report, console, console.width, whole=False)
+        _print(report, console, console.width, full=full)
         return
-    text = to_text(report).removesuffix("\n")
+    text = to_text(report, full=full).removesuffix("\n")
     say(text.translate(_ASCII) if console.options.ascii_only else text, console.file)
 
 
-def to_text(report: Report, width: int | None = None) -> str:
-    """The report as plain text without colour codes.
+def to_text(report: Report, width: int | None = None, *, full: bool = True) -> str:
+    """The report, or only its answer, as plain text without colour codes.
 
     With a ``width``, no line is longer, and a wide table is printed in parts.
     """
@@ -62,26 +69,36 @@ def to_text(report: Report, width: int | None = None) -> str:
     console = SafeConsole(
         file=file, width=width or _AS_WIDE_AS_NEEDED, no_color=True, force_terminal=False
     )
-    _print(report, console, width or PROSE, whole=True)
+    _print(report, console, width or PROSE, full=full)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
-def _print(report: Report, console: SafeConsole, prose: int, *, whole: bool) -> None:
-    """Print all parts, tables as wide as the console and all else as wide as ``prose``."""
+def _print(report: Report, console: SafeConsole, prose: int, *, full: bool) -> None:
+    """Print the answer or all, tables as wide as the console and all else as wide as ``prose``."""
     content = document(report, bold=console.is_terminal and console.color_system is not None)
     look = "bold green" if content.complete else "bold white on red"
     parts: list[RenderableType] = [Text(content.headline, look)]
     for block in content.banner:
-        if isinstance(block, Bullets) and not whole and len(block.items) > PROBLEMS_SHOWN:
+        if isinstance(block, Bullets) and not full and len(block.items) > PROBLEMS_SHOWN:
             more = len(block.items) - PROBLEMS_SHOWN
             shown = block.items[:PROBLEMS_SHOWN]
             block = Bullets((*shown, f"... and {more} more; see `fsl-sweep status`."))
         parts += _block(block, console)
-    for section in content.sections:
+    parts.append(Text())
+    for block in content.answer:
+        if isinstance(block, Forest):
+            lines = drawn(block, prose, None if full else MARKS_SHOWN)
+            parts += [Text(), *(Text(line, no_wrap=True) for line in lines)]
+            parts += [Padding(Text(block.note, "dim"), (0, 0, 0, 2))]
+        else:
+            parts += [Padding(part, (0, 0, 0, 2)) for part in _block(block, console)]
+    for section in content.sections if full else ():
         title = Text(section.title, "bold")
         parts += [Text(), Rule(title, align="left", style="dim")]
         for block in section.blocks:
             parts += _block(block, console)
+    if not full:
+        parts += [Text(), Text(MORE, "dim")]
     for part in parts:
         console.print(part, width=console.width if isinstance(part, RichTable) else prose)
 
@@ -99,8 +116,8 @@ def _block(block: Block, console: SafeConsole) -> Iterable[RenderableType]:
             for group in groups:
                 if group.title:
                     yield Text(f"\n{group.title}", "bold cyan")
-                drawn = Table(block.columns, (_with_curves(group, console),))
-                for number, (part, widths) in enumerate(in_parts(drawn, console.width)):
+                whole = Table(block.columns, (_with_curves(group, console),))
+                for number, (part, widths) in enumerate(in_parts(whole, console.width)):
                     if number:
                         yield Text()
                     yield _table(part, widths)

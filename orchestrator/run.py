@@ -5,6 +5,7 @@ Neither torch nor Ray is imported.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from fsl_sweep.learners.loaded import LoadedLearner
     from fsl_sweep.orchestrator.report import Report, RunInfo
+    from fsl_sweep.orchestrator.report.plots import Plots
 
 
 def load_run(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Run":
@@ -209,6 +211,13 @@ class Run:
                 raise
             place = source.places[0]
             raise RunFolderError(f"{place} cannot be resampled: {failure}") from None
+
+    @cached_property
+    def plot(self) -> "Plots":
+        """Figures of a report: ``run.plot.forest()``, ``run.plot(protocol="5-shot").curves()``."""
+        from fsl_sweep.orchestrator.report.plots import Plots
+
+        return Plots(self.report)
 
     def class_tuples(
         self, protocol: str | None = None, choose_by: str | None = None

@@ -34,8 +34,8 @@ def test_the_view_has_the_reports_figures(run: Path, capsys: pytest.CaptureFixtu
     events.AddRunsFromDirectory(str(folder)).Reload()
     assert "." not in events.Runs()
     tags = [tag for tag in events.Runs()["report"]["tensors"] if tag.startswith("figures/")]
-    assert "figures/progressions/PN, way=10, seed 0" in tags
-    assert {tag.split("/")[1] for tag in tags} == {"trade-off", "progressions"}
+    assert "figures/curves/PN, way=10" in tags
+    assert {tag.split("/")[1] for tag in tags} == {*("forest", "trade-off", "curves", "response")}
     # Pictures are dated by the newest record.
     assert {e.wall_time for tag in tags for e in events.Tensors("report", tag)} == {1.7e9 + 0.5}
     before = {path: path.read_bytes() for path in folder.rglob("events.*")}

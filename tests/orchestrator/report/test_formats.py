@@ -25,7 +25,8 @@ from fsl_sweep.orchestrator.report import (
     to_text,
     wording,
 )
-from fsl_sweep.orchestrator.report.figures import figures
+from fsl_sweep.orchestrator.report.figures.figures import figures
+from fsl_sweep.orchestrator.report.figures.painter import drawing
 from fsl_sweep.orchestrator.report.formats import latex, markdown
 from fsl_sweep.orchestrator.selectors.hyperparameter import front
 
@@ -197,24 +198,6 @@ def test_three_seeds_have_intervals_and_chances() -> None:
         assert told not in " ".join(to_text(build(INFO, runs(), bootstrap=20), 140).split())
 
 
-def test_the_distribution_of_differences_is_that_of_the_mixture() -> None:
-    """Its mean is the effect: of the weighted tasks of one pair, drawn whole."""
-    selectors = {"snapshot": ("last",), "hyperparameter": ("val",)}
-    report = build(replace(INFO, metric="mixture(0.4)", **selectors), runs(), bootstrap=0)
-    (one,) = report.comparisons
-    drawn = figures._paired(*report.summaries, 0.4)
-    assert drawn is not None
-    values, weights = drawn
-    assert (np.diff(values) >= 0).all()
-    assert weights.sum() == pytest.approx(1)
-    assert len(values) == one.result.effect.n
-    assert values @ weights == pytest.approx(100 * one.result.effect.mean)
-    only_novel, only_base = (figures._paired(*report.summaries, w) for w in (0.0, 1.0))
-    assert only_novel is not None
-    assert only_base is not None
-    assert len(only_novel[0]) + len(only_base[0]) == len(values)
-
-
 @pytest.mark.parametrize("write", WRITTEN)
 def test_the_first_line_says_that_a_run_is_incomplete(write: Callable[[Report], str]) -> None:
     text = write(incomplete())
@@ -257,17 +240,16 @@ def test_html_is_one_page_for_phones_and_dark_mode(whole: Report, drawn: None) -
 def test_figures_are_well_formed_and_hold_their_data(whole: Report, drawn: None) -> None:
     page = to_html(whole)
     assert to_html(build(INFO, runs(), bootstrap=20)) == page
-    drawings = re.findall(r"<svg .*?</svg>", page, re.DOTALL)
-    # Trade-offs by 3 selectors, mixtures, 8 curves, one pair, and budgets of two methods.
-    assert len(drawings) == len(whole.tradeoffs) + 6 + 8 + 1 + 2
-    for drawing in drawings:
-        assert [*ElementTree.fromstring(drawing).iter("{http://www.w3.org/2000/svg}path")]
+    panels = [panel for own in figures(whole).values() for one in own for panel in one.panels]
+    drawings = list(map(drawing, panels))
+    for one in drawings:
+        assert [*ElementTree.fromstring(one).iter("{http://www.w3.org/2000/svg}path")]
+    text = "".join(drawings)
     points = [p for one in whole.tradeoffs for p in one.points]
-    assert all(f"BaseGen {100 * p.base:.2f}, NovelGen {100 * p.novel:.2f}" in page for p in points)
+    assert all(f"BaseGen {100 * p.base:.2f}, NovelGen {100 * p.novel:.2f}" in text for p in points)
     for curve in whole.curves:
         for name, epoch in curve.picks.items():
-            assert re.search(rf"<title>[^<]*\b{name}\b[^<]*</title>", page)
-            assert f">{epoch}</text>" in page
+            assert f"<title>{name}: epoch {epoch} (seed " in text
 
 
 def test_trade_offs(whole: Report) -> None:

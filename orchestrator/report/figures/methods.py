@@ -87,7 +87,7 @@ def _forest_caption(report: Report, shown: Sequence[Bar], every: bool) -> str:
 
 def differences(report: Report) -> Iterable[Figure]:
     """Pairs of methods, the better one first, over seeds; and their snapshots over tasks."""
-    order = next((one.methods for one in report.rankings if one.strategy == report.lead), ())
+    order = [m for one in report.rankings if one.strategy == report.lead for m in one.methods]
     groups = _alike(report, order)
     if not groups:
         return

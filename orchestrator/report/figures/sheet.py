@@ -26,6 +26,9 @@ COLUMN, NARROWEST, WIDEST = 8.5, 6.0, 40.0
 LEAST_PANEL = 4.0
 """Width in cm of the narrowest panel that stands beside another."""
 
+SCREEN = 120
+"""Dots per inch in a notebook."""
+
 LONGEST, LOWEST = 22.0, 0.9
 """Height in cm that panels are made lower for; in inches, that of the lowest plane."""
 
@@ -79,9 +82,8 @@ def settings(size: float = SIZE, **more: Any) -> Iterator[None]:
     """Whatever the user configured, these settings and no others; ``size`` in points."""
     with matplotlib.rc_context(), warnings.catch_warnings():
         matplotlib.rcdefaults()
-        wanted: dict[Any, Any] = dict.fromkeys(_SIZED, size)
-        for given in (_SETTINGS, wanted, more):
-            matplotlib.rcParams.update(given)
+        wanted: Any = _SETTINGS | dict.fromkeys(_SIZED, size) | more
+        matplotlib.rcParams.update(wanted)
         # Letters that the font lacks are shown as boxes, as they are elsewhere.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         yield
@@ -91,18 +93,18 @@ class Sheet(Canvas):
     """A matplotlib figure that a notebook shows, and that is saved as it was drawn."""
 
     def savefig(self, fname: Any, **given: Any) -> None:
-        """As of matplotlib, with embedded fonts and without a date."""
+        """As of matplotlib, with embedded fonts, whatever the user configured."""
         with settings():
             super().savefig(fname, **given)
 
-    def saved(self, form: str) -> bytes:
+    def saved(self, form: str, dpi: float | None = None) -> bytes:
         """The sheet as a file: equal figures give equal bytes."""
         file = io.BytesIO()
-        self.savefig(file, format=form, metadata=METADATA[form])
+        self.savefig(file, format=form, metadata=METADATA[form], dpi=dpi or self.dpi)
         return file.getvalue()
 
     def _repr_png_(self) -> bytes:
-        return self.saved("png")
+        return self.saved("png", dpi=SCREEN)
 
 
 def sheet(figure: Figure, width: float = COLUMN, dpi: float = 300) -> Sheet:

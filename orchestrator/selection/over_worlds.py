@@ -138,16 +138,17 @@ def compare_over_worlds(worlds: Mapping[str, World], lead: Strategy) -> OverWorl
     return OverWorlds(tuple(worlds), methods, _differences(methods), tuple(strategies), lacking)
 
 
-def decisions(world: World) -> dict[Strategy, list[bool]]:
-    """Whether each strategy picks the better of two methods: for each pair and common seed.
+def decisions(world: World) -> dict[Strategy, list[float]]:
+    """Whether each strategy picks the better of two methods, 1 or 0, for each pair and common seed.
 
     The strategy takes what it chose for each of the two, and its hyperparameter selector chooses
     between them as between two configurations: it sees only what it may read. The better method is
     the one whose snapshots by oracle / oracle, the reference of regret, have the higher NovelGen on
-    the report tasks, mean over seeds. Pairs that are equal by it are left out.
+    the report tasks, mean over seeds; equal pairs are left out. A strategy that takes
+    the first of two, whichever that is, has 0.5.
     """
     chosen, reference = Chosen(world.histories), _reference(world)
-    found: dict[Strategy, list[bool]] = {s: [] for s in world.selected.strategies}
+    found: dict[Strategy, list[float]] = {s: [] for s in world.selected.strategies}
     picks: dict[tuple[Strategy, int], dict[str, Pick]] = {}
     for one in (pick for own in world.selected.picks for pick in own.picks):
         picks.setdefault((one.strategy, one.trial.seed), {})[one.trial.method] = one
@@ -160,10 +161,11 @@ def decisions(world: World) -> dict[Strategy, list[bool]]:
                 continue
             candidates = _candidates(chosen, selector, (a, b))
             try:
-                best = apply(selector, candidates)
+                taken = [apply(selector, given) for given in (candidates, candidates[::-1])]
             except SelectionError:
                 continue
-            found[strategy].append((best is candidates[0]) == (better > 0))
+            right = candidates[0 if better > 0 else 1]
+            found[strategy].append(float(np.mean([one is right for one in taken])))
     return found
 
 
@@ -171,9 +173,7 @@ def _candidates(
     chosen: Chosen, selector: HyperparameterSelector, picks: Sequence[Pick]
 ) -> list[Candidate]:
     given = [
-        Candidate(
-            one.trial.trial, one.trial.hyperparameters, one.epoch, chosen.history(one.trial)
-        )
+        Candidate(one.trial.trial, one.trial.hyperparameters, one.epoch, chosen.history(one.trial))
         for one in picks
     ]
     if is_cross_validated(selector) and selector.asks_folds:
@@ -234,4 +234,3 @@ def _differences(methods: Sequence[MethodOverWorlds]) -> tuple[DifferenceOverWor
 
 def _over(values: Mapping[str, float]) -> Interval:
     return mean_interval(list(values.values()), kind="worlds")
-

@@ -77,7 +77,9 @@ def _strategies(over: OverWorlds) -> Iterable[Block]:
         cells += ["-", "-"] if one.accuracy is None else _interval(one.accuracy)
         if verdicts:
             against = one.against_least
-            cells += ["-", "-"] if against is None else [against.verdict, f"{against.p_adjusted:.3g}"]
+            cells += (
+                ["-", "-"] if against is None else [against.verdict, f"{against.p_adjusted:.3g}"]
+            )
         cells += [wording.percent(one.regrets[world]) for world in over.worlds]
         rows.append(Row(tuple(cells), "reference" if one.strategy.oracle else ""))
     heads = ["regret", "+- worlds", "right of two, %", "+- worlds"]
@@ -116,7 +118,9 @@ def _methods(over: OverWorlds) -> Iterable[Block]:
             shown = [f"{100 * end:+.2f}" for end in (effect.mean, effect.low, effect.high)]
             names = (f"{one.a} - {one.b}", one.result.verdict)
             pairs.append(Row((*names, *shown, f"{one.result.p_adjusted:.3g}")))
-        columns = words("methods", "over worlds") + numbers(["difference", "low", "high", "p (Holm)"])
+        columns = words("methods", "over worlds") + numbers(
+            ["difference", "low", "high", "p (Holm)"]
+        )
         yield Table(columns, (Group("", tuple(pairs)),))
     yield Paragraph(
         "Differences are paired over worlds. They speak of worlds like these, if these were not "
@@ -127,9 +131,7 @@ def _methods(over: OverWorlds) -> Iterable[Block]:
 
 def _worlds(report: WorldsReport) -> Iterable[Block]:
     yield Bullets(
-        tuple(
-            f"{world}: {' '.join(one.answer.sentences)}" for world, one in report.reports.items()
-        )
+        tuple(f"{world}: {' '.join(one.answer.sentences)}" for world, one in report.reports.items())
     )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fsl_sweep.learners.loaded import LoadedLearner
-    from fsl_sweep.orchestrator.report import Report, RunInfo
+    from fsl_sweep.orchestrator.report import Report, RunInfo, WorldsReport
 
 
 def load_run(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Run":
@@ -77,6 +77,35 @@ class Worlds(Mapping[str, "Run"]):
 
     def __len__(self) -> int:
         return len(self._runs)
+
+    def report(
+        self,
+        snapshot: Sequence[str] | None = None,
+        hyperparameter: Sequence[str] | None = None,
+        *,
+        rope: float = 0.0,
+        metric: str | None = None,
+        bootstrap: int | None = None,
+    ) -> "WorldsReport":
+        """Strategies and methods compared over the worlds. Arguments and exceptions as of a run.
+
+        By default the strategies are those that the first world was planned with.
+        """
+        from fsl_sweep.orchestrator.report.over_worlds import build_worlds
+
+        planned = next(iter(self.values())).info(snapshot, hyperparameter, metric)
+        reports = {
+            world: run.report(
+                planned.snapshot,
+                planned.hyperparameter,
+                rope=rope,
+                metric=planned.metric,
+                bootstrap=bootstrap,
+            )
+            for world, run in self.items()
+        }
+        histories = {world: run.histories for world, run in self.items()}
+        return build_worlds(self.name, reports, histories)
 
 
 @final

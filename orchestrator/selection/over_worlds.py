@@ -16,6 +16,7 @@ from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selection.choices import Chosen
 from fsl_sweep.orchestrator.selection.methods import Summary
+from fsl_sweep.orchestrator.selection.over_seeds import LEVEL
 from fsl_sweep.orchestrator.selection.results import Pick, Selected, Strategy
 from fsl_sweep.orchestrator.selection.strategies import against_least, least_regret
 from fsl_sweep.orchestrator.selectors import (
@@ -31,7 +32,9 @@ from fsl_sweep.orchestrator.statistics import (
     compare,
     correct_family,
     mean_interval,
+    paired_interval,
 )
+from fsl_sweep.orchestrator.statistics.comparison import holm_levels
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
 
@@ -83,7 +86,10 @@ class MethodOverWorlds:
 
 @dataclass(frozen=True)
 class DifferenceOverWorlds:
-    """Method a against method b, paired over worlds, after Holm's correction over all pairs."""
+    """Method a against method b, paired over worlds, after Holm's correction over all pairs.
+
+    The interval is at the level at which Holm's procedure tests the pair.
+    """
 
     a: str
     b: str
@@ -225,10 +231,15 @@ def _methods(
 
 def _differences(methods: Sequence[MethodOverWorlds]) -> tuple[DifferenceOverWorlds, ...]:
     pairs = list(combinations(methods, 2))
-    compared = [compare([*a.means.values()], [*b.means.values()]) for a, b in pairs]
+    tables = [([*a.means.values()], [*b.means.values()]) for a, b in pairs]
+    single = correct_family([compare(*both) for both in tables])
+    levels = holm_levels([one.p_value for one in single], LEVEL)
+    wider = [paired_interval(*both, 1 - level) for both, level in zip(tables, levels, strict=True)]
     return tuple(
-        DifferenceOverWorlds(a.method, b.method, replace(one, caution=a.mean.caution))
-        for (a, b), one in zip(pairs, correct_family(compared), strict=True)
+        DifferenceOverWorlds(
+            a.method, b.method, replace(one, effect=effect, caution=a.mean.caution)
+        )
+        for (a, b), one, effect in zip(pairs, single, wider, strict=True)
     )
 
 

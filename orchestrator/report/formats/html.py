@@ -17,6 +17,7 @@ from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.figures.figures import Figure, figures
 from fsl_sweep.orchestrator.report.figures.painter import drawing
 from fsl_sweep.orchestrator.report.figures.style import CSS, LIGHT, SHAPES
+from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.text.printed import printable
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -29,7 +30,7 @@ LONG = 28
 """A line of a cell with more characters than these may break."""
 
 
-def to_html(report: Report) -> str:
+def to_html(report: Report | WorldsReport) -> str:
     """The report as a page, ending in a newline.
 
     The first line holds the title, which says whether the run is complete, and so does the first
@@ -37,7 +38,7 @@ def to_html(report: Report) -> str:
     be selected. All names are escaped.
     """
     content = document(report)
-    drawn = figures(report)
+    drawn = figures(report) if isinstance(report, Report) else {}
     sections = list(content.sections)
     if _TRADE_OFF.key in drawn:
         tables = ("strategies", "trust")

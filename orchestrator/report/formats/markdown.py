@@ -13,13 +13,14 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     Table,
 )
 from fsl_sweep.orchestrator.report.document.document import document
+from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.text.printed import printable
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]|~#!$])")
 _OPENING = re.compile(r"^([-+]|\d+[.)])(?=\s|$)")
 
 
-def to_markdown(report: Report) -> str:
+def to_markdown(report: Report | WorldsReport) -> str:
     """The report as Markdown text, ending in a newline.
 
     The first line says whether the run is complete. Names are escaped: none of them can open a

@@ -12,6 +12,7 @@ from tables import exported, made, written
 import fsl_sweep
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, RunFolderError
 from fsl_sweep.orchestrator.report import FORMATS
+from fsl_sweep.orchestrator.report.figures.figures import figures
 from fsl_sweep.orchestrator.report.formats.as_json import to_plain
 from fsl_sweep.orchestrator.run import Run
 
@@ -58,6 +59,7 @@ def test_without_base_all_else_is_the_same(tmp_path: Path, whole: pd.DataFrame) 
     assert lines == ["a.csv has no rows of base: what needs its BaseGen is left out."]
     for form in FORMATS.values():
         assert not re.search(r"\bnan\b", form(ours).lower())
+    assert set(figures(theirs)) - set(figures(ours)) == {"trade-off"}
     no_tasks = without(whole, "base").drop(columns=["task", "set"])
     key = [name for name in no_tasks if name != "accuracy"]
     means = no_tasks.astype({"accuracy": float}).groupby(key, sort=False)["accuracy"].mean()
@@ -167,9 +169,6 @@ def test_seeds_may_stop_at_epochs_of_their_own(tmp_path: Path) -> None:
     assert (last["epoch"] == ends[last.index]).all()
     report = run.report()
     lines = [line for line in report.cautions if "different epochs" in line]
-    assert [line.split(" have")[0] for line in lines] == [
-        "a.csv: trials of A",
-        "a.csv: trials of B",
-    ]
+    assert [line.split(" have")[0] for line in lines] == ["a.csv: trials of A, B"]
     for form in FORMATS.values():
         assert form(report)

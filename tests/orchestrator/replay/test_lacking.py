@@ -81,6 +81,14 @@ def test_what_needs_base_is_refused(tmp_path: Path, asked: dict[str, object], me
         run.report(**asked)  # pyright: ignore[reportArgumentType]
 
 
+def test_folds_need_what_the_full_trials_have(tmp_path: Path) -> None:
+    frame = made()[lambda f: f["measure"] != "base"]
+    folds = [frame.assign(fold=k, accuracy=k * frame["accuracy"]) for k in (0, 1)]
+    run = load(pd.concat([frame, *folds]), tmp_path / "a.csv")
+    assert run.info().hyperparameter == ("val", "oracle", "cv")
+    assert run.report().left_out == ()
+
+
 def test_without_novel_strategies_choose_and_nothing_is_reported(
     tmp_path: Path, whole: pd.DataFrame
 ) -> None:

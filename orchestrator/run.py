@@ -263,7 +263,7 @@ class Run:
         info = self.info(snapshot, hyperparameter, metric, protocol=protocol, choose_by=choose_by)
         histories = self._choosable(info)
         if info.protocol is None:
-            check_reported(histories, info.metric)
+            check_reported(source.places, histories, info.metric)
         if classes:
             asked.check_classes(info)
         tuples = self.class_tuples(protocol, choose_by) if classes else None

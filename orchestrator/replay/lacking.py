@@ -1,6 +1,7 @@
 """Measures that records from elsewhere do not hold: what is left out, and what is refused."""
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -60,30 +61,31 @@ def check_selectors(step: str, names: Sequence[str], lacks: frozenset[Pair]) -> 
             raise ConfigError("", f"--{step}", problem)
 
 
-def check_reported(histories: Iterable[TrialHistory], metric: str) -> None:
+def check_reported(places: Iterable[Path], histories: Iterable[TrialHistory], metric: str) -> None:
     """Raise where what methods are compared by is not known of all, as in tables.
 
     Raises:
         RunFolderError: NovelGen is not known.
         ConfigError: the metric is a mixture, and BaseGen is not known.
     """
+    where = ", ".join(map(str, places))
     for one in _recorded(histories):
         lacks = lacking(one)
         if ("novel", "report") in lacks:
             raise RunFolderError(
-                f"{one.method} has no rows of novel{_of(lacks, 'novel')}, so that nothing can be "
-                "reported on novel classes. `fsl_sweep.load_run(...).selections()` says which "
-                "snapshots the strategies choose, with their ValGen: measure these, or all, on "
-                "novel classes, and add the rows to the table."
+                f"{where}: {one.method} has no rows of novel{_of(lacks, 'novel')}, so that nothing "
+                "can be reported on novel classes. Add them for every epoch. Without them, "
+                "`fsl_sweep.load_run(...).selections()` says what the strategies choose, with its "
+                "ValGen."
             )
         if metric != "novel" and ("base", "report") in lacks:
             problem = f"{metric} needs BaseGen, and {one.method} has no rows of base"
-            raise ConfigError("", "--metric", f"{problem}; compare by novel")
+            raise ConfigError(where, "--metric", f"{problem}; compare by novel")
 
 
 def caution(name: str, lacks: frozenset[Pair]) -> tuple[str, ...]:
     """One line on what is lacking and left out for it, or none."""
-    missing = [m for m in MEASURES if any(measure == m for measure, _ in lacks)]
+    missing: list[Measure] = [m for m in MEASURES if any(of == m for of, _ in lacks)]
     if not missing:
         return ()
     rows = " and no rows of ".join(f"{m}{_of(lacks, m)}" for m in missing)

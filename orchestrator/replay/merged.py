@@ -56,7 +56,7 @@ def _open(path: Path) -> Source:
     (world, rows), *others = tables_in(path).items()
     if others:
         raise RunFolderError(
-            f"{path} holds {1 + len(others)} worlds, '{world}' and others, which are no one run. "
+            f"{path} holds {1 + len(others)} worlds, '{world}' and others, which are not one run. "
             f"Report them together: `fsl-sweep report {path}`, or `fsl_sweep.load_worlds`."
         )
     return TableSource(path, rows, world)
@@ -141,7 +141,7 @@ class MergedSource(Source):
 
 
 def _check_alike(sources: Sequence[Source]) -> None:
-    as_worlds = ", or several benchmarks as worlds (`--worlds`)"
+    as_worlds = ", or the benchmarks as worlds (`--worlds`)"
     for fact, what, instead in (
         ("fingerprint", "benchmark fingerprint", as_worlds),
         ("world", "world", as_worlds),
@@ -263,11 +263,10 @@ def _first_difference(a: TrialHistory, b: TrialHistory, common: np.ndarray) -> s
     if "train_loss" in a.curves and "train_loss" in b.curves:
         losses = [t.curves["train_loss"][at] for t, at in zip((a, b), rows, strict=True)]
         differs |= _differ(*losses)
-    for pair in a.scores if len(common) else ():
-        if pair not in lacking(a) | lacking(b):
-            tables = [t.scores[pair].load()[at] for t, at in zip((a, b), rows, strict=True)]
-            same_tasks = tables[0].shape == tables[1].shape
-            differs |= _differ(*tables).any(axis=1) if same_tasks else np.True_
+    for pair in a.scores.keys() - lacking(a) - lacking(b) if len(common) else ():
+        tables = [t.scores[pair].load()[at] for t, at in zip((a, b), rows, strict=True)]
+        same_tasks = tables[0].shape == tables[1].shape
+        differs |= _differ(*tables).any(axis=1) if same_tasks else np.True_
     return f"epoch {common[differs][0]}" if differs.any() else None
 
 

@@ -210,10 +210,9 @@ def _cautions(
     ran: dict[str, set[tuple[int, ...]]] = {}
     for one in (trial for trial in trials if len(trial.epochs)):
         ran.setdefault(one.method, set()).add(tuple(one.epochs.tolist()))
-    found += [
-        f"{name}: trials of {method} have different epochs, as with early stopping: `last` is the "
-        "last one of each. Check that none was cut short."
-        for method, epochs in ran.items()
-        if len(epochs) > 1
-    ]
+    if differing := [method for method, epochs in ran.items() if len(epochs) > 1]:
+        found.append(
+            f"{name}: trials of {', '.join(differing)} have different epochs, as with early "
+            "stopping: `last` is the last one of each. Check that none was cut short."
+        )
     return tuple(found)

@@ -177,7 +177,7 @@ def _check_seeds(where: str, trials: Sequence[TrialHistory]) -> None:
     longest: dict[tuple[str, str], TrialHistory] = {}
     for one in sorted(trials, key=lambda one: -one.epochs[-1]):
         other, end = longest.setdefault((one.method, one.configuration), one), one.epochs[-1]
-        odd = np.setxor1d(*(t.epochs[t.epochs < end] for t in (one, other)))
+        odd = np.setxor1d(one.epochs[:-1], other.epochs[other.epochs < end])
         names = [_named(t.method, t.configuration, t.seed, t.fold) for t in (one, other)]
         if len(odd):
             raise BadData(

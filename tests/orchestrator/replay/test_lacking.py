@@ -12,6 +12,7 @@ from tables import exported, made, written
 import fsl_sweep
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, RunFolderError
 from fsl_sweep.orchestrator.report import FORMATS
+from fsl_sweep.orchestrator.report.figures.figures import figures
 from fsl_sweep.orchestrator.report.formats.as_json import to_plain
 from fsl_sweep.orchestrator.run import Run
 
@@ -58,6 +59,7 @@ def test_without_base_all_else_is_the_same(tmp_path: Path, whole: pd.DataFrame) 
     assert lines == ["a.csv has no rows of base: what needs its BaseGen is left out."]
     for form in FORMATS.values():
         assert not re.search(r"\bnan\b", form(ours).lower())
+    assert set(figures(theirs)) - set(figures(ours)) == {"trade-off"}
     no_tasks = without(whole, "base").drop(columns=["task", "set"])
     key = [name for name in no_tasks if name != "accuracy"]
     means = no_tasks.astype({"accuracy": float}).groupby(key, sort=False)["accuracy"].mean()
@@ -77,6 +79,14 @@ def test_what_needs_base_is_refused(tmp_path: Path, asked: dict[str, object], me
     run = load(made()[lambda f: f["measure"] != "base"], tmp_path / "a.csv")
     with pytest.raises(ConfigError, match=message):
         run.report(**asked)  # pyright: ignore[reportArgumentType]
+
+
+def test_folds_need_what_the_full_trials_have(tmp_path: Path) -> None:
+    frame = made()[lambda f: f["measure"] != "base"]
+    folds = [frame.assign(fold=k, accuracy=k * frame["accuracy"]) for k in (0, 1)]
+    run = load(pd.concat([frame, *folds]), tmp_path / "a.csv")
+    assert run.info().hyperparameter == ("val", "oracle", "cv")
+    assert run.report().left_out == ()
 
 
 def test_without_novel_strategies_choose_and_nothing_is_reported(
@@ -167,9 +177,6 @@ def test_seeds_may_stop_at_epochs_of_their_own(tmp_path: Path) -> None:
     assert (last["epoch"] == ends[last.index]).all()
     report = run.report()
     lines = [line for line in report.cautions if "different epochs" in line]
-    assert [line.split(" have")[0] for line in lines] == [
-        "a.csv: trials of A",
-        "a.csv: trials of B",
-    ]
+    assert [line.split(" have")[0] for line in lines] == ["a.csv: trials of A, B"]
     for form in FORMATS.values():
         assert form(report)

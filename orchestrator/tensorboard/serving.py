@@ -4,6 +4,7 @@ import socket
 import time
 from pathlib import Path
 from typing import NoReturn
+from urllib.parse import quote
 
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.tensorboard.events import FILE
@@ -14,7 +15,7 @@ _UNSMOOTHED = "?smoothing=0#timeseries&_smoothingWeight=0"
 """Opens TensorBoard without smoothing, which hides what few epochs show: Time Series reads the
 first, Scalars and Custom Scalars the second."""
 
-_FILTERED = f"&regexInput=^({MEANS}|{REPORT})"
+_FILTERED = "&regexInput=" + quote(f"^{MEANS}/|^{REPORT}$", safe="")
 """Runs that all tabs but Time Series begin with, where they would show none of more than 40."""
 
 

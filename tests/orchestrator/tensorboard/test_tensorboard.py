@@ -124,7 +124,7 @@ def test_no_card_holds_more_lines_than_seeds_or_configurations(tmp_path: Path) -
     assert max(lines.values()) == 6
     # TensorBoard shows none of more than 40 runs before one chooses.
     assert len(runs) == 48 + 12 + 1
-    assert serving.opening(tmp_path / "tb").endswith("&regexInput=^(mean|report)")
+    assert serving.opening(tmp_path / "tb").endswith("&regexInput=%5Emean%2F%7C%5Ereport%24")
     rebuild(tmp_path / "tb", grid[:12])
     assert serving.opening(tmp_path / "tb") == "?smoothing=0#timeseries&_smoothingWeight=0"
 

@@ -16,7 +16,8 @@ from fsl_sweep.orchestrator.report.document.blocks import (
 from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.figures.figures import Figure, figures
 from fsl_sweep.orchestrator.report.figures.painter import drawing
-from fsl_sweep.orchestrator.report.figures.style import CSS, LIGHT, SHAPES
+from fsl_sweep.orchestrator.report.figures.style import LIGHT, SHAPES
+from fsl_sweep.orchestrator.report.formats.page_style import CSS
 from fsl_sweep.orchestrator.text.printed import printable
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fsl_sweep.orchestrator.errors import RunFolderError, folder_error
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, folder_error
 
 if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.report import Report
+    from fsl_sweep.orchestrator.report import Report, WorldsReport
 
 Runs = Annotated[
     list[Path],
@@ -61,6 +61,9 @@ def report(
     classes: Annotated[
         bool, typer.Option("--classes", help="Resample classes as well as tasks.")
     ] = False,
+    worlds: Annotated[
+        bool, typer.Option("--worlds", help="Compare strategies over the benchmarks of the runs.")
+    ] = False,
     protocol: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Report chosen snapshots under this protocol. [main]"),
@@ -73,10 +76,26 @@ def report(
 
     From the records only: torch and Ray are not needed. Several runs are reported as one.
     """
-    from fsl_sweep.orchestrator.run import load_run
+    from fsl_sweep.orchestrator.replay.worlds import has_worlds
+    from fsl_sweep.orchestrator.run import load_run, load_worlds
 
     if output is not None:
         _check(output)
+    asked = {
+        "--last": last,
+        "--ensemble": ensemble,
+        "--classes": classes,
+        "--protocol": protocol,
+        "--choose-by": choose_by,
+    }
+    if worlds or has_worlds(runs):
+        if wrong := [name for name, value in asked.items() if value]:
+            raise ConfigError("", wrong[0], "report one world by itself to ask for this")
+        over = load_worlds(runs).report(
+            snapshot, hyperparameter, metric=metric, bootstrap=bootstrap
+        )
+        _put(over, form, output, full)
+        return 0 if over.complete else 1
     content = load_run(runs).report(
         snapshot,
         hyperparameter,
@@ -92,7 +111,7 @@ def report(
     return 0 if content.completeness.complete else 1
 
 
-def _put(content: "Report", form: Format, output: Path | None, full: bool) -> None:
+def _put(content: "Report | WorldsReport", form: Format, output: Path | None, full: bool) -> None:
     """Write a report to a file, or to standard output."""
     from fsl_sweep.orchestrator.report import FORMATS, show
 

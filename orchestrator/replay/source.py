@@ -29,8 +29,9 @@ class Facts:
         parts: name, source and version of every learner, backbone and benchmark in use.
         versions: versions of packages that the records were made with.
         per_task: whether the accuracy of each task is known, and not only their mean.
-        tasks: digest of the names of a table's tasks; None for a run folder, whose tasks follow
-            from ``fingerprint`` and ``measured``.
+        tasks: digest of the names of a table's tasks by measure; None for a run folder, whose
+            tasks follow from ``fingerprint`` and ``measured``.
+        world: the benchmark of a table by its column ``world``; None where there is no column.
     """
 
     name: str
@@ -42,7 +43,8 @@ class Facts:
     versions: Mapping[str, str | None] = field(default_factory=dict)
     cautions: tuple[str, ...] = ()
     per_task: bool = True
-    tasks: str | None = None
+    tasks: Mapping[str, str] | None = None
+    world: str | None = None
 
 
 class Source(ABC):

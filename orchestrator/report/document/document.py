@@ -25,14 +25,18 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     numbers,
     words,
 )
+from fsl_sweep.orchestrator.report.document.worlds import worlds_document
+from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.selection.results import LeftOut
 from fsl_sweep.orchestrator.text.printed import counted
 
 TAUS = ("val mean", "least", "most", "base mean", "least", "most", "trials")
 
 
-def document(report: Report, bold: bool = True) -> Document:
+def document(report: Report | WorldsReport, bold: bool = True) -> Document:
     """The report without its figures; its text mentions bold rows where a reader sees them."""
+    if isinstance(report, WorldsReport):
+        return worlds_document(report)
     by = wording.by_metric(report.base_weight)
     sections = (
         ("strategies", "Methods and strategies", by_strategy.methods_and_strategies(report, bold)),

@@ -131,7 +131,8 @@ def _mixtures(report: Report) -> Iterable[Figure]:
     def same(own: Sequence[Summary]) -> Hashable:
         return own[0].strategy.oracle, *((s.method, s.base.mean, s.novel.mean) for s in own)
 
-    cells = [own for own in grouped(report.summaries, lambda s: s.strategy) if len(own) > 1]
+    both = [one for one in report.summaries if np.isfinite(one.base.mean)]
+    cells = [own for own in grouped(both, lambda s: s.strategy) if len(own) > 1]
     several = [
         (", ".join(wording.starred(own[0].strategy) for own in alike), _ends(alike[0]))
         for alike in grouped(cells, same)

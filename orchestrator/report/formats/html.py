@@ -22,6 +22,7 @@ from fsl_sweep.orchestrator.report.figures.painter import drawing
 from fsl_sweep.orchestrator.report.figures.style import LIGHT, SHAPES
 from fsl_sweep.orchestrator.report.formats.forest_text import drawn as drawn_with_characters
 from fsl_sweep.orchestrator.report.formats.page_style import CSS
+from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.text.printed import counted, printable
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -40,7 +41,7 @@ FOREST_WIDTH = 72
 """Characters of a forest plot that no figure replaces."""
 
 
-def to_html(report: Report) -> str:
+def to_html(report: Report | WorldsReport) -> str:
     """The report as a page, ending in a newline.
 
     The first line holds the title, which says whether the run is complete, and so does the first
@@ -49,7 +50,7 @@ def to_html(report: Report) -> str:
     text can be selected. All names are escaped.
     """
     content = document(report)
-    figured = figures(report)
+    figured = figures(report) if isinstance(report, Report) else {}
     sections = list(content.sections)
     if _TRADE_OFF.key in figured:
         tables = ("strategies", "trust")

@@ -29,6 +29,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     words,
 )
 from fsl_sweep.orchestrator.report.document.document import document
+from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.text.printed import one_line
 
 ROOM = 110
@@ -61,7 +62,7 @@ _PREAMBLE = r"""\documentclass[a4paper]{article}
 # \room: a title does not stay behind at the foot of a page when its table moves on.
 
 
-def to_latex(report: Report) -> str:
+def to_latex(report: Report | WorldsReport) -> str:
     """The report as a document for pdfLaTeX, LuaLaTeX or XeLaTeX, ending in a newline.
 
     It needs booktabs, longtable and packages that every distribution has. The first line is a

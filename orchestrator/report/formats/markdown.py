@@ -15,16 +15,17 @@ from fsl_sweep.orchestrator.report.document.blocks import (
 )
 from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.formats.forest_text import drawn
+from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.text.printed import one_line, printable
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]|~#!$])")
+_OPENING = re.compile(r"^([-+]|\d+[.)])(?=\s|$)")
+
 WIDTH = 80
 """Characters of a line of a forest plot: pages of GitHub show them without scrolling."""
 
-_OPENING = re.compile(r"^([-+]|\d+[.)])(?=\s|$)")
 
-
-def to_markdown(report: Report) -> str:
+def to_markdown(report: Report | WorldsReport) -> str:
     """The report as Markdown text, ending in a newline.
 
     The first line says whether the run is complete, and the answer comes next. Names are escaped:

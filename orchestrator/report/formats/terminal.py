@@ -28,6 +28,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
 from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.formats.console import SafeConsole
 from fsl_sweep.orchestrator.report.formats.forest_text import drawn
+from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.text.printed import say
 
 PROBLEMS_SHOWN = 10
@@ -47,7 +48,9 @@ _VERDICTS = {"better": "green", "worse": "red", "equivalent": "cyan", "undecided
 _AS_WIDE_AS_NEEDED = 10**6
 
 
-def show(report: Report, console: SafeConsole | None = None, *, full: bool = False) -> None:
+def show(
+    report: Report | WorldsReport, console: SafeConsole | None = None, *, full: bool = False
+) -> None:
     """Print the report on a terminal, or as ``to_text`` into a pipe or a file.
 
     Without ``full``, the answer only, in at most 60 lines.
@@ -60,7 +63,7 @@ def show(report: Report, console: SafeConsole | None = None, *, full: bool = Fal
     say(text.translate(_ASCII) if console.options.ascii_only else text, console.file)
 
 
-def to_text(report: Report, width: int | None = None, *, full: bool = True) -> str:
+def to_text(report: Report | WorldsReport, width: int | None = None, *, full: bool = True) -> str:
     """The report, or only its answer, as plain text without colour codes.
 
     With a ``width``, no line is longer, and a wide table is printed in parts.
@@ -73,7 +76,7 @@ def to_text(report: Report, width: int | None = None, *, full: bool = True) -> s
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
-def _print(report: Report, console: SafeConsole, prose: int, *, full: bool) -> None:
+def _print(report: Report | WorldsReport, console: SafeConsole, prose: int, *, full: bool) -> None:
     """Print the answer or all, tables as wide as the console and all else as wide as ``prose``."""
     content = document(report, bold=console.is_terminal and console.color_system is not None)
     look = "bold green" if content.complete else "bold white on red"

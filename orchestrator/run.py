@@ -172,6 +172,11 @@ class Run:
         """Whether every planned trial is done and whole."""
         return all(trial.complete and not trial.damaged for trial in self.histories)
 
+    def _repr_html_(self) -> str:
+        from fsl_sweep.orchestrator.report.formats.notebook import run_shown
+
+        return run_shown(self.name, self.histories, self._source.protocols())
+
     def info(
         self,
         snapshot: Sequence[str] | None = None,

@@ -195,6 +195,12 @@ class Report:
         """The weight of BaseGen in what methods are compared by; None where that is NovelGen."""
         return self.selected.base_weight
 
+    def _repr_html_(self) -> str:
+        # A format, which is made of a report: it is not loaded before there is one.
+        from fsl_sweep.orchestrator.report.formats.notebook import report_shown
+
+        return report_shown(self)  # pyright: ignore[reportArgumentType]
+
 
 def build(
     info: RunInfo,

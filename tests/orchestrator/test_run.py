@@ -122,6 +122,7 @@ def test_reading_runs_imports_neither_torch_nor_ray(folder: Path, tmp_path: Path
         f"run = fsl_sweep.load_run({str(folder)!r})\n"
         "from fsl_sweep.orchestrator.report import to_json, to_text\n"
         "to_json(run.report()), to_text(run.report()), run.records(), run.selections()\n"
+        "run._repr_html_()\n"
         "import fsl_sweep.orchestrator.testing\n"
         "from fsl_sweep.orchestrator.cli.app import invoke\n"
         f"sys.exit(invoke(['report', {str(folder)!r}, {str(table)!r}]))\n"
@@ -129,6 +130,19 @@ def test_reading_runs_imports_neither_torch_nor_ray(folder: Path, tmp_path: Path
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "run + logs" in done.stdout
+
+
+def test_what_a_notebook_shows_of_a_run(folder: Path) -> None:
+    page = fsl_sweep.load_run(folder)._repr_html_()
+    assert "<h1>run: complete</h1><p>4 of 4 trials done, 0 failed.</p>" in page
+    assert '<td>PN</td><td class="n">2 of 2</td><td class="n">2 of 2</td>' in page
+    assert "protocol main: 5-way 1-shot" in page
+    assert len(page) < 10_000
+    first = min((folder / "trials").iterdir())
+    (first / "end.json").unlink()
+    page = fsl_sweep.load_run(folder)._repr_html_()
+    assert "<h1>run: INCOMPLETE</h1><p>3 of 4 trials done, 0 failed.</p>" in page
+    assert "1 of 2</td>" in page
 
 
 def test_report_options(folder: Path) -> None:

@@ -5,7 +5,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from dataclasses import replace
-from html import escape
+from html import escape, unescape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -26,6 +26,7 @@ from fsl_sweep.orchestrator.report import (
     wording,
 )
 from fsl_sweep.orchestrator.report.figures import figures
+from fsl_sweep.orchestrator.report.forest import forest_of
 from fsl_sweep.orchestrator.report.formats import latex, markdown
 from fsl_sweep.orchestrator.selectors.hyperparameter import front
 
@@ -221,7 +222,7 @@ def test_the_first_line_says_that_a_run_is_incomplete(write: Callable[[Report], 
     assert "glyphs: INCOMPLETE" in text.splitlines()[0]
     assert "8 trials planned, 7 done, 1 failed, 0 missing" in text
     assert "failed: loss is NaN at epoch 7" in text
-    assert "PN is left out" in text
+    assert "So far: " in text
     assert "glyphs: complete" in write(build(INFO, runs(), bootstrap=0)).splitlines()[0]
 
 
@@ -230,8 +231,9 @@ def test_no_name_opens_a_tag_in_html(drawn: None) -> None:
     page = Tags(to_html(build(info, runs((HOSTILE, "RR")), bootstrap=0)))
     assert page.open == []
     assert set(page.names) <= {
-        *("html", "head", "meta", "title", "style", "body", "main", "header", "nav", "section"),
-        *("h1", "h2", "p", "ul", "li", "a", "b", "br", "div", "span", "figure", "figcaption"),
+        *("html", "head", "meta", "title", "style", "body", "main", "header"),
+        *("h1", "h2", "p", "ul", "li", "b", "br", "div", "span", "figure", "figcaption"),
+        *("details", "summary", "pre"),
         *("table", "thead", "tbody", "tr", "th", "td"),
         *("svg", "g", "defs", "use", "path", "text", "clippath", "rect"),
     }
@@ -243,10 +245,47 @@ def test_no_name_opens_a_tag_in_html(drawn: None) -> None:
     }
 
 
+@pytest.mark.parametrize("write", [to_text, *WRITTEN])
+def test_the_answer_comes_before_all_sections(write: Callable[[Report], str]) -> None:
+    report = build(replace(INFO, name="answered"), runs(), bootstrap=20)
+    text = " ".join(unescape(write(report)).replace("\\", "").split())
+    first = [text.index(sentence) for sentence in report.answer.sentences]
+    first += [text.rindex(f"{report.info.name}: complete"), text.index("last / ")]
+    assert max(first) < text.index("Methods and strategies")
+
+
+def test_latex_prints_the_numbers_of_the_forest(whole: Report) -> None:
+    plot = to_latex(whole).split("% table: answer")[1].split("% end of table")[0]
+    for bar in forest_of(whole):
+        low, high = (f"{100 * end:.1f}" for end in (bar.low, bar.high))
+        assert re.search(rf"{100 * bar.mean:.1f}\b.* & .*{low} to {high}", plot)
+
+
+def test_a_notebook_shows_the_answer_and_the_tables_without_restyling_itself(
+    whole: Report, drawn: None
+) -> None:
+    shown = whole._repr_html_()
+    part = Tags(shown)
+    assert part.open == []
+    assert (part.names[0], part.attributes[0]) == ("div", ("class", "fsl-sweep"))
+    assert not {"html", "head", "body", "title", "script"} & {*part.names}
+    assert not [value for name, value in part.attributes if name == "id" and value == "strategies"]
+    assert all(sentence in part.text for sentence in whole.answer.sentences)
+    assert part.names.count("table") == to_html(whole).count("<table>")
+    assert len(shown) < 150_000
+    # Each rule is within one that is for the class.
+    style = shown.partition("<style>")[2].partition("</style>")[0]
+    depth, outside = 0, ""
+    for piece in re.split("([{}])", style):
+        depth += {"{": 1, "}": -1}.get(piece, 0)
+        outside += piece if depth == 0 and piece != "}" else ""
+    assert outside.split() == [".fsl-sweep", "body.fsl-sweep"]
+
+
 def test_html_is_one_page_for_phones_and_dark_mode(whole: Report, drawn: None) -> None:
     page = to_html(whole)
     assert "width=device-width" in page
-    assert "prefers-color-scheme:dark" in page
+    assert "light-dark(" in page
     assert "default-src 'none'" in page
     assert "url(" not in page.replace("url(#", "")
     assert "@import" not in page
@@ -291,7 +330,10 @@ def test_a_configuration_without_a_seed_has_no_point() -> None:
 
 
 def test_markdown_tables_are_whole_whatever_the_names() -> None:
-    text = to_markdown(build(INFO, runs((HOSTILE, "- RR")), bootstrap=20))
+    text = to_markdown(build(INFO, runs((HOSTILE, "- RR", "````")), bootstrap=20))
+    # What is in a block of code opens nothing, and none of its lines closes it.
+    text, plots = re.subn(r"(?ms)^`{5}text\n.*<script>.*\n`{5}$", "", text)
+    assert plots == 1
     tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
     assert len(tables) > 8
     for table in tables:

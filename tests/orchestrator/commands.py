@@ -113,12 +113,6 @@ def wait_for(condition, seconds=120):
     return found
 
 
-def wait_for_snapshots(folder, count, process):
-    """Wait until a run has recorded so much, or has ended."""
-    snapshots = "trials/*/snapshots/[0-9]*"
-    wait_for(lambda: len([*folder.glob(snapshots)]) >= count or process.poll() is not None)
-
-
 def fields(pid):
     """State, parent, group and session of a process; None if there is none."""
     with contextlib.suppress(OSError):

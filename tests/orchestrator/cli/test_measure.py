@@ -19,7 +19,6 @@ from fsl_sweep.orchestrator.report.formats.as_json import to_json
 from fsl_sweep.orchestrator.run import load_run
 from fsl_sweep.orchestrator.selection.chosen import chosen_snapshots
 from fsl_sweep.orchestrator.sweep import execute
-from fsl_sweep.orchestrator.sweep.process import RayProcess
 
 SWEEP = yaml.safe_load("""
 name: tiny
@@ -331,27 +330,6 @@ def test_keeping_the_chosen_ones_bounds_the_peak(trained, tmp_path, monkeypatch,
     whole = weights(trained)
     assert weights(folder) == {path: whole[path] for path in chosen(folder)}
     assert load_run(folder).report().selected == load_run(trained).report().selected
-
-
-@pytest.mark.slow
-@pytest.mark.xdist_group("ray")
-def test_ray_measures_the_same_bytes(run, place, monkeypatch):
-    protocol = {"episode": {"shot": 2}, "snapshots": "chosen"}
-    shutil.copytree(run, "other")
-    fsl_sweep.measure_run("other", "few", protocol)
-    monkeypatch.setattr(execute, "RayProcess", RayProcess)
-    monkeypatch.setenv("TMPDIR", str(place))
-    found = fsl_sweep.measure_run(run, "few", protocol)
-    assert found.path == run
-    ours, theirs = (
-        {
-            path.relative_to(folder): path.read_bytes()
-            for path in folder.glob("trials/*/measured/*/*")
-        }
-        for folder in (run, Path("other"))
-    )
-    assert len(ours) == len(chosen(run))
-    assert ours == theirs
 
 
 def test_another_domain_may_move_but_not_change(run, tmp_path, monkeypatch, capsys):

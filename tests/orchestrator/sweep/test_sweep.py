@@ -14,6 +14,7 @@ from made import trainable
 from trained import content, history, run
 
 from fsl_sweep.datasets.preparing.opening import open_benchmark
+from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.sweep.process import Job, RayProcess
 from fsl_sweep.orchestrator.sweepfile.grammar import Resources
@@ -117,6 +118,12 @@ def worker_pids():
     return found
 
 
+def heads(pids):
+    """Those of the living processes that are the head of a Ray."""
+    there = [pid for pid in pids if pid in living()]
+    return [p for p in there if Path(f"/proc/{p}/comm").read_text().strip() == "gcs_server"]
+
+
 def descends_from_me(pid):
     while pid > 1:
         if pid == os.getpid():
@@ -170,6 +177,15 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place,
         todo = {s.id: dict.fromkeys(range(1, s.epochs + 1), ("main",)) for s in good}
         ray.run(job._replace(trials=tuple(todo), todo=todo), [listener])
         assert [file.read_bytes() for file in files] == before
+        # Its workers go on until it is noticed that the head is gone.
+        longer = Ledger(tmp_path / "longer")
+        longer.path.mkdir()
+        held = in_session(ray._process.pid)
+        kill_head = Listener(lambda *_: [os.kill(pid, signal.SIGKILL) for pid in heads(held)])
+        with pytest.raises(MachineFailure, match="The Ray of this run is gone"):
+            ray.run(job_of(longer.path, [spec(epochs=500)], data, cores, 0), [kill_head])
+    assert not {*held} & living().keys()
+    assert not [*longer.path.rglob(".unfinished*")]
     again = {(s.id, epoch) for s in good for epoch in todo[s.id]}
     assert sorted(listener.of("measured again")) == sorted(again)
     # 127.0.0.1, and the same within tcp6.

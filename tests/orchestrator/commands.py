@@ -22,7 +22,7 @@ benchmark:
   {name: glyphs, base_alphabets: 2, val_alphabets: 1, novel_alphabets: 1, classes_per_alphabet: 5,
    examples: 12, image_size: 16}
 episode: {way: 3, shot: 1, query: 2}
-evaluation: {selection_tasks: 50, report_tasks: 40}
+evaluation: {selection_tasks: 12, report_tasks: 10}
 defaults:
   backbone: {name: conv4, width: 8}
   optimizer: {name: sgd, lr: 0.1}

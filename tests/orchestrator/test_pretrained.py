@@ -12,11 +12,11 @@ from fsl_sweep.learners.backbones.timm import load_timm
 from fsl_sweep.orchestrator.cli import invoke
 
 CIFAR = REAL_DATA / "cifar100" / "cifar100_200_per_class.zip"
-EXAMPLES = 16
+EXAMPLES = 12
 SWEEP = {
     "name": "frozen",
     "benchmark": {"name": "cifar-fs", "root": "some.zip", "image_size": 128, "held_out": 0.5},
-    "episode": {"way": 5, "query": 3},
+    "episode": {"way": 5, "query": 1},
     "evaluation": {"selection_tasks": 2, "report_tasks": 2000},
     "defaults": {
         "backbone": {

@@ -76,7 +76,7 @@ def test_disturbed_at_random_moments_the_report_is_the_same_to_the_byte(
         wait_for(lambda on=process, begun=begun: begun() or on.poll() is not None)
         # It holds the folder, and has cleared up after the one before.
         assert {stat.S_IMODE(one.stat().st_mode) for one in place.iterdir()} == {0o700}
-        time.sleep(RNG.uniform(0, 0.3))
+        time.sleep(RNG.uniform(0, 0.1))
         assert process.poll() is None
         assert "Traceback" not in disturb(process, driver, place)
     assert not [*disturbed.rglob(".unfinished*")]

@@ -132,6 +132,29 @@ def descends_from_me(pid):
     return False
 
 
+def measured_again(ray, job, specs, listener):
+    """Measure all snapshots of trials anew: they give the bytes that training recorded."""
+    found = [job.run / "trials" / s.id / "measured" for s in specs]
+    files = [one / f"{job.plan.main.id}.parquet" for one in found]
+    before = [file.read_bytes() for file in files]
+    for file in files:
+        file.unlink()
+    todo = {s.id: dict.fromkeys(range(1, s.epochs + 1), ("main",)) for s in specs}
+    ray.run(job._replace(trials=tuple(todo), todo=todo), [listener])
+    assert [file.read_bytes() for file in files] == before
+    return {(s.id, epoch) for s in specs for epoch in todo[s.id]}
+
+
+def lose_the_head(ray, job):
+    """Kill the head of Ray during a job, whose workers go on until it is noticed; what Ray was."""
+    job.run.mkdir()
+    held = in_session(ray._process.pid)
+    kill_head = Listener(lambda *_: [os.kill(pid, signal.SIGKILL) for pid in heads(held)])
+    with pytest.raises(MachineFailure, match="The Ray of this run is gone"):
+        ray.run(job, [kill_head])
+    return held
+
+
 def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place, monkeypatch):
     """In a reused actor, and after one was killed; what fails does so by itself, and is recorded.
 
@@ -168,25 +191,10 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place,
     job = job_of(ledger.path, specs, data, cores, retries=1)
     with RayProcess(None, len(specs)) as ray:
         ray.run(job, [listener])
-        # Measured again, snapshots give the bytes that training recorded.
-        found = [ledger.path / "trials" / s.id / "measured" for s in good]
-        files = [one / f"{job.plan.main.id}.parquet" for one in found]
-        before = [file.read_bytes() for file in files]
-        for file in files:
-            file.unlink()
-        todo = {s.id: dict.fromkeys(range(1, s.epochs + 1), ("main",)) for s in good}
-        ray.run(job._replace(trials=tuple(todo), todo=todo), [listener])
-        assert [file.read_bytes() for file in files] == before
-        # Its workers go on until it is noticed that the head is gone.
-        longer = Ledger(tmp_path / "longer")
-        longer.path.mkdir()
-        held = in_session(ray._process.pid)
-        kill_head = Listener(lambda *_: [os.kill(pid, signal.SIGKILL) for pid in heads(held)])
-        with pytest.raises(MachineFailure, match="The Ray of this run is gone"):
-            ray.run(job_of(longer.path, [spec(epochs=500)], data, cores, 0), [kill_head])
+        again = measured_again(ray, job, good, listener)
+        held = lose_the_head(ray, job_of(tmp_path / "longer", [spec(epochs=500)], data, cores, 0))
     assert not {*held} & living().keys()
-    assert not [*longer.path.rglob(".unfinished*")]
-    again = {(s.id, epoch) for s in good for epoch in todo[s.id]}
+    assert not [*tmp_path.rglob("longer/**/.unfinished*")]
     assert sorted(listener.of("measured again")) == sorted(again)
     # 127.0.0.1, and the same within tcp6.
     assert ports

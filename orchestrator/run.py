@@ -3,13 +3,14 @@
 Neither torch nor Ray is imported.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, final
 
-from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
+from fsl_sweep.orchestrator.errors import Damaged, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.records.paper_names import measure_name
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
     from fsl_sweep.learners.loaded import LoadedLearner
     from fsl_sweep.orchestrator.report import Report, RunInfo
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def load_run(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Run":
@@ -41,6 +45,23 @@ def load_run(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Run"
     if not paths:
         raise RunFolderError("No run is given; name one run folder or table, or several.")
     return Run(open_sources(paths))
+
+
+def _without_damaged(
+    ask: "Callable[Concatenate[Run, P], T]",
+) -> "Callable[Concatenate[Run, P], T]":
+    """A question about a run, asked again of the undamaged trials where it meets a damaged file."""
+
+    @wraps(ask)
+    def asked(run: "Run", *arguments: P.args, **options: P.kwargs) -> T:
+        try:
+            return ask(run, *arguments, **options)
+        except Damaged:
+            run._source.check()
+            run._read.clear()
+            return ask(run, *arguments, **options)
+
+    return asked
 
 
 @final
@@ -157,6 +178,7 @@ class Run:
             and {*hyperparameter} <= {*planned.hyperparameter},
         )
 
+    @_without_damaged
     def report(
         self,
         snapshot: Sequence[str] | None = None,
@@ -241,6 +263,7 @@ class Run:
         frames = frames or [pd.DataFrame(columns=epoch_columns(histories))]
         return pd.concat(frames, ignore_index=True)
 
+    @_without_damaged
     def selections(
         self,
         snapshot: Sequence[str] | None = None,
@@ -289,6 +312,7 @@ class Run:
 
         return load_learner(self.snapshot_path(trial, epoch), device)
 
+    @_without_damaged
     def chosen(
         self, method: str, snapshot: str = "val", hyperparameter: str = "val"
     ) -> "list[ChosenSnapshot]":

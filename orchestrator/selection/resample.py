@@ -99,8 +99,10 @@ def resample(
         crossed = any(strategy.cross_validated for strategy in wanted)
         read = [ResampledTrial(t, draws, groups, folds.of(t) if crossed else ()) for t in trials]
         replicate = ResampledReplicate(read, draws.resamples, one_by_one)
+        # What several strategies read is resampled once.
+        select = replicate.select if len(selected.strategies) > 1 else replicate.select_highest
         for s in wanted:
-            chosen, at = replicate.select(first[s.snapshot], second[s.hyperparameter])
+            chosen, at = select(first[s.snapshot], second[s.hyperparameter])
             rows.setdefault((method, s), []).append(_drawn(read, chosen, at, selected.base_weight))
     return tuple(
         _cell(selected.cell(method, s), rows[method, s], draws, "classes" if classes else "tasks")
@@ -143,7 +145,9 @@ def _drawn(
         values = np.full(len(chosen), np.nan)
         for number, rows in own.items():
             if len(rows):  # do not read a table that nothing was chosen from
-                values[rows] = trials[number].means(measure, "report")[rows, at[rows]]
+                own_rows, which = np.unique(at[rows], return_inverse=True)
+                found = trials[number].columns(measure, own_rows.tolist(), "report")
+                values[rows] = found[rows, which]
         return values
 
     novel = report("novel")

@@ -28,7 +28,14 @@ from fsl_sweep.orchestrator.selection.methods import (
     rank_correlations,
     summarise,
 )
-from fsl_sweep.orchestrator.selection.resample import ClassLists, ResampledCell, resample
+from fsl_sweep.orchestrator.selection.resample import (
+    QUICKLY_RESAMPLED,
+    ClassLists,
+    ResampledCell,
+    leading,
+    resample,
+    resamples_for,
+)
 from fsl_sweep.orchestrator.selection.select import LeftOut, Selected, select, why_unusable
 from fsl_sweep.orchestrator.selection.stability import Stability, stability_of
 from fsl_sweep.orchestrator.selection.strategies import StrategyComparison, compare_strategies
@@ -40,10 +47,6 @@ from fsl_sweep.orchestrator.selectors import (
 from fsl_sweep.orchestrator.selectors.budgeted_oracle import allocations_of
 from fsl_sweep.orchestrator.selectors.mixture import base_weight
 from fsl_sweep.orchestrator.selectors.names import parse
-
-RESAMPLES = 1000
-QUICKLY_RESAMPLED = 3000
-"""Snapshots of all trials together whose tasks are resampled without being asked."""
 
 
 @dataclass(frozen=True)
@@ -195,8 +198,8 @@ def build(
         rope: difference in accuracy up to which two methods count as equivalent.
         curves: at most so many learning curves.
         bootstrap: resamples for intervals that include the selection, which read every task of
-            every trial; 0 for none. By default 1,000 where the trials have up to 3,000 snapshots
-            together, which takes a few seconds, and none beyond.
+            every trial; 0 for none. By default as many as ``resamples_for`` says, and of the
+            leading strategy only where the trials have more than 3,000 snapshots together.
         classes: class tuples of the common tasks, to resample classes as well as tasks.
         measured: reads trials under another protocol.
         ensembles: how many of the best snapshots by ValGen vote.
@@ -211,11 +214,14 @@ def build(
     selected = select(chosen, info.snapshot, info.hyperparameter, base_weight(info.metric))
     summaries = summarise(selected)
     shown, total = curves_of(chosen, info.snapshot, curves)
-    count = _resamples(histories) if bootstrap is None else bootstrap
+    snapshots = sum(len(trial.epochs) for trial in histories if why_unusable(trial) is None)
+    count = resamples_for(snapshots) if bootstrap is None else bootstrap
     resampled: tuple[ResampledCell, ...] = ()
     if count:
         apart: tuple[Measure, ...] = () if info.same_novel else ("novel",)
-        resampled = resample(histories, selected, resamples=count, classes=classes, apart=apart)
+        few = bootstrap is not None or snapshots <= QUICKLY_RESAMPLED
+        cells = selected if few else leading(selected)
+        resampled = resample(histories, cells, resamples=count, classes=classes, apart=apart)
     return Report(
         info=info,
         completeness=completeness_of(histories, len(selected.unmeasured) if info.protocol else 0),
@@ -253,12 +259,6 @@ def _over_protocols(
     known = UnderProtocol(info.protocol, summaries, len(selected.unmeasured), ())
     more = [] if info.protocol in info.protocols else [info.protocol]
     return over_protocols([*info.protocols, *more], known, selected, read)
-
-
-def _resamples(histories: Sequence[TrialHistory]) -> int:
-    """How many resamples a report makes by default."""
-    snapshots = sum(len(trial.epochs) for trial in histories if why_unusable(trial) is None)
-    return RESAMPLES if snapshots <= QUICKLY_RESAMPLED else 0
 
 
 def _budget_curve(

@@ -21,7 +21,7 @@ from fsl_sweep.orchestrator.records.measures import (
 from fsl_sweep.orchestrator.report import RunInfo, build
 from fsl_sweep.orchestrator.report.document.by_strategy import cells_of
 from fsl_sweep.orchestrator.report.formats.as_json import to_plain
-from fsl_sweep.orchestrator.selection.resample import ResampledCell, resample
+from fsl_sweep.orchestrator.selection.resample import ResampledCell, resample, resamples_for
 from fsl_sweep.orchestrator.selection.select import select
 from fsl_sweep.orchestrator.selectors import (
     HYPERPARAMETER_SELECTORS,
@@ -33,6 +33,7 @@ from fsl_sweep.orchestrator.selectors import (
 )
 from fsl_sweep.orchestrator.selectors.best import BestConfiguration, BestSnapshot
 from fsl_sweep.orchestrator.selectors.budgeted_oracle import BudgetedOracle
+from fsl_sweep.orchestrator.statistics.bootstrap import summarised
 from fsl_sweep.orchestrator.statistics.resampling import Resampling, may_be_higher
 
 EPOCHS, TASKS = 5, 24
@@ -390,3 +391,14 @@ def test_a_difference_that_may_turn_round_is_never_left_out(monkeypatch) -> None
         turned = (drawn[:, None] >= gaps).mean(axis=0)
         assert turned[~kept].max() <= 0.01
         assert kept[0]
+
+
+def test_how_far_the_ends_of_an_interval_vary_by_the_number_of_resamples() -> None:
+    """As ``resamples_for`` says; of normal means, for one seed, over 2,000 repetitions."""
+    generator, half = np.random.default_rng(0), 1.96
+    for snapshots, stated in ((3000, 0.043), (3001, 0.068), (60_000, 0.068)):
+        count = resamples_for(snapshots)
+        values = np.hstack([np.zeros((2000, 1)), generator.normal(size=(2000, count))])
+        lows = [summarised(row[None], np.zeros((1, count + 1)), "tasks").low for row in values]
+        assert np.std(lows) / half == pytest.approx(stated, rel=0.1)
+        assert np.mean(lows) == pytest.approx(-half, rel=0.02)

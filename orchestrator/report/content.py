@@ -37,7 +37,13 @@ from fsl_sweep.orchestrator.selection.methods import (
 )
 from fsl_sweep.orchestrator.selection.needs import Needs, plan_next
 from fsl_sweep.orchestrator.selection.over_seeds import MethodDifference, compare_over_seeds
-from fsl_sweep.orchestrator.selection.resample import ClassLists, ResampledCell, resample
+from fsl_sweep.orchestrator.selection.resample import (
+    QUICKLY_RESAMPLED,
+    ClassLists,
+    ResampledCell,
+    resample,
+    resamples_for,
+)
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.selection.select import LeftOut, Selected, select, why_unusable
 from fsl_sweep.orchestrator.selection.stability import Stability, stability_of
@@ -50,10 +56,6 @@ from fsl_sweep.orchestrator.selectors import (
 from fsl_sweep.orchestrator.selectors.budgeted_oracle import allocations_of
 from fsl_sweep.orchestrator.selectors.mixture import base_weight
 from fsl_sweep.orchestrator.selectors.names import parse
-
-RESAMPLES = 1000
-QUICKLY_RESAMPLED = 3000
-"""Snapshots up to which all strategies are resampled without being asked."""
 
 
 @dataclass(frozen=True)
@@ -224,8 +226,8 @@ def build(
         rope: difference in accuracy up to which two methods count as equivalent.
         curves: at most so many learning curves.
         bootstrap: resamples for intervals that include the selection, which read every task of
-            every trial; 0 for none. By default 1,000, and only of the leading strategy where the
-            trials have more than 3,000 snapshots together.
+            every trial; 0 for none. By default as many as ``resamples_for`` says, and of the
+            leading strategy only where the trials have more than 3,000 snapshots together.
         classes: class tuples of the common tasks, to resample classes as well as tasks.
         measured: reads trials under another protocol.
         ensembles: how many of the best snapshots by ValGen vote.
@@ -279,10 +281,11 @@ def _resampled(
     """Every cell; of a large run, unless it was asked for, only those of the leading strategy."""
     if asked == 0 or lead is None:
         return ()
-    large = asked is None and _snapshots(histories) > QUICKLY_RESAMPLED
+    snapshots = sum(len(trial.epochs) for trial in histories)
+    large = asked is None and snapshots > QUICKLY_RESAMPLED
     apart: tuple[Measure, ...] = () if info.same_novel else ("novel",)
     wanted = narrowed(selected, lead) if large else selected
-    count = asked or RESAMPLES
+    count = asked or resamples_for(snapshots)
     return resample(histories, wanted, resamples=count, classes=classes, apart=apart)
 
 
@@ -312,10 +315,6 @@ def _over_protocols(
     known = UnderProtocol(info.protocol, summaries, len(selected.unmeasured), ())
     more = [] if info.protocol in info.protocols else [info.protocol]
     return over_protocols([*info.protocols, *more], known, selected, read)
-
-
-def _snapshots(histories: Sequence[TrialHistory]) -> int:
-    return sum(len(trial.epochs) for trial in histories)
 
 
 def _budget_curve(

@@ -29,6 +29,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
 )
 from fsl_sweep.orchestrator.report.formats.console import SafeConsole
 from fsl_sweep.orchestrator.report.formats.terminal import TREND, sparkline
+from fsl_sweep.orchestrator.selection import resample
 from fsl_sweep.orchestrator.statistics import mean_interval
 
 INFO = RunInfo(
@@ -43,7 +44,7 @@ INFO = RunInfo(
 
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content, "RESAMPLES", 30)
+    monkeypatch.setattr(resample, "RESAMPLES", 30)
 
 
 def runs(methods: tuple[str, ...] = ("PN", "FIX-PN", "MetaOptNet-RR")) -> list[TrialHistory]:
@@ -371,13 +372,20 @@ def test_what_was_not_asked_for_is_not_there() -> None:
     assert "Fronts of" not in text
 
 
-def test_large_runs_are_resampled_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content, "QUICKLY_RESAMPLED", 100)
-    monkeypatch.setattr(content, "RESAMPLES", 10)
+def test_of_a_large_run_only_the_leading_strategy_is_resampled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (content, resample):
+        monkeypatch.setattr(module, "QUICKLY_RESAMPLED", 100)
+    monkeypatch.setattr(resample, "FEWER", 10)
     given = runs(("PN",))
-    assert build(INFO, given).resampled == ()
-    assert build(INFO, given[:2]).resampled != ()
-    assert build(INFO, given, bootstrap=5).resampled[0].result.resamples == 5
+    (cell,) = build(INFO, given).resampled
+    assert (str(cell.strategy), cell.result.resamples) == ("val / val", 10)
+    usual = replace(INFO, snapshot=("oracle", "last"), hyperparameter=("oracle", "base"))
+    assert [str(one.strategy) for one in build(usual, given).resampled] == ["last / base"]
+    every = build(INFO, given[:2]).resampled
+    assert {one.result.resamples for one in every} == {30}
+    assert len(every) == len(build(INFO, given, bootstrap=5).resampled) > 1
 
 
 def test_equal_rows_stand_once() -> None:

@@ -15,7 +15,8 @@ from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, TaskSet
 from fsl_sweep.orchestrator.records.plan import Plan
-from fsl_sweep.orchestrator.report import FORMATS, content, to_json, to_text
+from fsl_sweep.orchestrator.report import FORMATS, to_json, to_text
+from fsl_sweep.orchestrator.selection import resample
 from fsl_sweep.orchestrator.statistics.class_draws import class_groups
 
 CHOSEN = {"snapshots": "chosen"}
@@ -31,7 +32,7 @@ MEASURE: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content, "RESAMPLES", 20)
+    monkeypatch.setattr(resample, "RESAMPLES", 20)
 
 
 @pytest.fixture(scope="module")

@@ -115,7 +115,7 @@ def _compared(
 
 def stability(report: Report) -> Iterable[Block]:
     """What each strategy's ranking of methods survives; equal rows once."""
-    found = [(one.strategy, _stable(report, one)) for one in report.stability]
+    found = [(one.strategy, _stable(one)) for one in report.stability]
     if not found:
         return
     # Of a single method there is no order, and without resamples no other tasks.
@@ -133,15 +133,14 @@ def stability(report: Report) -> Iterable[Block]:
         yield Paragraph("The chance to be the best is overconfident with so few seeds.", "note")
 
 
-def _stable(report: Report, one: Stability) -> dict[str, str]:
+def _stable(one: Stability) -> dict[str, str]:
     """The cells of a row by the name of their column."""
     chances = [100 * (method.probability_best or 0) for method in one.methods]
     known = len(chances) > 1 and one.methods[0].probability_best is not None
     shares = {"single seeds": one.seeds, "other tasks": one.tasks, "strategies": one.strategies}
-    worst = f"{wording.metric(report.base_weight)} of the worst seed"
     return {
         "methods, best mean first": " > ".join(method.method for method in one.methods),
-        worst: " / ".join(wording.percent(method.worst) for method in one.methods),
+        "worst seed, %": " / ".join(wording.percent(method.worst) for method in one.methods),
         CHANCE: " / ".join(f"{chance:.0f}" for chance in chances) if known else "-",
     } | {f"same order by {name}": _share(found) for name, found in shares.items()}
 

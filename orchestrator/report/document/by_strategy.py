@@ -161,7 +161,9 @@ def cells_of(report: Report, group: Sequence[Summary]) -> dict[str, str]:
 
 def over(noun: str, counts: Iterable[int]) -> str:
     """The head of ``wording.spread``: half of an interval, or both values of two."""
-    return f"each {noun}" if set(counts) == {2} else f"+- {noun}s"
+    if (found := set(counts)) == {2}:
+        return f"each {noun}"
+    return f"+- {noun}s{' (of two: each)' if 2 in found else ''}"
 
 
 def _again(report: Report, group: Sequence[Summary]) -> list[SelectionBootstrap]:

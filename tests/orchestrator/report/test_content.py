@@ -29,6 +29,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
 )
 from fsl_sweep.orchestrator.report.formats.console import SafeConsole
 from fsl_sweep.orchestrator.report.formats.terminal import TREND, sparkline
+from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics import mean_interval
 
 INFO = RunInfo(
@@ -115,6 +116,16 @@ def test_incomplete_runs_say_so_first_and_loudly() -> None:
     assert all(line in lines for line in ("PN, 1 of 3 seeds", "MetaOptNet-RR"))
     assert text.count("loss is NaN at epoch 7") == 1
     assert "No claim about PN: one seed says nothing about training again." in lines
+
+
+def test_methods_with_two_seeds_and_with_three_stand_in_one_table() -> None:
+    given = runs()
+    given[0] = replace(given[0], end=None)
+    lines = to_text(build(INFO, given)).splitlines()
+    assert "PN, 2 of 3 seeds: NovelGen (each seed)" in lines
+    assert "FIX-PN: NovelGen +- with selection" in lines
+    assert "PN minus FIX-PN, over 2 and 3 seeds" in lines
+    assert "+- seeds (of two: each)" in lines[lines.index("PN, 2 of 3 seeds") + 1]
 
 
 def test_a_method_without_a_whole_seed_has_no_number() -> None:
@@ -290,6 +301,60 @@ def test_wording() -> None:
     assert wording.values({"optimizer.name": "sgd", "optimizer.lr": 1}) == "optimizer.name=sgd lr=1"
     durations = map(wording.duration, (4.2, 42, 90, 18120))
     assert ", ".join(durations) == "4.2 s, 42 s, 1 min 30 s, 5 h 02 min"
+
+
+@pytest.mark.parametrize(
+    ("step", "names"),
+    [
+        (
+            "snapshot",
+            {
+                **{"last": "last epoch", "train_loss": "training loss", "base": "BaseGen"},
+                **{"val": "ValGen", "cv-epoch": "class folds", "oracle": "NovelGen (oracle)"},
+                "mixture(0.3)": "0.3 BaseGen + 0.7 ValGen",
+            },
+        ),
+        (
+            "configuration",
+            {
+                **{"cv": "class folds", "cv(aligned)": "class folds, aligned"},
+                "budgeted-oracle(1)": "1 novel look (oracle)",
+                "budgeted-oracle(3, halving)": "3 novel looks by halving (oracle)",
+                "mixture": "0.5 BaseGen + 0.5 ValGen",
+            },
+        ),
+    ],
+)
+def test_selectors_are_named_by_what_they_read(step: str, names: dict[str, str]) -> None:
+    said = getattr(wording, f"{step}_by")
+    assert {name: said(name) for name in names} == names
+
+
+def test_strategies_that_share_a_row() -> None:
+    pairs = [("last", "base"), ("last", "val"), ("base", "base"), ("base", "val"), ("val", "val")]
+    own = [Strategy(first, second, oracle=False) for first, second in pairs]
+    assert wording.strategies(own) == ("last epoch, BaseGen\nValGen", "BaseGen, ValGen\nValGen")
+    assert wording.on_one_line(own) == (
+        "snapshot by last epoch, BaseGen; configuration by BaseGen, ValGen; "
+        "snapshot by ValGen; configuration by ValGen"
+    )
+
+
+def test_two_claims_of_two_seeds_side_by_side() -> None:
+    """The snapshots of RR score higher for sure; whether RR is better is open."""
+    novel = {("PN", 0): 0.50, ("PN", 1): 0.60, ("RR", 0): 0.58, ("RR", 1): 0.59}
+    given = [
+        trial(m, "1", s, base=[0.6], val=[0.6], novel=[x], spread=0.01)
+        for (m, s), x in novel.items()
+    ]
+    report = build(replace(INFO, snapshot=("val",), hyperparameter=("val",)), given)
+    lines = [re.split("  +", line) for line in to_text(report).splitlines()]
+    again, these = [line[2] for line in lines if line[0] == "ValGen" and len(line) == 7]
+    assert (again, these) == ("undecided", "snapshots of RR score higher")
+    head = next(
+        line for line in lines if line[:3] == ["snapshot by", "configuration by", "trained again"]
+    )
+    assert head[3:] == ["difference", "95 % from", "95 % to", "p (Holm)"]
 
 
 def test_ranking_flips_are_told() -> None:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.selection.select import Selected
 from fsl_sweep.orchestrator.statistics import Interval
 
 if TYPE_CHECKING:
@@ -61,7 +60,8 @@ def _incompleteness(report: "Report") -> Iterable[str]:
         yield wording.unmeasured(found.unmeasured, reported, report.info.as_planned)
     if report.partly is not None and 0 < len(report.resampled) < len(report.summaries):
         yield (
-            "Strategies without `select` choose snapshots in resamples that are not measured under "
+            f'Strategies without "{wording.SELECTION}" choose snapshots in resamples that are not '
+            f"measured under "
             f"{wording.protocol(report.partly)}: {wording.measuring(report.partly, every=True)} "
             "measures all."
         )
@@ -75,14 +75,14 @@ def _incompleteness(report: "Report") -> Iterable[str]:
     for method in selected.methods:
         lost = [s for s in selected.strategies if (method, s) not in cells]
         if lost and len(lost) == len(selected.strategies):
-            yield f"{method} is left out of the table: {why_left_out(selected, method)}."
+            yield f"{method} is left out of the table: {why_left_out(report, method)}."
         elif lost:
             yield f"{method} is left out under {', '.join(map(str, lost))}."
 
 
-def why_left_out(selected: Selected, method: str) -> str:
+def why_left_out(report: "Report", method: str) -> str:
     """Why no strategy has a row for a method."""
-    own = [one for one in selected.left_out if one.method == method]
+    own = [one for one in report.left_out if one.method == method]
     if any(one.epoch is not None for one in own):
         return "chosen snapshots are not measured on the report tasks"
     if any(one.trial is not None and one.fold is None for one in own):

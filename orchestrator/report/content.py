@@ -1,7 +1,7 @@
 """The content of a report: everything that its formats show, and nothing about how."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +37,7 @@ from fsl_sweep.orchestrator.selection.methods import (
 )
 from fsl_sweep.orchestrator.selection.needs import Needs, plan_next
 from fsl_sweep.orchestrator.selection.over_seeds import MethodDifference, compare_over_seeds
+from fsl_sweep.orchestrator.selection.overtuning import Overtuning, overtuning_of
 from fsl_sweep.orchestrator.selection.resample import (
     QUICKLY_RESAMPLED,
     ClassLists,
@@ -135,6 +136,8 @@ class Report:
         cost: what the run took; None where no seconds were recorded, as in a table.
         selectors: name, source and version of each selector in use.
         over_methods: strategies compared with each other over all methods, by regret.
+        overtuning: what choosing a configuration lost against taking the first one.
+        torn: the planned full trials that are not usable. Their seeds take no part.
         resampled: the cells of the table with the selection repeated on resampled tasks and
             seeds; empty where that was not done.
         stability: what each strategy's ranking of methods survives.
@@ -161,6 +164,8 @@ class Report:
     cost: Cost | None
     selectors: Mapping[str, Sequence[Mapping[str, str]]]
     over_methods: StrategyComparison
+    overtuning: tuple[Overtuning, ...] = ()
+    torn: tuple[LeftOut, ...] = ()
     resampled: tuple[ResampledCell, ...] = ()
     stability: tuple[Stability, ...] = ()
     budget_curve: tuple[BudgetPoint, ...] = ()
@@ -184,7 +189,7 @@ class Report:
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
         """What takes no part in the selections, and why."""
-        return self.selected.left_out
+        return (*self.torn, *self.selected.left_out)
 
     @property
     def ranking_survives(self) -> bool | None:
@@ -241,6 +246,8 @@ def build(
     whole = whole_replicates(histories)
     chosen = Chosen(whole)
     selected = select(chosen, info.snapshot, info.hyperparameter, base_weight(info.metric))
+    # Methods without a whole seed too: a report says that they are missing.
+    selected = replace(selected, methods=tuple(dict.fromkeys(one.method for one in histories)))
     summaries, lead = summarise(selected), lead_strategy(selected)
     shown, total = curves_of(chosen, info.snapshot, curves)
     resampled = _resampled(info, whole, selected, lead, bootstrap, classes)
@@ -260,6 +267,8 @@ def build(
         cost=_cost(histories),
         selectors=_provenance(info),
         over_methods=compare_strategies(whole, selected, summaries),
+        overtuning=overtuning_of(chosen, selected),
+        torn=_torn(histories),
         resampled=resampled,
         stability=stability_of(summaries, resampled),
         budget_curve=_budget_curve(info, whole, selected),
@@ -267,6 +276,14 @@ def build(
         over_protocols=_over_protocols(info, selected, summaries, measured),
         partly=None if _all_measured(whole) else info.protocol,
         ensembles=ensembles_of(whole, ensembles, answers) if answers else (),
+    )
+
+
+def _torn(histories: Sequence[TrialHistory]) -> tuple[LeftOut, ...]:
+    return tuple(
+        LeftOut(one.method, one.seed, reason, one.trial, one.hyperparameters)
+        for one in histories
+        if one.fold is None and (reason := why_unusable(one)) is not None
     )
 
 

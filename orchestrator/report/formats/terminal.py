@@ -43,7 +43,7 @@ TREND = 12
 _LEVELS = "▁▂▃▄▅▆▇█"
 _ASCII = str.maketrans(f"{_LEVELS}─", "_.-=+*#@-")
 _TONES = {"": "", "note": "dim", "alarm": "red", "good": "green"}
-_WEIGHTS = {"": "", "best": "bold", "reference": "dim"}
+_WEIGHTS = {"": "", "reference": "dim"}
 _VERDICTS = {"better": "green", "worse": "red", "equivalent": "cyan", "undecided": "dim"}
 _AS_WIDE_AS_NEEDED = 10**6
 
@@ -78,7 +78,7 @@ def to_text(report: Report | WorldsReport, width: int | None = None, *, full: bo
 
 def _print(report: Report | WorldsReport, console: SafeConsole, prose: int, *, full: bool) -> None:
     """Print the answer or all, tables as wide as the console and all else as wide as ``prose``."""
-    content = document(report, bold=console.is_terminal and console.color_system is not None)
+    content = document(report)
     look = "bold green" if content.complete else "bold white on red"
     parts: list[RenderableType] = [Text(content.headline, look)]
     for block in content.banner:

@@ -155,7 +155,7 @@ def test_every_format_names_the_protocols_and_shows_the_table(folder: Path) -> N
         for said in ("5-way 1-shot, 15 queries, 20 + 50 tasks", "20 + 20 tasks", "mixture 0.5"):
             assert said in text.replace("\\allowbreak{}", ""), name
     lines = to_text(report).splitlines()
-    start = next(at for at, line in enumerate(lines) if line.startswith("protocol  "))
+    start = next(at for at, line in enumerate(lines) if line.startswith("NovelGen under protocol"))
     rows = [line.split()[0] for line in lines[start + 1 : start + 9]]
     mixtures = ["mixtures(0)", "mixtures(0.5)", "mixtures(1)"]
     assert rows == ["main", "5-shot", "precise", *mixtures, "far", "later"]

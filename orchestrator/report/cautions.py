@@ -15,7 +15,7 @@ def cautions_of(report: "Report") -> tuple[str, ...]:
     """Cautions as full sentences, the gravest first, without repetition."""
     weight, summaries, selected = report.base_weight, report.summaries, report.selected
     by = wording.by_metric(weight)
-    found = [*_incompleteness(report), *report.info.cautions]
+    found = [*_unfinished(report), *grave_cautions(report)]
     orders = {ranking.methods for ranking in report.rankings}
     if len(orders) > 1:
         found.append(
@@ -46,8 +46,30 @@ def cautions_of(report: "Report") -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _incompleteness(report: "Report") -> Iterable[str]:
-    selected = report.selected
+def grave_cautions(report: "Report") -> tuple[str, ...]:
+    """What may make the answer wrong: failures, what is left out or damaged, and the plan's own."""
+    return (*_failures(report), *_left_out(report), *report.info.cautions)
+
+
+def _failures(report: "Report") -> Iterable[str]:
+    """Seeds that a failed trial removed: what is left may be the seeds where nothing went wrong."""
+    lost: dict[str, set[int]] = {}
+    for one in report.completeness.problems:
+        if one.reason.startswith("failed"):
+            lost.setdefault(one.method, set()).add(one.seed)
+    there = {one.method for one in report.summaries}
+    if shown := [
+        f"{method} (seed {', '.join(map(str, sorted(seeds)))})"
+        for method, seeds in lost.items()
+        if method in there
+    ]:
+        yield (
+            "What is reported is of the seeds without a failed trial, which may flatter a method "
+            f"that fails where it is bad. Left out: {', '.join(shown)}."
+        )
+
+
+def _unfinished(report: "Report") -> Iterable[str]:
     reported, by, found = report.info.protocol, report.info.chosen_by, report.completeness
     if not found.trained:
         yield "The run is incomplete: run the sweep again, or complete the table, to finish it."
@@ -65,6 +87,10 @@ def _incompleteness(report: "Report") -> Iterable[str]:
             f"{wording.protocol(report.partly)}: {wording.measuring(report.partly, every=True)} "
             "measures all."
         )
+
+
+def _left_out(report: "Report") -> Iterable[str]:
+    selected = report.selected
     for one in report.over_protocols:
         if one.damaged:
             yield (

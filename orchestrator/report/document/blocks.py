@@ -69,6 +69,7 @@ class Mark:
         group, name: such as the method and its strategy.
         mean, low, high: in percent; the ends are NaN where there is no interval.
         reference: whether it read novel scores.
+        seeds: in percent, where single values are shown: those of two seeds.
     """
 
     group: str
@@ -77,6 +78,7 @@ class Mark:
     low: float
     high: float
     reference: bool
+    seeds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -89,11 +89,8 @@ def test_every_table_compiles_when_it_is_cut_out(tmp_path: Path) -> None:
     source = to_latex(hard.whole())
     tables = re.findall(r"(?ms)^% table: (\S+)$(.*?)^% end of table$", source)
     assert {name.split("-")[0] for name, _ in tables} == {
-<<<<<<< HEAD
-        *("answer", "strategies", "trust", "curves", "rank", "comparisons", "stability"),
-=======
-        *("strategies", "differences", "trust", "curves", "rank", "comparisons", "stability"),
->>>>>>> s1
+        *("answer", "strategies", "differences", "trust", "curves", "rank", "comparisons"),
+        "stability",
         *("budget", "fronts"),
     }
     assert source.count(r"\begin{longtable}") == len(tables)

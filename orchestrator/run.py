@@ -3,27 +3,31 @@
 Neither torch nor Ray is imported.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, final
 
-from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
+from fsl_sweep.orchestrator.errors import Damaged, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.records.paper_names import measure_name
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.replay.merged import open_sources
 from fsl_sweep.orchestrator.replay.source import Source
+from fsl_sweep.orchestrator.replay.worlds import open_worlds
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
     from fsl_sweep.learners.loaded import LoadedLearner
-    from fsl_sweep.orchestrator.report import Report, RunInfo
+    from fsl_sweep.orchestrator.report import Report, RunInfo, WorldsReport
     from fsl_sweep.orchestrator.report.plots import Plots
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def load_run(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Run":
@@ -34,15 +38,96 @@ def load_run(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Run"
             several of either, whose trials join where method and configuration are the same.
 
     Raises:
-        RunFolderError: there is no run there, its plan is damaged, or several were not measured
-            alike.
+        RunFolderError: there is no run there, its plan is damaged, several were not measured
+            alike, or a table holds several worlds.
         BadData: a table cannot be used; the message names the row.
     """
-    one = isinstance(path, str | PathLike)
-    paths = [Path(p).expanduser() for p in ([path] if one else path)]  # type: ignore[list-item]
-    if not paths:
-        raise RunFolderError("No run is given; name one run folder or table, or several.")
-    return Run(open_sources(paths))
+    return Run(open_sources(_paths(path)))
+
+
+def load_worlds(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Worlds":
+    """Open the same methods on several benchmarks for reading, one run for each.
+
+    Args:
+        path: a table with a column ``world``, or several tables and run folders.
+
+    Raises:
+        RunFolderError, BadData: as `fsl_sweep.orchestrator.replay.worlds.open_worlds`.
+    """
+    return Worlds({world: Run(one) for world, one in open_worlds(_paths(path)).items()})
+
+
+def _paths(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Path]:
+    given = [path] if isinstance(path, str | PathLike) else path
+    return [Path(one).expanduser() for one in given]
+
+
+@final
+class Worlds(Mapping[str, "Run"]):
+    """The runs of several benchmarks, by the name of the world, in the order given."""
+
+    def __init__(self, runs: Mapping[str, "Run"]) -> None:
+        self._runs = dict(runs)
+
+    @property
+    def name(self) -> str:
+        """The names of the worlds, joined."""
+        return " + ".join(self)
+
+    def __getitem__(self, world: str) -> "Run":
+        return self._runs[world]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._runs)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def report(
+        self,
+        snapshot: Sequence[str] | None = None,
+        hyperparameter: Sequence[str] | None = None,
+        *,
+        rope: float = 0.0,
+        metric: str | None = None,
+        bootstrap: int | None = None,
+    ) -> "WorldsReport":
+        """Strategies and methods compared over the worlds. Arguments and exceptions as of a run.
+
+        By default the strategies are those that the first world was planned with.
+        """
+        from fsl_sweep.orchestrator.report.over_worlds import build_worlds
+
+        planned = next(iter(self.values())).info(snapshot, hyperparameter, metric)
+        reports = {
+            world: run.report(
+                planned.snapshot,
+                planned.hyperparameter,
+                rope=rope,
+                metric=planned.metric,
+                bootstrap=bootstrap,
+            )
+            for world, run in self.items()
+        }
+        histories = {world: run.histories for world, run in self.items()}
+        return build_worlds(self.name, reports, histories)
+
+
+def _without_damaged(
+    ask: "Callable[Concatenate[Run, P], T]",
+) -> "Callable[Concatenate[Run, P], T]":
+    """A question about a run, asked again of the undamaged trials where it meets a damaged file."""
+
+    @wraps(ask)
+    def asked(run: "Run", *arguments: P.args, **options: P.kwargs) -> T:
+        try:
+            return ask(run, *arguments, **options)
+        except Damaged:
+            run._source.check()
+            run._read.clear()
+            return ask(run, *arguments, **options)
+
+    return asked
 
 
 @final
@@ -109,6 +194,11 @@ class Run:
         """Whether every planned trial is done and whole."""
         return all(trial.complete and not trial.damaged for trial in self.histories)
 
+    def _repr_html_(self) -> str:
+        from fsl_sweep.orchestrator.report.formats.notebook import run_shown
+
+        return run_shown(self.name, self.histories, self._source.protocols())
+
     def info(
         self,
         snapshot: Sequence[str] | None = None,
@@ -126,9 +216,11 @@ class Run:
 
         Raises:
             UnknownName, PluginError, ConfigError: a selector that is named cannot be used, is named
-                twice, or needs class folds and there are none; or there is no such protocol.
+                twice, or needs class folds or a measure and there are none; or there is no such
+                protocol.
             RunFolderError: records of a table have no protocols, or several runs not this one.
         """
+        from fsl_sweep.orchestrator.replay.lacking import check_selectors, lacks_of
         from fsl_sweep.orchestrator.replay.protocols import beside
         from fsl_sweep.orchestrator.report import RunInfo
         from fsl_sweep.orchestrator.selectors.catalogue import asked_for
@@ -138,6 +230,9 @@ class Run:
             folds = any(trial.fold is not None for trial in self.histories)
             snapshot = asked_for("snapshot", snapshot or (), folds)
             hyperparameter = asked_for("hyperparameter", hyperparameter or (), folds)
+            lacks = lacks_of(self.histories)
+            check_selectors("snapshot", snapshot, lacks)
+            check_selectors("hyperparameter", hyperparameter, lacks)
         facts, planned, source = self._source.facts, self._source.facts.selectors, self._source
         reported, by = source.protocol(protocol), source.protocol(choose_by)
         snapshot = snapshot or planned.snapshot
@@ -159,6 +254,7 @@ class Run:
             and {*hyperparameter} <= {*planned.hyperparameter},
         )
 
+    @_without_damaged
     def report(
         self,
         snapshot: Sequence[str] | None = None,
@@ -179,10 +275,13 @@ class Run:
         snapshots that vote, for which the answers to queries must be recorded.
 
         Raises:
-            ConfigError: so many resamples cannot be made.
-            RunFolderError: the run recorded no class tuples, or they cannot be resampled; or no
-                trial is measured whole under the protocol that chooses.
+            ConfigError: so many resamples cannot be made, or a table does not hold what the
+                metric needs.
+            RunFolderError: the run recorded no class tuples, or they cannot be resampled; no
+                trial is measured whole under the protocol that chooses; or a table does not hold
+                NovelGen.
         """
+        from fsl_sweep.orchestrator.replay.lacking import check_reported
         from fsl_sweep.orchestrator.report import asked, build
 
         source = self._source
@@ -191,6 +290,8 @@ class Run:
             asked.check_ensembles(ensembles, self.histories)
         info = self.info(snapshot, hyperparameter, metric, protocol=protocol, choose_by=choose_by)
         histories = self._choosable(info)
+        if info.protocol is None:
+            check_reported(source.places, histories, info.metric)
         if classes:
             asked.check_classes(info)
         tuples = self.class_tuples(protocol, choose_by) if classes else None
@@ -250,6 +351,7 @@ class Run:
         frames = frames or [pd.DataFrame(columns=epoch_columns(histories))]
         return pd.concat(frames, ignore_index=True)
 
+    @_without_damaged
     def selections(
         self,
         snapshot: Sequence[str] | None = None,
@@ -298,6 +400,7 @@ class Run:
 
         return load_learner(self.snapshot_path(trial, epoch), device)
 
+    @_without_damaged
     def chosen(
         self, method: str, snapshot: str = "val", hyperparameter: str = "val"
     ) -> "list[ChosenSnapshot]":

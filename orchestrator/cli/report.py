@@ -1,17 +1,18 @@
-"""``fsl-sweep report``: the selector comparison, from the records only."""
+"""``fsl-sweep report``: the answer and all tables, from the records only."""
 
 import enum
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fsl_sweep.orchestrator.errors import RunFolderError, folder_error
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, folder_error
 
 if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.report import Report
+    from fsl_sweep.orchestrator.report import Report, WorldsReport
 
 Runs = Annotated[
     list[Path],
@@ -61,6 +62,9 @@ def report(
     classes: Annotated[
         bool, typer.Option("--classes", help="Resample classes as well as tasks.")
     ] = False,
+    worlds: Annotated[
+        bool, typer.Option("--worlds", help="Compare strategies over the benchmarks of the runs.")
+    ] = False,
     protocol: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Report chosen snapshots under this protocol. [main]"),
@@ -69,14 +73,31 @@ def report(
         str | None, typer.Option(metavar="NAME", help="Choose by this protocol. [main]")
     ] = None,
 ) -> int:
-    """Compare methods and selection strategies.
+    """Say which method is better, by which strategy to choose, and what would decide it.
 
-    From the records only: torch and Ray are not needed. Several runs are reported as one.
+    From the records only: torch and Ray are not needed. Several runs are reported as one. An
+    unfinished run is reported as far as whole seeds go.
     """
-    from fsl_sweep.orchestrator.run import load_run
+    from fsl_sweep.orchestrator.replay.worlds import has_worlds
+    from fsl_sweep.orchestrator.run import load_run, load_worlds
 
     if output is not None:
         _check(output)
+    asked = {
+        "--last": last,
+        "--ensemble": ensemble,
+        "--classes": classes,
+        "--protocol": protocol,
+        "--choose-by": choose_by,
+    }
+    if worlds or has_worlds(runs):
+        if wrong := [name for name, value in asked.items() if value]:
+            raise ConfigError("", wrong[0], "report one world by itself to ask for this")
+        over = load_worlds(runs).report(
+            snapshot, hyperparameter, metric=metric, bootstrap=bootstrap
+        )
+        _put(over, form, output, full)
+        return 0 if over.complete else 1
     content = load_run(runs).report(
         snapshot,
         hyperparameter,
@@ -92,7 +113,12 @@ def report(
     return 0 if content.completeness.complete else 1
 
 
-def _put(content: "Report", form: Format, output: Path | None, full: bool) -> None:
+def report_command(run: Path) -> str:
+    """What to type to see a run's report."""
+    return f"fsl-sweep report {shlex.quote(str(run))}"
+
+
+def _put(content: "Report | WorldsReport", form: Format, output: Path | None, full: bool) -> None:
     """Write a report to a file, or to standard output."""
     from fsl_sweep.orchestrator.report import FORMATS, show
 

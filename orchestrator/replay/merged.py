@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any, TypeVar, final
 
@@ -19,6 +19,7 @@ from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHisto
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
 from fsl_sweep.orchestrator.replay.folder import FolderSource
+from fsl_sweep.orchestrator.replay.lacking import lacking
 from fsl_sweep.orchestrator.replay.source import Facts, Source
 from fsl_sweep.orchestrator.replay.table_trials import filled
 
@@ -27,21 +28,38 @@ T = TypeVar("T")
 
 def open_sources(paths: Sequence[Path]) -> Source:
     """One source of the records under ``paths``. Arguments and exceptions as of ``load_run``."""
+    check_distinct(paths)
+    return as_one([_open(path) for path in paths])
+
+
+def as_one(sources: Sequence[Source]) -> Source:
+    """The only one, or all as one. Raises RunFolderError where they were not measured alike."""
+    return sources[0] if len(sources) == 1 else MergedSource(sources)
+
+
+def check_distinct(paths: Sequence[Path]) -> None:
+    """Raise RunFolderError where none is given, or one twice."""
+    if not paths:
+        raise RunFolderError("No run is given; name one run folder or table, or several.")
     seen: set[str] = set()
     for path in paths:
         if (place := os.path.realpath(path)) in seen:
             raise RunFolderError(f"{path} is given twice; name each run or table once.")
         seen.add(place)
-    sources = [_open(path) for path in paths]
-    return sources[0] if len(sources) == 1 else MergedSource(sources)
 
 
 def _open(path: Path) -> Source:
     if not path.is_file():
         return FolderSource(path)
-    from fsl_sweep.orchestrator.replay.table import TableSource  # needs pandas
+    from fsl_sweep.orchestrator.replay.table import TableSource, tables_in  # needs pandas
 
-    return TableSource(path)
+    (world, rows), *others = tables_in(path).items()
+    if others:
+        raise RunFolderError(
+            f"{path} holds {1 + len(others)} worlds, '{world}' and others, which are not one run. "
+            f"Report them together: `fsl-sweep report {path}`, or `fsl_sweep.load_worlds`."
+        )
+    return TableSource(path, rows, world)
 
 
 @final
@@ -105,6 +123,11 @@ class MergedSource(Source):
                 found[key] = (trial, place) if before is None else _joined(before, (trial, place))
         return filled(_distinguished([trial for trial, _ in found.values()]))
 
+    def check(self) -> None:
+        """All of its sources."""
+        for source in self._sources:
+            source.check()
+
     def class_tuples(
         self, protocol: PlannedProtocol | None, /
     ) -> dict[tuple[Measure, TaskSet], np.ndarray]:
@@ -123,18 +146,23 @@ class MergedSource(Source):
 
 
 def _check_alike(sources: Sequence[Source]) -> None:
-    for fact, what in (
-        ("fingerprint", "benchmark fingerprint"),
-        ("measured", "episode and evaluation settings"),
-        ("tasks", "the names of their tasks"),
+    as_worlds = ", or the benchmarks as worlds (`--worlds`)"
+    for fact, what, instead in (
+        ("fingerprint", "benchmark fingerprint", as_worlds),
+        ("world", "world", as_worlds),
+        ("measured", "episode and evaluation settings", ""),
+        ("tasks", "the names of their tasks", ""),
     ):
         known = [(s.places[0], v) for s in sources if (v := getattr(s.facts, fact)) is not None]
-        for place, value in known[1:]:
-            if value != known[0][1]:
+        for (first, value), (second, other) in combinations(known, 2):
+            if fact == "tasks":  # of the measures that both hold
+                common = value.keys() & other.keys()
+                value, other = ({m: own[m] for m in sorted(common)} for own in (value, other))
+            if value != other:
                 raise RunFolderError(
-                    f"{known[0][0]} and {place} cannot be reported together: they differ in "
-                    f"{what} ({_difference(known[0][1], value)}), so that their numbers are "
-                    "about different tasks. Report each separately."
+                    f"{first} and {second} cannot be reported together: they differ in {what} "
+                    f"({_difference(value, other)}), so that their numbers are about different "
+                    f"tasks. Report each separately{instead}."
                 )
     unknown = [s for s in sources if s.facts.measured is None and s.facts.per_task]
     if unknown and len({s.facts.measured is None for s in sources}) > 1:
@@ -181,6 +209,7 @@ def _merged_facts(facts: Sequence[Facts]) -> Facts:
         cautions=tuple(dict.fromkeys(cautions)),
         per_task=all(one.per_task for one in facts),
         tasks=_first(one.tasks for one in facts),
+        world=_first(one.world for one in facts),
     )
 
 
@@ -224,9 +253,12 @@ def _joined(
             "separately, or remove the trial from one of them."
         )
     fuller = [(one.complete and not one.damaged, len(one.epochs)) for one in (a, b)]
-    kept, where = first if fuller[0] >= fuller[1] else second
+    (kept, where), (spare, _) = (first, second) if fuller[0] >= fuller[1] else (second, first)
     axes = max(a.hyperparameters, b.hyperparameters, key=len)
-    return replace(kept, hyperparameters=axes), where
+    scores = dict(kept.scores)
+    if len(kept.epochs) and np.array_equal(kept.epochs, spare.epochs):
+        scores |= {pair: spare.scores[pair] for pair in lacking(kept)}
+    return replace(kept, hyperparameters=axes, scores=scores), where
 
 
 def _first_difference(a: TrialHistory, b: TrialHistory, common: np.ndarray) -> str | None:
@@ -236,11 +268,10 @@ def _first_difference(a: TrialHistory, b: TrialHistory, common: np.ndarray) -> s
     if "train_loss" in a.curves and "train_loss" in b.curves:
         losses = [t.curves["train_loss"][at] for t, at in zip((a, b), rows, strict=True)]
         differs |= _differ(*losses)
-    for pair in a.scores if len(common) else ():
-        if pair in b.scores:
-            tables = [t.scores[pair].load()[at] for t, at in zip((a, b), rows, strict=True)]
-            same_tasks = tables[0].shape == tables[1].shape
-            differs |= _differ(*tables).any(axis=1) if same_tasks else np.True_
+    for pair in a.scores.keys() - lacking(a) - lacking(b) if len(common) else ():
+        tables = [t.scores[pair].load()[at] for t, at in zip((a, b), rows, strict=True)]
+        same_tasks = tables[0].shape == tables[1].shape
+        differs |= _differ(*tables).any(axis=1) if same_tasks else np.True_
     return f"epoch {common[differs][0]}" if differs.any() else None
 
 

@@ -29,8 +29,9 @@ class Facts:
         parts: name, source and version of every learner, backbone and benchmark in use.
         versions: versions of packages that the records were made with.
         per_task: whether the accuracy of each task is known, and not only their mean.
-        tasks: digest of the names of a table's tasks; None for a run folder, whose tasks follow
-            from ``fingerprint`` and ``measured``.
+        tasks: digest of the names of a table's tasks by measure; None for a run folder, whose
+            tasks follow from ``fingerprint`` and ``measured``.
+        world: the benchmark of a table by its column ``world``; None where there is no column.
     """
 
     name: str
@@ -42,7 +43,8 @@ class Facts:
     versions: Mapping[str, str | None] = field(default_factory=dict)
     cautions: tuple[str, ...] = ()
     per_task: bool = True
-    tasks: str | None = None
+    tasks: Mapping[str, str] | None = None
+    world: str | None = None
 
 
 class Source(ABC):
@@ -51,10 +53,12 @@ class Source(ABC):
     Attributes:
         places: the folders and files behind it.
         facts: what a report says about it.
+        checked: whether ``check`` was called.
     """
 
     places: tuple[Path, ...]
     facts: Facts
+    checked: bool = False
 
     @abstractmethod
     def protocols(self) -> tuple[PlannedProtocol, ...]:
@@ -103,6 +107,14 @@ class Source(ABC):
         Raises:
             RunFolderError: records contradict each other.
         """
+
+    def check(self) -> None:
+        """Compare all files of measurements with their checksums in ``histories`` from now on.
+
+        Until then, those that no number depends on are not read, and ``ScoreTable.load`` raises
+        Damaged for one that is.
+        """
+        self.checked = True
 
     @abstractmethod
     def class_tuples(

@@ -18,8 +18,9 @@ from fsl_sweep.orchestrator.errors import BadData, RunFolderError
 from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
+from fsl_sweep.orchestrator.replay.lacking import Pair, caution, lacking, lacks_of, usable
 from fsl_sweep.orchestrator.replay.source import Facts, Source
-from fsl_sweep.orchestrator.replay.table_checks import checked_table
+from fsl_sweep.orchestrator.replay.table_checks import by_world, checked_table
 from fsl_sweep.orchestrator.replay.table_trials import trials_of
 
 if TYPE_CHECKING:
@@ -31,20 +32,27 @@ if TYPE_CHECKING:
 
 @final
 class TableSource(Source):
-    """A ``.csv`` or ``.parquet`` file. Raises BadData, or RunFolderError where it is neither."""
+    """Rows of a ``.csv`` or ``.parquet`` file, as of ``tables_in``: one world's, or all.
 
-    def __init__(self, path: Path) -> None:
-        table = checked_table(path, _read(path))
-        self._trials, self.places = trials_of(path, table), (path,)
+    Raises BadData where they do not fit.
+    """
+
+    def __init__(self, path: Path, rows: "pd.DataFrame", world: str | None = None) -> None:
+        where = str(path) if world is None else f"{path}: world '{world}'"
+        table = checked_table(where, rows)
+        self._trials, self.places = trials_of(where, table), (path,)
+        of = "" if world is None else f" ({world})"
+        lacks = lacks_of(self._trials)
         self.facts = Facts(
-            name=path.stem,
+            name=f"{path.stem}{of}",
             sweep=hashlib.sha256(path.read_bytes()).hexdigest()[:16],
             fingerprint=None,
             measured=None,
-            selectors=_selectors(self._trials),
-            cautions=_cautions(path.name, table, self._trials),
+            selectors=_selectors(self._trials, lacks),
+            cautions=_cautions(f"{path.name}{of}", table, self._trials, lacks),
             per_task="task" in table,
             tasks=_tasks(table),
+            world=world,
         )
 
     def protocols(self) -> tuple[PlannedProtocol, ...]:
@@ -75,7 +83,26 @@ class TableSource(Source):
         return {}
 
 
-def _read(path: Path) -> "pd.DataFrame":
+def tables_in(path: Path) -> "dict[str | None, pd.DataFrame]":
+    """The rows of a file by world; under None where it has no column ``world``.
+
+    Raises:
+        BadData: it cannot be read, or a column does not fit.
+        RunFolderError: it is neither a ``.csv`` nor a ``.parquet`` file.
+    """
+    return by_world(path, _read(path))
+
+
+def worlds_in(path: Path) -> list[str]:
+    """The values of the column ``world``, which alone is read; none without it, or on failure."""
+    try:
+        found = _read(path, only="world")
+    except (BadData, RunFolderError):
+        return []  # told where the whole table is read
+    return found["world"].unique().tolist() if "world" in found else []
+
+
+def _read(path: Path, only: str | None = None) -> "pd.DataFrame":
     """The table as text, missing cells empty; but accuracies that are numbers stay numbers."""
     import pandas as pd
     import pyarrow as pa
@@ -83,10 +110,13 @@ def _read(path: Path) -> "pd.DataFrame":
 
     try:
         if path.suffix.lower() == ".csv":
-            read = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+            columns = None if only is None else lambda name: name == only
+            read = pd.read_csv(
+                path, dtype=str, keep_default_na=False, encoding="utf-8-sig", usecols=columns
+            )
             return read.fillna("")  # the cells that a short row lacks
         if path.suffix.lower() in (".parquet", ".pq"):
-            table = pq.ParquetFile(path).read(use_threads=False)
+            table = pq.ParquetFile(path).read(only and [only], use_threads=False)
             # pandas writes the index of a frame as one more column.
             names = [n for n in table.column_names if not n.startswith("__index_level_")]
             if repeated := [name for name in names if names.count(name) > 1]:
@@ -123,40 +153,49 @@ def _cells(name: str, column: "pa.ChunkedArray") -> np.ndarray:
     return text
 
 
-def _selectors(trials: list[TrialHistory]) -> Selectors:
+def _selectors(trials: list[TrialHistory], lacks: frozenset[Pair]) -> Selectors:
     """The usual strategies, those that the table has the measures for."""
     usual = Selectors()
     recorded = [one for one in trials if len(one.epochs)]
     folds = [one for one in recorded if one.fold is not None]
     with_loss = all("train_loss" in one.curves for one in recorded if one.fold is None)
     # Selecting a snapshot in each fold takes every measure there; at the full trial's, only val.
-    own = all(_measured(one) and (not with_loss or "train_loss" in one.curves) for one in folds)
+    needed = {(measure, "selection") for measure in MEASURES} - lacks
+    own = all(
+        not needed & lacking(one) and (not with_loss or "train_loss" in one.curves) for one in folds
+    )
     cross_validated = ["cv" if own else "cv(aligned)"] if folds else []
     return Selectors(
-        snapshot=[name for name in usual.snapshot if with_loss or name != "train_loss"],
-        hyperparameter=[*usual.hyperparameter, *cross_validated],
+        snapshot=[
+            name
+            for name in usable("snapshot", usual.snapshot, lacks)
+            if with_loss or name != "train_loss"
+        ],
+        hyperparameter=[*usable("hyperparameter", usual.hyperparameter, lacks), *cross_validated],
     )
 
 
-def _measured(trial: TrialHistory) -> bool:
-    """Whether every measure of the trial has a number to select by."""
-    return all(np.isfinite(trial.scores[m, "selection"].means).all() for m in MEASURES)
-
-
-def _tasks(table: "pd.DataFrame") -> str | None:
-    """What two tables must have in common for their tasks to be the same."""
+def _tasks(table: "pd.DataFrame") -> dict[str, str] | None:
+    """What two tables must have in common for their tasks to be the same, by measure."""
     if "task" not in table:
         return None
-    columns = [column for column in ("measure", "set", "task") if column in table]
-    names = table.loc[table["fold"] < 0, columns].drop_duplicates()
-    text = "\n".join(sorted(map(repr, names.itertuples(index=False, name=None))))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    columns = [column for column in ("set", "task") if column in table]
+    rows = table[(table["fold"] < 0) & (table["measure"] != "train_loss")]
+    return {
+        str(measure): hashlib.sha256(
+            repr(sorted(own.drop_duplicates().itertuples(index=False, name=None))).encode()
+        ).hexdigest()[:16]
+        for measure, own in rows.groupby("measure")[columns]
+    }
 
 
-def _cautions(name: str, table: "pd.DataFrame", trials: list[TrialHistory]) -> tuple[str, ...]:
+def _cautions(
+    name: str, table: "pd.DataFrame", trials: list[TrialHistory], lacks: frozenset[Pair]
+) -> tuple[str, ...]:
     found = [
         f"{name} is a table: whether its trials ran to their end, and whether there were others, "
-        "is not known."
+        "is not known.",
+        *caution(name, lacks),
     ]
     if "set" not in table:
         found.append(
@@ -171,9 +210,9 @@ def _cautions(name: str, table: "pd.DataFrame", trials: list[TrialHistory]) -> t
     ran: dict[str, set[tuple[int, ...]]] = {}
     for one in (trial for trial in trials if len(trial.epochs)):
         ran.setdefault(one.method, set()).add(tuple(one.epochs.tolist()))
-    found += [
-        f"{name}: configurations of {method} have different epochs; check that none was cut short."
-        for method, epochs in ran.items()
-        if len(epochs) > 1
-    ]
+    if differing := [method for method, epochs in ran.items() if len(epochs) > 1]:
+        found.append(
+            f"{name}: trials of {', '.join(differing)} have different epochs, as with early "
+            "stopping: `last` is the last one of each. Check that none was cut short."
+        )
     return tuple(found)

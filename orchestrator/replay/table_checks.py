@@ -15,22 +15,44 @@ if TYPE_CHECKING:
     import pandas as pd
 
 REQUIRED = ("method", "configuration", "seed", "epoch", "measure", "accuracy")
-KNOWN = (*REQUIRED, "fold", "task", "set")
+KNOWN = (*REQUIRED, "fold", "task", "set", "world")
 KEY = ("method", "configuration", "seed", "fold", "epoch", "measure", "set", "task")
 
 
-def checked_table(path: Path, given: "pd.DataFrame") -> "pd.DataFrame":
-    """The table with whole numbers as int64, ``fold`` -1 for none, and ``accuracy`` float64.
+def by_world(path: Path, given: "pd.DataFrame") -> dict[str | None, "pd.DataFrame"]:
+    """The rows of each value of the column ``world``; all under None where there is no column.
 
-    ``task`` and ``set`` are there only where they are filled.
+    Rows are labelled by their numbers in the file.
 
     Raises:
-        BadData: a column or a row does not fit; the message says which and why.
+        BadData: a column does not fit, there are no rows, or one has no world.
     """
     _check_columns(path, list(given.columns))
     if len(given) == 0:
         raise BadData(f"{path} holds no rows.")
-    rows = _Rows(path, given.copy())
+    # A CSV's header is its first row, as in a spreadsheet.
+    first = 2 if path.suffix.lower() == ".csv" else 1
+    given = given.set_axis(range(first, first + len(given)))
+    if "world" not in given:
+        return {None: given}
+    _Rows(str(path), given).names("world")
+    worlds = given.groupby("world", sort=False)
+    return {str(world): rows.drop(columns="world") for world, rows in worlds}
+
+
+def checked_table(where: str, given: "pd.DataFrame") -> "pd.DataFrame":
+    """The table with whole numbers as int64, ``fold`` -1 for none, and ``accuracy`` float64.
+
+    ``task`` and ``set`` are there only where they are filled.
+
+    Args:
+        where: the beginning of each message.
+        given: rows as of ``by_world``.
+
+    Raises:
+        BadData: a row does not fit; the message says which and why.
+    """
+    rows = _Rows(where, given.copy())
     for column in ("method", "configuration", "measure"):
         rows.names(column)
     rows.whole_numbers("seed")
@@ -65,12 +87,10 @@ def _check_columns(path: Path, columns: list[str]) -> None:
 
 @final
 class _Rows:
-    """A table that is being checked."""
+    """A table that is being checked, its rows labelled by their numbers in the file."""
 
-    def __init__(self, path: Path, table: "pd.DataFrame") -> None:
-        self.path, self.table = path, table
-        # A CSV's header is its first row, as in a spreadsheet.
-        self._first = 2 if path.suffix.lower() == ".csv" else 1
+    def __init__(self, where: str, table: "pd.DataFrame") -> None:
+        self.where, self.table = where, table
 
     def refuse(self, bad: Any, column: str, why: str | Callable[[Any], str]) -> None:
         """Raise for the first of the ``bad`` rows; ``why`` says what is wrong with its value."""
@@ -79,8 +99,8 @@ class _Rows:
             shown = f" '{one_line(str(value))}'" if value != "" else ""
             problem = why if isinstance(why, str) else why(value)
             end = "" if problem.endswith("?") else "."
-            row = at[0] + self._first
-            raise BadData(f"{self.path}: row {row}: {column}{shown} {problem}{end}")
+            row = self.table.index[at[0]]
+            raise BadData(f"{self.where}: row {row}: {column}{shown} {problem}{end}")
 
     def names(self, column: str) -> None:
         """Texts that are not empty and differ in more than spaces at their ends."""
@@ -154,8 +174,8 @@ class _Rows:
         repeats = np.flatnonzero(self.table.duplicated(key))
         if len(repeats):
             same = (self.table[key] == self.table[key].iloc[repeats[0]]).all(axis=1)
-            row, first = repeats[0] + self._first, np.flatnonzero(same)[0] + self._first
+            row, first = self.table.index[repeats[0]], same.idxmax()
             raise BadData(
-                f"{self.path}: row {row} repeats row {first}: the same {', '.join(key)}. Remove "
+                f"{self.where}: row {row} repeats row {first}: the same {', '.join(key)}. Remove "
                 "one of them."
             )

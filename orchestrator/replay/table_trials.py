@@ -2,9 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
@@ -23,32 +22,44 @@ from fsl_sweep.orchestrator.records.measures import (
 if TYPE_CHECKING:
     import pandas as pd
 
+Pairs = Collection[tuple[str, str]]
+"""Measures and task sets."""
 Tasks = dict[tuple[int, str, str], tuple[list[str], str]]
 """Common tasks by (fold, measure, set), with the first trial that has them."""
 
 
-def trials_of(path: Path, table: "pd.DataFrame") -> list[TrialHistory]:
+def trials_of(where: str, table: "pd.DataFrame") -> list[TrialHistory]:
     """The trials of a checked table, with an empty one for each hole in a method's grid.
+
+    What no full trial holds, such as ``base``, is NaN. ``where`` begins each message.
 
     Raises:
         BadData: a measure, an epoch or a task is missing from a trial.
     """
     counts = table.groupby("method")["configuration"].nunique().to_dict()
-    common: Tasks = {}
+    held, common = _held(table), Tasks()
     trials: list[TrialHistory] = []
     for key, rows in table.groupby(["method", "configuration", "seed", "fold"], sort=False):
-        trial = _Trial(path, cast("tuple[object, ...]", key), rows)
-        trials.append(trial.history(counts[trial.method] > 1, common))
-    _check_seeds(path, trials)
+        trial = _Trial(where, cast("tuple[object, ...]", key), rows)
+        trials.append(trial.history(counts[trial.method] > 1, held, common))
+    _check_seeds(where, trials)
     return filled(trials)
+
+
+def _held(table: "pd.DataFrame") -> set[tuple[str, str]]:
+    """The measures and task sets that full trials have rows of: each needs all of them."""
+    full = table[table["fold"] < 0]
+    if "set" in table:
+        return set(full[["measure", "set"]].itertuples(index=False, name=None))
+    return {(measure, one) for measure in full["measure"].unique() for one in TASK_SETS}
 
 
 @final
 class _Trial:
     """The rows of one trial."""
 
-    def __init__(self, path: Path, key: tuple[object, ...], rows: "pd.DataFrame") -> None:
-        self.path, self.rows = path, rows
+    def __init__(self, where: str, key: tuple[object, ...], rows: "pd.DataFrame") -> None:
+        self.where, self.rows = where, rows
         self.method, self.configuration, seed, fold = map(str, key)
         self.seed, self.fold = int(seed), int(fold)
         self.epochs = np.unique(rows["epoch"].to_numpy())
@@ -56,7 +67,7 @@ class _Trial:
     def __str__(self) -> str:
         return _named(self.method, self.configuration, self.seed, self.fold)
 
-    def history(self, several: bool, common: Tasks) -> TrialHistory:
+    def history(self, several: bool, held: Pairs, common: Tasks) -> TrialHistory:
         """The trial; ``several`` says whether its method has other configurations."""
         fold = None if self.fold < 0 else self.fold
         loss = self._rows("train_loss")
@@ -70,14 +81,16 @@ class _Trial:
             fold=fold,
             epochs=self.epochs,
             curves=curves,
-            scores={(m, s): self._scores(m, s, common) for m in MEASURES for s in TASK_SETS},
+            scores={(m, s): self._scores(m, s, held, common) for m in MEASURES for s in TASK_SETS},
             end=TrialEnd("done"),
         )
 
-    def _scores(self, measure: Measure, task_set: TaskSet, common: Tasks) -> ScoreTable:
-        rows = self._rows(measure, task_set)
+    def _scores(
+        self, measure: Measure, task_set: TaskSet, held: Pairs, common: Tasks
+    ) -> ScoreTable:
+        rows, pair = self._rows(measure, task_set), (measure, task_set)
         # A fold's trial needs only its accuracy on the fold's classes.
-        needed = self.fold < 0 or (measure, task_set) == ("val", "selection")
+        needed = pair == ("val", "selection") or (self.fold < 0 and pair in held)
         if not len(rows) and not needed:
             return ScoreTable.from_means(np.full(len(self.epochs), np.nan))
         where = f"{measure}, {task_set} tasks" if "set" in self.rows else measure
@@ -88,7 +101,7 @@ class _Trial:
         if tasks != known:
             odd = sorted({*tasks} ^ {*known})[0]
             raise BadData(
-                f"{self.path}: {self} and {owner} have different tasks ({where}): task {odd} is "
+                f"{self.where}: {self} and {owner} have different tasks ({where}): task {odd} is "
                 "in only one of them. All trials must be measured on the same tasks."
             )
         return ScoreTable.from_accuracies(self._matrix(rows, where, tasks))
@@ -110,8 +123,8 @@ class _Trial:
             epoch, task = np.argwhere(np.isnan(found))[0]
             of_task = f" of task {tasks[task]}" if len(tasks) > 1 else ""
             raise BadData(
-                f"{self.path}: {self} has no {where}{of_task} at epoch {self.epochs[epoch]}, but "
-                "other rows of that epoch. Each epoch of a trial needs every measure."
+                f"{self.where}: {self} has no {where}{of_task} at epoch {self.epochs[epoch]}, but "
+                "other rows of that epoch. Each epoch of a trial needs every measure of the table."
             )
         return found
 
@@ -159,21 +172,21 @@ def _trial_id(method: str, configuration: str, seed: int, fold: int | None) -> s
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _check_seeds(path: Path, trials: Sequence[TrialHistory]) -> None:
-    """The seeds and folds of one configuration have the same epochs and measures."""
-    first: dict[tuple[str, str], TrialHistory] = {}
-    for one in trials:
-        other = first.setdefault((one.method, one.configuration), one)
-        odd = np.setxor1d(one.epochs, other.epochs)
+def _check_seeds(where: str, trials: Sequence[TrialHistory]) -> None:
+    """The seeds and folds of one configuration have the same epochs until one of them ends."""
+    longest: dict[tuple[str, str], TrialHistory] = {}
+    for one in sorted(trials, key=lambda one: -one.epochs[-1]):
+        other, end = longest.setdefault((one.method, one.configuration), one), one.epochs[-1]
+        odd = np.setxor1d(one.epochs[:-1], other.epochs[other.epochs < end])
         names = [_named(t.method, t.configuration, t.seed, t.fold) for t in (one, other)]
         if len(odd):
             raise BadData(
-                f"{path}: {names[0]} and {names[1]} have different epochs: epoch {odd[0]} is in "
-                "only one of them. Add its rows, or remove the trial that was cut short."
+                f"{where}: {names[0]} and {names[1]} have different epochs: epoch {odd[0]} is in "
+                "only one of them, and both went on after it. Add its rows, or remove one trial."
             )
         if one.fold is None and ("train_loss" in one.curves) != ("train_loss" in trials[0].curves):
             raise BadData(
-                f"{path}: some trials have rows of train_loss and others, such as {names[0]} or "
+                f"{where}: some trials have rows of train_loss and others, such as {names[0]} or "
                 "the first one, have none. Give it for all of them, or for none."
             )
 

@@ -8,8 +8,9 @@ from fsl_sweep.orchestrator.report.formats.html import to_html
 from fsl_sweep.orchestrator.report.formats.latex import to_latex
 from fsl_sweep.orchestrator.report.formats.markdown import to_markdown
 from fsl_sweep.orchestrator.report.formats.terminal import show, to_text
+from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 
-FORMATS: Mapping[str, Callable[[Report], str]] = {
+FORMATS: Mapping[str, Callable[[Report | WorldsReport], str]] = {
     "terminal": to_text,
     "json": to_json,
     "markdown": to_markdown,
@@ -22,6 +23,7 @@ __all__ = [
     "FORMATS",
     "Report",
     "RunInfo",
+    "WorldsReport",
     "build",
     "show",
     "to_html",

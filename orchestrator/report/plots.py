@@ -42,7 +42,7 @@ class Plots:
 
     def differences(self, width: float = WIDTH) -> "Sheet":
         """Pairs of methods over seeds. Raises RunFolderError without any."""
-        return self._sheet("methods", width)
+        return self._sheet("differences", width)
 
     def curves(self, width: float = WIDTH) -> "Sheet":
         """Learning curves, with the epochs that were chosen. Raises RunFolderError without any."""
@@ -68,7 +68,7 @@ class Plots:
 LACKING = {
     "answer": "no method has a whole seed with a chosen snapshot.",
     "strategies": "no snapshot selector has all of its snapshots measured on the report tasks.",
-    "methods": "it takes two methods with common report tasks.",
+    "differences": "it takes two methods with common report tasks.",
     "curves": "no trial is finished.",
     "response": "no method has a grid with two values or more.",
     "budget": "no strategy has a budget.",

@@ -6,6 +6,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import isnan
 
 import numpy as np
 
@@ -13,12 +14,16 @@ from fsl_sweep.orchestrator.selection.comparison import by_strategy
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
 from fsl_sweep.orchestrator.selection.results import Strategy
+from fsl_sweep.orchestrator.statistics.comparison import holm_levels
 from fsl_sweep.orchestrator.statistics.components import Part
 from fsl_sweep.orchestrator.statistics.over_seeds import (
     SeedDifference,
     correct_over_seeds,
     parts_over_seeds,
 )
+
+LEVEL = 0.05
+"""Of a false verdict in the family of a strategy's pairs."""
 
 NOT_REPEATED = "the selection was not repeated: what other selection tasks would choose is unknown"
 
@@ -30,7 +35,8 @@ class MethodDifference:
     Attributes:
         strategy, a, b: what is compared, by the metric that ``select`` was given.
         result: the verdict on a, after Holm's correction over all pairs of methods of the strategy;
-            ``undecided`` where the selection was not repeated.
+            ``undecided`` where the selection was not repeated. Its interval is at the level at
+            which Holm's procedure tests the pair, so that the two agree.
     """
 
     strategy: Strategy
@@ -58,12 +64,11 @@ def compare_over_seeds(
     found: list[MethodDifference] = []
     for strategy, cells in by_strategy(summaries).items():
         pairs = [(a, b, parts) for a, b in combinations(cells, 2) if (parts := parts_of(a, b))]
-        results = [
-            _compared(parts, [drawn.get((one.method, strategy)) for one in (a, b)], rope)
-            for a, b, parts in pairs
+        again = [
+            same_draws(*(drawn.get((m.method, strategy)) for m in (a, b))) for a, b, _ in pairs
         ]
-        corrected = correct_over_seeds(results)
-        for (a, b, _), one in zip(pairs, corrected, strict=True):
+        own = [(parts, repeated) for (_, _, parts), repeated in zip(pairs, again, strict=True)]
+        for (a, b, _), one in zip(pairs, _family(own, rope), strict=True):
             found.append(MethodDifference(strategy, a.method, b.method, one))
     return tuple(found)
 
@@ -96,11 +101,19 @@ def same_draws(a: np.ndarray | None, b: np.ndarray | None) -> tuple[np.ndarray, 
     return a[:, :fewest], b[:, :fewest]
 
 
-def _compared(
-    parts: Sequence[Part], drawn: Sequence[np.ndarray | None], rope: float
-) -> SeedDifference:
-    again = same_draws(*drawn)
-    found = parts_over_seeds(parts, rope=rope, resampled=again)
-    if again is not None:
-        return found
-    return replace(found, verdict="undecided", caution=found.caution or NOT_REPEATED)
+def _family(
+    pairs: Sequence[tuple[Sequence[Part], tuple[np.ndarray, np.ndarray] | None]], rope: float
+) -> list[SeedDifference]:
+    """All pairs of a strategy, with verdicts and intervals after Holm's correction."""
+    single = [parts_over_seeds(parts, rope=rope, resampled=again) for parts, again in pairs]
+    tested = [i for i, one in enumerate(single) if not isnan(one.p_value)]
+    levels = dict(zip(tested, holm_levels([single[i].p_value for i in tested], LEVEL), strict=True))
+    found: list[SeedDifference] = []
+    for i, one in enumerate(correct_over_seeds(single)):
+        parts, again = pairs[i]
+        wider = parts_over_seeds(parts, 1 - levels.get(i, LEVEL), rope, resampled=again)
+        one = replace(one, low=wider.low, high=wider.high)
+        if again is None:
+            one = replace(one, verdict="undecided", caution=one.caution or NOT_REPEATED)
+        found.append(one)
+    return found

@@ -225,16 +225,24 @@ def identical(choices: Sequence[Selection]) -> bool:
     """Whether several replicates have the same report scores, and so are no sample of seeds."""
     first, *others = choices
     return bool(others) and all(
-        (one.base.mean, one.val.mean, one.novel.mean)
-        == (first.base.mean, first.val.mean, first.novel.mean)
+        np.array_equal(_means(one), _means(first), equal_nan=True)
         and np.array_equal(one.novel_tasks, first.novel_tasks)
         and np.array_equal(one.base_tasks, first.base_tasks)
         for one in others
     )
 
 
+def _means(one: Selection) -> list[float]:
+    return [one.base.mean, one.val.mean, one.novel.mean]
+
+
 def over_seeds(values: Sequence[float], choices: Sequence[Selection]) -> Interval:
-    """The mean of ``values``, one for each of ``choices``, with its interval over seeds."""
+    """The mean of ``values``, one for each of ``choices``, with its interval over seeds.
+
+    NaN, without an interval, unless all are known.
+    """
+    if not np.isfinite(values).all():
+        return mean_alone(float("nan"))
     if identical(choices):
         return mean_of_identical(float(np.mean(values)), len(values))
     return mean_interval(values, kind="seeds")

@@ -16,6 +16,7 @@ import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, ScoreTable, TrialHistory
+from fsl_sweep.orchestrator.replay.lacking import unknown
 from fsl_sweep.orchestrator.selection.choices import Chosen, replicates_of
 from fsl_sweep.orchestrator.selection.fronts import fronts_of
 from fsl_sweep.orchestrator.selection.results import (
@@ -211,9 +212,15 @@ def _reference(oracle: Pick | None, trials: Mapping[str, TrialHistory]) -> float
 
 
 def _measured(trial: TrialHistory, epochs: Collection[int]) -> dict[int, Scores]:
-    """Snapshots of one trial by epoch, without those whose scores are not all numbers."""
+    """Snapshots of one trial by epoch, without those whose scores are not all numbers.
+
+    A measure that the trial does not hold (`unknown`) stays NaN.
+    """
     tables: dict[Measure, ScoreTable] = {m: trial.scores[m, "report"] for m in MEASURES}
-    known = np.logical_and.reduce([np.isfinite(table.means) for table in tables.values()])
+    held = [np.isfinite(table.means) for table in tables.values() if not unknown(table)]
+    if not held:
+        return {}
+    known = np.logical_and.reduce(held)
     at = [i for i in map(trial.index, sorted(epochs)) if known[i]]
     if not at:
         return {}  # tables of which nothing is known are not read

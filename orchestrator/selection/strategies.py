@@ -4,7 +4,7 @@ The replicates of a method are not independent evidence about other methods: eac
 once, by its mean over seeds.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -107,8 +107,8 @@ def _results(
         s: tuple(choice for one in own for choice in one.choices) for s, own in cells.items()
     }
     regrets = {s: _regrets(own) for s, own in choices.items()}
-    least = _least(regrets)
-    verdicts = {} if least is None else _verdicts(regrets, least, methods)
+    least = least_regret(regrets)
+    verdicts = against_least(regrets, least, methods)
     return tuple(
         StrategyResult(
             strategy=strategy,
@@ -139,18 +139,21 @@ def _regrets(choices: Sequence[Selection]) -> np.ndarray:
     return np.round(several if len(own) > 1 else [one.regret for one in choices], 12)
 
 
-def _least(regrets: dict[Strategy, np.ndarray]) -> Strategy | None:
-    """None if all strategies are oracles."""
+def least_regret(regrets: Mapping[Strategy, np.ndarray]) -> Strategy | None:
+    """The strategy of least mean regret that is no oracle; None if all of them are."""
     usual = [strategy for strategy in regrets if not strategy.oracle]
     means = comparable([float(regrets[strategy].mean()) for strategy in usual])
     return usual[int(np.argmin(means))] if usual else None
 
 
-def _verdicts(
-    regrets: dict[Strategy, np.ndarray], least: Strategy, methods: int
+def against_least(
+    regrets: Mapping[Strategy, np.ndarray], least: Strategy | None, units: int
 ) -> dict[Strategy, Comparison]:
-    """Of every strategy that is not an oracle against the least; none with too few methods."""
-    if methods < LEAST_ROWS:
+    """Of every strategy that is not an oracle against the least; none with too few ``units``.
+
+    ``regrets`` are of independent units: methods, or worlds.
+    """
+    if least is None or units < LEAST_ROWS:
         return {}
     usual = [strategy for strategy in regrets if not strategy.oracle]
     single, adjusted = pairwise_p_values(np.stack([regrets[one] for one in usual], axis=1))

@@ -8,6 +8,7 @@ from fsl_sweep.orchestrator.statistics.comparison import (
     compare_mixtures,
     correct_family,
     holm,
+    holm_levels,
 )
 from fsl_sweep.orchestrator.statistics.components import (
     Components,
@@ -50,6 +51,7 @@ __all__ = [
     "correct_family",
     "difference_over_seeds",
     "holm",
+    "holm_levels",
     "kendall_tau",
     "mean_alone",
     "mean_interval",

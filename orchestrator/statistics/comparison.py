@@ -110,6 +110,24 @@ def holm(p_values: ArrayLike) -> np.ndarray:
     return adjusted
 
 
+def holm_levels(p_values: ArrayLike, level: float) -> np.ndarray:
+    """The level at which Holm's procedure tests each of ``p_values [m]``, in the same order.
+
+    A p value below its level is one whose adjusted value is below ``level``. The k-th smallest is
+    tested at ``level / (m - k + 1)``; from the first that fails on, all at the level of that one.
+    An interval with coverage one minus its level agrees with the verdict.
+
+    Raises:
+        ValueError: as ``holm``.
+    """
+    adjusted, p = holm(p_values), np.asarray(p_values, dtype=np.float64)
+    levels = np.empty_like(p)
+    rejected = int(np.count_nonzero(adjusted < level))
+    order = np.argsort(p, kind="stable")
+    levels[order] = level / (len(p) - np.minimum(np.arange(len(p)), rejected))
+    return levels
+
+
 def correct_family(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     """The same comparisons after Holm's correction: unsure differences become ``undecided``.
 

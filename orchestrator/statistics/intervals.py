@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-Kind = Literal["closed", "open", "paired", "seeds", "mixture"]
+Kind = Literal["closed", "open", "paired", "seeds", "worlds", "mixture"]
 
 NORMAL_FROM = 100
 FEW_TASKS = 30
@@ -31,7 +31,7 @@ class Interval:
         kind: what it is an interval over. ``closed``: tasks sampled with replacement from one set
             of examples, so that it says nothing about other examples; ``open``: tasks without a
             common example; ``paired``: differences on common tasks; ``seeds``: replicates;
-            ``mixture``: tasks of two distributions.
+            ``worlds``: benchmarks; ``mixture``: tasks of two distributions.
         caution: why not to trust it, or None.
     """
 
@@ -182,7 +182,8 @@ def _upper(freedom: float, confidence: float) -> float:
 
 
 def _caution(data: np.ndarray, kind: Kind) -> str | None:
-    few, noun = (FEW_SEEDS, "seed") if kind == "seeds" else (FEW_TASKS, "task")
+    several = kind in ("seeds", "worlds")
+    few, noun = (FEW_SEEDS, kind[:-1]) if several else (FEW_TASKS, "task")
     if len(data) == 1:
         return f"one {noun} alone has no interval"
     if len(data) < few:

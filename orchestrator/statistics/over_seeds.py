@@ -20,7 +20,7 @@ Combinations of Variances" (1980); Holm (1979) for families.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isnan, nan, sqrt
+from math import hypot, isnan, nan, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -182,9 +182,10 @@ class _Spread:
         return cls(a + b, freedom, found.shared + selection, found.plain, found.freedom)
 
     def half(self, level: float) -> float:
-        of_seeds = float(special.stdtrit(self.seeds_freedom, level / 2))
         of_tasks = task_quantile(self.tasks_freedom, level)
-        over = sqrt(of_seeds**2 * self.seeds + of_tasks**2 * self.shared)
+        # At a level near 0 the quantile may be infinite.
+        quantile = -float(special.stdtrit(self.seeds_freedom, level / 2)) if self.seeds else 0.0
+        over = hypot(quantile * sqrt(self.seeds), of_tasks * sqrt(self.shared))
         return max(over, of_tasks * sqrt(self.plain))
 
     def p_value(self, excess: float) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fsl_sweep.learners.loaded import load_learner
-    from fsl_sweep.orchestrator.run import Run, load_run
+    from fsl_sweep.orchestrator.run import Run, load_run, load_worlds
     from fsl_sweep.orchestrator.sweep.listener import SweepListener
 
 try:
@@ -15,7 +15,7 @@ try:
 except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0+unknown"
 
-__all__ = ["__version__", "load_learner", "load_run", "measure_run", "run_sweep"]
+__all__ = ["__version__", "load_learner", "load_run", "load_worlds", "measure_run", "run_sweep"]
 
 
 def run_sweep(
@@ -110,10 +110,10 @@ def measure_run(
 
 def __getattr__(name: str) -> object:
     # Loaded on first use: `import fsl_sweep` must stay light (no pandas, torch or ray).
-    if name == "load_run":
-        from fsl_sweep.orchestrator.run import load_run
+    if name in ("load_run", "load_worlds"):
+        from fsl_sweep.orchestrator import run
 
-        return load_run
+        return getattr(run, name)
     if name == "load_learner":
         from fsl_sweep.learners.loaded import load_learner
 

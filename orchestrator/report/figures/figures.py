@@ -13,7 +13,7 @@ __all__ = ["DRAWN", "Figure", "Panel", "figures"]
 DRAWN = {
     "answer": forest,
     "strategies": tradeoffs,
-    "methods": differences,
+    "differences": differences,
     "curves": curves,
     "response": responses,
     "budget": budgets,

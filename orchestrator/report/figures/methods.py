@@ -1,7 +1,7 @@
 """Which method is how good, and by how much they differ: the figures about methods."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import isnan, nan
+from math import isfinite, isnan, nan
 
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
@@ -12,7 +12,6 @@ from fsl_sweep.orchestrator.report.forest import Bar, forest_of
 from fsl_sweep.orchestrator.selection.over_seeds import MethodDifference
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics import Interval
-from fsl_sweep.orchestrator.text.printed import counted
 
 FULL = "oracle / oracle"
 ROWS = 32
@@ -21,11 +20,10 @@ ROWS = 32
 AGAIN = "methods, trained again: seeds, tasks, selection"
 SNAPSHOTS = "these snapshots only: tasks"
 THIN_AND_THICK = (
-    " Thin: what training the methods again may give. Thick: the trained snapshots on other tasks, "
-    "which says nothing about training again. Each interval is of its pair by itself; verdicts are "
-    "corrected for the number of pairs."
+    " Thin: what training the methods again may give, 95 % for all pairs together (Holm). Thick: "
+    "the trained snapshots on other tasks, 95 %, which says nothing about training again."
 )
-THICK = " They are of the trained snapshots on other tasks: nothing is known of training again."
+THICK = " Thick: 95 %, of the trained snapshots on other tasks; nothing is known of training again."
 
 
 def forest(report: Report) -> Iterable[Figure]:
@@ -54,7 +52,7 @@ def _bar(report: Report, bar: Bar, number: int, headed: bool) -> Row:
     more = f" + {len(bar.strategies) - 1}" if len(bar.strategies) > 1 else ""
     mean, low, high = (100 * value for value in (bar.mean, bar.low, bar.high))
     values = ", ".join(f"{100 * value:.2f}" for value in bar.seeds)
-    names = sorted(map(str, bar.strategies), key=lambda name: name != FULL)
+    names = list(map(str, bar.strategies))
     return Row(
         group=name if headed else "",
         name=f"{names[0]}{more}" if headed else name,
@@ -70,19 +68,22 @@ def _bar(report: Report, bar: Bar, number: int, headed: bool) -> Row:
 
 
 def _forest_caption(report: Report, shown: Sequence[Bar], every: bool) -> str:
-    seeds, metric = max(len(bar.seeds) for bar in shown), wording.metric(report.base_weight)
-    text = f"{metric} on the report tasks, mean over {counted(seeds, 'seed')}"
-    if seeds > 1:
-        text += " (small dots)"
-    inside = "seeds, tasks and selection" if seeds > 1 else "tasks and selection"
-    text += f"; lines: 95 % with {inside}." if report.resampled else ", without intervals."
+    usual = [bar for bar in shown if not bar.oracle] or shown
+    text = f"{wording.metric(report.base_weight)} on the report tasks"
+    if max(len(bar.seeds) for bar in usual) > 1:
+        text += ", mean over seeds; small dots: seeds"
+    text += "."
+    if any(isfinite(bar.low) and len(bar.seeds) > 2 for bar in usual):
+        text += " Lines: 95 %, of training again: with seeds, tasks and selection."
+    if any(len(bar.seeds) == 2 for bar in usual):
+        text += " Two seeds have no interval."
+    if any(isfinite(bar.low) and len(bar.seeds) == 1 for bar in usual):
+        text += " Lines with one seed: 95 %, of these snapshots: with tasks and selection."
     if every and any(len(bar.strategies) > 1 for bar in shown):
         text += ' "+ n": n more strategies chose the same snapshots.'
     if any(bar.oracle for bar in shown):
         text += " Open diamond: oracle, which reads novel scores."
-    if not every:
-        text += f" By {report.lead}; the tables show the other strategies."
-    return text
+    return text if every else f"{text} By {report.lead}; the tables show the other strategies."
 
 
 def differences(report: Report) -> Iterable[Figure]:
@@ -101,7 +102,7 @@ def differences(report: Report) -> Iterable[Figure]:
     metric = wording.metric(report.base_weight)
     legend = [AGAIN if again else "", SNAPSHOTS]
     panel = panel_of(rows, f"difference in {metric}, points", legend, zero=True)
-    caption = f"{metric} of the first method minus that of the second, 95 % intervals."
+    caption = f"{metric} of the first method minus that of the second."
     caption += THIN_AND_THICK if again else THICK
     if not every:
         caption += f" By {report.lead}; the tables show the rest."

@@ -14,6 +14,7 @@ from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.answer import Answer
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
+from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.selection.ensembles import Ensemble
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
@@ -43,13 +44,14 @@ _INLINE = {"strategy", "result", "report"}
 """Fields that are replaced by their own fields."""
 
 
-def to_json(report: Report) -> str:
+def to_json(report: Report | WorldsReport) -> str:
     """The report as indented JSON text with sorted keys, ending in a newline.
 
     An interval is ``{"mean", "low", "high", "n"}``; accuracies are in [0, 1]; what cannot be
     computed is null, as are ``low``, ``high`` and ``n`` where records hold only a mean.
     """
-    return json.dumps(to_plain(report), indent=1, sort_keys=True, allow_nan=False) + "\n"
+    plain = worlds_to_plain(report) if isinstance(report, WorldsReport) else to_plain(report)
+    return json.dumps(plain, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
 def to_plain(report: Report) -> dict[str, Any]:
@@ -82,6 +84,7 @@ def to_plain(report: Report) -> dict[str, Any]:
             "lacking": [_plain(one) | {"methods": list(methods)} for one, methods in over.lacking],
             "table": [_strategy(one) for one in over.results],
         },
+        "overtuning": [_plain(one) | metric for one in report.overtuning],
         "rank_correlation": _plain(report.rank_correlations),
         "differences": [_plain(one) | metric for one in report.differences],
         "comparisons": [_plain(one) | snapshots | metric for one in report.comparisons],
@@ -91,6 +94,27 @@ def to_plain(report: Report) -> dict[str, Any]:
         "fronts": _plain(report.selected.fronts),
         "budget_curve": _plain(report.budget_curve),
         "mixture": _mixture(report, resampled),
+    }
+
+
+def worlds_to_plain(report: WorldsReport) -> dict[str, Any]:
+    """A report of several worlds as plain data: what they say together, and each report."""
+    over = report.over
+    together: dict[str, Any] = {
+        "strategy": _plain(report.lead),
+        "methods": _plain(over.methods) if over else [],
+        "differences": [_plain(one) | {"over": "worlds"} for one in over.differences]
+        if over
+        else [],
+        "strategies": [_plain(one) | {"oracle": one.strategy.oracle} for one in over.strategies]
+        if over
+        else [],
+        "lacking": _plain(over.lacking) if over else [],
+    }
+    return {
+        "answer": {"sentences": list(report.sentences)},
+        "over_worlds": together,
+        "worlds": {world: to_plain(one) for world, one in report.reports.items()},
     }
 
 

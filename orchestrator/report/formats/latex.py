@@ -3,6 +3,7 @@
 import re
 import textwrap
 from collections.abc import Iterable
+from math import isfinite
 
 from pylatexenc.latexencode import (
     RULE_DICT,
@@ -16,12 +17,19 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     WRAPPED,
     Block,
     Bullets,
+    Forest,
+    Group,
+    Mark,
     Paragraph,
     Row,
     Table,
+    grouped,
     in_parts,
+    numbers,
+    words,
 )
 from fsl_sweep.orchestrator.report.document.document import document
+from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.text.printed import one_line
 
 ROOM = 110
@@ -54,7 +62,7 @@ _PREAMBLE = r"""\documentclass[a4paper]{article}
 # \room: a title does not stay behind at the foot of a page when its table moves on.
 
 
-def to_latex(report: Report) -> str:
+def to_latex(report: Report | WorldsReport) -> str:
     """The report as a document for pdfLaTeX, LuaLaTeX or XeLaTeX, ending in a newline.
 
     It needs booktabs, longtable and packages that every distribution has. The first line is a
@@ -66,6 +74,8 @@ def to_latex(report: Report) -> str:
     parts = [f"% {comment}", _PREAMBLE, rf"\section*{{{escaped(content.headline)}}}"]
     for number, block in enumerate(content.banner):
         parts += _block(block, f"banner-{number}")
+    for number, block in enumerate(content.answer):
+        parts += _block(block, f"answer-{number}")
     for section in content.sections:
         parts += ["", rf"\room\subsection*{{{escaped(section.title)}}}"]
         for number, block in enumerate(section.blocks):
@@ -82,11 +92,29 @@ def _block(block: Block, name: str) -> Iterable[str]:
             yield r"\begin{itemize}"
             yield from (rf"\item {{{escaped(item)}}}" for item in items)
             yield r"\end{itemize}"
+        case Forest():
+            yield from _block(_numbers(block), name)
+            yield from _block(Paragraph(block.note, "note"), name)
         case Table():
             for number, (part, widths) in enumerate(in_parts(block, ROOM)):
                 yield f"% table: {name}" + f"-{number}" * bool(number)
                 yield from _table(part, widths)
                 yield "% end of table"
+
+
+def _numbers(forest: Forest) -> Table:
+    """The plot's numbers: a paper draws its own plot, or takes the PDF of the figure."""
+    groups = (
+        Group(marks[0].group, tuple(map(_mark, marks)))
+        for marks in grouped(forest.marks, lambda mark: mark.group)
+    )
+    return Table((*words(""), *numbers([forest.title, "95 % interval"])), tuple(groups))
+
+
+def _mark(mark: Mark) -> Row:
+    interval = f"{mark.low:.1f} to {mark.high:.1f}" if isfinite(mark.low) else "-"
+    mean = f"{mark.mean:.1f}" if isfinite(mark.mean) else "-"
+    return Row((mark.name, mean, interval), "reference" if mark.reference else "")
 
 
 def _table(table: Table, widths: list[int]) -> Iterable[str]:
@@ -133,7 +161,7 @@ def _head(name: str, numeric: bool) -> str:
 
 
 def _row(row: Row) -> str:
-    look = {"best": r"{\bfseries ", "reference": r"\textcolor{gray}{", "": ""}[row.weight]
+    look = {"reference": r"\textcolor{gray}{", "": ""}[row.weight]
     close = "}" if look else ""
     cells = [r"\newline ".join(map(escaped, cell.split("\n"))) for cell in row.cells]
     return " & ".join(f"{look}{cell}{close}" for cell in cells)

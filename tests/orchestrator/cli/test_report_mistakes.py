@@ -328,12 +328,12 @@ FILES: list[tuple[str, Callable[[Path], object], str]] = [
     (
         "a.csv",
         lambda p: table()[lambda f: f["epoch"].ne(2) | f["seed"].ne(1)].to_csv(p, index=False),
-        "have different epochs: epoch 2 is in only one of them.",
+        "have different epochs: epoch 2 is in only one of them, and both went on after it.",
     ),
     (
         "a.csv",
         lambda p: table()[lambda f: f["measure"].ne("novel")].to_csv(p, index=False),
-        "has no novel at epoch 1, but other rows of that epoch.",
+        "a.csv: A has no rows of novel, so that nothing can be reported on novel classes.",
     ),
     (
         "a.parquet",

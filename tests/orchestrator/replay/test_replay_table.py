@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fsl_sweep.orchestrator.errors import BadData
-from fsl_sweep.orchestrator.replay.table import TableSource
+from fsl_sweep.orchestrator.replay.merged import open_sources
 
 Rows = list[tuple[object, ...]]
 
@@ -33,7 +33,7 @@ def natural() -> pd.DataFrame:
 
 def told(path: Path) -> list[object]:
     """All that a report is made from."""
-    source = TableSource(path)
+    source = open_sources([path])
     found: list[object] = [source.facts.tasks]
     for one in source.histories():
         found += [one.trial, one.method, one.configuration, one.seed, one.fold, one.epochs.tolist()]
@@ -100,7 +100,7 @@ def test_two_values_of_a_switch_are_two_configurations(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet")
     assert told(tmp_path / "t.parquet") == told(tmp_path / "t.csv")
-    configurations = {one.configuration for one in TableSource(tmp_path / "t.csv").histories()}
+    configurations = {one.configuration for one in open_sources([tmp_path / "t.csv"]).histories()}
     assert configurations == {"False", "True"}
 
 
@@ -111,7 +111,7 @@ def test_accuracies_are_read_digit_for_digit(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet")
     (trial,) = [
-        t for t in TableSource(tmp_path / "t.csv").histories() if (t.seed, t.fold) == (1, None)
+        t for t in open_sources([tmp_path / "t.csv"]).histories() if (t.seed, t.fold) == (1, None)
     ]
     of = (frame["seed"] == 1) & frame["fold"].isna() & (frame["measure"] == "novel")
     expected = frame[of].sort_values(["epoch", "task"])["accuracy"].to_numpy().reshape(2, 3)
@@ -143,7 +143,7 @@ def test_what_does_not_fit_is_told_alike(
     path = tmp_path / f"t.{write.removeprefix('to_')}"
     getattr(frame, write)(path, index=False)
     with pytest.raises(BadData) as caught:
-        TableSource(path)
+        open_sources([path])
     row = (2 if write == "to_csv" else 1) + (column in ("accuracy", "task") and value == value)
     assert message.format(row) in str(caught.value)
 
@@ -152,4 +152,4 @@ def test_a_column_that_is_there_twice_is_named(tmp_path: Path) -> None:
     table = pa.Table.from_pandas(natural(), preserve_index=False)
     pq.write_table(table.append_column("seed", table["seed"]), tmp_path / "t.parquet")
     with pytest.raises(BadData, match="column 'seed' is there twice"):
-        TableSource(tmp_path / "t.parquet")
+        open_sources([tmp_path / "t.parquet"])

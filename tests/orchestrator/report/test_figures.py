@@ -81,7 +81,7 @@ def test_sections_have_their_figures(report: Report) -> None:
     assert names == {
         "answer": ["forest"],
         "strategies": ["trade-off"],
-        "methods": ["differences"],
+        "differences": ["differences"],
         "curves": ["curves"],
         "response": ["response"],
     }
@@ -116,13 +116,13 @@ def test_many_methods_are_shown_by_the_leading_strategy_only() -> None:
     order = next(one.methods for one in report.rankings if one.strategy == report.lead)
     assert [*rows(drawn(panel))] == list(order)
     assert "By val / val" in figure(report, "answer").caption
-    (pairs,) = figure(report, "methods").panels
+    (pairs,) = figure(report, "differences").panels
     assert [*rows(drawn(pairs))] == list(order[1:])  # each against the best
     assert f"{order[0]} minus" in texts(drawn(pairs))
 
 
 def test_differences_are_of_methods_and_apart_of_snapshots(report: Report) -> None:
-    axes = drawn(figure(report, "methods").panels[0])
+    axes = drawn(figure(report, "differences").panels[0])
     lead = next(one for one in report.differences if one.strategy == report.lead)
     assert (lead.a, lead.b) == ("M0", "M1")
     assert "M1 minus M0" in texts(axes)
@@ -136,7 +136,7 @@ def test_differences_are_of_methods_and_apart_of_snapshots(report: Report) -> No
 
 
 def test_one_seed_claims_nothing_about_methods() -> None:
-    one = figure(build(INFO, runs(seeds=1), bootstrap=20), "methods")
+    one = figure(build(INFO, runs(seeds=1), bootstrap=20), "differences")
     assert list(one.names) == []
     assert "nothing is known of training again" in one.caption
 

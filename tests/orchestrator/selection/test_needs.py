@@ -71,8 +71,11 @@ def test_methods_are_compared_by_what_was_selected_for_each_seed() -> None:
         expected = difference_over_seeds(
             tables[one.a], tables[one.b], resampled=(again[one.a], again[one.b])
         )
-        assert (one.result.low, one.result.high) == (expected.low, expected.high)
         assert one.result.p_adjusted >= one.result.p_value == expected.p_value
+        # The interval agrees with the verdict after the correction.
+        assert one.result.low <= expected.low < expected.high <= one.result.high
+        decided = one.result.low > 0 or one.result.high < 0
+        assert decided == (one.result.p_adjusted < 0.05) == (one.result.verdict != "undecided")
         assert one.result.seeds == (len(tables[one.a]), len(tables[one.b]))
     assert [one.result.verdict for one in found[:3]] == ["undecided", "worse", "worse"]
     # Without resamples there is no claim.
@@ -143,9 +146,11 @@ def test_tasks_cost_measuring_all_snapshots_again() -> None:
     unknown = [
         replace(t, curves={**t.curves, "evaluation_seconds": np.full(3, np.nan)}) for t in given
     ]
-    (one,) = planned(unknown, 0.01)
-    assert {way.seconds for way in one.ways} == {None}
-    assert {way.needed for way in one.ways} != {None}
+    without = [replace(t, curves={"train_loss": t.curves["train_loss"]}) for t in given]
+    for trials in (unknown, without):
+        (one,) = planned(trials, 0.01)
+        assert {way.seconds for way in one.ways} == {None}
+        assert {way.needed for way in one.ways} != {None}
 
 
 def test_the_observed_effect_and_a_decided_pair() -> None:

@@ -9,6 +9,7 @@ from fsl_sweep.orchestrator.statistics import (
     compare,
     correct_family,
     holm,
+    holm_levels,
     kendall_tau,
     mean_interval,
     paired_interval,
@@ -136,6 +137,9 @@ def test_holm_by_the_closed_test_principle(seed: int) -> None:
         for i in range(6)
     ]
     assert holm(p).tolist() == pytest.approx(brute)
+    for level in (0.05, 0.3, 0.9):
+        assert ((p < holm_levels(p, level)) == (np.array(brute) < level)).all()
+        assert (holm_levels(p, level) >= level / len(p)).all()
 
 
 def test_family_correction_withdraws_weak_verdicts() -> None:

@@ -1,0 +1,99 @@
+"""Measures that records from elsewhere do not hold: what is left out, and what is refused."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
+from fsl_sweep.orchestrator.records.measures import (
+    MEASURES,
+    SHOWN_AS,
+    TASK_SETS,
+    Measure,
+    ScoreTable,
+    TaskSet,
+    TrialHistory,
+)
+from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
+from fsl_sweep.orchestrator.selectors.base import AnySelector
+
+Pair = tuple[Measure, TaskSet]
+
+BUILD: dict[str, Callable[[str], AnySelector]] = {
+    "snapshot": snapshot_selector,
+    "hyperparameter": hyperparameter_selector,
+}
+
+
+def unknown(table: ScoreTable) -> bool:
+    """Whether no snapshot has a score, not even on single tasks."""
+    return not table.per_task and not np.isfinite(table.means).any()
+
+
+def lacking(trial: TrialHistory) -> frozenset[Pair]:
+    """What a trial that recorded epochs does not hold."""
+    return frozenset(pair for pair, table in trial.scores.items() if unknown(table))
+
+
+def lacks_of(histories: Iterable[TrialHistory]) -> frozenset[Pair]:
+    """What no full trial holds; nothing where none has recorded an epoch."""
+    found = [lacking(one) for one in _recorded(histories)]
+    return frozenset.intersection(*found) if found else frozenset()
+
+
+def _recorded(histories: Iterable[TrialHistory]) -> list[TrialHistory]:
+    return [one for one in histories if one.fold is None and len(one.epochs)]
+
+
+def usable(step: str, names: Iterable[str], lacks: Iterable[Pair]) -> list[str]:
+    """The selectors of a step that need nothing of what is lacking."""
+    blind = {measure for measure, task_set in lacks if task_set == "selection"}
+    return [name for name in names if not BUILD[step](name).needs & blind]
+
+
+def check_selectors(step: str, names: Sequence[str], lacks: frozenset[Pair]) -> None:
+    """Raise ConfigError for the first selector that needs what is lacking."""
+    for name in names:
+        if not usable(step, [name], lacks):
+            needs = " and ".join(sorted(BUILD[step](name).needs & {m for m, _ in lacks}))
+            problem = f"'{name}' needs {needs}, which the records do not hold; leave it out"
+            raise ConfigError("", f"--{step}", problem)
+
+
+def check_reported(places: Iterable[Path], histories: Iterable[TrialHistory], metric: str) -> None:
+    """Raise where what methods are compared by is not known of all, as in tables.
+
+    Raises:
+        RunFolderError: NovelGen is not known.
+        ConfigError: the metric is a mixture, and BaseGen is not known.
+    """
+    where = ", ".join(map(str, places))
+    for one in _recorded(histories):
+        lacks = lacking(one)
+        if ("novel", "report") in lacks:
+            raise RunFolderError(
+                f"{where}: {one.method} has no rows of novel{_of(lacks, 'novel')}, so that nothing "
+                "can be reported on novel classes. Add them for every epoch. Without them, "
+                "`fsl_sweep.load_run(...).selections()` says what the strategies choose, with its "
+                "ValGen."
+            )
+        if metric != "novel" and ("base", "report") in lacks:
+            problem = f"{metric} needs BaseGen, and {one.method} has no rows of base"
+            raise ConfigError(where, "--metric", f"{problem}; compare by novel")
+
+
+def caution(name: str, lacks: frozenset[Pair]) -> tuple[str, ...]:
+    """One line on what is lacking and left out for it, or none."""
+    missing: list[Measure] = [m for m in MEASURES if any(of == m for of, _ in lacks)]
+    if not missing:
+        return ()
+    rows = " and no rows of ".join(f"{m}{_of(lacks, m)}" for m in missing)
+    shown = " or ".join(SHOWN_AS[m] for m in missing)
+    return (f"{name} has no rows of {rows}: what needs its {shown} is left out.",)
+
+
+def _of(lacks: frozenset[Pair], measure: Measure) -> str:
+    """On which tasks a measure is lacking, if not on all."""
+    sets = [task_set for task_set in TASK_SETS if (measure, task_set) in lacks]
+    return f" on {sets[0]} tasks" if len(sets) == 1 else ""

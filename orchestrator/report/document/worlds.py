@@ -1,0 +1,141 @@
+"""The document of several worlds."""
+
+from collections.abc import Iterable
+
+from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.document.blocks import (
+    Block,
+    Bullets,
+    Document,
+    Forest,
+    Group,
+    Mark,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    numbers,
+    words,
+)
+from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
+from fsl_sweep.orchestrator.selection.over_worlds import OverWorlds, StrategyOverWorlds
+from fsl_sweep.orchestrator.statistics import Interval
+from fsl_sweep.orchestrator.text.printed import counted
+
+
+def worlds_document(report: WorldsReport) -> Document:
+    """What several worlds say together, and the answer of each."""
+    count = counted(len(report.reports), "world")
+    state = "complete" if report.complete else "INCOMPLETE"
+    sections: list[tuple[str, str, Iterable[Block]]] = []
+    if (over := report.over) is not None:
+        metric = wording.metric(report.base_weight)
+        sections += [
+            ("strategies", "Strategies over worlds", _strategies(over)),
+            ("methods", f"Methods over worlds: {metric} under {report.lead}", _methods(over)),
+        ]
+    sections.append(("worlds", "Each world", _worlds(report)))
+    if report.cautions:
+        sections.append(("cautions", "Cautions", [Bullets(report.cautions)]))
+    built = [Section(key, title, tuple(blocks)) for key, title, blocks in sections]
+    return Document(
+        headline=f"{report.name}: {count}, {state}",
+        complete=report.complete,
+        banner=tuple(_banner(report)),
+        answer=tuple(_answer(report)),
+        sections=tuple(one for one in built if one.blocks),
+    )
+
+
+def _banner(report: WorldsReport) -> Iterable[Block]:
+    for world, one in report.reports.items():
+        found = one.completeness
+        if not found.complete:
+            done = f"{found.done} of {counted(found.planned, 'trial')} done"
+            yield Paragraph(f"{world} is incomplete: {done}.", "alarm")
+
+
+def _answer(report: WorldsReport) -> Iterable[Block]:
+    yield from map(Paragraph, report.sentences)
+    if report.over is None or not report.over.strategies:
+        return
+    marks = tuple(_mark(one) for one in report.over.strategies)
+    note = "o: mean over worlds, |--|: 95 % over worlds. <>: reads novel scores."
+    yield Forest("regret, points", marks, note)
+
+
+def _mark(one: StrategyOverWorlds) -> Mark:
+    ends = (100 * value for value in (one.regret.mean, one.regret.low, one.regret.high))
+    return Mark("", str(one.strategy), *ends, reference=one.strategy.oracle)
+
+
+def _strategies(over: OverWorlds) -> Iterable[Block]:
+    if not over.strategies:
+        return
+    verdicts = any(one.against_least is not None for one in over.strategies)
+    rows = []
+    for one in over.strategies:
+        cells = [wording.starred(one.strategy), *_interval(one.regret)]
+        cells += ["-", "-"] if one.accuracy is None else _interval(one.accuracy)
+        if verdicts:
+            against = one.against_least
+            cells += (
+                ["-", "-"] if against is None else [against.verdict, f"{against.p_adjusted:.3g}"]
+            )
+        cells += [wording.percent(one.regrets[world]) for world in over.worlds]
+        rows.append(Row(tuple(cells), "reference" if one.strategy.oracle else ""))
+    heads = ["regret", "+- worlds", "right of two, %", "+- worlds"]
+    heads += ["vs least", "p"] if verdicts else []
+    heads += [f"regret, {world}" for world in over.worlds]
+    yield Table(words("snapshot / config") + numbers(heads), (Group("", tuple(rows)),))
+    yield Paragraph(
+        "Regret against oracle / oracle in points, mean over methods. right of two: how often the "
+        "strategy picks the better of two methods, as it picks a configuration; the better one is "
+        "the one with more NovelGen by oracle / oracle, over seeds. * reads novel scores.",
+        "note",
+    )
+    if over.lacking:
+        yield Paragraph(f"Some world lacks: {', '.join(over.lacking)}.")
+
+
+def _methods(over: OverWorlds) -> Iterable[Block]:
+    if not over.methods:
+        return
+    rows = [
+        Row(
+            (
+                one.method,
+                *_interval(one.mean),
+                *(wording.percent(one.means[world]) for world in over.worlds),
+            )
+        )
+        for one in over.methods
+    ]
+    heads = numbers(["mean", "+- worlds", *over.worlds])
+    yield Table(words("method") + heads, (Group("", tuple(rows)),))
+    if over.differences:
+        pairs = []
+        for one in over.differences:
+            effect = one.result.effect
+            shown = [f"{100 * end:+.2f}" for end in (effect.mean, effect.low, effect.high)]
+            names = (f"{one.a} - {one.b}", one.result.verdict)
+            pairs.append(Row((*names, *shown, f"{one.result.p_adjusted:.3g}")))
+        columns = words("methods", "over worlds") + numbers(
+            ["difference", "low", "high", "p (Holm)"]
+        )
+        yield Table(columns, (Group("", tuple(pairs)),))
+    yield Paragraph(
+        "Differences are paired over worlds. They speak of worlds like these, if these were not "
+        "picked for what they show.",
+        "note",
+    )
+
+
+def _worlds(report: WorldsReport) -> Iterable[Block]:
+    yield Bullets(
+        tuple(f"{world}: {' '.join(one.answer.sentences)}" for world, one in report.reports.items())
+    )
+
+
+def _interval(one: Interval) -> list[str]:
+    return [wording.percent(one.mean), wording.half_width(one)]

@@ -1,0 +1,135 @@
+"""Reports of several worlds: the answer word for word, and every format."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from trials import trial
+
+from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.report import (
+    FORMATS,
+    RunInfo,
+    WorldsReport,
+    build,
+    to_json,
+    to_text,
+)
+from fsl_sweep.orchestrator.report.over_worlds import build_worlds
+
+INFO = RunInfo(
+    name="made",
+    sweep_hash="abcdef0123456789",
+    fingerprint="f00d",
+    snapshot=("last", "val"),
+    hyperparameter=("val",),
+)
+
+
+def histories(a: float, b: float, lost: float, seeds: int = 2) -> list[TrialHistory]:
+    """Methods with NovelGen a and b at the best ValGen, and ``lost`` less at the last epoch."""
+    return [
+        trial(
+            name,
+            "x",
+            seed,
+            base=[0.6, 0.7],
+            val=[mean, mean - 0.1],
+            novel=[mean, mean - lost],
+            spread=0.01,
+        )
+        for name, mean in (("A", a), ("B", b))
+        for seed in range(seeds)
+    ]
+
+
+def report(*worlds: tuple[float, float, float]) -> WorldsReport:
+    given = {f"w{i}": histories(*one) for i, one in enumerate(worlds)}
+    return made(given)
+
+
+def made(given: dict[str, Sequence[TrialHistory]]) -> WorldsReport:
+    reports = {
+        name: build(replace(INFO, name=name), own, bootstrap=0) for name, own in given.items()
+    }
+    return build_worlds(" + ".join(given), reports, given)
+
+
+def test_a_method_that_is_better_in_every_world() -> None:
+    found = report((0.60, 0.55, 0.02), (0.70, 0.66, 0.04), (0.50, 0.44, 0.03))
+    assert found.sentences == (
+        "A is best over 3 worlds: 5.0 points above B (95 % over worlds: 2.5 to 7.5).",
+        "val / val costs 0.00 points against the oracle; 2 strategies cost 0.00 to 3.0. Of two "
+        "methods it picks the better one in 100 % of decisions; chance is 50 %.",
+        "3 worlds cannot tell which strategy is better (6 are needed).",
+    )
+
+
+def test_worlds_that_disagree_decide_nothing() -> None:
+    found = report((0.60, 0.55, 0.02), (0.60, 0.62, 0.04))
+    assert found.sentences[0] == (
+        "A leads B by 1.5 points on average, but 2 worlds cannot decide which method is best "
+        "(95 % over worlds: -43.0 to 46.0)."
+    )
+
+
+def test_six_worlds_can_tell_strategies_apart() -> None:
+    lost = (0.02, 0.03, 0.04, 0.05, 0.06, 0.07)
+    found = report(*((0.6, 0.55, one) for one in lost))
+    assert found.sentences[-1] == (
+        "More regret than the least, beyond what these worlds leave to chance: last / val."
+    )
+    same = report(*((0.6, 0.55, one) for one in (*lost[:3], -0.02, -0.03, -0.04)))
+    assert same.sentences[-1] == "These worlds do not tell which strategy is better."
+
+
+def test_an_unfinished_world_is_named() -> None:
+    given = {"w0": histories(0.6, 0.5, 0.1), "w1": histories(0.7, 0.6, 0.1)}
+    given["w1"][3] = replace(given["w1"][3], end=None)
+    found = made(given)
+    assert found.sentences[0].startswith("So far: A is best over 2 worlds")
+    assert "w1 is incomplete: 3 of 4 trials done." in to_text(found)
+    for each in FORMATS.values():
+        assert "INCOMPLETE" in each(found) or each is to_json
+
+
+def test_every_format_shows_the_worlds() -> None:
+    found = report((0.60, 0.55, 0.02), (0.70, 0.66, 0.04))
+    for name, each in FORMATS.items():
+        text = each(found)
+        assert each(found) == text
+        assert "w0" in text, name
+    plain = json.loads(to_json(found))
+    assert plain["answer"]["sentences"] == list(found.sentences)
+    assert set(plain["worlds"]) == {"w0", "w1"}
+    strategies = plain["over_worlds"]["strategies"]
+    assert [one["regrets"] for one in strategies] == [
+        pytest.approx({"w0": 0.02, "w1": 0.04}),
+        {"w0": 0.0, "w1": 0.0},
+    ]
+    assert len(to_text(found, full=False).splitlines()) < 24
+
+
+def test_a_table_of_worlds_is_reported_together(tmp_path: Path, capsys) -> None:
+    rows = ["world,method,configuration,seed,epoch,measure,accuracy"]
+    rng = np.random.default_rng(0)
+    for world in ("one", "two", "three"):
+        for name, mean in (("A", 0.7), ("B", 0.6)):
+            for seed in (0, 1):
+                for epoch in (1, 2):
+                    for measure in ("base", "val", "novel"):
+                        value = round(mean + rng.uniform(0, 0.02), 4)
+                        rows.append(f"{world},{name},x,{seed},{epoch},{measure},{value}")
+    table = tmp_path / "logs.csv"
+    table.write_text("\n".join(rows) + "\n")
+    assert invoke(["report", str(table)]) == 0
+    assert "one + two + three: 3 worlds, complete" in capsys.readouterr().out
+    assert invoke(["report", str(table), "--protocol", "x"]) == 2
+    assert "--protocol" in capsys.readouterr().err
+    table.write_text("\n".join(line for line in rows if not line.startswith("t")) + "\n")
+    assert invoke(["report", str(table), "--worlds"]) == 2
+    assert "one world, 'one'" in capsys.readouterr().err

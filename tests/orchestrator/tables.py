@@ -1,0 +1,51 @@
+"""Tables of records: a run's, and made ones."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fsl_sweep.orchestrator.run import Run
+
+
+def exported(run: Run, path: Path) -> Path:
+    """A run's records as a per-task table: independent of the code that reads one."""
+    rows = []
+    for trial in run.histories:
+        key = (trial.method, trial.configuration, trial.seed, "")
+        for i, epoch in enumerate(trial.epochs):
+            rows.append((*key, epoch, "train_loss", trial.curves["train_loss"][i], "", ""))
+            for (measure, task_set), table in trial.scores.items():
+                accuracies = table.load()[i]
+                rows += [(*key, epoch, measure, a, t, task_set) for t, a in enumerate(accuracies)]
+    names = ["method", "configuration", "seed", "fold", "epoch", "measure", "accuracy"]
+    names += ["task", "set"]
+    frame = pd.DataFrame(rows, columns=names).sample(frac=1, random_state=0)
+    frame = frame.sort_values("configuration", key=lambda c: c != run.histories[0].configuration)
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame["task"] = pd.to_numeric(frame["task"]).astype("Int64")
+        frame["fold"] = None
+        frame.to_parquet(path)
+    return path
+
+
+def made(**changes: object) -> pd.DataFrame:
+    """Two methods, two configurations, two seeds, three epochs, without tasks."""
+    generator = np.random.default_rng(3)
+    rows = [
+        (method, configuration, seed, epoch, measure, round(float(generator.random()), 4))
+        for method in ("A", "B")
+        for configuration in ("small", "large")
+        for seed in (0, 1)
+        for epoch in (0, 5, 10)
+        for measure in ("train_loss", "base", "val", "novel")
+    ]
+    names = ["method", "configuration", "seed", "epoch", "measure", "accuracy"]
+    return pd.DataFrame(rows, columns=names).assign(**changes)
+
+
+def written(frame: pd.DataFrame, path: Path) -> Path:
+    frame.to_csv(path, index=False)
+    return path

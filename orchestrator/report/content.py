@@ -196,7 +196,7 @@ class Report:
         return self.selected.base_weight
 
     def _repr_html_(self) -> str:
-        # A format, which is made of a report: it is not loaded before there is one.
+        # A format is not loaded before there is something to show.
         from fsl_sweep.orchestrator.report.formats.notebook import report_shown
 
         return report_shown(self)  # pyright: ignore[reportArgumentType]

@@ -56,6 +56,12 @@ class WorldsReport:
         found = [one for one in found if one]
         return tuple(found if self.complete else [f"So far: {found[0]}", *found[1:]])
 
+    def _repr_html_(self) -> str:
+        # A format is not loaded before there is something to show.
+        from fsl_sweep.orchestrator.report.formats.notebook import report_shown
+
+        return report_shown(self)  # pyright: ignore[reportArgumentType]
+
 
 def build_worlds(
     name: str, reports: Mapping[str, Report], histories: Mapping[str, Sequence[TrialHistory]]

@@ -3,13 +3,14 @@
 Neither torch nor Ray is imported.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, final
 
-from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
+from fsl_sweep.orchestrator.errors import Damaged, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.records.paper_names import measure_name
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
     from fsl_sweep.learners.loaded import LoadedLearner
     from fsl_sweep.orchestrator.report import Report, RunInfo, WorldsReport
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def load_run(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Run":
@@ -106,6 +110,23 @@ class Worlds(Mapping[str, "Run"]):
         }
         histories = {world: run.histories for world, run in self.items()}
         return build_worlds(self.name, reports, histories)
+
+
+def _without_damaged(
+    ask: "Callable[Concatenate[Run, P], T]",
+) -> "Callable[Concatenate[Run, P], T]":
+    """A question about a run, asked again of the undamaged trials where it meets a damaged file."""
+
+    @wraps(ask)
+    def asked(run: "Run", *arguments: P.args, **options: P.kwargs) -> T:
+        try:
+            return ask(run, *arguments, **options)
+        except Damaged:
+            run._source.check()
+            run._read.clear()
+            return ask(run, *arguments, **options)
+
+    return asked
 
 
 @final
@@ -232,6 +253,7 @@ class Run:
             and {*hyperparameter} <= {*planned.hyperparameter},
         )
 
+    @_without_damaged
     def report(
         self,
         snapshot: Sequence[str] | None = None,
@@ -321,6 +343,7 @@ class Run:
         frames = frames or [pd.DataFrame(columns=epoch_columns(histories))]
         return pd.concat(frames, ignore_index=True)
 
+    @_without_damaged
     def selections(
         self,
         snapshot: Sequence[str] | None = None,
@@ -369,6 +392,7 @@ class Run:
 
         return load_learner(self.snapshot_path(trial, epoch), device)
 
+    @_without_damaged
     def chosen(
         self, method: str, snapshot: str = "val", hyperparameter: str = "val"
     ) -> "list[ChosenSnapshot]":

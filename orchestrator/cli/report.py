@@ -1,7 +1,8 @@
-"""``fsl-sweep report``: the selector comparison, from the records only."""
+"""``fsl-sweep report``: the answer and all tables, from the records only."""
 
 import enum
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -72,9 +73,10 @@ def report(
         str | None, typer.Option(metavar="NAME", help="Choose by this protocol. [main]")
     ] = None,
 ) -> int:
-    """Compare methods and selection strategies.
+    """Say which method is better, by which strategy to choose, and what would decide it.
 
-    From the records only: torch and Ray are not needed. Several runs are reported as one.
+    From the records only: torch and Ray are not needed. Several runs are reported as one. An
+    unfinished run is reported as far as whole seeds go.
     """
     from fsl_sweep.orchestrator.replay.worlds import has_worlds
     from fsl_sweep.orchestrator.run import load_run, load_worlds
@@ -109,6 +111,11 @@ def report(
     )
     _put(content, form, output, full)
     return 0 if content.completeness.complete else 1
+
+
+def report_command(run: Path) -> str:
+    """What to type to see a run's report."""
+    return f"fsl-sweep report {shlex.quote(str(run))}"
 
 
 def _put(content: "Report | WorldsReport", form: Format, output: Path | None, full: bool) -> None:

@@ -43,6 +43,14 @@ class WorldsReport:
         return all(one.completeness.complete for one in self.reports.values())
 
     @property
+    def cautions(self) -> tuple[str, ...]:
+        """Those of the worlds; one that all of them have stands once."""
+        found = {world: one.cautions for world, one in self.reports.items()}
+        common = [c for c in next(iter(found.values())) if all(c in own for own in found.values())]
+        others = [f"{world}: {c}" for world, own in found.items() for c in own if c not in common]
+        return (*common, *others)
+
+    @property
     def base_weight(self) -> float | None:
         """As of ``Report``; the same in all worlds."""
         return next(iter(self.reports.values())).base_weight

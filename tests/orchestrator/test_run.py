@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made import forge
+from made import flip, forge
 from recorded import protocol, run_folder
 
 import fsl_sweep
@@ -38,6 +38,22 @@ def test_records(folder: Path) -> None:
     first = run.histories[0]
     assert frame["novel_report"].tolist()[:3] == first.scores["novel", "report"].means.tolist()
     assert set(frame["status"]) == {"done"}
+
+
+def test_a_file_of_tasks_that_a_number_needs_is_left_out_where_it_is_damaged(folder: Path) -> None:
+    """The means of a trial are in its end, so that its tasks are read only if it is chosen."""
+    whole = FORMATS["json"](fsl_sweep.load_run(folder).report(["val"], ["val"], bootstrap=0))
+    used = {one["trial"] for one in json.loads(whole)["selections"]}
+    assert len(used) == 2
+    for trial in Ledger(folder).trial_ids():
+        copy = Path(shutil.copytree(folder, folder.with_name(trial)))
+        (path,) = copy.glob(f"trials/{trial}/measured/*.parquet")
+        flip(path)
+        run = fsl_sweep.load_run(copy)
+        found = run.report(["val"], ["val"], bootstrap=0)
+        assert found.completeness.complete == run.complete == (trial not in used)
+        assert (FORMATS["json"](found) == whole) == (trial not in used)
+        assert (path.name in str(found.left_out)) == (trial in used)
 
 
 def test_frames_without_rows_have_their_columns(folder: Path) -> None:

@@ -161,7 +161,7 @@ def _head(name: str, numeric: bool) -> str:
 
 
 def _row(row: Row) -> str:
-    look = {"best": r"{\bfseries ", "reference": r"\textcolor{gray}{", "": ""}[row.weight]
+    look = {"reference": r"\textcolor{gray}{", "": ""}[row.weight]
     close = "}" if look else ""
     cells = [r"\newline ".join(map(escaped, cell.split("\n"))) for cell in row.cells]
     return " & ".join(f"{look}{cell}{close}" for cell in cells)

@@ -79,12 +79,7 @@ def _group(table: Table, group: Group) -> Iterable[str]:
 
 
 def _cells(row: Row) -> list[str]:
-    bold = "**" if row.weight == "best" else ""
-    cells: list[str] = []
-    for cell in row.cells:
-        lines = [escaped(line) for line in cell.split("\n")]
-        cells.append("<br>".join(f"{bold}{line}{bold}" if line else "" for line in lines))
-    return cells
+    return ["<br>".join(map(escaped, cell.split("\n"))) for cell in row.cells]
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -66,7 +66,7 @@ table{border-collapse:separate;border-spacing:0;margin:0;border:0;color:inherit;
 font-variant-numeric:tabular-nums}
 tr,th,td{border:0;background:none}
 th,td{padding:.3rem .65rem;text-align:left;vertical-align:top;white-space:nowrap}
-thead th{color:var(--soft);font-weight:600;vertical-align:bottom;
+thead th{color:var(--soft);font-weight:600;vertical-align:bottom;white-space:normal;
 border-bottom:1px solid var(--line)}
 th.n,td.n{text-align:right}
 td:first-child,thead th:first-child{position:sticky;left:0;background:var(--page)}

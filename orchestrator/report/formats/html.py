@@ -28,13 +28,8 @@ from fsl_sweep.orchestrator.text.printed import counted, printable
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Even if a name could smuggle in a tag, a browser would load and run nothing."""
 
-_OF_FIGURES = {
-    "trade-off": "Trade-off of BaseGen and NovelGen",
-    "response": "Accuracy over each hyperparameter",
-}
-"""Titles of sections that have only figures, so that other formats lack them."""
-
-_BEFORE_FIGURES = ("strategies", "differences", "trust", "protocols")
+_TRADE_OFF = Section("trade-off", "Trade-off of BaseGen and NovelGen", ())
+"""It has only figures, so that other formats lack it."""
 
 LONG = 28
 """A line of a cell with more characters than these may break."""
@@ -56,9 +51,10 @@ def to_html(report: Report | WorldsReport) -> str:
     """
     content = document(report)
     figured = figures(report) if isinstance(report, Report) else {}
-    at = sum(section.key in _BEFORE_FIGURES for section in content.sections)
-    only = [Section(key, title, ()) for key, title in _OF_FIGURES.items() if key in figured]
-    sections = [*content.sections[:at], *only, *content.sections[at:]]
+    sections = list(content.sections)
+    if _TRADE_OFF.key in figured:
+        tables = ("strategies", "trust")
+        sections.insert(sum(section.key in tables for section in sections), _TRADE_OFF)
     title = escaped(content.headline)
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>',

@@ -199,7 +199,7 @@ def test_classes_are_resampled_from_the_recorded_tuples(folder: Path) -> None:
     # Whoever keeps the report can tell what was resampled, in every format.
     for form in ("terminal", "markdown", "latex", "html"):
         text = " ".join(FORMATS[form](report).split())
-        assert "Selection: on resampled tasks and classes." in text
+        assert "resamples tasks and classes." in text
         usual = run.report(["val"], ["val"], bootstrap=20)
         assert "tasks and classes" not in " ".join(FORMATS[form](usual).split())
     assert run.class_tuples()["novel", "report"].shape == (20, 5)

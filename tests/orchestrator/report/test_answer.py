@@ -65,12 +65,13 @@ LIKE_RR = method("PN", 63.8 + FIVE)
 DONE = TrialEnd("done")
 BOTH = "Both strategies rank the methods alike."
 COST = "Choosing by val / val cost 0.30 points against the oracle (by others 1.3)"
+SO_FAR = f"{BOTH} {COST}."
 READS = "val / val reads no novel score."
 TAKES = f"It takes 6 methods to tell which strategy is better, and these are 2; {READS}"
 USUAL = f"{BOTH} {COST}. {TAKES}"
 SHOWS = "If PN and RR truly differ by"
 NONE = "No further run is needed to decide it under val / val."
-ONE_SEED = f"Both strategies rank these snapshots of the methods alike. {COST}. {TAKES}"
+ONE_SEED = f"Both strategies rank these snapshots alike. {COST}. {TAKES}"
 
 
 def several(names: str, seeds: int = 5, last: float = -0.01) -> list[TrialHistory]:
@@ -158,7 +159,7 @@ SITUATIONS = {
         ],
         "So far, RR leads PN by 4.0 points under val / val, over 2 of 3 seeds (95 %: 0.6 to 7.4); "
         "an incomplete run decides nothing.",
-        USUAL,
+        SO_FAR,
         "Finish the run to decide it: 4 of 6 trials are done.",
     ),
     "so far one seed of one method, and none of another": (
@@ -169,7 +170,7 @@ SITUATIONS = {
         ],
         "So far, RR's snapshots score 4.5 points above PN's under val / val, but one seed of PN "
         "says nothing about training it again.",
-        ONE_SEED,
+        SO_FAR.replace("the methods", "these snapshots"),
         "Finish the run to decide it: 3 of 9 trials are done. Without a whole seed: Q (0 of 3 "
         "trials).",
     ),
@@ -177,7 +178,7 @@ SITUATIONS = {
         [*method("PN", [60, 61]), *method("RR", [64], ends=[None])],
         "So far, PN scores 60.5 % NovelGen under val / val, over 2 seeds; no other method can be "
         "compared with it.",
-        f"{COST}. It takes 6 methods to tell which strategy is better, and this is one; {READS}",
+        f"{COST}.",
         "Finish the run to decide it: 2 of 3 trials are done. Without a whole seed: RR (0 of 1 "
         "trial).",
     ),
@@ -185,7 +186,7 @@ SITUATIONS = {
         [*method("PN", [60, 61, 62], ends=[DONE, DONE, FAILED]), *method("RR", [64, 65, 66])],
         "So far, RR leads PN by 4.5 points under val / val, over 2 to 3 of 3 seeds (95 %: 0.8 to "
         "8.2); an incomplete run decides nothing.",
-        USUAL,
+        SO_FAR,
         "Seeds with a failed trial are left out: 5 of 6 trials are done.",
     ),
     "nothing whole yet": (

@@ -45,4 +45,4 @@ def _note(report: Report, bars: Sequence[Bar]) -> Iterable[str]:
             "`--bootstrap 1000` adds them." if possible else "scores by task are not known."
         )
     if any(len(bar.strategies) > 1 for bar in bars):
-        yield "Strategies that chose the same snapshots share a line."
+        yield "Strategies that chose alike share a line."

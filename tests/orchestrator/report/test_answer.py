@@ -3,9 +3,11 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 from trials import trial
 
 from fsl_sweep.orchestrator.records.measures import ScoreTable, TrialEnd, TrialHistory
@@ -19,7 +21,7 @@ FAILED = TrialEnd("failed", "loss is NaN")
 
 def method(
     name: str,
-    scores: Sequence[float],
+    scores: ArrayLike,
     last: float = -0.01,
     oracle: float = 0.003,
     ends: Sequence[TrialEnd | None] = (),
@@ -31,7 +33,7 @@ def method(
     every strategy chooses the last epoch.
     """
     found = []
-    for seed, score in enumerate(np.array(scores) / 100):
+    for seed, score in enumerate(np.asarray(scores) / 100):
         novel = [score + oracle, score, score + last]
         val = [0.5, 0.7, 0.6] if last else [0.5, 0.6, 0.7]
         own = trial(name, "x", seed, base=[base] * 3, val=val, novel=novel)
@@ -315,7 +317,7 @@ SITUATIONS = {
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_the_answer_word_for_word(name: str) -> None:
     trials, *expected = SITUATIONS[name]
-    options = {"bootstrap": 0} if name == "only means are known" else {}
+    options: dict[str, Any] = {"bootstrap": 0} if name == "only means are known" else {}
     assert [*report(trials, **options).answer.sentences] == [*filter(None, expected)]
 
 
@@ -415,7 +417,8 @@ UNDECIDED = {
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_best_and_better_are_said_only_where_it_is_decided(name: str) -> None:
     trials, first, *_ = SITUATIONS[name]
-    answer = report(trials, **({"bootstrap": 0} if "means" in name else {})).answer
+    options: dict[str, Any] = {"bootstrap": 0} if "means" in name else {}
+    answer = report(trials, **options).answer
     head = first.split(";")[0]
     assert answer.decided == ("is better than" in head or "is the best" in head)
     assert not (answer.decided and name in UNDECIDED)

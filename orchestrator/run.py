@@ -5,7 +5,7 @@ Neither torch nor Ray is imported.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cached_property, wraps
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, final
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from fsl_sweep.learners.loaded import LoadedLearner
     from fsl_sweep.orchestrator.report import Report, RunInfo, WorldsReport
+    from fsl_sweep.orchestrator.report.plots import Plots
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -314,6 +315,13 @@ class Run:
                 raise
             place = source.places[0]
             raise RunFolderError(f"{place} cannot be resampled: {failure}") from None
+
+    @cached_property
+    def plot(self) -> "Plots":
+        """Figures of a report: ``run.plot.forest()``, ``run.plot(protocol="5-shot").curves()``."""
+        from fsl_sweep.orchestrator.report.plots import Plots
+
+        return Plots(self.report)
 
     def class_tuples(
         self, protocol: str | None = None, choose_by: str | None = None

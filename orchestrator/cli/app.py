@@ -14,6 +14,7 @@ import typer
 import fsl_sweep
 from fsl_sweep.orchestrator.cli import (
     data,
+    figures,
     measure,
     plan_next,
     plugins,
@@ -119,6 +120,7 @@ for _action in (
     run.run,
     measure.measure,
     report.report,
+    figures.figures,
     plan_next.plan_next,
     status.status,
     prune.prune,

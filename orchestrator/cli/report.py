@@ -126,7 +126,7 @@ def _put(content: "Report | WorldsReport", form: Format, output: Path | None, fu
     from fsl_sweep.orchestrator.report import FORMATS, show
 
     if output is not None:
-        _write(output, FORMATS[form](content))
+        write(output, FORMATS[form](content).encode())
     elif form is Format.TERMINAL:
         show(content, full=full)
     else:
@@ -144,15 +144,18 @@ def _check(path: Path) -> None:
         raise RunFolderError(f"{path} cannot be written: there is no folder {path.parent}.")
 
 
-def _write(path: Path, text: str) -> None:
-    """Write ``text`` in UTF-8; what was there before stays until all of it is written."""
+def write(path: Path, content: bytes) -> None:
+    """Write to a file; what was there before stays until all of it is written.
+
+    Raises RunFolderError or MachineFailure if it cannot be written.
+    """
     from fsl_sweep.orchestrator.ledger.storage import write_whole
 
     try:
         if path.exists() and not path.is_file():
-            path.write_bytes(text.encode())  # into a pipe or a device
+            path.write_bytes(content)  # into a pipe or a device
         else:
-            write_whole(Path(os.path.realpath(path)), text.encode())  # through a link, which stays
+            write_whole(Path(os.path.realpath(path)), content)  # through a link, which stays
     except BrokenPipeError:
         raise
     except OSError as failure:

@@ -150,7 +150,7 @@ def short_keys(keys: Iterable[str]) -> dict[str, str]:
 def values(hyperparameters: Mapping[str, Any]) -> str:
     """``lr=0.1 way=5``; empty where a method has only one configuration."""
     short = short_keys(hyperparameters)
-    return " ".join(f"{short[key]}={_value(value)}" for key, value in hyperparameters.items())
+    return " ".join(f"{short[key]}={value(one)}" for key, one in hyperparameters.items())
 
 
 def choices(selections: Sequence[Selection]) -> str:
@@ -214,7 +214,8 @@ def on_one_line(group: Sequence[Strategy]) -> str:
     return "; ".join(f"snapshot by {one}; configuration by {other}" for one, other in lines)
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{k}: {_value(v)}" for k, v in value.items()) + "}"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def value(given: Any) -> str:
+    """A hyperparameter's value."""
+    if isinstance(given, Mapping):
+        return "{" + ", ".join(f"{k}: {value(v)}" for k, v in given.items()) + "}"
+    return f"{given:g}" if isinstance(given, float) else str(given)

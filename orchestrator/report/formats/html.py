@@ -28,7 +28,7 @@ from fsl_sweep.orchestrator.text.printed import counted, printable
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Even if a name could smuggle in a tag, a browser would load and run nothing."""
 
-_TRADE_OFF = Section("trade-off", "Trade-off of BaseGen and NovelGen", ())
+_RESPONSE = Section("response", "Response to hyperparameters", ())
 """It has only figures, so that other formats lack it."""
 
 LONG = 28
@@ -52,9 +52,9 @@ def to_html(report: Report | WorldsReport) -> str:
     content = document(report)
     figured = figures(report) if isinstance(report, Report) else {}
     sections = list(content.sections)
-    if _TRADE_OFF.key in figured:
-        tables = ("strategies", "trust")
-        sections.insert(sum(section.key in tables for section in sections), _TRADE_OFF)
+    if _RESPONSE.key in figured:
+        keys = [section.key for section in sections]
+        sections.insert(1 + keys.index("curves") if "curves" in keys else len(keys), _RESPONSE)
     title = escaped(content.headline)
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>',

@@ -239,8 +239,9 @@ def test_ascii_terminals(usual: Report) -> None:
 def test_curves_are_few_and_fairly_shared() -> None:
     report = build(INFO, runs(), curves=4, bootstrap=0)
     methods = [curve.trial.method for curve in report.curves]
-    assert methods == ["PN", "PN", "FIX-PN", "MetaOptNet-RR"]
-    assert "4 of 18 trials are shown" in to_text(report)
+    # Two configurations of the first method, all three seeds of each.
+    assert methods == ["PN"] * 6 + ["FIX-PN"] * 3 + ["MetaOptNet-RR"] * 3
+    assert "12 of 18 trials are shown" in to_text(report)
     # Every pick is marked under the point that it picked.
     curve = report.curves[0]
     assert curve.picks["last"] == 40

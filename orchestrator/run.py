@@ -194,6 +194,9 @@ class Run:
         """Whether every planned trial is done and whole."""
         return all(trial.complete and not trial.damaged for trial in self.histories)
 
+    def __repr__(self) -> str:
+        return f"<Run {self.name!r}>"
+
     def _repr_html_(self) -> str:
         from fsl_sweep.orchestrator.report.formats.notebook import run_shown
 

@@ -53,7 +53,10 @@ def report(
     ] = None,
     bootstrap: Annotated[
         int | None,
-        typer.Option(min=0, help="Resamples that repeat the selection; 0 for none. [small runs]"),
+        typer.Option(
+            min=0,
+            help="Resamples that repeat the selection; 0 for none. [large runs: one strategy]",
+        ),
     ] = None,
     ensemble: Annotated[
         list[int] | None,

@@ -90,7 +90,8 @@ def _strategies(report: "Report", race: Race) -> str:
     if _chose_alike(report.summaries):
         said = [f"{_all(usual)} strategies chose the same snapshots."]
         return " ".join([*said, *_cost(report, race)])
-    return " ".join([*_order(usual, race), *_cost(report, race), *_verdicts(report)])
+    verdicts = _verdicts(report) if race.complete else ()
+    return " ".join([*_order(usual, race), *_cost(report, race), *verdicts])
 
 
 def _order(usual: Sequence[Ranking], race: Race) -> Iterable[str]:
@@ -104,7 +105,7 @@ def _order(usual: Sequence[Ranking], race: Race) -> Iterable[str]:
         lead = "leads" if len(leaders) == 1 else "lead"
         yield f"Who leads depends on the strategy: {some(leaders)} {lead} under {names}."
     elif len({one.methods for one in usual}) == 1:
-        ranked = "the methods" if seeds > 1 else "these snapshots of the methods"
+        ranked = "the methods" if seeds > 1 else "these snapshots"
         yield f"{_all(usual)} strategies rank {ranked} alike."
     else:
         yield f"{_all(usual)} strategies have {best} first; the order behind it differs."

@@ -117,7 +117,7 @@ class Cost:
     everywhere: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """Everything that a format may show.
 
@@ -202,8 +202,11 @@ class Report:
         """The weight of BaseGen in what methods are compared by; None where that is NovelGen."""
         return self.selected.base_weight
 
+    def __repr__(self) -> str:
+        return f"<Report of {self.info.name!r}>"
+
     def _repr_html_(self) -> str:
-        # A format, which is made of a report: it is not loaded before there is one.
+        # A format is not loaded before there is something to show.
         from fsl_sweep.orchestrator.report.formats.notebook import report_shown
 
         return report_shown(self)  # pyright: ignore[reportArgumentType]

@@ -191,8 +191,7 @@ class Race:
 
     @property
     def _metric(self) -> str:
-        weight = self.order[0].base_weight
-        return "NovelGen" if weight is None else wording.mixture(weight)
+        return wording.metric(self.order[0].base_weight)
 
     @property
     def _points(self) -> str:

@@ -229,7 +229,7 @@ class ResampledReplicate:
 
     def _rivals(self, measure: str | None) -> list[tuple[int, np.ndarray, np.ndarray]]:
         """As ``ResampledTrial.rivals``, after the number of the trial; none if all may be."""
-        known = next((m for m in MEASURES if m == measure), None)
+        known: Measure | None = next((m for m in MEASURES if m == measure), None)
         if known is None or any(one.draws_classes(known) for one in self.trials):
             return []
         tables = [one.trial.scores[known, "selection"] for one in self.trials]

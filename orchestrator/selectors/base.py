@@ -26,13 +26,18 @@ class SnapshotSelector(ABC):
         name: how a sweep file names it.
         needs: the measures that it reads, of {"train_loss", "base", "val", "novel", "cv"}. One
             that needs ``novel`` is an oracle, and shown as such.
-        highest_of: the measure whose highest value it always chooses, the first among equals, so
-            that snapshots that are never the highest need not be measured; None for others.
     """
 
     name: ClassVar[str]
     needs: ClassVar[frozenset[str]]
-    highest_of: str | None = None
+
+    @property
+    def highest_of(self) -> str | None:
+        """The measure whose highest value it always chooses, the first among equals, if any.
+
+        Snapshots that are never the highest then need not be resampled.
+        """
+        return None
 
     @abstractmethod
     def select(self, history: History) -> int:
@@ -63,7 +68,6 @@ class HyperparameterSelector(ABC):
         needs: the measures that it reads, of {"train_loss", "base", "val", "novel", "cv"}.
         novel_budget: novel evaluations that it may spend; None if they are not counted. With a
             budget, each candidate has a meter (``candidate.novel``) in place of novel scores.
-        highest_of: as in ``SnapshotSelector``.
         asks_folds: for one that needs ``cv``, whether candidates come with the epoch that the
             snapshot selector chooses in each class fold, or only with that of the full trial.
     """
@@ -71,8 +75,12 @@ class HyperparameterSelector(ABC):
     name: ClassVar[str]
     needs: ClassVar[frozenset[str]]
     novel_budget: int | None = None
-    highest_of: str | None = None
     asks_folds: bool = True
+
+    @property
+    def highest_of(self) -> str | None:
+        """As of ``SnapshotSelector``."""
+        return None
 
     @abstractmethod
     def select(self, candidates: Sequence[Candidate]) -> Candidate:

@@ -18,10 +18,10 @@ class _Scored:
     @property
     def highest_of(self) -> str | None:
         """The one measure that is needed, unless a subclass makes another rule of it."""
-        own, rule = type(self), (BestSnapshot.select, BestConfiguration.select)
+        own, rules = type(self), (BestSnapshot.select, BestConfiguration.select)
         usual = own.score is _Scored.score and own.choose_all is _Scored.choose_all
         measure, *others = self.needs
-        return measure if usual and own.select in rule and not others else None
+        return measure if usual and getattr(own, "select", None) in rules and not others else None
 
     def score(self, scores: Mapping[str, Any]) -> Any:
         """The score, from measures that are numbers or arrays of any one shape; higher is better.

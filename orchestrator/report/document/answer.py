@@ -31,17 +31,18 @@ def _mark(report: Report, bar: Bar) -> Mark:
 def _note(report: Report, bars: Sequence[Bar]) -> Iterable[str]:
     usual = [bar for bar in bars if not bar.oracle] or bars
     if any(isfinite(bar.low) and len(bar.seeds) > 2 for bar in usual):
-        yield "Intervals: 95 %, of training again: with seeds, tasks and selection."
+        yield (
+            "Intervals: 95 %, with seeds, tasks and selection; as methods share tasks, those that "
+            "differ may overlap."
+        )
     if any(len(bar.seeds) == 2 for bar in usual):
         yield "Two seeds are shown as they are: they have no interval."
     if any(isfinite(bar.low) and len(bar.seeds) == 1 for bar in usual):
-        yield "Intervals with one seed: 95 %, of these snapshots: with tasks and selection."
-    if any(isfinite(bar.low) is False and len(bar.seeds) != 2 for bar in usual):
+        yield "Of one seed: 95 %, of these snapshots, over tasks and selection."
+    if any(not isfinite(bar.low) and len(bar.seeds) != 2 for bar in usual):
         possible = any(one.novel_tasks is not None for one in report.summaries)
         yield "No intervals: " + (
             "`--bootstrap 1000` adds them." if possible else "scores by task are not known."
         )
-    if any(bar.oracle for bar in bars):
-        yield "Oracles read novel scores."
     if any(len(bar.strategies) > 1 for bar in bars):
-        yield "Strategies that chose the same snapshots share a line."
+        yield "Strategies that chose alike share a line."

@@ -179,7 +179,7 @@ def _explained(report: Report) -> str:
     """What no head has room for."""
     text = "Percent on the report tasks. +-: half of a 95 % interval."
     if any(one.result.over == "classes" for one in report.resampled):
-        text += " Selection: on resampled tasks and classes."
+        text += f' "{wording.SELECTION}" resamples tasks and classes.'
     elsewhere = "" if report.info.same_novel else ", on other classes than these"
     return f"{text} regret: what it lost to choosing both by NovelGen{elsewhere}."
 

@@ -1,5 +1,6 @@
 """A forest plot drawn with characters."""
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from math import isfinite
 
@@ -46,7 +47,8 @@ def drawn(forest: Forest, width: int, short: bool = False) -> list[str]:
         lines.append(f"{words}{scale.bar(mark)}  {mark.mean:5.1f}")
     if left := len(grouped(forest.marks, _group)) - len(grouped(marks, _group)):
         lines.append(f"  ... and {left} more")
-    return [line.rstrip() for line in (*lines, "  " + "   ".join(_legend(marks)))]
+    legend = textwrap.wrap("   ".join(_legend(marks)), width - 2)
+    return [line.rstrip() for line in (*lines, *(f"  {line}" for line in legend))]
 
 
 def _group(mark: Mark) -> str:
@@ -92,7 +94,7 @@ def _legend(marks: Sequence[Mark]) -> Iterable[str]:
     if any(isfinite(mark.low) for mark in usual):
         yield "|--| interval"
     if len(usual) < len(marks):
-        yield "<> oracle"
+        yield "<> oracle: reads novel scores"
 
 
 class _Scale:

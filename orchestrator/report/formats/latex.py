@@ -104,17 +104,25 @@ def _block(block: Block, name: str) -> Iterable[str]:
 
 def _numbers(forest: Forest) -> Table:
     """The plot's numbers: a paper draws its own plot, or takes the PDF of the figure."""
-    groups = (
-        Group(marks[0].group, tuple(map(_mark, marks)))
-        for marks in grouped(forest.marks, lambda mark: mark.group)
+    marks = forest.marks
+    heads = (
+        *["95 % interval"] * any(isfinite(mark.low) for mark in marks),
+        *["each seed"] * any(mark.seeds for mark in marks),
     )
-    return Table((*words(""), *numbers([forest.title, "95 % interval"])), tuple(groups))
+    columns = (*words(""), *numbers([forest.title, " or ".join(heads)]))
+    groups = (
+        Group(own[0].group, tuple(map(_cells, own)))
+        for own in grouped(marks, lambda mark: mark.group)
+    )
+    return Table(columns, tuple(groups))
 
 
-def _mark(mark: Mark) -> Row:
-    interval = f"{mark.low:.1f} to {mark.high:.1f}" if isfinite(mark.low) else "-"
+def _cells(mark: Mark) -> Row:
     mean = f"{mark.mean:.1f}" if isfinite(mark.mean) else "-"
-    return Row((mark.name, mean, interval), "reference" if mark.reference else "")
+    around = ", ".join(f"{value:.1f}" for value in mark.seeds) or "-"
+    if isfinite(mark.low):
+        around = f"{mark.low:.1f} to {mark.high:.1f}"
+    return Row((mark.name, mean, around), "reference" if mark.reference else "")
 
 
 def _table(table: Table, widths: list[int]) -> Iterable[str]:

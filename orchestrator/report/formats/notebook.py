@@ -18,6 +18,7 @@ from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.figures.figures import figures
 from fsl_sweep.orchestrator.report.formats.html import escaped, first_screen, folded, shown
 from fsl_sweep.orchestrator.report.formats.page_style import CSS
+from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.selection.results import why_unusable
 from fsl_sweep.orchestrator.text.printed import counted
 
@@ -28,10 +29,10 @@ HOW = (
 )
 
 
-def report_shown(report: Report) -> str:
+def report_shown(report: Report | WorldsReport) -> str:
     """The answer with its figure, and the tables folded; other figures take a call of their own."""
     content = document(report)
-    drawings = figures(report).get("answer", ())
+    drawings = figures(report).get("answer", ()) if isinstance(report, Report) else ()
     parts = [*first_screen(content, drawings)]
     for section in content.sections:
         parts.append(folded(f"<h2>{escaped(section.title)}</h2>", map(shown, section.blocks)))

@@ -48,7 +48,8 @@ p.alarm{font-weight:600}
 p.note,figcaption{color:var(--soft);font-size:.875rem}
 .answer{display:flex;flex-wrap:wrap;gap:0 2rem;align-items:start;margin:.75rem 0 1.25rem;
 >*{flex:1 1 24rem;min-width:0}
->div:first-child{font-size:1.1rem;line-height:1.45}}
+>div:first-child{font-size:1.1rem;line-height:1.45}
+>figure{margin:.5rem 0}}
 details{border-top:1px solid var(--line)}
 details:last-of-type{border-bottom:1px solid var(--line)}
 summary{padding:.5rem .25rem;cursor:pointer}
@@ -65,7 +66,7 @@ table{border-collapse:separate;border-spacing:0;margin:0;border:0;color:inherit;
 font-variant-numeric:tabular-nums}
 tr,th,td{border:0;background:none}
 th,td{padding:.3rem .65rem;text-align:left;vertical-align:top;white-space:nowrap}
-thead th{color:var(--soft);font-weight:600;vertical-align:bottom;
+thead th{color:var(--soft);font-weight:600;vertical-align:bottom;white-space:normal;
 border-bottom:1px solid var(--line)}
 th.n,td.n{text-align:right}
 td:first-child,thead th:first-child{position:sticky;left:0;background:var(--page)}
@@ -87,7 +88,8 @@ figcaption{max-width:60rem;margin:.5rem 0}
 .legend span{overflow-wrap:anywhere}
 .legend b{font-family:ui-monospace,monospace}
 @media (max-width:30rem){main{padding:.6rem}th,td{padding:.25rem .45rem}
-td.long:first-child{min-width:9em}}
+td.long:first-child{min-width:9em}
+.answer>div:first-child{font-size:1rem}}
 @media print{color-scheme:light;details::details-content{content-visibility:visible}
 summary{list-style:none}.wide{overflow:visible;border:0}
 th,td{white-space:normal;padding:.2rem .3rem}figure,tr{break-inside:avoid}}

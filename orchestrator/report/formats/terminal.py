@@ -65,11 +65,13 @@ def show(
     write before the options that show the rest, where that is not the command that printed it.
     """
     console = console or SafeConsole(file=sys.stdout)
-    if console.is_terminal:
+    ascii_only = console.options.ascii_only
+    if console.is_terminal and not ascii_only:
         _print(report, console, full, command)
         return
-    text = to_text(report, full=full, command=command).removesuffix("\n")
-    say(text.translate(_ASCII) if console.options.ascii_only else text, console.file)
+    width = console.width if console.is_terminal else None
+    text = to_text(report, width, full=full, command=command).removesuffix("\n")
+    say(text.translate(_ASCII) if ascii_only else text, console.file)
 
 
 def to_text(

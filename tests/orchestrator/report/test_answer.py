@@ -3,9 +3,11 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 from trials import trial
 
 from fsl_sweep.orchestrator.records.measures import ScoreTable, TrialEnd, TrialHistory
@@ -19,7 +21,7 @@ FAILED = TrialEnd("failed", "loss is NaN")
 
 def method(
     name: str,
-    scores: Sequence[float],
+    scores: ArrayLike,
     last: float = -0.01,
     oracle: float = 0.003,
     ends: Sequence[TrialEnd | None] = (),
@@ -31,7 +33,7 @@ def method(
     every strategy chooses the last epoch.
     """
     found = []
-    for seed, score in enumerate(np.array(scores) / 100):
+    for seed, score in enumerate(np.asarray(scores) / 100):
         novel = [score + oracle, score, score + last]
         val = [0.5, 0.7, 0.6] if last else [0.5, 0.6, 0.7]
         own = trial(name, "x", seed, base=[base] * 3, val=val, novel=novel)
@@ -65,12 +67,13 @@ LIKE_RR = method("PN", 63.8 + FIVE)
 DONE = TrialEnd("done")
 BOTH = "Both strategies rank the methods alike."
 COST = "Choosing by val / val cost 0.30 points against the oracle (by others 1.3)"
+SO_FAR = f"{BOTH} {COST}."
 READS = "val / val reads no novel score."
 TAKES = f"It takes 6 methods to tell which strategy is better, and these are 2; {READS}"
 USUAL = f"{BOTH} {COST}. {TAKES}"
 SHOWS = "If PN and RR truly differ by"
 NONE = "No further run is needed to decide it under val / val."
-ONE_SEED = f"Both strategies rank these snapshots of the methods alike. {COST}. {TAKES}"
+ONE_SEED = f"Both strategies rank these snapshots alike. {COST}. {TAKES}"
 
 
 def several(names: str, seeds: int = 5, last: float = -0.01) -> list[TrialHistory]:
@@ -158,7 +161,7 @@ SITUATIONS = {
         ],
         "So far, RR leads PN by 4.0 points under val / val, over 2 of 3 seeds (95 %: 0.6 to 7.4); "
         "an incomplete run decides nothing.",
-        USUAL,
+        SO_FAR,
         "Finish the run to decide it: 4 of 6 trials are done.",
     ),
     "so far one seed of one method, and none of another": (
@@ -169,7 +172,7 @@ SITUATIONS = {
         ],
         "So far, RR's snapshots score 4.5 points above PN's under val / val, but one seed of PN "
         "says nothing about training it again.",
-        ONE_SEED,
+        SO_FAR.replace("the methods", "these snapshots"),
         "Finish the run to decide it: 3 of 9 trials are done. Without a whole seed: Q (0 of 3 "
         "trials).",
     ),
@@ -177,7 +180,7 @@ SITUATIONS = {
         [*method("PN", [60, 61]), *method("RR", [64], ends=[None])],
         "So far, PN scores 60.5 % NovelGen under val / val, over 2 seeds; no other method can be "
         "compared with it.",
-        f"{COST}. It takes 6 methods to tell which strategy is better, and this is one; {READS}",
+        f"{COST}.",
         "Finish the run to decide it: 2 of 3 trials are done. Without a whole seed: RR (0 of 1 "
         "trial).",
     ),
@@ -185,7 +188,7 @@ SITUATIONS = {
         [*method("PN", [60, 61, 62], ends=[DONE, DONE, FAILED]), *method("RR", [64, 65, 66])],
         "So far, RR leads PN by 4.5 points under val / val, over 2 to 3 of 3 seeds (95 %: 0.8 to "
         "8.2); an incomplete run decides nothing.",
-        USUAL,
+        SO_FAR,
         "Seeds with a failed trial are left out: 5 of 6 trials are done.",
     ),
     "nothing whole yet": (
@@ -314,7 +317,7 @@ SITUATIONS = {
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_the_answer_word_for_word(name: str) -> None:
     trials, *expected = SITUATIONS[name]
-    options = {"bootstrap": 0} if name == "only means are known" else {}
+    options: dict[str, Any] = {"bootstrap": 0} if name == "only means are known" else {}
     assert [*report(trials, **options).answer.sentences] == [*filter(None, expected)]
 
 
@@ -414,7 +417,8 @@ UNDECIDED = {
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_best_and_better_are_said_only_where_it_is_decided(name: str) -> None:
     trials, first, *_ = SITUATIONS[name]
-    answer = report(trials, **({"bootstrap": 0} if "means" in name else {})).answer
+    options: dict[str, Any] = {"bootstrap": 0} if "means" in name else {}
+    answer = report(trials, **options).answer
     head = first.split(";")[0]
     assert answer.decided == ("is better than" in head or "is the best" in head)
     assert not (answer.decided and name in UNDECIDED)

@@ -209,15 +209,6 @@ def test_colours_on_a_terminal_only_and_no_row_stands_out(
     assert "bold" not in to_text(usual).lower()
 
 
-def test_long_lists_of_problems_are_cut_on_a_terminal() -> None:
-    lost = [trial(f"lost {n}", "0.1", end=None) for n in range(12)]
-    report, terminal = build(INFO, lost), io.StringIO()
-    show(report, SafeConsole(file=terminal, force_terminal=True, color_system=None, width=100))
-    assert "... and 2 more; see `fsl-sweep status`." in terminal.getvalue()
-    assert "lost 11" not in terminal.getvalue().split("Cautions")[0]
-    assert all(f"lost {n} " in to_text(report) for n in range(12))
-
-
 def test_piped_text_has_no_width_and_drops_nothing(usual: Report) -> None:
     pipe = io.StringIO()
     show(usual, SafeConsole(file=pipe, width=80), full=True)

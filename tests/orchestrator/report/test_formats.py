@@ -207,7 +207,7 @@ def test_the_first_line_says_that_a_run_is_incomplete(write: Callable[[Report], 
     assert "glyphs: INCOMPLETE" in text.splitlines()[0]
     assert "8 trials planned, 7 done, 1 failed, 0 missing" in text
     assert "failed: loss is NaN at epoch 7" in text
-    assert "So far: " in text
+    assert "1 of 2 seeds" in text
     assert "glyphs: complete" in write(build(INFO, runs(), bootstrap=0)).splitlines()[0]
 
 
@@ -240,11 +240,17 @@ def test_the_answer_comes_before_all_sections(write: Callable[[Report], str]) ->
     assert max(first) < text.index("Methods and strategies")
 
 
-def test_latex_prints_the_numbers_of_the_forest(whole: Report) -> None:
-    plot = to_latex(whole).split("% table: answer")[1].split("% end of table")[0]
-    for bar in forest_of(whole):
+@pytest.mark.parametrize(("seeds", "head"), [(2, "each seed"), (3, r"95 \% interval")])
+def test_latex_prints_the_numbers_of_the_forest(seeds: int, head: str) -> None:
+    report = build(INFO, runs(seeds=seeds), bootstrap=20)
+    plot = to_latex(report).split("% table: answer")[1].split("% end of table")[0]
+    assert head in plot
+    for bar in forest_of(report):
         low, high = (f"{100 * end:.1f}" for end in (bar.low, bar.high))
-        assert re.search(rf"{100 * bar.mean:.1f}\b.* & .*{low} to {high}", plot)
+        around = (
+            f"{low} to {high}" if seeds == 3 else ", ".join(f"{100 * x:.1f}" for x in bar.seeds)
+        )
+        assert re.search(rf"{100 * bar.mean:.1f}\b.* & .*{around}", plot)
 
 
 def test_a_notebook_shows_the_answer_and_the_tables_without_restyling_itself(
@@ -260,6 +266,7 @@ def test_a_notebook_shows_the_answer_and_the_tables_without_restyling_itself(
     assert all(sentence in part.text for sentence in whole.answer.sentences)
     assert part.names.count("table") == to_html(whole).count("<table>")
     assert len(shown) < 150_000
+    assert repr(whole) == "<Report of 'glyphs'>"
     # Each rule is within one that is for the class.
     style = shown.partition("<style>")[2].partition("</style>")[0]
     depth, outside = 0, ""

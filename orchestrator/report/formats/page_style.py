@@ -80,6 +80,7 @@ tr.reference td{color:var(--soft)}
 figure{margin:.75rem 0 1.5rem}
 figcaption{max-width:60rem;margin:.5rem 0}
 .panels{display:grid;gap:.75rem;grid-template-columns:repeat(auto-fill,minmax(min(20rem,100%),1fr))}
+.panels>div:only-child{grid-column:1/-1;max-width:36rem}
 .panels>div{background:var(--sheet);border-radius:.5rem;padding:.5rem;min-width:0}
 .panels p{margin:0;font-size:.8rem;font-weight:600}
 .panels svg{width:100%;height:auto;display:block}

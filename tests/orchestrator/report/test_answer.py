@@ -240,7 +240,7 @@ SITUATIONS = {
     "decided against the last": (
         [*LIKE_RR, *RR, *method("MAML", 63.7 + FIVE), *Q],
         "RR leads PN by 0.20 points under val / val, but 5 seeds cannot tell it from PN and MAML "
-        "(95 % against PN: -0.3 to 0.7); it is better than Q.",
+        "(95 % against PN: -0.4 to 0.8); it is better than Q.",
         f"{BOTH} {COST}, more than RR and PN differ. {TAKES.replace('are 2', 'are 4')}",
         f"{SHOWS} 0.20 points, 58 more seeds of each would show it (80 %, about 1 minute); more "
         "tasks would not.",
@@ -248,7 +248,7 @@ SITUATIONS = {
     "decided against the second, and not against a third": (
         [*method("PN", 62 + FIVE), *RR, *method("MAML", [40, 80, 60, 50, 70])],
         "RR leads PN by 2.0 points under val / val, but 5 seeds cannot tell it from MAML (95 % "
-        "against MAML: -15.6 to 23.6); it is better than PN.",
+        "against MAML: -20.7 to 28.7); it is better than PN.",
         USUAL.replace("are 2", "are 3"),
         "If RR and MAML truly differ by 4.0 points, it takes more than 100 more seeds of each to "
         "show it (80 %).",
@@ -260,7 +260,7 @@ SITUATIONS = {
             *(one for name in "CDEFGH" for one in method(name, [20, 60, 90])),
         ],
         "RR leads PN by 3.9 points under val / val, but 3 seeds cannot tell it from PN, C, D and 4 "
-        "more (95 % against PN: 1.5 to 6.3, too little among 28 comparisons).",
+        "more (95 % against PN: -3.1 to 10.9).",
         f"{BOTH} {COST}. Choose by val / val: it cost less than last / val, by more than chance.",
         f"{SHOWS} 3.9 points, 3 more seeds of each would show it (80 %, less than a minute); more "
         "tasks would not.",
@@ -289,8 +289,7 @@ SITUATIONS = {
     "none is better over seven": (
         several("ABCDEFG", 3, 0.01),
         "G leads F by 1.0 points under val / val, but 3 seeds cannot tell it from F and E (95 % "
-        "against F: 0.1 to 1.9, too little among 21 comparisons); it is better than D, C and 2 "
-        "more.",
+        "against F: -1.1 to 3.1); it is better than D, C and 2 more.",
         "Both strategies have G first; the order behind it differs. Choosing by val / val cost "
         "0.87 points against the oracle (by others 0.69). These 7 methods do not show that one "
         f"strategy is better than another; {READS}",

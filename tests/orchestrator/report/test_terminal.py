@@ -62,9 +62,9 @@ def test_the_first_screen_has_24_lines(methods: Sequence[str], seeds: int) -> No
 def test_the_first_screen_of_an_unfinished_run() -> None:
     lines = screen(report(runs(done=1)), 80)
     assert len(lines) <= 26
-    assert lines[:4] == [
-        "made: INCOMPLETE",
-        "6 trials planned, 4 done, 0 failed, 2 missing. What depends on them is left out:",
+    assert lines[0] == "made: INCOMPLETE"
+    assert lines[1].startswith("6 trials planned, 4 done, 0 failed, 2 missing.")
+    assert lines[3:5] == [
         "  PN lr=x (seed 1, PN-x-1): unfinished: 3 snapshots recorded",
         "  PN lr=x (seed 2, PN-x-2): unfinished: 3 snapshots recorded",
     ]
@@ -94,9 +94,8 @@ def test_no_answer_has_more_than_60_lines(largest: Report, width: int) -> None:
     assert len(lines) <= 60
     text = "\n".join(lines)
     assert re.findall(r"\.\.\. and (\d+) more: --full", text)[0] == "197"
-    assert re.findall(r"  ! (.*?number \d)", text) == [
-        f"Something to know, number {n}" for n in range(3)
-    ]
+    assert text.count("\n  ! ") == 3
+    assert "  ! Something to know, number 0" in text
     assert "\n  ... and 36 more\n" in text
     assert "\x1b" not in text
     marks = [line for line in lines if line.rstrip()[-4:-1].endswith(".") and "val / val" in line]

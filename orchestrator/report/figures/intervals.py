@@ -55,6 +55,8 @@ def panel_of(rows: Sequence[Row], scale: str, legend: Sequence[str], zero: bool 
         if row.group and (i == 0 or rows[i - 1].group != row.group):
             lines.append(row.group)
         lines.append(row)
+    longest = max(min(len(row.name), LONGEST) for row in rows)
+    heading = 2 * LONGEST - longest  # within the plane, in bold
     places = {i: one for i, one in enumerate(lines) if isinstance(one, Row)}
 
     def draw(axes: "Axes") -> None:
@@ -74,12 +76,11 @@ def panel_of(rows: Sequence[Row], scale: str, legend: Sequence[str], zero: bool 
                     "va": "center",
                     "weight": "bold",
                 }
-                axes.annotate(cut(one, 2 * LONGEST), (0.01, at), **place)
+                axes.annotate(cut(one, heading), (0.01, at), **place)
                 axes.axhline(at - 0.5, color=RULES, linewidth=0.6)
         if len(legend) > 1:
             axes.plot([], [], color=colour(1), linewidth=4, label=label(legend[1]))
 
-    longest = max(min(len(row.name), LONGEST) for row in rows)
     return Panel("", draw, lines=len(lines), plane=False, longest=longest)
 
 

@@ -13,6 +13,7 @@ import typer
 
 import fsl_sweep
 from fsl_sweep.orchestrator.cli import (
+    compare,
     coverage,
     data,
     measure,
@@ -37,6 +38,7 @@ _UsageError: Any = typer.BadParameter.__base__
 
 app = typer.Typer(
     name="fsl-sweep",
+    help="Train grids of few-shot learners, then compare how to select among them.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -122,6 +124,7 @@ for _action in (
     plan_next.plan_next,
     status.status,
     prune.prune,
+    compare.compare,
     coverage.coverage,
     verify.verify,
     trial.trial,

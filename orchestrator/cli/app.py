@@ -20,6 +20,7 @@ from fsl_sweep.orchestrator.cli import (
     plan_next,
     plugins,
     prune,
+    queries,
     report,
     run,
     status,
@@ -50,6 +51,10 @@ datasets = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(datasets, name="data")
+analyses = typer.Typer(
+    help="Studies of a run beyond its report.", no_args_is_help=True, rich_markup_mode=None
+)
+app.add_typer(analyses, name="analyze")
 
 
 def _show_version(wanted: bool) -> None:
@@ -135,3 +140,4 @@ for _action in (
 datasets.command("list")(data.list_benchmarks)
 for _action in (data.check, data.prepare, data.download):
     datasets.command()(_action)
+analyses.command("queries")(queries.queries)

@@ -1,6 +1,5 @@
 """``fsl-sweep tensorboard``: write the TensorBoard view anew, and start TensorBoard on it."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,12 +32,6 @@ def tensorboard(
     folder = opened.path / "tensorboard"
     report = opened.report(bootstrap=0)
     drawn = [figure for own in figures(report).values() for figure in own]
-    rebuild(folder, opened.histories, report.selected, drawn, _last_end(opened.path))
+    rebuild(folder, opened.histories, report.selected, drawn)
     say(f"TensorBoard view written to {folder}")
     return serving.serve(folder, host, port) if serve else 0
-
-
-def _last_end(run: Path) -> float:
-    """When the last trial ended, in seconds since 1970: the same for a view that is rewritten."""
-    ends = (run / "trials").glob("*/end.json")
-    return max((end.lstat().st_mtime for end in ends), default=0.0)

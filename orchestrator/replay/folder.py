@@ -70,7 +70,8 @@ class FolderSource(Source):
         main = self._plan.main
         trials = tuple(t for t in self._plan.trials if only is None or t.id in only)
         plan = replace(self._plan, trials=trials)
-        return self._ledger.histories(plan, (by or main).id, (reported or main).id)
+        ids = (by or main).id, (reported or main).id
+        return self._ledger.histories(plan, *ids, checked=self.checked)
 
     def class_tuples(
         self, protocol: PlannedProtocol | None, /

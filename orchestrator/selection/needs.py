@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, nan
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -144,7 +144,9 @@ class _Costs:
         spent: dict[str, dict[int, np.ndarray]] = {method: {} for method in methods}
         for trial in histories:
             if trial.method in spent:
-                own = [trial.curves[c].sum() for c in ("train_seconds", "evaluation_seconds")]
+                # A table may have no seconds.
+                columns = [trial.curves.get(f"{c}_seconds") for c in ("train", "evaluation")]
+                own = [nan if one is None else one.sum() for one in columns]
                 seeds = spent[trial.method]
                 seeds[trial.seed] = seeds.get(trial.seed, np.zeros(2)) + own
         by_method = [np.array(list(spent[method].values())) for method in methods]

@@ -1,9 +1,9 @@
-"""A trial's scalars, and the chart that shows them with their confidence bands."""
+"""The scalars of trials and of means over seeds, each with a band, and the charts of the bands."""
 
 # TensorBoard's generated protocol modules define their classes at run time.
 # pyright: reportAttributeAccessIssue=false
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from tensorboard.compat.proto.event_pb2 import Event
@@ -15,78 +15,94 @@ from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS, EpochRec
 from fsl_sweep.orchestrator.statistics.intervals import quantile
 from fsl_sweep.orchestrator.tensorboard.events import scalars
 
-TAGS = tuple(SHOWN_AS[measure] for measure in MEASURES)
+TRIALS, MEANS = "95 % interval over selection tasks", "mean, lowest and highest of the seeds"
+"""What a line with its band is."""
+
+_BANDS = "~ bands of Custom Scalars"
+"""The ends of bands are tags too. Sorted last, in a group that TensorBoard leaves closed."""
 
 _SPLITS = {"base": "fresh examples of base classes", "val": "validation", "novel": "novel classes"}
 
-DESCRIPTIONS = {
-    "train_loss": "Mean training loss of the epoch.",
-    **{
-        SHOWN_AS[m]: f"Mean accuracy on the common *selection* tasks ({_SPLITS[m]}). "
-        "Reported numbers come from the report tasks instead."
-        for m in MEASURES
-    },
-    **{
-        f"interval/{SHOWN_AS[m]}_{end}": f"{end.capitalize()} end of the 95 % interval of "
-        f"{SHOWN_AS[m]} over the selection tasks."
-        for m in MEASURES
-        for end in ("low", "high")
-    },
-}
+_Bands = Mapping[str, np.ndarray]
+"""Middle, low and high end of each measure at each epoch, float64 ``[3, E]``."""
 
 
-def live_event(record: EpochRecord, seconds: float, first: bool) -> Event:
-    """One epoch as it is measured; ``seconds`` since the trial began, this epoch included."""
-    bands = {m: _bands(record.scores[m, "selection"].accuracy[None]) for m in MEASURES}
-    return _event(record.epoch, record.train_loss, bands, 0, seconds, first)
+def live_event(record: EpochRecord, cards: str, date: float, first: bool) -> Event:
+    """One epoch as it is measured."""
+    bands = {m: _over_tasks(record.scores[m, "selection"].accuracy[None]) for m in MEASURES}
+    return _event(cards, TRIALS, record.epoch, date, record.train_loss, bands, 0, first)
 
 
-def recorded_events(trial: TrialHistory) -> Iterator[Event]:
-    """All recorded epochs of a trial."""
+def recorded_events(trial: TrialHistory, cards: str, dates: np.ndarray) -> Iterator[Event]:
+    """All recorded epochs of a trial; ``dates [E]`` in seconds since 1970."""
     if len(trial.epochs) == 0:
         return
-    bands = {m: _bands(trial.scores[m, "selection"].load()) for m in MEASURES}
-    seconds = elapsed(trial)
+    bands = {m: _over_tasks(trial.scores[m, "selection"].load()) for m in MEASURES}
+    losses = trial.curves["train_loss"]
     for i, epoch in enumerate(trial.epochs):
-        loss = float(trial.curves["train_loss"][i])
-        yield _event(int(epoch), loss, bands, i, float(seconds[i]), i == 0)
+        at = int(epoch), float(dates[i]), float(losses[i])
+        yield _event(cards, TRIALS, *at, bands, i, i == 0)
 
 
-def elapsed(trial: TrialHistory) -> np.ndarray:
-    """Seconds of training and measuring up to each recorded epoch, float64 ``[E]``."""
-    return np.cumsum(trial.curves["train_seconds"] + trial.curves["evaluation_seconds"])
+def mean_events(
+    trials: Sequence[TrialHistory], cards: str, dates: Sequence[np.ndarray]
+) -> Iterator[Event]:
+    """The mean over the trials of a configuration, at the epochs that all of them recorded.
+
+    The band reaches from the lowest to the highest seed.
+    """
+    common = sorted(set.intersection(*(set(trial.epochs.tolist()) for trial in trials)))
+    rows = [[trial.index(epoch) for epoch in common] for trial in trials]
+
+    def table(columns: Sequence[np.ndarray]) -> np.ndarray:
+        return np.array([column[own] for column, own in zip(columns, rows, strict=True)])
+
+    bands: dict[str, np.ndarray] = {}
+    for measure in MEASURES:
+        means = table([trial.scores[measure, "selection"].means for trial in trials])
+        bands[measure] = np.stack([means.mean(axis=0), means.min(axis=0), means.max(axis=0)])
+    losses = table([trial.curves["train_loss"] for trial in trials]).mean(axis=0)
+    latest = table(dates).max(axis=0)
+    for i, epoch in enumerate(common):
+        at = epoch, float(latest[i]), float(losses[i])
+        yield _event(cards, MEANS, *at, bands, i, i == 0)
 
 
-def layout() -> Summary:
-    """The custom-scalars layout: each measure with its band, and all three together."""
-    charts = [
-        layout_pb2.Chart(
-            title=f"{tag} (95 % interval over selection tasks)",
-            margin=layout_pb2.MarginChartContent(
-                series=[
-                    layout_pb2.MarginChartContent.Series(
-                        value=tag, lower=f"interval/{tag}_low", upper=f"interval/{tag}_high"
-                    )
-                ]
-            ),
+def layout(groups: Mapping[str, str]) -> Summary:
+    """The custom-scalars layout: a category for each group of cards, a chart for each measure.
+
+    Args:
+        groups: what the lines with their bands are, by group. Where there are means, the
+            categories of single trials begin closed.
+    """
+    categories = [
+        layout_pb2.Category(
+            title=f"{cards} ({what})",
+            chart=[_chart(f"{cards}/{SHOWN_AS[measure]}") for measure in MEASURES],
+            closed=what == TRIALS and MEANS in groups.values(),
         )
-        for tag in TAGS
+        for cards, what in groups.items()
     ]
-    together = layout_pb2.Chart(
-        title="BaseGen, ValGen and NovelGen",
-        multiline=layout_pb2.MultilineChartContent(tag=[f"^{tag}$" for tag in TAGS]),
-    )
-    content = layout_pb2.Layout(
-        category=[layout_pb2.Category(title="Generalisation", chart=[*charts, together])]
-    )
-    tensor = make_tensor_proto(content.SerializeToString())
+    tensor = make_tensor_proto(layout_pb2.Layout(category=categories).SerializeToString())
     value = Summary.Value(
         tag=metadata.CONFIG_SUMMARY_TAG, tensor=tensor, metadata=metadata.create_summary_metadata()
     )
     return Summary(value=[value])
 
 
-def _bands(table: np.ndarray) -> np.ndarray:
+def _chart(tag: str) -> layout_pb2.Chart:
+    low, high = _ends(tag)
+    series = layout_pb2.MarginChartContent.Series(value=tag, lower=low, upper=high)
+    content = layout_pb2.MarginChartContent(series=[series])
+    return layout_pb2.Chart(title=tag.rpartition("/")[2], margin=content)
+
+
+def _ends(tag: str) -> tuple[str, str]:
+    name = f"{_BANDS}/{tag.replace('/', ', ')}"
+    return f"{name}, low", f"{name}, high"
+
+
+def _over_tasks(table: np.ndarray) -> np.ndarray:
     """Mean, low and high over tasks of each snapshot; ``[E, T]`` to ``[3, E]``."""
     mean, tasks = table.mean(axis=1), table.shape[1]
     if tasks < 2:
@@ -96,15 +112,18 @@ def _bands(table: np.ndarray) -> np.ndarray:
 
 
 def _event(
-    epoch: int, loss: float, bands: Mapping[str, np.ndarray], i: int, seconds: float, first: bool
+    cards: str, what: str, epoch: int, date: float, loss: float, bands: _Bands, i: int, first: bool
 ) -> Event:
-    values = {"train_loss": loss}
-    for measure, (mean, low, high) in bands.items():
-        tag = SHOWN_AS[measure]
-        values |= {
-            tag: float(mean[i]),
-            f"interval/{tag}_low": float(low[i]),
-            f"interval/{tag}_high": float(high[i]),
-        }
+    of = "Mean over the complete seeds of a configuration: m" if what == MEANS else "M"
+    values = {f"{cards}/train_loss": loss}
+    texts = {f"{cards}/train_loss": f"{of}ean training loss of the epoch."}
+    for measure, band in bands.items():
+        tag = f"{cards}/{SHOWN_AS[measure]}"
+        values |= zip((tag, *_ends(tag)), map(float, band[:, i]), strict=True)
+        texts[tag] = (
+            f"{of}ean accuracy on the common *selection* tasks ({_SPLITS[measure]}). "
+            "Reported numbers come from the report tasks instead."
+        )
+        texts |= dict.fromkeys(_ends(tag), f"An end of the band: {what}.")
     # TensorBoard needs a description only with the first value of a tag.
-    return scalars(epoch, seconds, values, DESCRIPTIONS if first else {})
+    return scalars(epoch, date, values, texts if first else {})

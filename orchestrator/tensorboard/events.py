@@ -27,18 +27,17 @@ def append(folder: Path, events: Iterable[Event]) -> None:
 
 
 def scalars(
-    step: int, seconds: float, values: Mapping[str, float], descriptions: Mapping[str, str]
+    step: int, date: float, values: Mapping[str, float], descriptions: Mapping[str, str]
 ) -> Event:
     """One event with many scalars.
 
     Args:
         step: the epoch.
-        seconds: since the trial began. TensorBoard's wall time is the trial's time, not the date:
-            a rebuilt view equals the one that was written live.
+        date: in seconds since 1970.
         values: by tag.
         descriptions: by tag, in Markdown.
     """
     summary = Summary()
     for tag, value in values.items():
         summary.MergeFrom(scalar_pb(tag, value, descriptions.get(tag)))
-    return Event(step=step, wall_time=seconds, summary=summary)
+    return Event(step=step, wall_time=date, summary=summary)

@@ -11,12 +11,16 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
 from tensorboard.plugins.hparams import summary_v2 as hp
 
-from fsl_sweep.orchestrator.records.measures import SHOWN_AS, TrialEnd, TrialHistory
+from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.selection.select import Selected, Strategy
+from fsl_sweep.orchestrator.tensorboard.events import scalars
 from fsl_sweep.orchestrator.tensorboard.names import group_name
 from fsl_sweep.orchestrator.text.printed import printable
 
 Plain = bool | float | str
+
+LAST = "selected/last epoch"
+"""The scalar that holds NovelGen at the end of a trial, on the selection tasks."""
 
 
 def experiment(histories: Sequence[TrialHistory], selected: Selected | None) -> Summary:
@@ -25,7 +29,7 @@ def experiment(histories: Sequence[TrialHistory], selected: Selected | None) -> 
     keys = list(dict.fromkeys(key for row in rows for key in row))
     parameters = [hp.HParam(key, _domain([row[key] for row in rows if key in row])) for key in keys]
     metrics = [
-        hp.Metric(SHOWN_AS["novel"], display_name="NovelGen, last epoch (selection tasks)"),
+        hp.Metric(LAST, display_name="NovelGen, last epoch (selection tasks)"),
         *(
             hp.Metric(tag(strategy), display_name=f"NovelGen chosen by {strategy} (report tasks)")
             for strategy in (selected.strategies if selected else ())
@@ -39,10 +43,10 @@ def session(trial: TrialHistory) -> Summary:
     return hp.hparams_pb(values_of(trial), trial_id=group_name(trial), start_time_secs=0.0)
 
 
-def session_end(end: TrialEnd, seconds: float) -> Event:
-    """That a run has ended, and how; ``seconds`` since it began."""
+def session_end(end: TrialEnd, epoch: int, novel: float, date: float) -> list[Event]:
+    """That a run has ended, and how, with its last epoch and NovelGen there on selection tasks."""
     status = api_pb2.STATUS_FAILURE if end.status == "failed" else api_pb2.STATUS_SUCCESS
-    info = plugin_data_pb2.SessionEndInfo(status=status, end_time_secs=seconds)
+    info = plugin_data_pb2.SessionEndInfo(status=status, end_time_secs=date)
     # TensorBoard's own helper for this needs TensorFlow.
     content = plugin_data_pb2.HParamsPluginData(session_end_info=info)
     value = Summary.Value(
@@ -50,7 +54,8 @@ def session_end(end: TrialEnd, seconds: float) -> Event:
         metadata=metadata.create_summary_metadata(content),
         tensor=metadata.NULL_TENSOR,
     )
-    return Event(summary=Summary(value=[value]), wall_time=seconds)
+    last = scalars(epoch, date, {LAST: novel}, {})
+    return [last, Event(summary=Summary(value=[value]), wall_time=date)]
 
 
 def tag(strategy: Strategy) -> str:

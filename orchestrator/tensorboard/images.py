@@ -14,16 +14,21 @@ from tensorboard.plugins.image.metadata import create_summary_metadata
 
 from fsl_sweep.orchestrator.report.figures.figures import Figure
 from fsl_sweep.orchestrator.report.figures.painter import painted
-from fsl_sweep.orchestrator.tensorboard.names import LONGEST, safe
+from fsl_sweep.orchestrator.tensorboard.names import LONGEST
 from fsl_sweep.orchestrator.text.printed import printable
 
 
 def pictures(figures: Sequence[Figure]) -> Iterator[Summary]:
-    """One image for each panel, under ``figures/NAME/TITLE``, described by its caption."""
+    """One image for each panel, as ``figures 1: NAME/TITLE``, described by its caption.
+
+    Figures of a name are a group of cards; the number keeps groups in the report's order.
+    """
     taken: Counter[str] = Counter()
+    names = list(dict.fromkeys(figure.name for figure in figures))
     for figure in figures:
+        group = f"figures {names.index(figure.name) + 1}: {figure.name}"
         for panel in figure.panels:
-            tag = f"figures/{figure.name}/{safe(panel.title)[:LONGEST]}"
+            tag = f"{group}/{printable(panel.title)[:LONGEST]}"
             taken[tag] += 1
             if taken[tag] > 1:  # long titles that were cut
                 tag = f"{tag} {taken[tag]}"

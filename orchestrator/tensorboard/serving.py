@@ -1,12 +1,22 @@
-"""TensorBoard itself, in the place of this process."""
+"""TensorBoard itself."""
 
-import os
 import socket
-import sys
+import time
 from pathlib import Path
 from typing import NoReturn
+from urllib.parse import quote
 
 from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.tensorboard.events import FILE
+from fsl_sweep.orchestrator.tensorboard.names import MEANS, REPORT
+from fsl_sweep.orchestrator.text.printed import say
+
+_UNSMOOTHED = "?smoothing=0#timeseries&_smoothingWeight=0"
+"""Opens TensorBoard without smoothing, which hides what few epochs show: Time Series reads the
+first, Scalars and Custom Scalars the second."""
+
+_FILTERED = "&regexInput=" + quote(f"^{MEANS}/|^{REPORT}$", safe="")
+"""Runs that all tabs but Time Series begin with, where they would show none of more than 40."""
 
 
 def check_free(host: str, port: int) -> None:
@@ -29,7 +39,19 @@ def check_free(host: str, port: int) -> None:
         raise ConfigError("", "--host or --port", problem) from None
 
 
+def opening(folder: Path) -> str:
+    """What follows the server's address, so that the view opens readable."""
+    many = sum(1 for _ in folder.rglob(FILE)) > 40
+    return _UNSMOOTHED + (_FILTERED if many and (folder / MEANS).exists() else "")
+
+
 def serve(folder: Path, host: str, port: int) -> NoReturn:
-    """Replace this process by TensorBoard, which then gets its signals."""
-    module = [sys.executable, "-m", "tensorboard.main", "--logdir", str(folder)]
-    os.execv(sys.executable, [*module, "--host", host, "--port", str(port)])  # noqa: S606
+    """Serve a view from a thread, until a signal stops this process; print the address to open."""
+    from tensorboard import program
+
+    board = program.TensorBoard()
+    given = ("--logdir", str(folder), "--host", host, "--port", str(port))
+    board.configure(("tensorboard", *given))
+    say(f"TensorBoard: {board.launch()}{opening(folder)} (Ctrl-C stops it)")
+    while True:
+        time.sleep(3600)

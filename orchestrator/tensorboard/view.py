@@ -24,8 +24,9 @@ from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd, Trial
 from fsl_sweep.orchestrator.report.figures.figures import Figure
 from fsl_sweep.orchestrator.selection.select import Selected
 from fsl_sweep.orchestrator.tensorboard import curves, hparams, images
+from fsl_sweep.orchestrator.tensorboard.dates import dates, recorded_at
 from fsl_sweep.orchestrator.tensorboard.events import FILE, append, scalars
-from fsl_sweep.orchestrator.tensorboard.names import REPORT, run_names
+from fsl_sweep.orchestrator.tensorboard.names import REPORT, Place, of_method, places
 
 
 def rebuild(
@@ -33,16 +34,14 @@ def rebuild(
     histories: Sequence[TrialHistory],
     selected: Selected | None = None,
     figures: Sequence[Figure] = (),
-    dated: float = 0.0,
 ) -> None:
     """Write the whole view anew.
 
     Args:
-        folder: the view's folder; what it holds is replaced.
+        folder: the view's folder in the run's; what it holds is replaced.
         histories: one for each planned trial; those without a record get no run.
         selected: strategies' choices for the HParams tab, if they are to be shown.
         figures: the report's, for the Images tab.
-        dated: when the newest of what they show was recorded, in seconds since 1970.
 
     Raises:
         RunFolderError: the folder holds other files than a view's, or cannot be written.
@@ -53,7 +52,7 @@ def rebuild(
             _check_ours(ours)
         for leftover in (new, old):
             shutil.rmtree(leftover, ignore_errors=True)
-        _write(new, histories, selected, figures, dated)
+        _write(new, histories, selected, figures)
         if folder.exists():
             folder.rename(old)
         new.rename(folder)
@@ -74,11 +73,15 @@ class LiveView:
     def __init__(self, folder: Path, histories: Sequence[TrialHistory]) -> None:
         rebuild(folder, histories)
         self._folder = folder
-        self._runs: dict[str, list[tuple[TrialHistory, str]]] = {}
-        for trial, name in zip(histories, run_names(histories), strict=True):
-            self._runs.setdefault(trial.trial, []).append((trial, name))
-        self._epochs = {t.trial: int(t.epochs[-1]) for t in histories if len(t.epochs)}
-        self._seconds = {t.trial: float(curves.elapsed(t)[-1]) for t in histories if len(t.epochs)}
+        self._shown: dict[str, list[tuple[TrialHistory, Place]]] = {}
+        for trial, place in zip(histories, places(histories), strict=True):
+            self._shown.setdefault(trial.trial, []).append((trial, place))
+        self._last: dict[str, tuple[int, float, float]] = {
+            trial.trial: _last(trial, dates(folder.parent, trial))
+            for trial in histories
+            if len(trial.epochs)
+        }
+        """The last epoch shown of each trial, NovelGen there, and its date."""
 
     def started(self, trial: str) -> None:
         """Nothing to show before the first epoch."""
@@ -90,16 +93,18 @@ class LiveView:
             RunFolderError: the view cannot be written.
             MachineFailure: the disk is full or fails, or the run folder has vanished.
         """
-        if record.epoch <= self._epochs.get(trial, 0):
+        last = self._last.get(trial)
+        if last and record.epoch <= last[0]:
             return
-        first = trial not in self._epochs
+        written = recorded_at(self._folder.parent, trial, record.epoch)
         spent = record.train_seconds + record.evaluation_seconds
-        seconds = self._seconds.get(trial, 0.0) + spent
-        event = curves.live_event(record, seconds, first)
-        for planned, name in self._runs[trial]:
-            start = [Event(summary=hparams.session(planned))] if first and _is_full(planned) else []
-            self._append(name, [*start, event])
-        self._epochs[trial], self._seconds[trial] = record.epoch, seconds
+        date = (last[2] if last else 0.0) + spent if written is None else written
+        for planned, place in self._shown[trial]:
+            event = curves.live_event(record, place.cards, date, last is None)
+            begins = last is None and _is_full(planned)
+            start = [Event(summary=hparams.session(planned))] if begins else []
+            self._append(place.run, [*start, event])
+        self._last[trial] = record.epoch, record.scores["novel", "selection"].mean, date
 
     def measured_again(self, trial: str, epoch: int) -> None:
         """The view shows the main protocol only."""
@@ -109,11 +114,10 @@ class LiveView:
 
     def ended(self, trial: str, end: TrialEnd) -> None:
         """Mark the end of a trial in the HParams tab."""
-        if trial in self._epochs:
-            event = hparams.session_end(end, self._seconds[trial])
-            for planned, name in self._runs[trial]:
+        if trial in self._last:
+            for planned, place in self._shown[trial]:
                 if _is_full(planned):
-                    self._append(name, [event])
+                    self._append(place.run, hparams.session_end(end, *self._last[trial]))
 
     def _append(self, name: str, events: Sequence[Event]) -> None:
         if not self._folder.parent.is_dir():
@@ -137,32 +141,54 @@ def _write(
     histories: Sequence[TrialHistory],
     selected: Selected | None,
     figures: Sequence[Figure],
-    dated: float,
 ) -> None:
+    dated = [dates(folder.parent, trial) for trial in histories]
+    groups: dict[str, str] = {}
+    means: dict[str, list[int]] = {}
+    for i, (trial, place) in enumerate(zip(histories, places(histories), strict=True)):
+        groups[place.cards] = curves.TRIALS
+        if place.mean:
+            means.setdefault(place.mean, []).append(i)
+        if len(trial.epochs):
+            append(folder / place.run, _trial_events(trial, place.cards, dated[i], selected))
+    for run, planned in means.items():
+        own = [i for i in planned if histories[i].complete]
+        if len(own) > 1:
+            trials = [histories[i] for i in own]
+            cards = of_method(trials[0])
+            groups[cards] = curves.MEANS
+            part = f" ({len(own)} of {len(planned)} seeds)" if len(own) < len(planned) else ""
+            events = curves.mean_events(trials, cards, [dated[i] for i in own])
+            append(folder / f"{run}{part}", events)
+    newest = max((float(own[-1]) for own in dated if len(own)), default=0.0)
     append(
         folder / REPORT,
         [
-            Event(summary=curves.layout()),
+            Event(summary=curves.layout(dict(sorted(groups.items())))),
             Event(summary=hparams.experiment([t for t in histories if _is_full(t)], selected)),
-            *(Event(summary=one, wall_time=dated) for one in images.pictures(figures)),
+            *(Event(summary=one, wall_time=newest) for one in images.pictures(figures)),
         ],
     )
-    for trial, name in zip(histories, run_names(histories), strict=True):
-        if len(trial.epochs):
-            append(folder / name, _trial_events(trial, selected))
 
 
-def _trial_events(trial: TrialHistory, selected: Selected | None) -> Iterator[Event]:
+def _trial_events(
+    trial: TrialHistory, cards: str, dated: np.ndarray, selected: Selected | None
+) -> Iterator[Event]:
     if _is_full(trial):
         yield Event(summary=hparams.session(trial))
-    yield from curves.recorded_events(trial)
-    seconds = curves.elapsed(trial)
+    yield from curves.recorded_events(trial, cards, dated)
     for one in selected.selections if selected else ():
         if (one.method, one.trial) == (trial.method, trial.trial):
-            at = float(seconds[np.flatnonzero(trial.epochs == one.epoch)[0]])
+            at = float(dated[trial.index(one.epoch)])
             yield scalars(one.epoch, at, {hparams.tag(one.strategy): one.novel.mean}, {})
     if trial.end is not None and _is_full(trial):
-        yield hparams.session_end(trial.end, float(seconds[-1]))
+        yield from hparams.session_end(trial.end, *_last(trial, dated))
+
+
+def _last(trial: TrialHistory, dated: np.ndarray) -> tuple[int, float, float]:
+    """The last recorded epoch, NovelGen there on selection tasks, and its date."""
+    novel = trial.scores["novel", "selection"].means[-1]
+    return int(trial.epochs[-1]), float(novel), float(dated[-1])
 
 
 def _check_ours(folder: Path) -> None:

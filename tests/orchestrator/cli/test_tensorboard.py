@@ -1,9 +1,11 @@
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,8 +26,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_view_has_the_reports_figures(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for end, seconds in zip(run.glob("trials/*/end.json"), (1.6e9, 1.7e9 + 0.5), strict=True):
-        os.utime(end, (seconds, seconds))
+    for trial, date in zip(run.glob("trials/*"), (1.6e9, 1.7e9 + 0.5), strict=True):
+        for file in trial.rglob("*"):
+            os.utime(file, (date, date))
     command = ["tensorboard", str(run), "--no-serve"]
     assert invoke(command) == 0
     folder = run / "tensorboard"
@@ -33,9 +36,11 @@ def test_the_view_has_the_reports_figures(run: Path, capsys: pytest.CaptureFixtu
     events = EventMultiplexer(size_guidance={"tensors": 0})
     events.AddRunsFromDirectory(str(folder)).Reload()
     assert "." not in events.Runs()
-    tags = [tag for tag in events.Runs()["report"]["tensors"] if tag.startswith("figures/")]
-    assert "figures/progressions/PN, way=10, seed 0" in tags
-    assert {tag.split("/")[1] for tag in tags} == {"trade-off", "progressions"}
+    tags = [tag for tag in events.Runs()["report"]["tensors"] if tag.startswith("figures")]
+    assert "figures 3: curves/PN, way=10" in tags
+    assert {tag.split("/")[0] for tag in tags} == {
+        *("figures 1: forest", "figures 2: trade-off", "figures 3: curves", "figures 4: response")
+    }
     # Pictures are dated by the newest record.
     assert {e.wall_time for tag in tags for e in events.Tensors("report", tag)} == {1.7e9 + 0.5}
     before = {path: path.read_bytes() for path in folder.rglob("events.*")}
@@ -65,15 +70,19 @@ def until(true: Callable[[], bool], process: "subprocess.Popen[bytes] | None" = 
 
 
 @pytest.mark.slow
-def test_tensorboard_takes_the_commands_place_and_its_signals(tmp_path: Path, run: Path) -> None:
+def test_a_signal_ends_tensorboard_and_what_it_started(tmp_path: Path, run: Path) -> None:
     command = [sys.executable, "-m", "fsl_sweep.orchestrator.cli", "tensorboard", str(run)]
     with open(tmp_path / "said", "w") as said:
         process = subprocess.Popen([*command, "--port", "0"], stdout=said, stderr=said)
-    until(lambda: "http://127.0.0.1" in (tmp_path / "said").read_text(), process)
+    until(lambda: "TensorBoard: http://" in (tmp_path / "said").read_text(), process)
+    said = (tmp_path / "said").read_text()
+    address = re.findall(r"TensorBoard: (\S+)", said)[0]
+    assert address.endswith("/?smoothing=0#timeseries&_smoothingWeight=0")
+    with urllib.request.urlopen(address) as page:
+        assert b"TensorBoard" in page.read()
     below = descendants(process.pid)
-    assert b"tensorboard.main" in Path(f"/proc/{process.pid}/cmdline").read_bytes()
     process.send_signal(signal.SIGTERM)
-    process.wait(timeout=30)  # the exit code is TensorBoard's
+    assert process.wait(timeout=30) == 128 + signal.SIGTERM
     until(lambda: not any(map(running, below)))
 
 

@@ -1,7 +1,9 @@
 import io
+import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import hostile
@@ -29,13 +31,16 @@ from fsl_sweep.orchestrator.records.measures import (
 )
 from fsl_sweep.orchestrator.report.figures.figures import Figure, Panel
 from fsl_sweep.orchestrator.selection.select import select
-from fsl_sweep.orchestrator.tensorboard import LiveView, rebuild
+from fsl_sweep.orchestrator.tensorboard import LiveView, rebuild, serving
 from fsl_sweep.orchestrator.tensorboard.events import FILE
-from fsl_sweep.orchestrator.tensorboard.names import LONGEST, run_names
+from fsl_sweep.orchestrator.tensorboard.names import LONGEST, places
 
 PN = trial("PN", "0.1", base=[0.6, 0.8, 0.9], val=[0.5, 0.6, 0.55], novel=[0.4, 0.5, 0.45])
+PN_AGAIN = trial("PN", "0.1", 1, base=[0.7, 0.8], val=[0.7, 0.7], novel=[0.5, 0.3])
 RR = trial("RR/2", "0.2", 3, base=[0.6], val=[0.5], novel=[0.4])
 NOTHING = trial("PN", "0.5", end=None)
+CARDS = "configurations of PN"
+BANDS = "~ bands of Custom Scalars"
 
 
 def read(folder: Path) -> EventAccumulator:
@@ -61,27 +66,95 @@ def test_scalars_of_recorded_trials(tmp_path: Path) -> None:
     runs = EventMultiplexer().AddRunsFromDirectory(str(tmp_path / "tb")).Reload().Runs()
     assert sorted(runs) == ["PN/lr=0.1/seed-0", "RR_2/lr=0.2/seed-3", "report"]
     folder = tmp_path / "tb" / "PN" / "lr=0.1" / "seed-0"
-    assert series(folder, "NovelGen") == [(1, 0.4), (2, 0.5), (3, 0.45)]
-    assert series(folder, "BaseGen") == [(1, 0.6), (2, 0.8), (3, 0.9)]
-    assert series(folder, "ValGen") == [(1, 0.5), (2, 0.6), (3, 0.55)]
-    assert series(folder, "train_loss") == [(1, 2.0), (2, 1.5), (3, 1.0)]
+    assert series(folder, f"{CARDS}/NovelGen") == [(1, 0.4), (2, 0.5), (3, 0.45)]
+    assert series(folder, f"{CARDS}/BaseGen") == [(1, 0.6), (2, 0.8), (3, 0.9)]
+    assert series(folder, f"{CARDS}/ValGen") == [(1, 0.5), (2, 0.6), (3, 0.55)]
+    assert series(folder, f"{CARDS}/train_loss") == [(1, 2.0), (2, 1.5), (3, 1.0)]
+    assert series(folder, "selected/last epoch") == [(3, 0.45)]
     tasks = PN.scores["val", "selection"].load()[1]
-    low, high = stats.t.interval(0.95, TASKS - 1, tasks.mean(), stats.sem(tasks))
-    assert (2, pytest.approx(low, rel=1e-6)) in [
-        (s, v.expected) for s, v in series(folder, "interval/ValGen_low")
-    ]
-    assert series(folder, "interval/ValGen_high")[1] == (2, pytest.approx(high).expected)
-    described = read(folder).SummaryMetadata("NovelGen").summary_description
-    assert "selection" in described
-    root = read(tmp_path / "tb" / "report").Tensors("custom_scalars__config__")
-    content = layout_pb2.Layout.FromString(root[0].tensor_proto.string_val[0])
-    margins = [s for chart in content.category[0].chart for s in chart.margin.series]
-    assert len(margins) == 3
-    tags = set(read(folder).Tags()["tensors"])
-    assert all({one.value, one.lower, one.upper} <= tags for one in margins)
-    # The wall time is the trial's cost: 0.1 s of training and 0.1 s of measuring an epoch.
-    times = [e.wall_time for e in read(folder).Tensors("NovelGen")]
-    assert times == pytest.approx([0.2, 0.4, 0.6])
+    interval = stats.t.interval(0.95, TASKS - 1, tasks.mean(), stats.sem(tasks))
+    for end, expected in zip(("low", "high"), interval, strict=True):
+        assert series(folder, f"{BANDS}/{CARDS}, ValGen, {end}")[1] == (2, expected)
+    assert "selection" in read(folder).SummaryMetadata(f"{CARDS}/NovelGen").summary_description
+
+
+def charts(view: Path) -> dict[str, tuple[bool, list[tuple[str, str, str]]]]:
+    """Of each category of Custom Scalars: whether it begins closed, and its charts' series."""
+    (root,) = read(view / "report").Tensors("custom_scalars__config__")
+    content = layout_pb2.Layout.FromString(root.tensor_proto.string_val[0])
+    return {
+        one.title: (
+            one.closed,
+            [(s.value, s.lower, s.upper) for chart in one.chart for s in chart.margin.series],
+        )
+        for one in content.category
+    }
+
+
+def test_means_over_seeds_with_the_lowest_and_the_highest(tmp_path: Path) -> None:
+    unfinished = trial("PN", "0.1", 2, base=[0.1], val=[0.1], novel=[0.1], end=None)
+    rebuild(tmp_path / "tb", [PN, PN_AGAIN, unfinished, RR])
+    mean = tmp_path / "tb/mean/PN/lr=0.1 (2 of 3 seeds)"
+    # Of complete seeds, at epochs that all of them have.
+    assert series(mean, f"{CARDS}/NovelGen") == [(1, 0.45), (2, 0.4)]
+    assert series(mean, f"{CARDS}/train_loss") == [(1, 2.0), (2, 1.25)]
+    assert series(mean, f"{BANDS}/{CARDS}, NovelGen, low") == [(1, 0.4), (2, 0.3)]
+    assert series(mean, f"{BANDS}/{CARDS}, NovelGen, high") == [(1, 0.5), (2, 0.5)]
+    found = charts(tmp_path / "tb")
+    assert {title: closed for title, (closed, _) in found.items()} == {
+        "configurations of PN (mean, lowest and highest of the seeds)": False,
+        "configurations of RR_2 (95 % interval over selection tasks)": True,
+        "seeds of PN lr=0.1 (95 % interval over selection tasks)": True,
+    }
+    tags = {tag for run in (tmp_path / "tb").rglob(FILE) for tag in read(run).Tags()["tensors"]}
+    assert tags.issuperset(tag for _, own in found.values() for band in own for tag in band)
+    assert [len(own) for _, own in found.values()] == [3, 3, 3]
+    rebuild(tmp_path / "tb", [PN, unfinished])
+    assert not (tmp_path / "tb/mean").exists()
+    assert not any(closed for closed, _ in charts(tmp_path / "tb").values())
+
+
+def test_no_card_holds_more_lines_than_seeds_or_configurations(tmp_path: Path) -> None:
+    one = {"base": [0.6], "val": [0.5], "novel": [0.4]}
+    grid = [trial(m, f"{c}", s, **one) for m in ("PN", "RR") for c in range(6) for s in range(4)]
+    rebuild(tmp_path / "tb", grid)
+    runs = EventMultiplexer().AddRunsFromDirectory(str(tmp_path / "tb")).Reload().Runs()
+    lines = Counter(tag for tags in runs.values() for tag in tags["tensors"] if "Gen" in tag)
+    assert len([tag for tag in lines if "~" not in tag]) == 3 * (2 + 2 * 6)
+    assert max(lines.values()) == 6
+    # TensorBoard shows none of more than 40 runs before one chooses.
+    assert len(runs) == 48 + 12 + 1
+    assert serving.opening(tmp_path / "tb").endswith("&regexInput=%5Emean%2F%7C%5Ereport%24")
+    rebuild(tmp_path / "tb", grid[:12])
+    assert serving.opening(tmp_path / "tb") == "?smoothing=0#timeseries&_smoothingWeight=0"
+
+
+def test_events_have_the_dates_of_the_records(tmp_path: Path) -> None:
+    dated = {
+        f"{PN.trial}/epochs/0003.json": 1.7e9,
+        f"{PN.trial}/end.json": 1.8e9,
+        f"{PN_AGAIN.trial}/end.json": 1.6e9,
+    }
+    for name, date in dated.items():
+        file = tmp_path / "trials" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+        os.utime(file, (date, date))
+    rebuild(tmp_path / "tb", [PN, PN_AGAIN, RR], figures=drawn())
+
+    def times(run: str, tag: str) -> list[float]:
+        return [event.wall_time for event in read(tmp_path / "tb" / run).Tensors(tag)]
+
+    # An epoch costs 0.1 s of training and 0.1 s of measuring.
+    cost = np.array([0.2, 0.4, 0.6])
+    of = "seeds of PN lr=0.1/NovelGen"
+    assert times("PN/lr=0.1/seed-0", of) == pytest.approx(list(1.7e9 + cost - 0.6), abs=1e-6)
+    assert times("PN/lr=0.1/seed-1", of) == pytest.approx([1.6e9 - 0.2, 1.6e9], abs=1e-6)
+    newest = pytest.approx([1.7e9 - 0.4, 1.7e9 - 0.2], abs=1e-6)
+    assert times("mean/PN/lr=0.1", f"{CARDS}/NovelGen") == newest
+    # What has no file begins at 0.
+    assert times("RR_2/lr=0.2/seed-3", "configurations of RR_2/NovelGen") == pytest.approx([0.2])
+    assert times("report", "figures 2: mixtures/") == [1.7e9]
 
 
 def tensorboards_own(folder: Path) -> tuple[data_provider.MultiplexerDataProvider, RequestContext]:
@@ -106,7 +179,7 @@ def test_hparams_through_tensorboards_own_reader(tmp_path: Path) -> None:
     experiment = context.experiment_from_metadata(ask, "", True, known, [])
     assert {info.name for info in experiment.hparam_infos} == {"method", "optimizer.lr"}
     names = [info.name.tag for info in experiment.metric_infos]
-    assert names == ["NovelGen", "selected/last/base", "selected/val/base"]
+    assert names == ["selected/last epoch", "selected/last/base", "selected/val/base"]
     request = api_pb2.ListSessionGroupsRequest(
         allowed_statuses=[api_pb2.STATUS_SUCCESS, api_pb2.STATUS_UNKNOWN],
         col_params=[
@@ -132,7 +205,7 @@ def test_hparams_through_tensorboards_own_reader(tmp_path: Path) -> None:
     assert len(groups) == 3
     assert set(found) == {("PN", "0.1"), ("PN", "0.01"), ("RR/2", "0.2")}
     assert {len(group.sessions) for group in groups} == {1, 2}
-    assert found["PN", "0.1"]["NovelGen"][0] == pytest.approx((0.45 + 0.7) / 2)
+    assert found["PN", "0.1"]["selected/last epoch"][0] == pytest.approx((0.45 + 0.7) / 2)
     assert found["PN", "0.1"]["selected/val/base"][0] == pytest.approx((0.5 + 0.7) / 2)
     assert found["RR/2", "0.2"]["selected/val/base"] == (pytest.approx(0.4), 1)
     assert "selected/val/base" not in found["PN", "0.01"]
@@ -145,15 +218,14 @@ def drawn() -> list[Figure]:
 
 
 def test_figures_are_images(tmp_path: Path) -> None:
-    rebuild(tmp_path / "tb", [PN], figures=drawn(), dated=1.7e9)
+    rebuild(tmp_path / "tb", [PN], figures=drawn())
     events = read(tmp_path / "tb" / "report")
-    tags = [tag for tag in events.Tags()["tensors"] if tag.startswith("figures/")]
-    title = "figures/trade-off/PN _ __bad_ 学 " + "long " * 60
-    title = title[: title.index("PN") + LONGEST].strip()
-    assert tags == [title, f"{title} 2", "figures/mixtures/"]
+    tags = [tag for tag in events.Tags()["tensors"] if tag.startswith("figures")]
+    title = "figures 1: trade-off/" + ("PN / $\\bad$ 学 " + "long " * 60)[:LONGEST].strip()
+    assert tags == [title, f"{title} 2", "figures 2: mixtures/"]
     for tag in tags:
         (event,) = events.Tensors(tag)
-        assert (event.step, event.wall_time) == (0, 1.7e9)
+        assert event.step == 0
         wide, tall, png = event.tensor_proto.string_val
         with Image.open(io.BytesIO(png)) as picture:
             assert picture.format == "PNG"
@@ -180,14 +252,15 @@ def test_live_view_equals_a_rebuilt_one(tmp_path: Path) -> None:
     view.started(NOTHING.trial)
     for epoch, accuracy in ((1, 0.5), (2, 0.6), (2, 0.9), (3, 0.7)):
         view.measured(NOTHING.trial, record(epoch, accuracy))
-        assert len(series(tmp_path / "tb/PN/lr=0.5/seed-0", "NovelGen")) == min(epoch, 3)
+        assert len(series(tmp_path / "tb/PN/lr=0.5/seed-0", f"{CARDS}/NovelGen")) == min(epoch, 3)
     view.failed_once(NOTHING.trial, "a node died")
     view.ended(NOTHING.trial, TrialEnd("done"))
     folder = tmp_path / "tb/PN/lr=0.5/seed-0"
     # An epoch that is told twice is shown once.
-    assert series(folder, "NovelGen") == [(1, 0.5), (2, 0.6), (3, 0.7)]
-    assert [e.wall_time for e in read(folder).Tensors("NovelGen")] == [3.0, 6.0, 9.0]
+    assert series(folder, f"{CARDS}/NovelGen") == [(1, 0.5), (2, 0.6), (3, 0.7)]
+    assert [e.wall_time for e in read(folder).Tensors(f"{CARDS}/NovelGen")] == [3.0, 6.0, 9.0]
     tags = read(folder).Tags()["tensors"]
+    assert series(folder, "selected/last epoch") == [(3, 0.7)]
     assert metadata.SESSION_END_INFO_TAG in tags
     assert metadata.SESSION_START_INFO_TAG in tags
 
@@ -197,9 +270,9 @@ def test_a_torn_tail_is_repaired_and_live_events_follow(tmp_path: Path) -> None:
     rebuild(tmp_path / "tb", [PN])
     whole = (folder / FILE).read_bytes()
     (folder / FILE).write_bytes(whole[:-200])
-    assert len(series(folder, "NovelGen")) < 3
+    assert len(series(folder, f"{CARDS}/NovelGen")) < 3
     LiveView(tmp_path / "tb", [PN]).measured(PN.trial, record(4, 0.8))
-    assert series(folder, "NovelGen") == [(1, 0.4), (2, 0.5), (3, 0.45), (4, 0.8)]
+    assert series(folder, f"{CARDS}/NovelGen") == [(1, 0.4), (2, 0.5), (3, 0.45), (4, 0.8)]
 
 
 def test_rebuilding_is_repeatable_and_repairs_a_killed_one(tmp_path: Path) -> None:
@@ -227,10 +300,11 @@ def test_a_folder_with_other_files_is_not_replaced(tmp_path: Path) -> None:
 def test_names_are_distinct_and_stay_inside() -> None:
     long = "x" * 200
     given = [trial("..", long + end, base=[0.5], val=[0.5], novel=[0.5]) for end in "ab"]
-    names = run_names([*given, trial("A", "1", fold=2)])
+    found = places([*given, trial("A", "1", fold=2)])
+    names = [place.run for place in found]
     assert len(set(names)) == 3
     assert all(part not in ("", ".", "..") for name in names for part in name.split("/"))
-    assert names[2] == "A/lr=1/seed-0-fold-2"
+    assert (names[2], found[2].cards) == ("A/lr=1/seed-0-fold-2", "seeds and folds of A lr=1")
 
 
 def test_neither_tensorflow_nor_torch_nor_ray_is_imported(tmp_path: Path) -> None:
@@ -247,7 +321,7 @@ def test_neither_tensorflow_nor_torch_nor_ray_is_imported(tmp_path: Path) -> Non
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert series(tmp_path / "tb/PN/lr=1/seed-0", "NovelGen") == [(1, 0.5)]
+    assert series(tmp_path / "tb/PN/lr=1/seed-0", f"{CARDS}/NovelGen") == [(1, 0.5)]
 
 
 @pytest.mark.timeout(60)

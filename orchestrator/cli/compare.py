@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fsl_sweep.orchestrator.cli.plan_next import without_nan
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.text.printed import counted, say
 
@@ -77,10 +78,9 @@ def compare(
 def _compared(
     source: "Source", run: Any, names: tuple[str, str], first: str | None, second: str | None
 ) -> _Compared:
-    from fsl_sweep.orchestrator.selection.closed_and_open import closed_and_open, reuse_of
+    from fsl_sweep.orchestrator.selection.closed_and_open import closed_and_open
     from fsl_sweep.orchestrator.selection.lead import lead_strategy, narrowed
     from fsl_sweep.orchestrator.selection.select import select
-    from fsl_sweep.orchestrator.statistics.closed_open_paired import three_intervals
 
     info = run.info([first] if first else None, [second] if second else None)
     selected = select(run.histories, info.snapshot, info.hyperparameter)
@@ -98,11 +98,6 @@ def _compared(
             f"{names[0]} and {names[1]} have no common tasks: there must be two or more, recorded "
             "one by one and the same for all seeds."
         )
-    pairs = [None if one is None else (one.a, one.b) for one in (closed, without)]
-    intervals = three_intervals(pairs[0], pairs[1], reuse=reuse_of(closed, without))
-    if without is not None and not without.used_up:
-        more = "open: the tasks ended before the examples were used up; measure more of them"
-        intervals = replace(intervals, cautions=(*intervals.cautions, more))
     return _Compared(
         strategy=strategy,
         a=names[0],
@@ -110,9 +105,26 @@ def _compared(
         values=_values(selected, strategy, names),
         closed=closed,
         without=without,
-        snapshots=intervals,
+        snapshots=_of_snapshots(closed, without, len(selected.methods)),
         methods=_over_seeds(run, selected, names),
     )
+
+
+def _of_snapshots(
+    closed: "OnTasks | None", without: "OnTasks | None", methods: int
+) -> "ThreeIntervals":
+    """The three intervals, with cautions about the tasks and about the other methods."""
+    from fsl_sweep.orchestrator.selection.closed_and_open import reuse_of
+    from fsl_sweep.orchestrator.statistics.closed_open_paired import three_intervals
+
+    pairs = [None if one is None else (one.a, one.b) for one in (closed, without)]
+    found = three_intervals(pairs[0], pairs[1], reuse=reuse_of(closed, without))
+    more = list(found.cautions)
+    if without is not None and not without.used_up:
+        more.append("open: the tasks ended before the examples were used up; measure more of them")
+    if methods > 2:
+        more.append(f"intervals of snapshots are not corrected for all pairs of {methods} methods")
+    return replace(found, cautions=tuple(more))
 
 
 def _values(
@@ -218,13 +230,4 @@ def _as_plain(found: _Compared) -> dict[str, Any]:
         },
         "methods": {**asdict(found.methods), "values": found.values},
     }
-    return _without_nan(plain)
-
-
-def _without_nan(value: Any) -> Any:
-    """The value without NaN, which JSON has not."""
-    if isinstance(value, dict):
-        return {key: _without_nan(one) for key, one in value.items()}
-    if isinstance(value, tuple | list):
-        return [_without_nan(one) for one in value]
-    return None if isinstance(value, float) and isnan(value) else value
+    return without_nan(plain)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.text.printed import say
 
 MOST_CLASSES = 10**6
@@ -87,7 +87,7 @@ def coverage(
             json.dumps({**asdict(facts), "gamma": gamma, "rho": rho, "eta": eta, **found}, indent=1)
         )
     else:
-        say("\n".join(_lines(facts, found, gamma)))
+        say("\n".join(_lines(facts, found, gamma, rho)))
     return 0
 
 
@@ -99,7 +99,14 @@ def _recorded(run: Path) -> _Facts:
     from fsl_sweep.orchestrator.records.spec import EpisodicTraining
     from fsl_sweep.orchestrator.run import load_run
 
-    plan, tuples = Ledger(run).planned(), load_run(run).class_tuples()
+    plan, opened = Ledger(run).planned(), load_run(run)
+    try:
+        tuples = opened.class_tuples()
+    except RunFolderError:
+        raise RunFolderError(
+            f"{run} records no tasks of equal numbers of classes, which the bounds are about. Give "
+            "the numbers by options, without the run folder."
+        ) from None
     own = {
         measure: [tuples[measure, "selection"], tuples[measure, "report"]]
         for measure in ("base", "novel")
@@ -207,7 +214,7 @@ def _verdict(facts: _Facts, bound: float, gamma: float, rho: float) -> dict[str,
     return {"refuted": True, "verdict": told}
 
 
-def _lines(facts: _Facts, found: Mapping[str, Any], gamma: float) -> list[str]:
+def _lines(facts: _Facts, found: Mapping[str, Any], gamma: float, rho: float) -> list[str]:
     def row(what: str, key: str, digits: str = ".4g") -> tuple[str, ...]:
         simulated = found.get(f"{key}_simulated")
         shown = "" if simulated is None else format(simulated, digits)
@@ -218,7 +225,7 @@ def _lines(facts: _Facts, found: Mapping[str, Any], gamma: float) -> list[str]:
         row("classes in the training tasks, mean, at least (1)", "expected_classes"),
         row("their variance, at most (2)", "classes_variance"),
         row("probability of no common class, at most (3)", "disjoint_probability", ".2g"),
-        row("training and test tasks from which it is at most rho", "tasks_for_overlap", ".0f"),
+        row(f"tasks of either from which that is {rho:g} or less (C1)", "tasks_for_overlap", ".0f"),
     ]
     if "few_classes" in found:
         what = f"probability of {found['few_classes']:.1f} classes or fewer, at most (4)"
@@ -231,5 +238,6 @@ def _lines(facts: _Facts, found: Mapping[str, Any], gamma: float) -> list[str]:
         *(f"{what:{wide}}  {bound:>9}  {seen:>17}".rstrip() for what, bound, seen in rows),
         "",
         found["verdict"],
-        "Numbers in brackets are theorems of 'Two Sides of Meta-Learning Evaluation', appendix B.",
+        "(1) to (4): theorems, (C1): Corollary 1 of 'Two Sides of Meta-Learning Evaluation', "
+        "appendix B.",
     ]

@@ -125,7 +125,7 @@ def three_intervals(
         closed: accuracies on tasks drawn with replacement; None without them.
         open_tasks: on tasks without a common example, until these are used up; None without them.
         confidence: in (0, 1), of each interval.
-        reuse: ``example_uses`` of the closed tasks, or 0 where it is not known.
+        reuse: ``example_uses`` of the closed tasks, at most; 0 where it is not known.
 
     Raises:
         ValueError: as ``paired_interval``, or there are no tasks at all.
@@ -183,7 +183,7 @@ def _cautions(
     elif paired.low == paired.high:
         own.append("paired: all tasks have the same difference")
     if reuse > 1:
-        own.append(f"closed: each example is in {reuse:.3g} tasks on average")
+        own.append(f"closed: an example is in up to {reuse:.3g} tasks on average")
     if closed_only:
         own.append("nothing is about other examples: no tasks were drawn without replacement")
     return tuple(dict.fromkeys(own))

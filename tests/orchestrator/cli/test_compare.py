@@ -130,6 +130,20 @@ def test_mistakes(folder, capsys, arguments, expected) -> None:
     assert err.startswith(f"fsl-sweep: {expected}")
 
 
+def test_two_of_three_methods(tmp_path, capsys) -> None:
+    trials = [made.planned(made.spec(s, way), f"W{way}") for way in (5, 6, 7) for s in (0, 1)]
+    made.recorded(tmp_path / "run", *trials)
+    found = plain(capsys, tmp_path / "run", "W7", "W5")
+    assert found["snapshots"]["cautions"][-1] == (
+        "intervals of snapshots are not corrected for all pairs of 3 methods"
+    )
+    # Over seeds they are, as in the report.
+    differences = load_run(tmp_path / "run").report(["val"], ["val"]).differences
+    (theirs,) = (one.result for one in differences if (one.a, one.b) == ("W5", "W7"))
+    assert found["methods"]["p_adjusted"] == pytest.approx(theirs.p_adjusted, rel=1e-6)
+    assert theirs.p_adjusted > theirs.p_value
+
+
 def test_a_method_that_is_not_complete(tmp_path, capsys) -> None:
     trials = [made.planned(made.spec(s, way), f"W{way}") for way in (5, 6) for s in (0, 1)]
     made.recorded(tmp_path / "run", *trials, ends=[made.DONE, TrialEnd("failed", "no memory")])

@@ -56,6 +56,12 @@ def test_numbers_of_a_run_and_its_table(tmp_path, capsys) -> None:
     assert "\nDisjoint classes are not consistent with iid tasks" in out
 
 
+def test_a_run_without_class_tuples(tmp_path, capsys) -> None:
+    made.recorded(tmp_path / "run", made.planned(made.spec()))
+    assert invoke(["coverage", str(tmp_path / "run")]) == 2
+    assert "run records no tasks of equal numbers of classes" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

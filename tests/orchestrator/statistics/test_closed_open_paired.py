@@ -76,7 +76,7 @@ def test_conclusive_closed_and_not_open() -> None:
     )
     assert found.paired_on == "open"
     assert found.cautions[:2] == ("open: only 10 tasks", "paired: only 10 tasks")
-    assert "closed: each example is in 40 tasks on average" in found.cautions
+    assert "closed: an example is in up to 40 tasks on average" in found.cautions
 
 
 def test_inconclusive_open_and_conclusive_paired() -> None:

@@ -23,7 +23,7 @@ def budgets(report: Report) -> Iterable[Figure]:
 
     def panel(method: str) -> Panel:
         def draw(axes: "Axes") -> None:
-            axes.set(xlabel="novel evaluations of each seed", ylabel="regret, points")
+            axes.set(xlabel="novel looks, each seed", ylabel="regret, points")
             axes.update_datalim(every)
             axes.axhline(0, color=SOFT, linewidth=0.9)
             for number, name in enumerate(names):

@@ -222,7 +222,7 @@ def test_figures_can_be_seen(seen: Look) -> None:
         assert len(frame["figures"]) > (3 if "usual" in frame["name"] else 20)
         for width, height in frame["figures"]:
             assert 250 < width <= frame["width"]
-            assert 180 < height < 900
+            assert 100 < height < 900
         assert frame["clipped"] == []
     assert seen.frames["faulty-1280"]["figures"] == [[0, 0]]
 

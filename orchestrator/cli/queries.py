@@ -1,6 +1,7 @@
 """``fsl-sweep analyze queries``: how many queries make the open interval shortest."""
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from math import isfinite
@@ -57,6 +58,9 @@ def queries(
     if strategy is None:
         raise RunFolderError("No method has all of its trials done: there is nothing to size.")
     found = task_sizes(source, selected, strategy)
+    for method in selected.methods:
+        if method not in [one.method for one in found]:
+            say(f"{method} is left out: not all of its trials are done and whole.", sys.stderr)
     count = examples or _used_up(found)
     tables = [_table(one, count) for one in found]
     if plot is not None:

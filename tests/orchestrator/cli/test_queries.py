@@ -10,6 +10,7 @@ import pytest
 
 from fsl_sweep import load_run
 from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.statistics.task_sizing import variance_of_tasks, variance_over_queries
 
 OPEN = {"replacement": False, "report_tasks": 60}
@@ -88,6 +89,16 @@ def test_used_up_tasks_say_how_many_examples_there_are(tmp_path, capsys, monkeyp
     assert invoke(["compare", str(path), "PN", "RR"]) == 0
     caution = f"an example is in up to {50 / 12:.3g} tasks on average"
     assert caution in capsys.readouterr().out
+
+
+def test_a_method_that_is_not_complete_is_left_out_and_named(tmp_path, capsys) -> None:
+    trials = [made.planned(made.spec(0, way), f"W{way}") for way in (5, 6)]
+    made.recorded(tmp_path / "run", *trials, ends=[TrialEnd("failed", "no memory")])
+    arguments = ["analyze", "queries", str(tmp_path / "run"), "--examples", "2000", "--json"]
+    assert invoke(arguments) == 1
+    out, err = capsys.readouterr()
+    assert [one["method"] for one in json.loads(out)] == ["W6"]
+    assert err == "W5 is left out: not all of its trials are done and whole.\n"
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,15 @@ import typer
 
 import fsl_sweep
 from fsl_sweep.orchestrator.cli import (
+    compare,
+    coverage,
     data,
     figures,
     measure,
     plan_next,
     plugins,
     prune,
+    queries,
     report,
     run,
     status,
@@ -49,6 +52,10 @@ datasets = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(datasets, name="data")
+analyses = typer.Typer(
+    help="Studies of a run beyond its report.", no_args_is_help=True, rich_markup_mode=None
+)
+app.add_typer(analyses, name="analyze")
 
 
 def _show_version(wanted: bool) -> None:
@@ -124,6 +131,8 @@ for _action in (
     plan_next.plan_next,
     status.status,
     prune.prune,
+    compare.compare,
+    coverage.coverage,
     verify.verify,
     trial.trial,
     plugins.plugins,
@@ -133,3 +142,4 @@ for _action in (
 datasets.command("list")(data.list_benchmarks)
 for _action in (data.check, data.prepare, data.download):
     datasets.command()(_action)
+analyses.command("queries")(queries.queries)

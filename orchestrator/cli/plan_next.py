@@ -163,19 +163,19 @@ def _as_json(needs: "Sequence[Needs]") -> str:
             "leading": one.leading,
             "effect": one.effect,
             "power": one.power,
-            "now": _plain(asdict(one.now)),
-            "components": _plain(asdict(one.components)),
-            "ways": [_plain({**asdict(way), "more": way.more}) for way in one.ways],
+            "now": without_nan(asdict(one.now)),
+            "components": without_nan(asdict(one.components)),
+            "ways": [without_nan({**asdict(way), "more": way.more}) for way in one.ways],
         }
         for one in needs
     ]
     return json.dumps(plain, indent=1)
 
 
-def _plain(value: Any) -> Any:
-    """The value without NaN, which JSON has not."""
+def without_nan(value: Any) -> Any:
+    """Plain data without NaN, which JSON has not."""
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return {key: without_nan(one) for key, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [without_nan(one) for one in value]
     return None if isinstance(value, float) and isnan(value) else value

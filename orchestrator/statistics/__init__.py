@@ -1,6 +1,12 @@
 """Pure functions on arrays of accuracies; every result says whether it can be trusted."""
 
 from fsl_sweep.orchestrator.statistics.bootstrap import SelectionBootstrap, selection_bootstrap
+from fsl_sweep.orchestrator.statistics.closed_open_paired import (
+    ThreeIntervals,
+    example_uses,
+    open_interval,
+    three_intervals,
+)
 from fsl_sweep.orchestrator.statistics.comparison import (
     Comparison,
     Verdict,
@@ -33,6 +39,17 @@ from fsl_sweep.orchestrator.statistics.needed import (
 )
 from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference, difference_over_seeds
 from fsl_sweep.orchestrator.statistics.rank import RankCorrelation, kendall_tau
+from fsl_sweep.orchestrator.statistics.spread import (
+    Spread,
+    example_set_variance,
+    novel_set_variance,
+)
+from fsl_sweep.orchestrator.statistics.task_sizing import (
+    TaskVariance,
+    optimal_queries,
+    variance_of_tasks,
+    variance_over_queries,
+)
 
 __all__ = [
     "Comparison",
@@ -42,6 +59,9 @@ __all__ = [
     "RankCorrelation",
     "SeedDifference",
     "SelectionBootstrap",
+    "Spread",
+    "TaskVariance",
+    "ThreeIntervals",
     "Verdict",
     "chance_to_decide",
     "classes_needed",
@@ -50,6 +70,8 @@ __all__ = [
     "components",
     "correct_family",
     "difference_over_seeds",
+    "example_set_variance",
+    "example_uses",
     "holm",
     "holm_levels",
     "kendall_tau",
@@ -57,10 +79,16 @@ __all__ = [
     "mean_interval",
     "mean_of_identical",
     "mixture_interval",
+    "novel_set_variance",
+    "open_interval",
+    "optimal_queries",
     "pair_components",
     "paired_interval",
     "predicted_half_width",
     "seeds_needed",
     "selection_bootstrap",
     "tasks_needed",
+    "three_intervals",
+    "variance_of_tasks",
+    "variance_over_queries",
 ]

@@ -23,6 +23,9 @@ from fsl_sweep.orchestrator.replay.source import Facts, Source
 if TYPE_CHECKING:
     import numpy as np
 
+CHECKED = 200
+"""Trials of which a report compares every file with its checksum; of more, those that it reads."""
+
 
 @final
 class FolderSource(Source):
@@ -43,6 +46,7 @@ class FolderSource(Source):
                 "`fsl-sweep run SWEEP -o FOLDER` makes one."
             )
         self._plan, self.places = plan, (path,)
+        self.checked = len(plan.trials) <= CHECKED
         versions, problems = _versions(self._ledger.folder)
         self.facts = Facts(
             name=plan.name,

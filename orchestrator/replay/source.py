@@ -53,7 +53,7 @@ class Source(ABC):
     Attributes:
         places: the folders and files behind it.
         facts: what a report says about it.
-        checked: whether ``check`` was called.
+        checked: whether every file is compared with its checksum; see ``check``.
     """
 
     places: tuple[Path, ...]

@@ -13,6 +13,7 @@ import typer
 
 import fsl_sweep
 from fsl_sweep.orchestrator.cli import (
+    analyze_novel,
     data,
     measure,
     plan_next,
@@ -48,6 +49,12 @@ datasets = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(datasets, name="data")
+analyze = typer.Typer(
+    help="Studies of recorded trials and their snapshots.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(analyze, name="analyze")
 
 
 def _show_version(wanted: bool) -> None:
@@ -131,3 +138,4 @@ for _action in (
 datasets.command("list")(data.list_benchmarks)
 for _action in (data.check, data.prepare, data.download):
     datasets.command()(_action)
+analyze.command("novel-classes")(analyze_novel.novel_classes)

@@ -49,12 +49,12 @@ datasets = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(datasets, name="data")
-analyze = typer.Typer(
-    help="Studies of recorded trials and their snapshots.",
+analyses = typer.Typer(
+    help="Studies of a run beyond its report.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-app.add_typer(analyze, name="analyze")
+app.add_typer(analyses, name="analyze")
 
 
 def _show_version(wanted: bool) -> None:
@@ -138,4 +138,4 @@ for _action in (
 datasets.command("list")(data.list_benchmarks)
 for _action in (data.check, data.prepare, data.download):
     datasets.command()(_action)
-analyze.command("novel-classes")(analyze_novel.novel_classes)
+analyses.command("novel-classes")(analyze_novel.novel_classes)

@@ -1,57 +1,31 @@
 """``fsl-sweep analyze novel-classes``: how often a small novel set misjudges two snapshots."""
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import numpy as np
 import typer
 
+from fsl_sweep.orchestrator.cli.novel_findings import Found, Over, Truth, described, plain, show
 from fsl_sweep.orchestrator.cli.snapshot_pairs import Pair, Picked, chosen_pair, nearest_pair
 from fsl_sweep.orchestrator.cli.status import RunFolder
 from fsl_sweep.orchestrator.errors import BadData, ConfigError
-from fsl_sweep.orchestrator.text.printed import counted, say
+from fsl_sweep.orchestrator.text.printed import say
 
 if TYPE_CHECKING:
     from fsl_sweep.datasets.benchmark import Benchmark
     from fsl_sweep.datasets.tasks.classes import ClassTasks
     from fsl_sweep.orchestrator.measuring.class_sets import ClassSets, ClassSetScorer
     from fsl_sweep.orchestrator.planning.asked_protocols import Asked
-    from fsl_sweep.orchestrator.statistics.intervals import Interval
-    from fsl_sweep.orchestrator.statistics.novel_sets import (
-        ConclusionStability,
-        Frequency,
-        Spread,
-    )
 
 ClassSetName = Literal["novel", "val+novel", "base", "all"]
-Over = Literal["novel sets", "example sets"]
 _SPLITS: dict[str, tuple[Literal["base", "val", "novel"], ...]] = {
     "novel": ("novel",),
     "val+novel": ("val", "novel"),
     "base": ("base",),
     "all": ("base", "val", "novel"),
 }
-
-
-@dataclass(frozen=True)
-class _Truth:
-    """The difference A - B over the whole class set, and the accuracies of both."""
-
-    difference: "Interval"
-    scores: tuple[float, float]
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """What random sets of one kind and size showed."""
-
-    over: Over
-    size: int
-    stability: "ConclusionStability"
-    spreads: "tuple[Spread, Spread]"
 
 
 def novel_classes(
@@ -109,16 +83,16 @@ def novel_classes(
     parts = _parts(drawn, size or ([] if examples else [20]), examples or [], sets)
     if not as_json:
         say(f"{pair[0]} against {pair[1]}, by {pair[0].by}.")
-        say(_described(drawn, classes))
+        say(described(drawn, classes))
     truth = _truth(drawn, scorers, truth_tasks)
     found = (
         _measured(drawn, scorers, truth, part, tasks, delta=delta, paired=not apart)
         for part in parts
     )
     if as_json:
-        print(json.dumps(_plain(benchmark.name, drawn, pair, truth, tasks, [*found]), indent=2))
+        print(json.dumps(plain(benchmark.name, drawn, pair, truth, tasks, [*found]), indent=2))
     else:
-        _show(truth, pair, found, delta)
+        show(truth, pair, found, delta)
     return 0
 
 
@@ -181,7 +155,7 @@ def _parts(
     ]
 
 
-def _truth(drawn: "ClassSets", scorers: "list[ClassSetScorer]", tasks: int) -> _Truth:
+def _truth(drawn: "ClassSets", scorers: "list[ClassSetScorer]", tasks: int) -> Truth:
     from fsl_sweep.orchestrator.statistics import paired_interval
 
     a, b = drawn.accuracies(scorers, [drawn.whole], tasks)[:, 0]
@@ -191,20 +165,20 @@ def _truth(drawn: "ClassSets", scorers: "list[ClassSetScorer]", tasks: int) -> _
             f"Both snapshots score {a.mean():.2%} over the whole class set: there is no order that "
             "could flip. Take other snapshots, or more --truth-tasks."
         )
-    return _Truth(difference, (float(a.mean()), float(b.mean())))
+    return Truth(difference, (float(a.mean()), float(b.mean())))
 
 
 def _measured(
     drawn: "ClassSets",
     scorers: "list[ClassSetScorer]",
-    truth: _Truth,
+    truth: Truth,
     part: "tuple[Over, int, Iterable[ClassTasks]]",
     tasks: int,
     *,
     delta: float,
     paired: bool,
-) -> _Found:
-    from fsl_sweep.orchestrator.statistics.novel_sets import (
+) -> Found:
+    from fsl_sweep.orchestrator.statistics import (
         conclusion_stability,
         example_set_variance,
         novel_set_variance,
@@ -214,99 +188,4 @@ def _measured(
     a, b = drawn.accuracies(scorers, sets, tasks, paired=paired)
     spread = novel_set_variance if over == "novel sets" else example_set_variance
     stability = conclusion_stability(truth.difference, a, b, delta=delta, paired=paired)
-    return _Found(over, size, stability, (spread(a), spread(b)))
-
-
-def _described(drawn: "ClassSets", classes: ClassSetName) -> str:
-    """``Class set: novel, 40 classes of 40 examples; tasks: 5-way 1-shot, 5 queries a class.``."""
-    low, high = int(drawn.whole.counts.min()), int(drawn.whole.counts.max())
-    each = f"{low}" if low == high else f"{low} to {high}"
-    shape = drawn.shape
-    trained = "; base classes were trained on, on other examples" * (classes in ("base", "all"))
-    return (
-        f"Class set: {classes}, {counted(drawn.whole.size, 'class', 'classes')} of {each} examples"
-        f"{trained}; tasks: {shape.way}-way {shape.shot}-shot, {shape.query} queries a class."
-    )
-
-
-def _show(truth: _Truth, pair: Pair, found: "Iterable[_Found]", delta: float) -> None:
-    names = _names(pair)
-    better = names[0] if truth.difference.mean > 0 else names[1]
-    sign = np.sign(truth.difference.mean)
-    low, high = sorted(100 * sign * end for end in (truth.difference.low, truth.difference.high))
-    scores = ", ".join(f"{n} {100 * s:.2f}" for n, s in zip(names, truth.scores, strict=True))
-    say(
-        f"Truth: {better} is better by {100 * sign * truth.difference.mean:.2f} points (95 %: "
-        f"{low:.2f} to {high:.2f}) over {truth.difference.n:,} tasks of the whole set: {scores} %."
-    )
-    for one in found:
-        for line in _lines(one, names, delta):
-            say(line)
-
-
-def _lines(one: _Found, names: tuple[str, str], delta: float) -> "Iterator[str]":
-    """What one kind and size of sets showed; shares with their 95 % intervals."""
-    stable, what = one.stability, "classes" if one.over == "novel sets" else "examples a class"
-    sign = np.sign(stable.truth.mean)
-    ends = np.quantile(100 * sign * stable.differences, [0, 0.05, 0.5, 0.95, 1])
-    better = names[0] if sign > 0 else names[1]
-    at = zip(("least", "5 %", "median", "95 %", "most"), ends, strict=True)
-    yield ""
-    yield f"{stable.flips.n} random {one.over} of {one.size} {what}:"
-    yield f"  conclusion flips              {_often(stable.flips)}"
-    yield f"    clear ones                  {_often(stable.clear_flips)}"
-    yield f"  exaggerated by > {f'{100 * delta:g} points':<12} {_often(stable.exaggerations)}"
-    yield f"  lead of {better}, points: " + ", ".join(f"{name} {x:+.2f}" for name, x in at)
-    for name, spread in zip(names, one.spreads, strict=True):
-        ends, noise = (f"{100 * spread.low:.2f} to {100 * spread.high:.2f}", 100 * spread.noise)
-        yield (
-            f"  {name}: mean {100 * spread.mean:.2f} %, sd {100 * spread.sd:.2f} points (95 %: "
-            f"{ends}), {noise:.2f} of it from tasks"
-        )
-    if stable.caution:
-        yield f"  caution: {stable.caution}"
-
-
-def _often(found: "Frequency") -> str:
-    return f"{100 * found.share:5.1f} % ({100 * found.low:.1f} to {100 * found.high:.1f})"
-
-
-def _names(pair: Pair) -> tuple[str, str]:
-    a, b = pair
-    if a.method == b.method:
-        return f"{a.method} at {a.epoch}", f"{b.method} at {b.epoch}"
-    return a.method, b.method
-
-
-def _plain(
-    benchmark: str, drawn: "ClassSets", pair: Pair, truth: _Truth, tasks: int, found: list[_Found]
-) -> dict[str, Any]:
-    """All of it as plain data; differences and accuracies set by set."""
-    whole = drawn.whole
-    parts = [
-        {
-            "over": one.over,
-            "size": one.size,
-            "tasks": tasks,
-            "paired": one.stability.paired,
-            "delta": one.stability.delta,
-            **{
-                key: {**asdict(event), "share": event.share}
-                for key in ("flips", "clear_flips", "exaggerations", "unclear")
-                for event in [getattr(one.stability, key)]
-            },
-            "noise": one.stability.noise,
-            "differences": one.stability.differences.tolist(),
-            "spread": [{**asdict(s), "means": s.means.tolist()} for s in one.spreads],
-            "caution": one.stability.caution,
-        }
-        for one in found
-    ]
-    return {
-        "snapshots": [asdict(one) for one in pair],
-        "classes": {"benchmark": benchmark, "number": whole.size, "images": len(whole.examples)},
-        "episode": asdict(drawn.shape),
-        "seed": drawn.seed,
-        "truth": {**asdict(truth.difference), "scores": truth.scores},
-        "sets": parts,
-    }
+    return Found(over, size, stability, (spread(a), spread(b)))

@@ -15,7 +15,7 @@ from fsl_sweep.learners.base import EmbeddingLearner, Learner
 from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.measuring.evaluator import answered
 from fsl_sweep.orchestrator.measuring.features import PoolFeatures
-from fsl_sweep.orchestrator.measuring.gram import GramMatrix, centroid_rule, is_cheaper
+from fsl_sweep.orchestrator.measuring.gram import GramMatrix, Rule, centroid_rule, is_cheaper
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.records.measures import TaskScores
 from fsl_sweep.orchestrator.text.printed import counted
@@ -48,7 +48,8 @@ class ClassSetScorer:
         base_classes: np.ndarray,
     ) -> None:
         self._direct = partial(answered, learner, images, base_classes=base_classes)
-        self._features, self._rule = None, None
+        self._features: PoolFeatures | None = None
+        self._rule: Rule | None = None
         if isinstance(learner, EmbeddingLearner):
             self._features = PoolFeatures.embedded(learner, images, examples)
             self._rule = centroid_rule(learner)

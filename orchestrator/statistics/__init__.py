@@ -31,25 +31,40 @@ from fsl_sweep.orchestrator.statistics.needed import (
     seeds_needed,
     tasks_needed,
 )
+from fsl_sweep.orchestrator.statistics.novel_sets import (
+    ConclusionStability,
+    Frequency,
+    Spread,
+    conclusion_stability,
+    example_set_variance,
+    frequency,
+    novel_set_variance,
+)
 from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference, difference_over_seeds
 from fsl_sweep.orchestrator.statistics.rank import RankCorrelation, kendall_tau
 
 __all__ = [
     "Comparison",
     "Components",
+    "ConclusionStability",
+    "Frequency",
     "Interval",
     "PairComponents",
     "RankCorrelation",
     "SeedDifference",
     "SelectionBootstrap",
+    "Spread",
     "Verdict",
     "chance_to_decide",
     "classes_needed",
     "compare",
     "compare_mixtures",
     "components",
+    "conclusion_stability",
     "correct_family",
     "difference_over_seeds",
+    "example_set_variance",
+    "frequency",
     "holm",
     "holm_levels",
     "kendall_tau",
@@ -57,6 +72,7 @@ __all__ = [
     "mean_interval",
     "mean_of_identical",
     "mixture_interval",
+    "novel_set_variance",
     "pair_components",
     "paired_interval",
     "predicted_half_width",

@@ -233,9 +233,9 @@ def _spread(accuracies: ArrayLike, over: Literal["novel sets", "example sets"]) 
     noise = float(np.sqrt(np.mean(_errors(table) ** 2)))
     # (n - 1) s^2 / sigma^2 is chi-squared with n - 1 degrees of freedom.
     upper, lower = (2 * special.gammaincinv(freedom / 2, p) for p in (0.025, 0.975))
-    ends = (sd * sqrt(freedom / q) for q in (lower, upper))
+    low, high = (sd * sqrt(freedom / float(q)) for q in (lower, upper))
     caution = f"only {len(means)} sets" if len(means) < FEW_SETS else _noisy(sd, noise)
-    return Spread(over, means, float(np.mean(means)), sd, *ends, noise, caution)
+    return Spread(over, means, float(np.mean(means)), sd, low, high, noise, caution)
 
 
 def _tables(*given: ArrayLike) -> list[np.ndarray]:

@@ -51,12 +51,12 @@ def microseconds(sets: ClassSets, one: ClassSetScorer, path: AnswerPath, tasks: 
 def compare(examples: int, shot: int) -> None:
     """Print the rows of one class set."""
     sets, data = drawn(examples, shot)
-    for name, paths in (
-        ("protonet", PATHS),
-        ("ridge", {p: PATHS[p] for p in PATHS if p != "gram"}),
-    ):
+    for name in ("protonet", "ridge"):
         one = scorer(name, sets, data)
-        taken = {path: microseconds(sets, one, path, tasks) for path, tasks in paths.items()}
+        paths: list[AnswerPath] = ["features", "direct"]
+        if name == "protonet":
+            paths.insert(0, "gram")
+        taken = {path: microseconds(sets, one, path, PATHS[path]) for path in paths}
         chosen = one.cheapest(SIZE * examples, TASKS, sets.shape)
         shown = " | ".join(f"{taken[path]:.1f}" if path in taken else "-" for path in PATHS)
         minutes = 2 * SETS * TASKS * taken[chosen] / 60e6

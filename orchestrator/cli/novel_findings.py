@@ -47,6 +47,7 @@ def described(drawn: "ClassSets", classes: str) -> str:
 
 
 def show(truth: Truth, pair: Pair, found: "Iterable[Found]", delta: float) -> None:
+    """Print the truth, then what each kind and size of sets showed as soon as it is measured."""
     names = _names(pair)
     better = names[0] if truth.difference.mean > 0 else names[1]
     sign = np.sign(truth.difference.mean)
@@ -91,7 +92,7 @@ def _often(found: "Frequency") -> str:
 def _names(pair: Pair) -> tuple[str, str]:
     a, b = pair
     if a.method == b.method:
-        return f"{a.method} at {a.epoch}", f"{b.method} at {b.epoch}"
+        return f"{a.method} (A)", f"{b.method} (B)"
     return a.method, b.method
 
 

@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check bench dist clean
+.PHONY: demo test check bench notebook dist clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -26,6 +26,9 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+notebook: $(READY)
+	$(BIN)/python tests/notebook.py
 
 dist: $(READY)
 	$(BIN)/python -m build --outdir dist

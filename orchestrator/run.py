@@ -3,13 +3,14 @@
 Neither torch nor Ray is imported.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, wraps
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, final
 
-from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
+from fsl_sweep.orchestrator.errors import Damaged, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.records.paper_names import measure_name
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
     from fsl_sweep.learners.loaded import LoadedLearner
     from fsl_sweep.orchestrator.report import Report, RunInfo, WorldsReport
+    from fsl_sweep.orchestrator.report.plots import Plots
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def load_run(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Run":
@@ -108,6 +113,23 @@ class Worlds(Mapping[str, "Run"]):
         return build_worlds(self.name, reports, histories)
 
 
+def _without_damaged(
+    ask: "Callable[Concatenate[Run, P], T]",
+) -> "Callable[Concatenate[Run, P], T]":
+    """A question about a run, asked again of the undamaged trials where it meets a damaged file."""
+
+    @wraps(ask)
+    def asked(run: "Run", *arguments: P.args, **options: P.kwargs) -> T:
+        try:
+            return ask(run, *arguments, **options)
+        except Damaged:
+            run._source.check()
+            run._read.clear()
+            return ask(run, *arguments, **options)
+
+    return asked
+
+
 @final
 class Run:
     """One run's records and what follows from them.
@@ -172,6 +194,14 @@ class Run:
         """Whether every planned trial is done and whole."""
         return all(trial.complete and not trial.damaged for trial in self.histories)
 
+    def __repr__(self) -> str:
+        return f"<Run {self.name!r}>"
+
+    def _repr_html_(self) -> str:
+        from fsl_sweep.orchestrator.report.formats.notebook import run_shown
+
+        return run_shown(self.name, self.histories, self._source.protocols())
+
     def info(
         self,
         snapshot: Sequence[str] | None = None,
@@ -227,6 +257,7 @@ class Run:
             and {*hyperparameter} <= {*planned.hyperparameter},
         )
 
+    @_without_damaged
     def report(
         self,
         snapshot: Sequence[str] | None = None,
@@ -285,6 +316,13 @@ class Run:
             place = source.places[0]
             raise RunFolderError(f"{place} cannot be resampled: {failure}") from None
 
+    @cached_property
+    def plot(self) -> "Plots":
+        """Figures of a report: ``run.plot.forest()``, ``run.plot(protocol="5-shot").curves()``."""
+        from fsl_sweep.orchestrator.report.plots import Plots
+
+        return Plots(self.report)
+
     def class_tuples(
         self, protocol: str | None = None, choose_by: str | None = None
     ) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
@@ -316,6 +354,7 @@ class Run:
         frames = frames or [pd.DataFrame(columns=epoch_columns(histories))]
         return pd.concat(frames, ignore_index=True)
 
+    @_without_damaged
     def selections(
         self,
         snapshot: Sequence[str] | None = None,
@@ -364,6 +403,7 @@ class Run:
 
         return load_learner(self.snapshot_path(trial, epoch), device)
 
+    @_without_damaged
     def chosen(
         self, method: str, snapshot: str = "val", hyperparameter: str = "val"
     ) -> "list[ChosenSnapshot]":

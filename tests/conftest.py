@@ -12,6 +12,14 @@ for folder in (".", "orchestrator"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _disk_is_not_waited_for():
+    """No test cuts the power: what a kill leaves is the same without ``fsync``."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A module's tests run in one process, so that they share its fixtures; those with Ray first.
 

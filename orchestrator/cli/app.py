@@ -14,11 +14,15 @@ import typer
 import fsl_sweep
 from fsl_sweep.orchestrator.cli import (
     analyze_novel,
+    compare,
+    coverage,
     data,
+    figures,
     measure,
     plan_next,
     plugins,
     prune,
+    queries,
     report,
     run,
     status,
@@ -50,9 +54,7 @@ datasets = typer.Typer(
 )
 app.add_typer(datasets, name="data")
 analyses = typer.Typer(
-    help="Studies of a run beyond its report.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    help="Studies of a run beyond its report.", no_args_is_help=True, rich_markup_mode=None
 )
 app.add_typer(analyses, name="analyze")
 
@@ -126,9 +128,12 @@ for _action in (
     run.run,
     measure.measure,
     report.report,
+    figures.figures,
     plan_next.plan_next,
     status.status,
     prune.prune,
+    compare.compare,
+    coverage.coverage,
     verify.verify,
     trial.trial,
     plugins.plugins,
@@ -139,3 +144,4 @@ datasets.command("list")(data.list_benchmarks)
 for _action in (data.check, data.prepare, data.download):
     datasets.command()(_action)
 analyses.command("novel-classes")(analyze_novel.novel_classes)
+analyses.command("queries")(queries.queries)

@@ -76,10 +76,10 @@ def _lines(one: Found, names: tuple[str, str], delta: float) -> "Iterator[str]":
     yield f"  exaggerated by > {f'{100 * delta:g} points':<12} {_often(stable.exaggerations)}"
     yield f"  lead of {better}, points: " + ", ".join(f"{name} {x:+.2f}" for name, x in at)
     for name, spread in zip(names, one.spreads, strict=True):
-        ends, noise = (f"{100 * spread.low:.2f} to {100 * spread.high:.2f}", 100 * spread.noise)
+        ends = f"{100 * spread.low:.2f} to {100 * spread.high:.2f}"
         yield (
-            f"  {name}: mean {100 * spread.mean:.2f} %, sd {100 * spread.sd:.2f} points (95 %: "
-            f"{ends}), {noise:.2f} of it from tasks"
+            f"  {name}: mean {100 * spread.mean:.2f} %, sd {100 * spread.observed:.2f} points; "
+            f"{100 * spread.deviation:.2f} (95 %: {ends}) without the noise of tasks"
         )
     if stable.caution:
         yield f"  caution: {stable.caution}"

@@ -54,22 +54,24 @@ def plan_next(
 def _needs(
     run: "Run", effect: float | None, power: float, snapshot: str | None, hyper: str | None
 ) -> "Sequence[Needs]":
+    from fsl_sweep.orchestrator.report.completeness import whole_replicates
     from fsl_sweep.orchestrator.selection.needs import plan_next as planned
     from fsl_sweep.orchestrator.selection.resample import resample
     from fsl_sweep.orchestrator.selection.select import select
     from fsl_sweep.orchestrator.selectors.mixture import base_weight
 
+    histories = whole_replicates(run.histories)
     info = run.info([snapshot] if snapshot else None, [hyper] if hyper else None)
     weight = base_weight(info.metric)
-    selected = _first(select(run.histories, info.snapshot, info.hyperparameter, weight))
+    selected = _first(select(histories, info.snapshot, info.hyperparameter, weight))
     if any(len(one.novel_tasks) < 2 for one in selected.selections):
         raise RunFolderError(
             "There are no per-task rows, so that it is not known what more tasks or seeds would "
             "change. Give a run folder, or a table with one row a task."
         )
-    drawn = resample(run.histories, selected)
+    drawn = resample(histories, selected)
     found = planned(
-        run.histories, selected, effect, resampled=drawn, classes=_classes(run), power=power
+        histories, selected, effect, resampled=drawn, classes=_classes(run), power=power
     )
     if not found:
         raise RunFolderError(
@@ -90,7 +92,7 @@ def _first(selected: "Selected") -> "Selected":
     lead = lead_strategy(selected)
     if lead is None or sum(bool(selected.cell(m, lead)) for m in selected.methods) < 2:
         raise RunFolderError(
-            "Fewer than two methods have all of their trials done: none to compare."
+            "Fewer than two methods have a seed with all of its trials done: none to compare."
         )
     return narrowed(selected, lead)
 
@@ -103,11 +105,12 @@ def _classes(run: "Run") -> "np.ndarray | None":
         return None
 
 
-_HEAD = ("methods", "now, 95 %", "to find", "more", "have", "needed", "cost")
+_HEAD = ("methods", "difference now (95 %)", "to show", "by more", "have", "needed", "time")
 
 
 def _lines(needs: "Sequence[Needs]") -> list[str]:
-    """The table, cheapest first, and what to be careful about."""
+    """What would decide the best two, the table, cheapest first, and what to be careful about."""
+    from fsl_sweep.orchestrator.report.deciding import would_decide
     from fsl_sweep.orchestrator.selection.needs import cheapest
 
     rows = [_HEAD, *(_row(one, way) for one, way in cheapest(needs))]
@@ -117,9 +120,13 @@ def _lines(needs: "Sequence[Needs]") -> list[str]:
         "  ".join(f"{c:{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
     cautions = dict.fromkeys(one.caution for one in needs if one.caution)
+    first = needs[0]
+    decided = f"What there is tells {first.a} and {first.b} apart."
     return [
-        f"{needs[0].strategy}, each difference with a chance of {100 * needs[0].power:g} %; "
-        "in points; time on one device",
+        would_decide(first) if first.ways else decided,
+        "",
+        f"Under {first.strategy}, in points, with a chance of {100 * first.power:g} % each; time "
+        "on one device:",
         "",
         *table,
         *(f"Caution: {caution}." for caution in cautions),
@@ -156,19 +163,19 @@ def _as_json(needs: "Sequence[Needs]") -> str:
             "leading": one.leading,
             "effect": one.effect,
             "power": one.power,
-            "now": _plain(asdict(one.now)),
-            "components": _plain(asdict(one.components)),
-            "ways": [_plain({**asdict(way), "more": way.more}) for way in one.ways],
+            "now": without_nan(asdict(one.now)),
+            "components": without_nan(asdict(one.components)),
+            "ways": [without_nan({**asdict(way), "more": way.more}) for way in one.ways],
         }
         for one in needs
     ]
     return json.dumps(plain, indent=1)
 
 
-def _plain(value: Any) -> Any:
-    """The value without NaN, which JSON has not."""
+def without_nan(value: Any) -> Any:
+    """Plain data without NaN, which JSON has not."""
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return {key: without_nan(one) for key, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [without_nan(one) for one in value]
     return None if isinstance(value, float) and isnan(value) else value

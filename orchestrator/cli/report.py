@@ -1,7 +1,8 @@
-"""``fsl-sweep report``: the selector comparison, from the records only."""
+"""``fsl-sweep report``: the answer and all tables, from the records only."""
 
 import enum
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -52,7 +53,10 @@ def report(
     ] = None,
     bootstrap: Annotated[
         int | None,
-        typer.Option(min=0, help="Resamples that repeat the selection; 0 for none. [small runs]"),
+        typer.Option(
+            min=0,
+            help="Resamples that repeat the selection; 0 for none. [large runs: one strategy]",
+        ),
     ] = None,
     ensemble: Annotated[
         list[int] | None,
@@ -72,9 +76,10 @@ def report(
         str | None, typer.Option(metavar="NAME", help="Choose by this protocol. [main]")
     ] = None,
 ) -> int:
-    """Compare methods and selection strategies.
+    """Say which method is better, by which strategy to choose, and what would decide it.
 
-    From the records only: torch and Ray are not needed. Several runs are reported as one.
+    From the records only: torch and Ray are not needed. Several runs are reported as one. An
+    unfinished run is reported as far as whole seeds go.
     """
     from fsl_sweep.orchestrator.replay.worlds import has_worlds
     from fsl_sweep.orchestrator.run import load_run, load_worlds
@@ -111,12 +116,17 @@ def report(
     return 0 if content.completeness.complete else 1
 
 
+def report_command(run: Path) -> str:
+    """What to type to see a run's report."""
+    return f"fsl-sweep report {shlex.quote(str(run))}"
+
+
 def _put(content: "Report | WorldsReport", form: Format, output: Path | None, full: bool) -> None:
     """Write a report to a file, or to standard output."""
     from fsl_sweep.orchestrator.report import FORMATS, show
 
     if output is not None:
-        _write(output, FORMATS[form](content))
+        write(output, FORMATS[form](content).encode())
     elif form is Format.TERMINAL:
         show(content, full=full)
     else:
@@ -134,15 +144,18 @@ def _check(path: Path) -> None:
         raise RunFolderError(f"{path} cannot be written: there is no folder {path.parent}.")
 
 
-def _write(path: Path, text: str) -> None:
-    """Write ``text`` in UTF-8; what was there before stays until all of it is written."""
+def write(path: Path, content: bytes) -> None:
+    """Write to a file; what was there before stays until all of it is written.
+
+    Raises RunFolderError or MachineFailure if it cannot be written.
+    """
     from fsl_sweep.orchestrator.ledger.storage import write_whole
 
     try:
         if path.exists() and not path.is_file():
-            path.write_bytes(text.encode())  # into a pipe or a device
+            path.write_bytes(content)  # into a pipe or a device
         else:
-            write_whole(Path(os.path.realpath(path)), text.encode())  # through a link, which stays
+            write_whole(Path(os.path.realpath(path)), content)  # through a link, which stays
     except BrokenPipeError:
         raise
     except OSError as failure:

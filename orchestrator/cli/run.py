@@ -60,6 +60,7 @@ def _report(folder: Path, changed: bool) -> bool:
     Returns:
         Whether every planned trial is done.
     """
+    from fsl_sweep.orchestrator.cli.report import report_command
     from fsl_sweep.orchestrator.report.formats.terminal import show
     from fsl_sweep.orchestrator.run import load_run
     from fsl_sweep.orchestrator.tensorboard import rebuild
@@ -68,5 +69,5 @@ def _report(folder: Path, changed: bool) -> bool:
     report = run.report()
     if changed:
         rebuild(run.path / "tensorboard", run.histories, report.selected)
-    show(report)
+    show(report, command=report_command(folder))
     return report.completeness.complete

@@ -20,6 +20,7 @@ RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 def status(run: RunFolder) -> int:
     """Say what is done, running and failed, and why."""
     from fsl_sweep.orchestrator.cli.progress import trial_label
+    from fsl_sweep.orchestrator.cli.report import report_command
     from fsl_sweep.orchestrator.errors import RunFolderError
     from fsl_sweep.orchestrator.ledger.ledger import Ledger
     from fsl_sweep.orchestrator.ledger.lock import holder_of
@@ -57,6 +58,8 @@ def status(run: RunFolder) -> int:
     for line in lines:
         say(one_line(line))
     ended = counts["done"] + counts["budget"] == len(plan.specs)
+    if counts["done"] + counts["budget"]:
+        say(f"report{'' if ended else ' so far'}: `{report_command(run)}`")
     return 0 if ended and not any(h.unmeasured or h.damaged for h in histories) else 1
 
 

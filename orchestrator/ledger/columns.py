@@ -6,7 +6,8 @@ ended is plain, so that any tool can open it; its checksum is in ``end.json``.
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from math import ceil
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +22,9 @@ from fsl_sweep.orchestrator.records.measures import (
     TaskSet,
 )
 
+Pair = tuple[Measure, TaskSet]
 Scores = Mapping[tuple[Measure, TaskSet], TaskScores]
-PAIRS: tuple[tuple[Measure, TaskSet], ...] = tuple((m, s) for m in MEASURES for s in TASK_SETS)
+PAIRS: tuple[Pair, ...] = tuple((m, s) for m in MEASURES for s in TASK_SETS)
 COUNTS = pa.list_(pa.uint16())
 _NEAR = 1e-9
 """Means are rounded once; two ways of computing them differ by no more."""
@@ -45,6 +47,26 @@ ANSWERS = pa.schema(
 )
 """The answer to each query of a snapshot, as of ``TaskScores``, where a sweep records them."""
 SUMMARY_COLUMNS = ["epoch", "snapshot", *(f"{m}_{s}_mean" for m, s in PAIRS)]
+
+
+class Summary(NamedTuple):
+    """What is known of measured rows without their tasks.
+
+    Attributes:
+        epochs: of the rows, ascending, int64 ``[n]``.
+        means: of each row ``[n]``.
+        deviations: as of ``ScoreTable``, where they are known.
+    """
+
+    epochs: np.ndarray
+    means: Mapping[Pair, np.ndarray]
+    deviations: Mapping[Pair, float] = {}
+
+    @classmethod
+    def of_table(cls, table: pa.Table) -> "Summary":
+        """The summary of a table with ``SUMMARY_COLUMNS``."""
+        epochs = values(table["epoch"]).astype(np.int64)
+        return cls(epochs, {(m, s): values(table[f"{m}_{s}_mean"]) for m, s in PAIRS})
 
 
 def row_of(epoch: int, snapshot: str, measured: Scores) -> pa.Table:
@@ -107,7 +129,7 @@ def streamed(data: bytes) -> pa.Table:
         raise ValueError("it is not an Arrow stream") from failure
 
 
-def checked(table: pa.Table, schema: pa.Schema, summary: pa.Table | None = None) -> pa.Table:
+def checked(table: pa.Table, schema: pa.Schema, summary: Summary | None = None) -> pa.Table:
     """The table, if it has exactly these columns and values. Raises as ``check_values``."""
     if not table.schema.equals(schema):
         raise ValueError("it has other columns")
@@ -117,10 +139,10 @@ def checked(table: pa.Table, schema: pa.Schema, summary: pa.Table | None = None)
     return table
 
 
-def check_values(table: pa.Table, summary: pa.Table | None = None) -> None:
+def check_values(table: pa.Table, summary: Summary | None = None) -> None:
     """Check what a table holds of epochs, means and counts; each row is an epoch.
 
-    The means are in ``summary``, row for row, if not in ``table``.
+    If there is a ``summary``, its epochs and means are those of the table, row for row.
 
     Raises:
         ValueError: an epoch does not follow the one before; a mean is outside [0, 1], or not that
@@ -129,10 +151,14 @@ def check_values(table: pa.Table, summary: pa.Table | None = None) -> None:
     there = set(table.column_names)
     if "epoch" in there and (np.diff(values(table["epoch"]), prepend=0) <= 0).any():
         raise ValueError("its epochs do not ascend from 1")
-    for name in (f"{measure}_{task_set}" for measure, task_set in PAIRS):
+    if summary is not None and len(table) != len(summary.epochs):
+        raise ValueError("it does not hold the recorded epochs")
+    for pair in PAIRS:
+        name = "{}_{}".format(*pair)
         mean, correct, queries = (f"{name}_{kind}" for kind in ("mean", "correct", "queries"))
-        source = table if summary is None else summary
-        means = values(source[mean]) if mean in source.column_names else None
+        means = values(table[mean]) if mean in there else None
+        if summary is not None:
+            means = summary.means[pair]
         if means is not None and not ((means >= 0) & (means <= 1)).all():
             raise ValueError(f"{mean} is outside 0 to 1")
         if {correct, queries} <= there:
@@ -167,17 +193,42 @@ def compacted(rows: Sequence[pa.Table]) -> bytes:
     return sink.getvalue()
 
 
+def plain_summary(table: pa.Table) -> dict[str, Any]:
+    """As plain data, the means of a table's rows and the largest deviation of each column."""
+    found: dict[str, Any] = {}
+    for name in (f"{measure}_{task_set}" for measure, task_set in PAIRS):
+        accuracies = _accuracies(table[f"{name}_correct"], table[f"{name}_queries"])
+        found[f"{name}_mean"] = values(table[f"{name}_mean"]).tolist()
+        # Upwards, so that the bound stays one.
+        found[f"{name}_deviation"] = ceil(accuracies.std(axis=1).max() * 10**6) / 10**6
+    return found
+
+
+def summary_of(plain: Mapping[str, Any], epochs: np.ndarray) -> Summary:
+    """The inverse of ``plain_summary``, for rows of these epochs ``[E]``.
+
+    Raises:
+        ValueError, KeyError, TypeError: it holds something else.
+    """
+    means = {pair: np.array(plain["{}_{}_mean".format(*pair)], np.float64) for pair in PAIRS}
+    deviations = {pair: float(plain["{}_{}_deviation".format(*pair)]) for pair in PAIRS}
+    for values in means.values():
+        if values.shape != epochs.shape or not ((values >= 0) & (values <= 1)).all():
+            raise ValueError("it does not hold the mean of each epoch")
+    return Summary(epochs, means, deviations)
+
+
 def score_tables(
-    epochs: np.ndarray, means: pa.Table, load: Callable[[list[str]], pa.Table]
-) -> dict[tuple[Measure, TaskSet], ScoreTable]:
+    epochs: np.ndarray, summary: Summary, load: Callable[[list[str]], pa.Table]
+) -> dict[Pair, ScoreTable]:
     """Score tables of these epochs ``[E]``, with NaN where an epoch was not measured.
 
     Args:
         epochs: of the trial, ascending.
-        means: epochs and means of what was measured, some of the trial's epochs.
-        load: reads other columns of the same rows.
+        summary: of what was measured, some of the trial's epochs.
+        load: reads columns of the same rows.
     """
-    at = np.searchsorted(epochs, values(means["epoch"]))
+    at = np.searchsorted(epochs, summary.epochs)
 
     def spread(rows: np.ndarray) -> np.ndarray:
         if len(at) == len(epochs):
@@ -186,16 +237,21 @@ def score_tables(
         every[at] = rows
         return every
 
-    def made(name: str) -> ScoreTable:
+    def made(pair: Pair) -> ScoreTable:
         def accuracies() -> np.ndarray:
             if not len(at):
                 return np.full((len(epochs), 1), np.nan)
-            correct, queries = load([f"{name}_correct", f"{name}_queries"]).columns
-            return spread(matrix(correct).astype(np.float64) / matrix(queries))
+            names = ["{}_{}_correct".format(*pair), "{}_{}_queries".format(*pair)]
+            return spread(_accuracies(*load(names).columns))
 
-        return ScoreTable(spread(values(means[f"{name}_mean"])), accuracies)
+        deviation = summary.deviations.get(pair)
+        return ScoreTable(spread(summary.means[pair]), accuracies, deviation=deviation)
 
-    return {(m, s): made(f"{m}_{s}") for m, s in PAIRS}
+    return {pair: made(pair) for pair in PAIRS}
+
+
+def _accuracies(correct: pa.ChunkedArray, queries: pa.ChunkedArray) -> np.ndarray:
+    return matrix(correct).astype(np.float64) / matrix(queries)
 
 
 def matrix(column: pa.ChunkedArray) -> np.ndarray:
@@ -219,7 +275,7 @@ def values(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
 
 
 def read_columns(
-    file: pq.ParquetFile, names: Sequence[str] = SCHEMA.names, summary: pa.Table | None = None
+    file: pq.ParquetFile, names: Sequence[str] = SCHEMA.names, summary: Summary | None = None
 ) -> pa.Table:
     """Some columns of a compacted file. Raises ValueError where no trial can have measured them."""
     # Without threads: a small file gains nothing from them, and a native thread that outlives

@@ -228,15 +228,18 @@ class Ledger:
         return []
 
     def histories(
-        self, plan: Plan, choose_by: str | None = None, report: str | None = None
+        self,
+        plan: Plan,
+        choose_by: str | None = None,
+        report: str | None = None,
+        checked: bool = True,
     ) -> list[TrialHistory]:
         """One history for each planned trial, in plan order; empty where nothing is recorded.
 
-        ``choose_by`` and ``report`` are ids of protocols, as of `TrialLedger.history`; by default
-        the main one's.
+        Arguments as of `TrialLedger.history`; the protocols are by default the main one.
         """
         main = choose_by or plan.main.id
-        return [self.trial(one.id).history(one, main, report) for one in plan.trials]
+        return [self.trial(one.id).history(one, main, report, checked) for one in plan.trials]
 
     def pending(self, plan: Plan) -> dict[str, TrialSpec]:
         """Planned trials that have not ended, or whose failure is worth another try."""

@@ -13,9 +13,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -28,8 +27,7 @@ from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID
 MEASURED = "measured"
 _NUMBERED = re.compile(r"([0-9]{4}|[1-9][0-9]{4,8})\.([a-z]+)")
 _PARQUET = ".parquet"
-# From nulls, because an array of a Python list loads pandas, which takes longer than all else here.
-_EMPTY = pa.table({name: pa.nulls(0, pa.float64()) for name in columns.SUMMARY_COLUMNS})
+_EMPTY = columns.SCHEMA.empty_table()
 
 Weights = Mapping[int, str]
 
@@ -56,16 +54,23 @@ def numbers(folder: Folder, suffix: str) -> list[int]:
 
 
 class Measured(NamedTuple):
-    """What was measured under a protocol; ``load`` reads other columns of the rows of ``table``."""
+    """What was measured under a protocol; ``load`` reads columns of the rows."""
 
-    table: pa.Table = _EMPTY
+    summary: columns.Summary = columns.Summary.of_table(_EMPTY)
     load: Callable[[list[str]], pa.Table] = _EMPTY.select
     damaged: Sequence[str] = ()
 
     @property
     def epochs(self) -> list[int]:
         """Those of the rows."""
-        return columns.values(self.table["epoch"]).astype(np.int64).tolist()
+        return self.summary.epochs.tolist()
+
+
+class Compacted(NamedTuple):
+    """A file of compacted measurements: its SHA-256, and as plain data what it amounts to."""
+
+    checksum: str
+    summary: Mapping[str, Any]
 
 
 class Measurements:
@@ -124,37 +129,45 @@ class Measurements:
             return [f"{MEASURED}/{name}" for name in names if name.endswith(_PARQUET)]
         return []
 
-    def read(self, protocol: str, weights: Weights, checksum: str | None) -> Measured:
+    def read(
+        self,
+        protocol: str,
+        weights: Weights,
+        checksum: str | None,
+        summary: columns.Summary | None = None,
+    ) -> Measured:
         """What was measured of the recorded weights under a protocol.
 
         ``checksum`` is that of the compacted file, if there should be one. Where it is damaged,
-        what was measured again since is read.
+        what was measured again since is read. With its ``summary``, it is not read now.
         """
         compacted = Measured()
         if checksum is not None:
+            if summary is not None:
+                return self._unread(protocol, checksum, summary)
             compacted = self._compacted(protocol, weights, checksum)
             if not compacted.damaged:
                 return compacted
         table, damaged = self._rows(protocol, weights)
-        measured = Measured(table, table.select, damaged)
+        measured = Measured(columns.Summary.of_table(table), table.select, damaged)
         if measured.epochs == [*weights]:
             return measured
         return measured._replace(damaged=[*compacted.damaged, *damaged])
 
-    def compact(self, protocol: str, weights: Weights, checksum: str | None) -> str | None:
+    def compact(self, protocol: str, weights: Weights, checksum: str | None) -> Compacted | None:
         """Put the measurements of all snapshots into one file, unless there is a whole one.
 
         Returns:
-            Its checksum; None where measurements are missing.
+            The file; None where measurements are missing.
         """
         if checksum is not None and not self._compacted(protocol, weights, checksum).damaged:
-            return checksum
+            return Compacted(checksum, {})
         table, _ = self._rows(protocol, weights)
         if not len(table) or not _about(table, weights):
             return None
         data = columns.compacted([table])
         self.folder.write(compacted_name(protocol), data)
-        return hashlib.sha256(data).hexdigest()
+        return Compacted(hashlib.sha256(data).hexdigest(), columns.plain_summary(table))
 
     def row(self, protocol: str, epoch: int) -> pa.Table | None:
         """What was measured of an epoch; None where there is no file. Raises Damaged."""
@@ -201,17 +214,21 @@ class Measurements:
                 raise ValueError("it is not about the recorded weights")
         except (Damaged, ValueError):
             return Measured(damaged=[self.folder.place(name)])
+        return self._unread(protocol, checksum, columns.Summary.of_table(table))
+
+    def _unread(self, protocol: str, checksum: str, summary: columns.Summary) -> Measured:
+        name = compacted_name(protocol)
 
         def load(names: list[str]) -> pa.Table:
             # Read each time: the tasks of a thousand trials do not fit in memory.
             try:
                 return columns.read_columns(
-                    _last_parquet(self.folder, name, checksum), names, table
+                    _last_parquet(self.folder, name, checksum), names, summary
                 )
             except ValueError as failure:
                 raise Damaged(self.folder.place(name), str(failure)) from failure
 
-        return Measured(table, load)
+        return Measured(summary, load)
 
 
 def _snapshot(row: pa.Table) -> str:

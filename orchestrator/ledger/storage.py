@@ -96,9 +96,9 @@ class Folder:
         data = self.read(name)
         return None if data is None else envelope.unsealed(data, self.place(name))
 
-    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
-        """As ``write``, an object with its checksum."""
-        self.write(name, envelope.sealed_json(content, self.place(name)))
+    def write_json(self, name: str, content: Mapping[str, Any], compact: bool = False) -> None:
+        """As ``write``, an object with its checksum; ``compact`` as of ``sealed_json``."""
+        self.write(name, envelope.sealed_json(content, self.place(name), compact))
 
     def read_json(self, name: str) -> dict[str, Any] | None:
         """What ``write_json`` was given. Raises Damaged."""
@@ -148,17 +148,18 @@ class Folder:
 
     def _found(self, name: str, make: bool = False) -> Path:
         """The path of a file. Raises Damaged where a folder on the way is a link, or no folder."""
-        *folders, last = self.place(name).split("/")
+        path = self.place(name)
+        folders = path.split("/")[:-1]
         for depth in range(1, len(folders) + 1):
             place = "/".join(folders[:depth])
             if make:
                 with suppress(FileExistsError):
                     (self.root / place).mkdir()
             self._check(place, stat.S_IFDIR)
-        return self.root.joinpath(*folders, last)
+        return self.root / path
 
     def _check(self, place: str, wanted: int) -> None:
-        mode = (self.root / place).lstat().st_mode
+        mode = os.lstat(f"{self.root}/{place}").st_mode
         if stat.S_IFMT(mode) != wanted:
             raise Damaged(place, f"it is a {kind_of(mode)}, not a {kind_of(wanted)}")
 

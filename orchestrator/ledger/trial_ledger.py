@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,25 +53,27 @@ def snapshot_name(epoch: int) -> str:
     return f"{SNAPSHOTS}/{epoch:04d}.safetensors"
 
 
-class _Epoch(NamedTuple):
-    """What training recorded of an epoch: its curves, and the SHA-256 of its weights."""
+class _Epochs(NamedTuple):
+    """What training recorded, ascending: numbers, SHA-256 of the weights, curves ``[E]``."""
 
-    curves: Mapping[str, float]
-    snapshot: str
+    numbers: Sequence[int] = ()
+    snapshots: Sequence[str] = ()
+    curves: Mapping[str, np.ndarray] = {name: np.empty(0) for name in CURVES}
 
 
 class _Content(NamedTuple):
-    """A trial's end, its epochs ascending, the checksums of compacted measurements, and damage."""
+    """A trial's end and epochs; checksums and summaries of compacted measurements; and damage."""
 
     end: TrialEnd | None = None
-    epochs: Mapping[int, _Epoch] = {}
+    epochs: _Epochs = _Epochs()
     compacted: Mapping[str, str] = {}
+    summaries: Mapping[str, columns.Summary] = {}
     damaged: Sequence[str] = ()
 
     @property
     def weights(self) -> dict[int, str]:
         """The SHA-256 of each epoch's weights."""
-        return {epoch: one.snapshot for epoch, one in self.epochs.items()}
+        return dict(zip(self.epochs.numbers, self.epochs.snapshots, strict=True))
 
 
 class TrialLedger:
@@ -147,18 +150,17 @@ class TrialLedger:
         there, content = self.record_epochs(), self._content()
         recorded = content.end is not None and not content.end.retriable
         # Once the end is recorded with its epochs, the files left in `epochs` are not needed.
-        if not (recorded and content.epochs and not content.damaged):
+        if not (recorded and content.epochs.numbers and not content.damaged):
             plain: dict[str, Any] = {
                 "status": end.status,
                 "reason": end.reason,
                 "retriable": end.retriable,
             }
             if not end.retriable:
-                plain["epochs"] = [
-                    self.folder.read_json(record_name(epoch)) for epoch in content.epochs
-                ]
-                plain["measured"] = {}
-            self.folder.write_json("end.json", plain)
+                names = map(record_name, content.epochs.numbers)
+                plain["epochs"] = _columns_of([self.folder.read_json(name) or {} for name in names])
+                plain["measured"] = plain["summaries"] = {}
+            self._write_end(plain)
         if not end.retriable:
             for epoch in there:
                 self.folder.remove(record_name(epoch))
@@ -177,11 +179,15 @@ class TrialLedger:
         whole = self.measurements.compact(protocol, content.weights, checksum)
         if whole is None:
             return
-        if whole != checksum:
-            plain["measured"] = dict(sorted({**plain["measured"], protocol: whole}.items()))
-            self.folder.write_json("end.json", plain)
+        if whole.checksum != checksum:
+            plain["measured"] = {**plain["measured"], protocol: whole.checksum}
+            plain["summaries"] = {**plain.get("summaries", {}), protocol: whole.summary}
+            self._write_end(plain)
         for epoch in self.measurements.files(protocol):
             self.folder.remove(measured_name(protocol, epoch))
+
+    def _write_end(self, plain: Mapping[str, Any]) -> None:
+        self.folder.write_json("end.json", plain, compact=True)
 
     def read_end(self) -> TrialEnd | None:
         """How the trial ended; None while it has not, or where its end or epochs are damaged."""
@@ -241,13 +247,16 @@ class TrialLedger:
         """One recorded epoch. Raises KeyError if it is missing, damaged, or was not measured."""
         with suppress(Damaged, ValueError, KeyError):
             row = self.measurements.row(protocol, epoch)
-            one = _epoch_of(self.folder.read_json(record_name(epoch)) or {})[1] if row else None
-            if row is None or one is None:
+            if row is not None:
+                at, epochs = 0, _epochs_of(_columns_of([self._record(epoch)]))
+            else:
                 content = self._content()
-                one, measured = content.epochs[epoch], self._measured(protocol, content)
+                measured, epochs = self._measured(protocol, content), content.epochs
+                at = epochs.numbers.index(epoch)
                 row = measured.load(columns.SCHEMA.names)
                 row = row.slice(measured.epochs.index(epoch), 1)
-            return EpochRecord(epoch=epoch, scores=columns.scores_of(row), **one.curves)
+            curves = {name: float(values[at]) for name, values in epochs.curves.items()}
+            return EpochRecord(epoch=epoch, scores=columns.scores_of(row), **curves)
         raise KeyError(f"{self.folder.path} has no undamaged record of epoch {epoch}")
 
     def recorded(self, protocol: str) -> set[int]:
@@ -275,7 +284,8 @@ class TrialLedger:
         if protocol is None:
             return False
         measured = self._measured(protocol, content)
-        lost = set(content.epochs) - set(measured.epochs) - set(self.snapshot_epochs())
+        recorded = set(content.epochs.numbers)
+        lost = recorded - set(measured.epochs) - set(self.snapshot_epochs())
         return bool(lost and (measured.damaged or measured.epochs or lost - self.pruned()))
 
     def to_measure(
@@ -289,10 +299,15 @@ class TrialLedger:
         done = set(self._measured(protocol, content).epochs)
         if answers:
             done &= set(self.measurements.answered(protocol))
-        return [e for e in content.epochs if e not in done and (epochs is None or e in epochs)]
+        recorded = content.epochs.numbers
+        return [e for e in recorded if e not in done and (epochs is None or e in epochs)]
 
     def history(
-        self, planned: PlannedTrial, choose_by: str, report: str | None = None
+        self,
+        planned: PlannedTrial,
+        choose_by: str,
+        report: str | None = None,
+        checked: bool = True,
     ) -> TrialHistory:
         """All that is recorded; what is damaged is named and skipped.
 
@@ -303,18 +318,23 @@ class TrialLedger:
             planned: the trial.
             choose_by: id of the protocol whose selection tasks are shown.
             report: id of the protocol whose report tasks are shown; by default the same.
+            checked: whether files of compacted measurements are compared with their checksums now.
+                If not, their means are those in the trial's end, and ``ScoreTable.load`` raises
+                Damaged where the file turns out to be.
         """
         content, damaged = self._training(planned)
         end = None if damaged else content.end
-        chosen = self._measured(choose_by, content)
+        chosen = self._measured(choose_by, content, checked)
         reported = chosen
         if report not in (None, choose_by):
-            reported = self._measured(report, content)
+            reported = self._measured(report, content, checked)
             damaged += self._placed(reported.damaged)
         damaged += self._placed(chosen.damaged)
-        epochs = np.array([*content.epochs], np.int64)
-        tables = columns.score_tables(epochs, chosen.table, chosen.load)
-        others = columns.score_tables(epochs, reported.table, reported.load)
+        epochs = np.array(content.epochs.numbers, np.int64)
+        tables = columns.score_tables(epochs, chosen.summary, chosen.load)
+        others = tables
+        if reported is not chosen:
+            others = columns.score_tables(epochs, reported.summary, reported.load)
         return TrialHistory(
             trial=planned.id,
             method=planned.method,
@@ -323,27 +343,25 @@ class TrialLedger:
             seed=planned.spec.seed,
             fold=planned.fold,
             epochs=epochs,
-            curves={
-                name: np.array([one.curves[name] for one in content.epochs.values()])
-                for name in CURVES
-            },
+            curves=content.epochs.curves,
             scores={key: (tables if key[1] == "selection" else others)[key] for key in tables},
             end=end,
             damaged=tuple(dict.fromkeys(damaged)),
             unmeasured=len(epochs) - len(chosen.epochs),
         )
 
-    def _measured(self, protocol: str, content: _Content) -> Measured:
+    def _measured(self, protocol: str, content: _Content, checked: bool = True) -> Measured:
         checksum = content.compacted.get(protocol)
-        return self.measurements.read(protocol, content.weights, checksum)
+        summary = None if checked else content.summaries.get(protocol)
+        return self.measurements.read(protocol, content.weights, checksum, summary)
 
     def _training(self, planned: PlannedTrial) -> tuple[_Content, list[str]]:
         """The content, and what is damaged in it or missing from it."""
         content = self._content()
         expected = planned.spec.recorded_epochs
         if content.end is None or content.end.status != "done":
-            expected = expected[: len(content.epochs)]
-        if not content.damaged and [*content.epochs] != expected:
+            expected = expected[: len(content.epochs.numbers)]
+        if not content.damaged and content.epochs.numbers != expected:
             return content, [f"{planned.id}: epochs are missing from its records"]
         return content, self._placed(content.damaged)
 
@@ -355,10 +373,14 @@ class TrialLedger:
             plain = self.folder.read_json("end.json")
             end = None if plain is None else _end_of(plain)
             if plain and "epochs" in plain:
-                epochs = dict(_epoch_of(one) for one in plain["epochs"])
-                if [*epochs] != sorted(epochs) or len(epochs) != len(plain["epochs"]):
-                    raise ValueError("its epochs do not ascend")
-                return _Content(end, epochs, _checksums_of(plain["measured"]))
+                epochs = plain["epochs"]
+                # Rows in folders of format 3.
+                epochs = _epochs_of(_columns_of(epochs) if isinstance(epochs, list) else epochs)
+                summaries = {
+                    protocol: columns.summary_of(one, np.array(epochs.numbers))
+                    for protocol, one in plain.get("summaries", {}).items()
+                }
+                return _Content(end, epochs, _checksums_of(plain["measured"]), summaries)
         except Damaged as damage:  # perhaps a link in the place of a folder above
             return _Content(damaged=[damage.place])
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -366,25 +388,28 @@ class TrialLedger:
         epochs, damaged = self._epochs()
         if plain is None and not epochs and not damaged and self.measurements.compacted():
             damaged.append(self.folder.place("end.json"))  # it held the epochs
-        return _Content(end, epochs, {}, damaged)
+        return _Content(end, _epochs_of(_columns_of(epochs)), damaged=damaged)
 
-    def _epochs(self) -> tuple[dict[int, _Epoch], list[str]]:
-        """The undamaged epochs in ``epochs/``, ascending, and where the damaged files are."""
-        found: dict[int, _Epoch] = {}
+    def _epochs(self) -> tuple[list[dict[str, Any]], list[str]]:
+        """The undamaged records in ``epochs/``, ascending, and where the damaged files are."""
+        found: list[dict[str, Any]] = []
         damaged: list[str] = []
         try:
             for number in self.record_epochs():
                 try:
-                    plain = self.folder.read_json(record_name(number)) or {}
-                    epoch, one = _epoch_of(plain)
-                    if epoch != number:
-                        raise ValueError("it is another epoch's")
-                    found[number] = one
+                    found.append(self._record(number))
                 except (Damaged, ValueError, KeyError, TypeError):
                     damaged.append(self.folder.place(record_name(number)))
         except Damaged as damage:  # no folder
-            return {}, [damage.place]
+            return [], [damage.place]
         return found, damaged
+
+    def _record(self, epoch: int) -> dict[str, Any]:
+        """The record of an epoch. Raises Damaged, or what ``_epochs_of`` does."""
+        plain = self.folder.read_json(record_name(epoch)) or {}
+        if _epochs_of(_columns_of([plain])).numbers != [epoch]:
+            raise ValueError("it is another epoch's")
+        return plain
 
 
 def _end_of(plain: Mapping[str, Any]) -> TrialEnd:
@@ -394,12 +419,21 @@ def _end_of(plain: Mapping[str, Any]) -> TrialEnd:
     return TrialEnd(status, reason, retriable)
 
 
-def _epoch_of(plain: Mapping[str, Any]) -> tuple[int, _Epoch]:
-    epoch, snapshot = plain["epoch"], plain["snapshot"]
-    if type(epoch) is not int or epoch < 1 or not _SHA256.fullmatch(snapshot):
-        raise ValueError("it is not the record of an epoch")
-    curves = {name: math.nan if plain[name] is None else float(plain[name]) for name in CURVES}
-    return epoch, _Epoch(curves, snapshot)
+def _columns_of(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Records of epochs as columns. Raises KeyError where one lacks a value."""
+    return {key: [one[key] for one in records] for key in ("epoch", "snapshot", *CURVES)}
+
+
+def _epochs_of(plain: Mapping[str, Any]) -> _Epochs:
+    numbers, snapshots = plain["epoch"], plain["snapshot"]
+    curves = {name: np.array(plain[name], np.float64) for name in CURVES}  # NaN for None
+    if any(type(one) is not int for one in numbers) or not all(map(_SHA256.fullmatch, snapshots)):
+        raise ValueError("they are not records of epochs")
+    if any(after <= before for before, after in pairwise([0, *numbers])):
+        raise ValueError("its epochs do not ascend from 1")
+    if {len(snapshots), *(len(one) for one in curves.values())} != {len(numbers)}:
+        raise ValueError("it has columns of different lengths")
+    return _Epochs(numbers, snapshots, curves)
 
 
 def _checksums_of(plain: Mapping[str, Any]) -> dict[str, str]:

@@ -106,11 +106,14 @@ class ScoreTable:
             only the means, and a thousand trials' tasks do not fit in memory at once.
         per_task: whether these are accuracies of tasks. Where only the means are known, ``load``
             gives them as ``[E, 1]``, and no interval over tasks can be computed.
+        deviation: no snapshot's accuracies have a larger standard deviation over tasks (ddof=0);
+            None where that is not known before they are read.
     """
 
     means: np.ndarray
     load: Callable[[], np.ndarray]
     per_task: bool = True
+    deviation: float | None = None
 
     @classmethod
     def from_accuracies(cls, accuracies: np.ndarray) -> "ScoreTable":

@@ -27,17 +27,19 @@ from fsl_sweep.orchestrator.records.spec import (
 )
 from fsl_sweep.orchestrator.text.printed import counted, unfit
 
-FORMAT = 3
+FORMAT, READ = 4, (3, 4)
+"""The format that is written, and those that are read."""
 TRIAL_ID = PROTOCOL_ID = re.compile(r"[0-9a-f]{16}")
 
 
 def check_format(plain: Mapping[str, Any]) -> None:
     """Raise RunFolderError where plain data are the plan of another version."""
-    if plain.get("format", FORMAT) != FORMAT:
+    if plain.get("format", FORMAT) not in READ:
         raise RunFolderError(
             f"The run folder has the format {plain.get('format')!r:.40}, and this version of "
-            f"fsl-sweep reads {FORMAT}. Report it with the version that made it, or run the sweep "
-            "into another folder: trials of another format cannot be continued."
+            f"fsl-sweep reads {' and '.join(map(str, READ))}. Report it with the version that "
+            "made it, or run the sweep into another folder: trials of another format cannot be "
+            "continued."
         )
 
 

@@ -23,6 +23,9 @@ from fsl_sweep.orchestrator.replay.source import Facts, Source
 if TYPE_CHECKING:
     import numpy as np
 
+CHECKED = 200
+"""Trials of which a report compares every file with its checksum; of more, those that it reads."""
+
 
 @final
 class FolderSource(Source):
@@ -43,6 +46,7 @@ class FolderSource(Source):
                 "`fsl-sweep run SWEEP -o FOLDER` makes one."
             )
         self._plan, self.places = plan, (path,)
+        self.checked = len(plan.trials) <= CHECKED
         versions, problems = _versions(self._ledger.folder)
         self.facts = Facts(
             name=plan.name,
@@ -70,7 +74,8 @@ class FolderSource(Source):
         main = self._plan.main
         trials = tuple(t for t in self._plan.trials if only is None or t.id in only)
         plan = replace(self._plan, trials=trials)
-        return self._ledger.histories(plan, (by or main).id, (reported or main).id)
+        ids = (by or main).id, (reported or main).id
+        return self._ledger.histories(plan, *ids, checked=self.checked)
 
     def class_tuples(
         self, protocol: PlannedProtocol | None, /

@@ -123,6 +123,11 @@ class MergedSource(Source):
                 found[key] = (trial, place) if before is None else _joined(before, (trial, place))
         return filled(_distinguished([trial for trial, _ in found.values()]))
 
+    def check(self) -> None:
+        """All of its sources."""
+        for source in self._sources:
+            source.check()
+
     def class_tuples(
         self, protocol: PlannedProtocol | None, /
     ) -> dict[tuple[Measure, TaskSet], np.ndarray]:

@@ -53,10 +53,12 @@ class Source(ABC):
     Attributes:
         places: the folders and files behind it.
         facts: what a report says about it.
+        checked: whether every file is compared with its checksum; see ``check``.
     """
 
     places: tuple[Path, ...]
     facts: Facts
+    checked: bool = False
 
     @abstractmethod
     def protocols(self) -> tuple[PlannedProtocol, ...]:
@@ -105,6 +107,14 @@ class Source(ABC):
         Raises:
             RunFolderError: records contradict each other.
         """
+
+    def check(self) -> None:
+        """Compare all files of measurements with their checksums in ``histories`` from now on.
+
+        Until then, those that no number depends on are not read, and ``ScoreTable.load`` raises
+        Damaged for one that is.
+        """
+        self.checked = True
 
     @abstractmethod
     def class_tuples(

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.selection.select import Selected
 from fsl_sweep.orchestrator.statistics import Interval
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ def cautions_of(report: "Report") -> tuple[str, ...]:
     """Cautions as full sentences, the gravest first, without repetition."""
     weight, summaries, selected = report.base_weight, report.summaries, report.selected
     by = wording.by_metric(weight)
-    found = [*_incompleteness(report), *report.info.cautions]
+    found = [*_unfinished(report), *grave_cautions(report)]
     orders = {ranking.methods for ranking in report.rankings}
     if len(orders) > 1:
         found.append(
@@ -47,8 +46,30 @@ def cautions_of(report: "Report") -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _incompleteness(report: "Report") -> Iterable[str]:
-    selected = report.selected
+def grave_cautions(report: "Report") -> tuple[str, ...]:
+    """What may make the answer wrong: failures, what is left out or damaged, and the plan's own."""
+    return (*_failures(report), *_left_out(report), *report.info.cautions)
+
+
+def _failures(report: "Report") -> Iterable[str]:
+    """Seeds that a failed trial removed: what is left may be the seeds where nothing went wrong."""
+    lost: dict[str, set[int]] = {}
+    for one in report.completeness.problems:
+        if one.reason.startswith("failed"):
+            lost.setdefault(one.method, set()).add(one.seed)
+    there = {one.method for one in report.summaries}
+    if shown := [
+        f"{method} (seed {', '.join(map(str, sorted(seeds)))})"
+        for method, seeds in lost.items()
+        if method in there
+    ]:
+        yield (
+            "What is reported is of the seeds without a failed trial, which may flatter a method "
+            f"that fails where it is bad. Left out: {', '.join(shown)}."
+        )
+
+
+def _unfinished(report: "Report") -> Iterable[str]:
     reported, by, found = report.info.protocol, report.info.chosen_by, report.completeness
     if not found.trained:
         yield "The run is incomplete: run the sweep again, or complete the table, to finish it."
@@ -61,10 +82,15 @@ def _incompleteness(report: "Report") -> Iterable[str]:
         yield wording.unmeasured(found.unmeasured, reported, report.info.as_planned)
     if report.partly is not None and 0 < len(report.resampled) < len(report.summaries):
         yield (
-            "Strategies without `select` choose snapshots in resamples that are not measured under "
+            f'Strategies without "{wording.SELECTION}" choose snapshots in resamples that are not '
+            f"measured under "
             f"{wording.protocol(report.partly)}: {wording.measuring(report.partly, every=True)} "
             "measures all."
         )
+
+
+def _left_out(report: "Report") -> Iterable[str]:
+    selected = report.selected
     for one in report.over_protocols:
         if one.damaged:
             yield (
@@ -75,14 +101,14 @@ def _incompleteness(report: "Report") -> Iterable[str]:
     for method in selected.methods:
         lost = [s for s in selected.strategies if (method, s) not in cells]
         if lost and len(lost) == len(selected.strategies):
-            yield f"{method} is left out of the table: {why_left_out(selected, method)}."
+            yield f"{method} is left out of the table: {why_left_out(report, method)}."
         elif lost:
             yield f"{method} is left out under {', '.join(map(str, lost))}."
 
 
-def why_left_out(selected: Selected, method: str) -> str:
+def why_left_out(report: "Report", method: str) -> str:
     """Why no strategy has a row for a method."""
-    own = [one for one in selected.left_out if one.method == method]
+    own = [one for one in report.left_out if one.method == method]
     if any(one.epoch is not None for one in own):
         return "chosen snapshots are not measured on the report tasks"
     if any(one.trial is not None and one.fold is None for one in own):

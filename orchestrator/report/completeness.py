@@ -31,6 +31,7 @@ class Completeness:
         problems: all that is not done.
         unmeasured: how many chosen snapshots are not measured under the protocol of the report.
         seeds: of each method, how many seeds are whole, and how many are planned.
+        trials: of each method, how many trials are done, and how many are planned.
     """
 
     planned: int
@@ -41,6 +42,7 @@ class Completeness:
     problems: tuple[Problem, ...]
     unmeasured: int
     seeds: Mapping[str, tuple[int, int]]
+    trials: Mapping[str, tuple[int, int]]
 
     @property
     def trained(self) -> bool:
@@ -85,6 +87,7 @@ def completeness_of(histories: Sequence[TrialHistory], unmeasured: int) -> Compl
         problems=problems,
         unmeasured=unmeasured,
         seeds=_seeds(histories),
+        trials=_trials(histories),
     )
 
 
@@ -94,3 +97,10 @@ def _seeds(histories: Sequence[TrialHistory]) -> dict[str, tuple[int, int]]:
         planned.setdefault(trial.method, set()).add(trial.seed)
     whole = {(trial.method, trial.seed) for trial in whole_replicates(histories)}
     return {m: (sum((m, s) in whole for s in own), len(own)) for m, own in planned.items()}
+
+
+def _trials(histories: Sequence[TrialHistory]) -> dict[str, tuple[int, int]]:
+    planned: dict[str, list[bool]] = {}
+    for trial in histories:
+        planned.setdefault(trial.method, []).append(why_unusable(trial) is None)
+    return {method: (sum(own), len(own)) for method, own in planned.items()}

@@ -1,7 +1,7 @@
 """The content of a report: everything that its formats show, and nothing about how."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -37,7 +37,14 @@ from fsl_sweep.orchestrator.selection.methods import (
 )
 from fsl_sweep.orchestrator.selection.needs import Needs, plan_next
 from fsl_sweep.orchestrator.selection.over_seeds import MethodDifference, compare_over_seeds
-from fsl_sweep.orchestrator.selection.resample import ClassLists, ResampledCell, resample
+from fsl_sweep.orchestrator.selection.overtuning import Overtuning, overtuning_of
+from fsl_sweep.orchestrator.selection.resample import (
+    QUICKLY_RESAMPLED,
+    ClassLists,
+    ResampledCell,
+    resample,
+    resamples_for,
+)
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.selection.select import LeftOut, Selected, select, why_unusable
 from fsl_sweep.orchestrator.selection.stability import Stability, stability_of
@@ -50,10 +57,6 @@ from fsl_sweep.orchestrator.selectors import (
 from fsl_sweep.orchestrator.selectors.budgeted_oracle import allocations_of
 from fsl_sweep.orchestrator.selectors.mixture import base_weight
 from fsl_sweep.orchestrator.selectors.names import parse
-
-RESAMPLES = 1000
-QUICKLY_RESAMPLED = 3000
-"""Snapshots up to which all strategies are resampled without being asked."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ class Cost:
     everywhere: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """Everything that a format may show.
 
@@ -133,6 +136,8 @@ class Report:
         cost: what the run took; None where no seconds were recorded, as in a table.
         selectors: name, source and version of each selector in use.
         over_methods: strategies compared with each other over all methods, by regret.
+        overtuning: what choosing a configuration lost against taking the first one.
+        torn: the planned full trials that are not usable. Their seeds take no part.
         resampled: the cells of the table with the selection repeated on resampled tasks and
             seeds; empty where that was not done.
         stability: what each strategy's ranking of methods survives.
@@ -159,6 +164,8 @@ class Report:
     cost: Cost | None
     selectors: Mapping[str, Sequence[Mapping[str, str]]]
     over_methods: StrategyComparison
+    overtuning: tuple[Overtuning, ...] = ()
+    torn: tuple[LeftOut, ...] = ()
     resampled: tuple[ResampledCell, ...] = ()
     stability: tuple[Stability, ...] = ()
     budget_curve: tuple[BudgetPoint, ...] = ()
@@ -182,7 +189,7 @@ class Report:
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
         """What takes no part in the selections, and why."""
-        return self.selected.left_out
+        return (*self.torn, *self.selected.left_out)
 
     @property
     def ranking_survives(self) -> bool | None:
@@ -194,6 +201,15 @@ class Report:
     def base_weight(self) -> float | None:
         """The weight of BaseGen in what methods are compared by; None where that is NovelGen."""
         return self.selected.base_weight
+
+    def __repr__(self) -> str:
+        return f"<Report of {self.info.name!r}>"
+
+    def _repr_html_(self) -> str:
+        # A format is not loaded before there is something to show.
+        from fsl_sweep.orchestrator.report.formats.notebook import report_shown
+
+        return report_shown(self)  # pyright: ignore[reportArgumentType]
 
 
 def build(
@@ -218,8 +234,8 @@ def build(
         rope: difference in accuracy up to which two methods count as equivalent.
         curves: at most so many learning curves.
         bootstrap: resamples for intervals that include the selection, which read every task of
-            every trial; 0 for none. By default 1,000, and only of the leading strategy where the
-            trials have more than 3,000 snapshots together.
+            every trial; 0 for none. By default as many as ``resamples_for`` says, and of the
+            leading strategy only where the trials have more than 3,000 snapshots together.
         classes: class tuples of the common tasks, to resample classes as well as tasks.
         measured: reads trials under another protocol.
         ensembles: how many of the best snapshots by ValGen vote.
@@ -233,6 +249,8 @@ def build(
     whole = whole_replicates(histories)
     chosen = Chosen(whole)
     selected = select(chosen, info.snapshot, info.hyperparameter, base_weight(info.metric))
+    # Methods without a whole seed too: a report says that they are missing.
+    selected = replace(selected, methods=tuple(dict.fromkeys(one.method for one in histories)))
     summaries, lead = summarise(selected), lead_strategy(selected)
     shown, total = curves_of(chosen, info.snapshot, curves)
     resampled = _resampled(info, whole, selected, lead, bootstrap, classes)
@@ -252,6 +270,8 @@ def build(
         cost=_cost(histories),
         selectors=_provenance(info),
         over_methods=compare_strategies(whole, selected, summaries),
+        overtuning=overtuning_of(chosen, selected),
+        torn=_torn(histories),
         resampled=resampled,
         stability=stability_of(summaries, resampled),
         budget_curve=_budget_curve(info, whole, selected),
@@ -259,6 +279,14 @@ def build(
         over_protocols=_over_protocols(info, selected, summaries, measured),
         partly=None if _all_measured(whole) else info.protocol,
         ensembles=ensembles_of(whole, ensembles, answers) if answers else (),
+    )
+
+
+def _torn(histories: Sequence[TrialHistory]) -> tuple[LeftOut, ...]:
+    return tuple(
+        LeftOut(one.method, one.seed, reason, one.trial, one.hyperparameters)
+        for one in histories
+        if one.fold is None and (reason := why_unusable(one)) is not None
     )
 
 
@@ -273,10 +301,11 @@ def _resampled(
     """Every cell; of a large run, unless it was asked for, only those of the leading strategy."""
     if asked == 0 or lead is None:
         return ()
-    large = asked is None and _snapshots(histories) > QUICKLY_RESAMPLED
+    snapshots = sum(len(trial.epochs) for trial in histories)
+    large = asked is None and snapshots > QUICKLY_RESAMPLED
     apart: tuple[Measure, ...] = () if info.same_novel else ("novel",)
     wanted = narrowed(selected, lead) if large else selected
-    count = asked or RESAMPLES
+    count = asked or resamples_for(snapshots)
     return resample(histories, wanted, resamples=count, classes=classes, apart=apart)
 
 
@@ -306,10 +335,6 @@ def _over_protocols(
     known = UnderProtocol(info.protocol, summaries, len(selected.unmeasured), ())
     more = [] if info.protocol in info.protocols else [info.protocol]
     return over_protocols([*info.protocols, *more], known, selected, read)
-
-
-def _snapshots(histories: Sequence[TrialHistory]) -> int:
-    return sum(len(trial.epochs) for trial in histories)
 
 
 def _budget_curve(

@@ -1,4 +1,4 @@
-"""Learning curves of a few trials, with what every snapshot selector picked."""
+"""Learning curves of a few configurations, with what every snapshot selector picked."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,18 +32,30 @@ class Curve:
 def curves_of(
     chosen: Chosen, selectors: Sequence[str], limit: int
 ) -> tuple[tuple[Curve, ...], int]:
-    """At most ``limit`` curves, shared fairly among the methods, and how many there are.
+    """The curves of at most ``limit`` configurations, all of their seeds; and how many there are.
 
-    Each method shows its first seed's configurations before its other seeds. Unfinished trials
-    are not shown: nothing was selected from them.
+    Methods share them fairly, and show first the configurations that reach the highest ValGen.
+    Unfinished trials are not shown: nothing was selected from them.
     """
-    whole = [t for t in chosen.planned if t.fold is None and why_unusable(t) is None]
-    methods = list(dict.fromkeys(trial.method for trial in whole))
-    queues = [sorted((t for t in whole if t.method == m), key=lambda t: t.seed) for m in methods]
-    in_turn = [t for turn in zip_longest(*queues) for t in turn if t is not None]
-    kept = {id(trial) for trial in in_turn[:limit]}
-    ordered = [trial for queue in queues for trial in queue if id(trial) in kept]
-    return tuple(_curve(trial, chosen, selectors) for trial in ordered), len(whole)
+    groups: dict[tuple[str, str], list[TrialHistory]] = {}
+    for trial in chosen.planned:
+        if trial.fold is None and why_unusable(trial) is None:
+            groups.setdefault((trial.method, trial.configuration), []).append(trial)
+    queues = [
+        sorted(own, key=lambda key: -_best(groups[key]))
+        for method in dict.fromkeys(method for method, _ in groups)
+        if (own := [key for key in groups if key[0] == method])
+    ]
+    kept = {*[key for turn in zip_longest(*queues) for key in turn if key is not None][:limit]}
+    shown = [trial for key, own in groups.items() if key in kept for trial in own]
+    total = sum(map(len, groups.values()))
+    return tuple(_curve(trial, chosen, selectors) for trial in shown), total
+
+
+def _best(trials: Sequence[TrialHistory]) -> float:
+    """The highest ValGen of any snapshot, mean over seeds, in [0, 1]."""
+    tables = [trial.scores["val", "selection"].means for trial in trials]
+    return float(np.mean([np.nanmax([0.0, *means]) for means in tables]))
 
 
 def _curve(trial: TrialHistory, chosen: Chosen, selectors: Sequence[str]) -> Curve:

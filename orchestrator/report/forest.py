@@ -17,10 +17,11 @@ class Bar:
     """A method under the strategies that chose alike for it.
 
     Attributes:
-        method, strategies: which ones.
+        method, strategies: which ones; the strategy to name the bar by is the first.
         mean: what methods are compared by, mean over seeds, in [0, 1].
-        low, high: its interval with seeds, tasks and selection; NaN where the selection was not
-            repeated.
+        low, high: its interval with seeds, tasks and selection. NaN where the selection was not
+            repeated, and of two seeds, which say themselves what one degree of freedom says. With
+            one seed it is of these snapshots, over tasks and selection.
         seeds: the value of each seed.
         oracle: whether the strategies read novel scores.
     """
@@ -35,33 +36,37 @@ class Bar:
 
 
 def forest_of(report: "Report") -> tuple[Bar, ...]:
-    """Methods as the leading strategy ranks them, and of each its strategies, that one first."""
-    order = next((one.methods for one in report.rankings if one.strategy == report.lead), ())
-    methods = dict.fromkeys((*order, *(one.method for one in report.summaries)))
+    """Methods as the leading strategy ranks them, and of each its strategies.
+
+    That one is first, then those under which another method leads, then the others; the oracles
+    are last, the one that regret is measured against before others.
+    """
+    first = {one.strategy: one.methods for one in report.rankings}
+    order = first.get(report.lead, ()) if report.lead else ()
+
+    def place(strategy: Strategy) -> tuple[bool, bool, bool]:
+        if strategy.oracle:
+            return True, (strategy.snapshot, strategy.hyperparameter) != ("oracle", "oracle"), False
+        return False, strategy != report.lead, first[strategy][:1] == order[:1]
+
     bars: list[Bar] = []
-    for method in methods:
+    for method in dict.fromkeys((*order, *(one.method for one in report.summaries))):
         own = [one for one in report.summaries if one.method == method]
-        groups = same_choices(own)
-        groups.sort(key=lambda group: (group[0].strategy.oracle, not _leads(report, group)))
-        bars += [_bar(report, group) for group in groups]
+        own.sort(key=lambda one: place(one.strategy))
+        bars += [_bar(report, group) for group in same_choices(own)]
     return tuple(bars)
-
-
-def _leads(report: "Report", group: Sequence[Summary]) -> bool:
-    return report.lead in [one.strategy for one in group]
 
 
 def _bar(report: "Report", group: Sequence[Summary]) -> Bar:
     """Those that chose alike have one interval: the widest of what repeating each one gave."""
-    strategies = sorted((one.strategy for one in group), key=lambda one: one != report.lead)
     own = {(one.method, one.strategy) for one in group}
     cells = [one for one in report.resampled if (one.method, one.strategy) in own]
     found = [one.result if report.base_weight is None else one.mixed for one in cells]
-    known = [one for one in found if one is not None]
+    known = [one for one in found if one is not None and one.n != 2]
     first = group[0]
     return Bar(
         method=first.method,
-        strategies=tuple(strategies),
+        strategies=tuple(one.strategy for one in group),
         mean=first.reported.mean,
         low=min((one.low for one in known), default=nan),
         high=max((one.high for one in known), default=nan),

@@ -21,7 +21,7 @@ from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS
 from fsl_sweep.orchestrator.text.printed import counted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WorldsReport:
     """Everything that a format may show of several worlds.
 
@@ -43,6 +43,14 @@ class WorldsReport:
         return all(one.completeness.complete for one in self.reports.values())
 
     @property
+    def cautions(self) -> tuple[str, ...]:
+        """Those of the worlds; one that all of them have stands once."""
+        found = {world: one.cautions for world, one in self.reports.items()}
+        common = [c for c in next(iter(found.values())) if all(c in own for own in found.values())]
+        others = [f"{world}: {c}" for world, own in found.items() for c in own if c not in common]
+        return (*common, *others)
+
+    @property
     def base_weight(self) -> float | None:
         """As of ``Report``; the same in all worlds."""
         return next(iter(self.reports.values())).base_weight
@@ -55,6 +63,15 @@ class WorldsReport:
         found = [_methods(self.over), *_strategies(self.over, self.lead)]
         found = [one for one in found if one]
         return tuple(found if self.complete else [f"So far: {found[0]}", *found[1:]])
+
+    def __repr__(self) -> str:
+        return f"<Report of {self.name!r}>"
+
+    def _repr_html_(self) -> str:
+        # A format is not loaded before there is something to show.
+        from fsl_sweep.orchestrator.report.formats.notebook import report_shown
+
+        return report_shown(self)  # pyright: ignore[reportArgumentType]
 
 
 def build_worlds(

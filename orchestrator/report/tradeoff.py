@@ -22,6 +22,7 @@ class TradeOffPoint:
     Attributes:
         method, hyperparameters: which one.
         base, novel: accuracy on the report tasks, mean over seeds, in [0, 1].
+        seeds: the two of each seed, ``[seeds][2]``.
         on_front: whether no other point of any method beats it in one without losing in the other.
     """
 
@@ -29,6 +30,7 @@ class TradeOffPoint:
     hyperparameters: Mapping[str, Any]
     base: float
     novel: float
+    seeds: tuple[tuple[float, float], ...]
     on_front: bool
 
 
@@ -63,37 +65,39 @@ def tradeoffs_of(chosen: Chosen, selectors: Sequence[str]) -> tuple[TradeOff, ..
     whole = [own for own in groups.values() if all(why_unusable(t) is None for t in own)]
     found: dict[tuple[object, ...], list[str]] = {}
     for name in selectors:
-        means = [_means(own, chosen, name) for own in whole]
-        if not all(mean is None or np.isfinite(mean).all() for mean in means):
+        scores = [_scores(own, chosen, name) for own in whole]
+        if not np.isfinite([value for own in scores for pair in own for value in pair]).all():
             continue
-        found.setdefault((is_oracle(chosen.selector(name)), *means), []).append(name)
+        found.setdefault((is_oracle(chosen.selector(name)), *scores), []).append(name)
     return tuple(
-        TradeOff(tuple(names), bool(oracle), _points(whole, means))
-        for (oracle, *means), names in found.items()
+        TradeOff(tuple(names), bool(oracle), _points(whole, scores))
+        for (oracle, *scores), names in found.items()
     )
 
 
-def _means(trials: Sequence[TrialHistory], chosen: Chosen, name: str) -> tuple[float, float] | None:
+def _scores(
+    trials: Sequence[TrialHistory], chosen: Chosen, name: str
+) -> tuple[tuple[float, float], ...]:
+    """BaseGen and NovelGen of each seed's choice; none if it has nothing to choose by."""
     rows: list[tuple[float, float]] = []
     for trial in trials:
         try:
             at = trial.index(chosen.epoch(trial, name))
         except SelectionError:
-            return None
+            return ()
         base, novel = (trial.scores[m, "report"].means[at] for m in ("base", "novel"))
         rows.append((float(base), float(novel)))
-    base, novel = np.mean(rows, axis=0)
-    return float(base), float(novel)
+    return tuple(rows)
 
 
 def _points(
-    whole: Sequence[Sequence[TrialHistory]], means: Sequence[Any]
+    whole: Sequence[Sequence[TrialHistory]], scores: Sequence[Any]
 ) -> tuple[TradeOffPoint, ...]:
-    there = [(own[0], mean) for own, mean in zip(whole, means, strict=True) if mean is not None]
+    there = [(own[0], rows) for own, rows in zip(whole, scores, strict=True) if rows]
     if not there:
         return ()
-    kept = front(comparable([mean for _, mean in there]))
+    means = [tuple(np.mean(rows, axis=0).tolist()) for _, rows in there]
     return tuple(
-        TradeOffPoint(t.method, t.hyperparameters, base, novel, bool(on))
-        for (t, (base, novel)), on in zip(there, kept, strict=True)
+        TradeOffPoint(t.method, t.hyperparameters, base, novel, rows, bool(on))
+        for (t, rows), (base, novel), on in zip(there, means, front(comparable(means)), strict=True)
     )

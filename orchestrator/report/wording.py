@@ -10,11 +10,29 @@ import numpy as np
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.select import Selection, Strategy
+from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
+from fsl_sweep.orchestrator.selectors.base import AnySelector, is_oracle
+from fsl_sweep.orchestrator.selectors.budgeted_oracle import BudgetedOracle
+from fsl_sweep.orchestrator.selectors.mixture import Mixture
+from fsl_sweep.orchestrator.selectors.names import parse
 from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
 from fsl_sweep.orchestrator.text.printed import counted
 
 ORACLE = "*"
 """What follows the name of a strategy that reads novel scores."""
+
+SELECTION = "+- with selection"
+"""The column of the interval over seeds and tasks that repeats the selection."""
+
+_CHOSEN_BY = {
+    "last": "last epoch",
+    "train_loss": "training loss",
+    "base": "BaseGen",
+    "val": "ValGen",
+    "oracle": "NovelGen",
+    "cv": "class folds",
+    "cv-epoch": "class folds",
+}
 
 
 def percent(value: float) -> str:
@@ -50,14 +68,9 @@ def spread(interval: Interval, values: Sequence[float] | np.ndarray) -> str:
     return half_width(interval)
 
 
-def mixture(base_weight: float) -> str:
-    """The weights of BaseGen and NovelGen, as ``0.3 B + 0.7 N``."""
-    return f"{base_weight:g} B + {round(1 - base_weight, 10):g} N"
-
-
-def full_mixture(base_weight: float) -> str:
-    """``0.3 BaseGen + 0.7 NovelGen``."""
-    return f"{base_weight:g} BaseGen + {round(1 - base_weight, 10):g} NovelGen"
+def mixture(base_weight: float, other: str = "NovelGen") -> str:
+    """What is mixed and how, as ``0.3 BaseGen + 0.7 NovelGen``."""
+    return f"{base_weight:g} BaseGen + {round(1 - base_weight, 10):g} {other}"
 
 
 def metric(base_weight: float | None) -> str:
@@ -122,8 +135,8 @@ def claims(
         possible = any(summary.novel_tasks is not None for summary in summaries)
         where = ", which " + ("`--bootstrap 1000` adds" if possible else "needs scores by task")
     return (
-        f"A claim about a method, trained again, needs `select`{where}: `seeds` leaves out tasks "
-        "and selection, and is too narrow."
+        f'A claim about a method, trained again, needs "{SELECTION}"{where}: an interval over '
+        "seeds only leaves out tasks and selection."
     )
 
 
@@ -137,7 +150,7 @@ def short_keys(keys: Iterable[str]) -> dict[str, str]:
 def values(hyperparameters: Mapping[str, Any]) -> str:
     """``lr=0.1 way=5``; empty where a method has only one configuration."""
     short = short_keys(hyperparameters)
-    return " ".join(f"{short[key]}={_value(value)}" for key, value in hyperparameters.items())
+    return " ".join(f"{short[key]}={value(one)}" for key, one in hyperparameters.items())
 
 
 def choices(selections: Sequence[Selection]) -> str:
@@ -157,15 +170,52 @@ def starred(strategy: Strategy) -> str:
     return f"{strategy}{ORACLE if strategy.oracle else ''}"
 
 
-def strategies(group: Sequence[Strategy]) -> str:
-    """Strategies by name, a line for each snapshot selector: ``val / base, val``."""
+def _chosen_by(name: str, selector: AnySelector) -> str:
+    """What a selector chooses by, in words; a third party's has only its own ``name``."""
+    ours, arguments = parse(name)
+    text = _CHOSEN_BY.get(ours, name)
+    if isinstance(selector, Mixture):
+        text = mixture(selector.base_weight, "ValGen")
+    elif isinstance(selector, BudgetedOracle):
+        looks = counted(selector.novel_budget or 0, "novel look")
+        text = " by ".join((looks, *map(str, arguments[1:])))
+    elif ours in _CHOSEN_BY:
+        text = ", ".join((text, *map(str, arguments)))
+    return f"{text} (oracle)" if is_oracle(selector) else text
+
+
+def snapshot_by(name: str) -> str:
+    """What a snapshot selector chooses by, such as ``last epoch``."""
+    return _chosen_by(name, snapshot_selector(name))
+
+
+def configuration_by(name: str) -> str:
+    """What a hyperparameter selector chooses by, such as ``NovelGen (oracle)``."""
+    return _chosen_by(name, hyperparameter_selector(name))
+
+
+def strategies(group: Sequence[Strategy]) -> tuple[str, str]:
+    """What strategies that share a row choose snapshots by, and configurations.
+
+    A line for all snapshot selectors that go with the same configuration selectors.
+    """
     own: dict[str, list[str]] = defaultdict(list)
     for one in group:
-        own[one.snapshot].append(one.hyperparameter + (ORACLE if one.oracle else ""))
-    return "\n".join(f"{snapshot} / {', '.join(names)}" for snapshot, names in own.items())
+        own[snapshot_by(one.snapshot)].append(configuration_by(one.hyperparameter))
+    lines: dict[str, list[str]] = defaultdict(list)
+    for snapshot, names in own.items():
+        lines[", ".join(names)].append(snapshot)
+    return "\n".join(map(", ".join, lines.values())), "\n".join(lines)
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{k}: {_value(v)}" for k, v in value.items()) + "}"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def on_one_line(group: Sequence[Strategy]) -> str:
+    """The same as a title: ``snapshot by last epoch, ValGen; configuration by ValGen``."""
+    lines = zip(*(cell.split("\n") for cell in strategies(group)), strict=True)
+    return "; ".join(f"snapshot by {one}; configuration by {other}" for one, other in lines)
+
+
+def value(given: Any) -> str:
+    """A hyperparameter's value."""
+    if isinstance(given, Mapping):
+        return "{" + ", ".join(f"{k}: {value(v)}" for k, v in given.items()) + "}"
+    return f"{given:g}" if isinstance(given, float) else str(given)

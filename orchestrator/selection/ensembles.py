@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int
 
 from fsl_sweep.orchestrator.records.measures import (
     MEASURES,
@@ -64,11 +63,14 @@ def ensembles_of(
     )
 
 
-def vote(answers: Int[np.ndarray, "k queries"]) -> Int[np.ndarray, " queries"]:
+def vote(answers: np.ndarray) -> np.ndarray:
     """The answer that most snapshots give to each query.
 
     Of answers with equally many votes it is the one that the best-ranked snapshot gives; the first
     row is the best.
+
+    Args:
+        answers: of each snapshot, int ``[k, queries]``; the result is ``[queries]``.
     """
     votes = (answers[:, None] == answers[None]).sum(axis=1)
     return np.take_along_axis(answers, votes.argmax(axis=0)[None], axis=0)[0]

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, nan
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -111,7 +111,7 @@ def plan_next(
     best = {one.strategy: set(one.methods[:2]) for one in rank_methods(summaries)}
     found = compare_over_seeds(summaries, resampled)
     family = Counter(one.strategy for one in found)
-    needs: list[Needs] = []
+    spent, needs = _spent(histories), list[Needs]()
     for one in found:
         names = one.a, one.b
         a, b = (cells[name, one.strategy] for name in names)
@@ -121,7 +121,7 @@ def plan_next(
         wanted = abs(one.result.effect) if effect is None else effect
         aim = _Aim(wanted, power, 1 - (1 - one.result.confidence) / family[one.strategy])
         decided = effect is None and one.result.verdict != "undecided"
-        ways = () if decided else _ways(pair, aim, _Costs.of(histories, names), tuples)
+        ways = () if decided else _ways(pair, aim, _costs(spent, names), tuples)
         leading = best[one.strategy] == set(names)
         needs.append(Needs(one.strategy, *names, leading, one.result, pair, wanted, power, ways))
     return tuple(sorted(needs, key=lambda one: not one.leading))
@@ -139,17 +139,23 @@ class _Costs:
     seeds: tuple[float, float]
     measuring: float
 
-    @classmethod
-    def of(cls, histories: Iterable[TrialHistory], methods: tuple[str, str]) -> "_Costs":
-        spent: dict[str, dict[int, np.ndarray]] = {method: {} for method in methods}
-        for trial in histories:
-            if trial.method in spent:
-                own = [trial.curves[c].sum() for c in ("train_seconds", "evaluation_seconds")]
-                seeds = spent[trial.method]
-                seeds[trial.seed] = seeds.get(trial.seed, np.zeros(2)) + own
-        by_method = [np.array(list(spent[method].values())) for method in methods]
-        a, b = (float(own.sum(axis=1).mean()) for own in by_method)
-        return cls((a, b), float(sum(own[:, 1].sum() for own in by_method)))
+
+def _spent(histories: Iterable[TrialHistory]) -> dict[str, np.ndarray]:
+    """Seconds of training and of measuring of each method, ``[seeds, 2]``; NaN if unknown."""
+    spent: dict[str, dict[int, np.ndarray]] = {}
+    for trial in histories:
+        # A table may have no seconds.
+        columns = [trial.curves.get(f"{c}_seconds") for c in ("train", "evaluation")]
+        own = np.array([nan if one is None else one.sum() for one in columns])
+        seeds = spent.setdefault(trial.method, {})
+        seeds[trial.seed] = seeds.get(trial.seed, 0.0) + own
+    return {method: np.array([*seeds.values()]) for method, seeds in spent.items()}
+
+
+def _costs(spent: dict[str, np.ndarray], methods: tuple[str, str]) -> _Costs:
+    own = [spent[method] for method in methods]
+    a, b = (float(one.sum(axis=1).mean()) for one in own)
+    return _Costs((a, b), float(sum(one[:, 1].sum() for one in own)))
 
 
 class _Aim(NamedTuple):

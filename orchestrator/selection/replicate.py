@@ -24,7 +24,7 @@ from fsl_sweep.orchestrator.selectors.apply import apply_all
 from fsl_sweep.orchestrator.selectors.base import NONE, is_cross_validated
 from fsl_sweep.orchestrator.selectors.history import History
 from fsl_sweep.orchestrator.statistics.class_draws import ClassTuples
-from fsl_sweep.orchestrator.statistics.resampling import Resampling
+from fsl_sweep.orchestrator.statistics.resampling import Resampling, may_be_higher
 from fsl_sweep.orchestrator.statistics.ties import comparable, weighted_means
 
 Classes = Mapping[tuple[Measure, TaskSet], ClassTuples]
@@ -51,6 +51,7 @@ class ResampledTrial:
         self.folds = tuple(ResampledTrial(fold, draws, classes) for fold in folds)
         self._classes = {} if trial.fold is not None else classes
         self._means: dict[tuple[str, TaskSet], np.ndarray] = {}
+        self._columns: dict[tuple[Measure, TaskSet], dict[int, np.ndarray]] = {}
         self._shifts: dict[Measure, np.ndarray] = {}
         self._tables: dict[Measure, np.ndarray] = {}
         self._histories: dict[int, History] = {}
@@ -70,6 +71,47 @@ class ResampledTrial:
             self._means[key] = found
         return self._means[key]
 
+    def columns(
+        self, measure: Measure, rows: Sequence[int], task_set: TaskSet = "selection"
+    ) -> np.ndarray:
+        """As ``means``, of the snapshots at some positions ``[R, len(rows)]``."""
+        if (measure, task_set) in self._means:
+            return self._means[measure, task_set][:, rows]
+        known = self._columns.setdefault((measure, task_set), {})
+        if missing := [row for row in rows if row not in known]:
+            found = self._resampled(measure, task_set, missing)
+            known.update(zip(missing, found.T, strict=True))
+        return np.stack([known[row] for row in rows], axis=1)
+
+    def rivals(
+        self, measure: Measure, best: ScoreTable, accuracies: np.ndarray, mean: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The snapshots that can be the highest of a replicate in a resample of selection tasks.
+
+        Args:
+            measure: by which.
+            best: the table of the trial whose snapshot is the highest without resampling.
+            accuracies: of that snapshot, of each task ``[T]``.
+            mean: its mean.
+
+        Returns:
+            Their positions ``[n]``, and their scores in each resample ``[R, n]``.
+        """
+        table = self.trial.scores[measure, "selection"]
+        gaps, tasks = mean - table.means, len(accuracies)
+        rows = np.arange(len(gaps))
+        if table.deviation is not None and best.deviation is not None:
+            # Of two variables, whatever their correlation.
+            most = (table.deviation + best.deviation) ** 2
+            rows = np.flatnonzero(may_be_higher(gaps, most, 1 + gaps, tasks))
+        if not len(rows):
+            return rows, np.empty((1 + self._draws.resamples, 0))
+        found, gaps = table.load()[rows], gaps[rows]
+        apart = found - accuracies
+        kept = may_be_higher(gaps, apart.var(axis=1), apart.max(axis=1) + gaps, tasks)
+        weights = self._weights(measure, "selection", tasks)
+        return rows[kept], weighted_means(found[kept], weights)
+
     def history(self, resample: int) -> History:
         """The history of one resample, with the class folds' histories of the same one.
 
@@ -80,19 +122,26 @@ class ResampledTrial:
             self._histories[resample] = History.from_trial(self._drawn(resample), folds)
         return self._histories[resample]
 
-    def _resampled(self, measure: Measure, task_set: TaskSet) -> np.ndarray:
+    def _resampled(
+        self, measure: Measure, task_set: TaskSet, rows: Sequence[int] | None = None
+    ) -> np.ndarray:
         table = self.trial.scores[measure, task_set].load()
+        table = table if rows is None else table[rows]
         means = weighted_means(table, self._weights(measure, task_set, table.shape[1]))
         if (measure, task_set) not in self._classes:
             return means
         shifts = self._draws.shifts(table, self._classes[measure, task_set])
-        if task_set == "selection":
+        if task_set == "selection" and rows is None:
             self._shifts[measure] = shifts
         return means + shifts
 
     def _weights(self, measure: Measure, task_set: TaskSet, tasks: int) -> np.ndarray:
         fold = () if self.trial.fold is None else (f"fold {self.trial.fold}",)
         return self._draws.weights((measure, task_set, *fold), tasks)
+
+    def draws_classes(self, measure: Measure) -> bool:
+        """Whether classes of the selection tasks are resampled."""
+        return (measure, "selection") in self._classes
 
     def _aligned(self, fold: "ResampledTrial") -> np.ndarray:
         """``val`` of a fold at this trial's epochs ``[R, E]``; NaN where it has no record."""
@@ -156,6 +205,43 @@ class ResampledReplicate:
         chosen = np.where((picks != NONE).all(axis=0), chosen, NONE)
         at = np.take_along_axis(picks, np.maximum(chosen, 0)[None], axis=0)[0]
         return chosen, np.where(chosen == NONE, NONE, at)
+
+    def select_highest(
+        self, first: SnapshotSelector, second: HyperparameterSelector
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As ``select``, where both choose the highest of one measure: only rivals are resampled.
+
+        For any others it is ``select``.
+        """
+        rivals = self._rivals(first.highest_of) if first.highest_of == second.highest_of else []
+        if not rivals:
+            return self.select(first, second)
+        measure, rows = str(first.highest_of), np.arange(self._all)
+        picks: list[np.ndarray] = []
+        scores: list[np.ndarray] = []
+        for number, own, found in rivals:
+            at = apply_all(first, {measure: found}, self.trials[number].history, self._few)
+            picks.append(own[at])
+            scores.append(found[rows, at])
+        best = {measure: np.stack(scores, axis=1)}
+        kept = apply_all(second, best, lambda r: self._candidates(None, np.stack(picks), r), 1)
+        return np.array([number for number, *_ in rivals])[kept], np.stack(picks)[kept, rows]
+
+    def _rivals(self, measure: str | None) -> list[tuple[int, np.ndarray, np.ndarray]]:
+        """As ``ResampledTrial.rivals``, after the number of the trial; none if all may be."""
+        known: Measure | None = next((m for m in MEASURES if m == measure), None)
+        if known is None or any(one.draws_classes(known) for one in self.trials):
+            return []
+        tables = [one.trial.scores[known, "selection"] for one in self.trials]
+        highest = [comparable(table.means).max() for table in tables]
+        if not np.isfinite(highest).all():
+            return []
+        number = int(np.argmax(highest))
+        best = tables[number]
+        at = int(np.argmax(best.means))
+        mean, accuracies = float(best.means[at]), best.load()[at]
+        found = [one.rivals(known, best, accuracies, mean) for one in self.trials]
+        return [(number, *own) for number, own in enumerate(found) if len(own[0])]
 
     def snapshots(self, selector: SnapshotSelector, trial: ResampledTrial) -> np.ndarray:
         """Position of the snapshot that the selector leaves of a trial in each resample."""

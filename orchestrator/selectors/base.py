@@ -31,6 +31,14 @@ class SnapshotSelector(ABC):
     name: ClassVar[str]
     needs: ClassVar[frozenset[str]]
 
+    @property
+    def highest_of(self) -> str | None:
+        """The measure whose highest value it always chooses, the first among equals, if any.
+
+        Snapshots that are never the highest then need not be resampled.
+        """
+        return None
+
     @abstractmethod
     def select(self, history: History) -> int:
         """An epoch of ``history.epochs``.
@@ -68,6 +76,11 @@ class HyperparameterSelector(ABC):
     needs: ClassVar[frozenset[str]]
     novel_budget: int | None = None
     asks_folds: bool = True
+
+    @property
+    def highest_of(self) -> str | None:
+        """As of ``SnapshotSelector``."""
+        return None
 
     @abstractmethod
     def select(self, candidates: Sequence[Candidate]) -> Candidate:

@@ -15,6 +15,14 @@ from fsl_sweep.orchestrator.statistics.ties import comparable
 class _Scored:
     needs: ClassVar[frozenset[str]]
 
+    @property
+    def highest_of(self) -> str | None:
+        """The one measure that is needed, unless a subclass makes another rule of it."""
+        own, rules = type(self), (BestSnapshot.select, BestConfiguration.select)
+        usual = own.score is _Scored.score and own.choose_all is _Scored.choose_all
+        measure, *others = self.needs
+        return measure if usual and getattr(own, "select", None) in rules and not others else None
+
     def score(self, scores: Mapping[str, Any]) -> Any:
         """The score, from measures that are numbers or arrays of any one shape; higher is better.
 

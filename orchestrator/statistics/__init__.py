@@ -1,6 +1,12 @@
 """Pure functions on arrays of accuracies; every result says whether it can be trusted."""
 
 from fsl_sweep.orchestrator.statistics.bootstrap import SelectionBootstrap, selection_bootstrap
+from fsl_sweep.orchestrator.statistics.closed_open_paired import (
+    ThreeIntervals,
+    example_uses,
+    open_interval,
+    three_intervals,
+)
 from fsl_sweep.orchestrator.statistics.comparison import (
     Comparison,
     Verdict,
@@ -34,14 +40,22 @@ from fsl_sweep.orchestrator.statistics.needed import (
 from fsl_sweep.orchestrator.statistics.novel_sets import (
     ConclusionStability,
     Frequency,
-    Spread,
     conclusion_stability,
-    example_set_variance,
     frequency,
-    novel_set_variance,
 )
 from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference, difference_over_seeds
 from fsl_sweep.orchestrator.statistics.rank import RankCorrelation, kendall_tau
+from fsl_sweep.orchestrator.statistics.spread import (
+    Spread,
+    example_set_variance,
+    novel_set_variance,
+)
+from fsl_sweep.orchestrator.statistics.task_sizing import (
+    TaskVariance,
+    optimal_queries,
+    variance_of_tasks,
+    variance_over_queries,
+)
 
 __all__ = [
     "Comparison",
@@ -54,6 +68,8 @@ __all__ = [
     "SeedDifference",
     "SelectionBootstrap",
     "Spread",
+    "TaskVariance",
+    "ThreeIntervals",
     "Verdict",
     "chance_to_decide",
     "classes_needed",
@@ -64,6 +80,7 @@ __all__ = [
     "correct_family",
     "difference_over_seeds",
     "example_set_variance",
+    "example_uses",
     "frequency",
     "holm",
     "holm_levels",
@@ -73,10 +90,15 @@ __all__ = [
     "mean_of_identical",
     "mixture_interval",
     "novel_set_variance",
+    "open_interval",
+    "optimal_queries",
     "pair_components",
     "paired_interval",
     "predicted_half_width",
     "seeds_needed",
     "selection_bootstrap",
     "tasks_needed",
+    "three_intervals",
+    "variance_of_tasks",
+    "variance_over_queries",
 ]

@@ -1,9 +1,8 @@
-"""What a random novel set, or a random set of examples, says about two snapshots, and how often.
+"""What a random novel set, or a random set of examples, says of two snapshots, and how often.
 
 The truth is the difference over a large class set C_L; what a benchmark shows is the difference
 over a small random part of it. "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution",
-section 5.2 and appendix F.6; "Lessons from Chasing Few-Shot Learning Benchmarks", table 3 and
-appendix D.
+section 5.2; "Lessons from Chasing Few-Shot Learning Benchmarks", table 3.
 """
 
 from dataclasses import dataclass
@@ -15,8 +14,8 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from fsl_sweep.orchestrator.statistics.intervals import Interval, quantile
+from fsl_sweep.orchestrator.statistics.spread import FEW_SETS
 
-FEW_SETS = 30
 Method = Literal["wilson", "clopper-pearson"]
 """Of an interval of a share: close to its confidence on average, or never below it."""
 
@@ -177,67 +176,6 @@ def conclusion_stability(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Spread:
-    """How much a snapshot's accuracy depends on the draw of a set.
-
-    Attributes:
-        over: what was drawn.
-        means: accuracy on each set, float64 ``[S]``, in the order of the sets.
-        mean: of these.
-        sd: their standard deviation (ddof = 1), as the papers report it.
-        low, high: ends of the 95 % interval of the standard deviation, of normal values.
-        noise: the part of ``sd`` that the finite number of tasks causes; parts add as squares.
-        caution: why not to trust it, or None.
-    """
-
-    over: Literal["novel sets", "example sets"]
-    means: np.ndarray
-    mean: float
-    sd: float
-    low: float
-    high: float
-    noise: float
-    caution: str | None
-
-    @property
-    def sd_without_noise(self) -> float:
-        """The standard deviation that unlimited tasks on each set would leave."""
-        return sqrt(max(0.0, self.sd**2 - self.noise**2))
-
-
-def novel_set_variance(accuracies: ArrayLike) -> Spread:
-    """Spread over random novel sets ("Two Sides", appendix F.6).
-
-    Args:
-        accuracies: of one snapshot on the tasks of each set, ``[S, T]``.
-
-    Raises:
-        ValueError: fewer than 2 sets or 2 tasks, or values that are not finite.
-    """
-    return _spread(accuracies, "novel sets")
-
-
-def example_set_variance(accuracies: ArrayLike) -> Spread:
-    """Spread over random finite sets of examples of all classes ("Lessons", appendix D).
-
-    Arguments and exceptions as ``novel_set_variance``.
-    """
-    return _spread(accuracies, "example sets")
-
-
-def _spread(accuracies: ArrayLike, over: Literal["novel sets", "example sets"]) -> Spread:
-    (table,) = _tables(accuracies)
-    means = np.round(table.mean(axis=1), 12)
-    sd, freedom = float(np.std(means, ddof=1)), len(means) - 1
-    noise = float(np.sqrt(np.mean(_errors(table) ** 2)))
-    # (n - 1) s^2 / sigma^2 is chi-squared with n - 1 degrees of freedom.
-    upper, lower = (2 * special.gammaincinv(freedom / 2, p) for p in (0.025, 0.975))
-    low, high = (sd * sqrt(freedom / float(q)) for q in (lower, upper))
-    caution = f"only {len(means)} sets" if len(means) < FEW_SETS else _noisy(sd, noise)
-    return Spread(over, means, float(np.mean(means)), sd, low, high, noise, caution)
-
-
 def _tables(*given: ArrayLike) -> list[np.ndarray]:
     """Accuracies as float64 ``[S, T]``."""
     tables = [np.asarray(one, dtype=np.float64) for one in given]
@@ -262,9 +200,7 @@ def _caution(truth: Interval, differences: np.ndarray, noise: float) -> str | No
         return "the true order is not known: its interval contains 0"
     if len(differences) < FEW_SETS:
         return f"only {len(differences)} sets"
-    return _noisy(float(np.std(differences, ddof=1)), noise)
-
-
-def _noisy(sd: float, noise: float) -> str | None:
-    """Where a quarter of the variance is that of tasks, more tasks would change the figures."""
-    return "too few tasks a set: much of the spread is theirs" if noise > sd / 2 else None
+    # Where a quarter of the variance is that of tasks, more tasks would change the figures.
+    if noise > float(np.std(differences, ddof=1)) / 2:
+        return "too few tasks a set: much of the spread is theirs"
+    return None

@@ -2,11 +2,15 @@
 
 import zlib
 from collections.abc import Sequence
+from math import log
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fsl_sweep.orchestrator.statistics.class_draws import ClassDraw, ClassTuples
+
+NEVER = 1e-12
+"""A chance that is neglected: with 10^8 snapshots and resamples, 10^-4 in all."""
 
 
 class Resampling:
@@ -52,6 +56,27 @@ class Resampling:
             rng = generator(self.seed, f"classes/{tuples.group}")
             self._classes[tuples.group] = ClassDraw.of(tuples, self.resamples, rng)
         return self._classes[tuples.group].shifts(table, tuples.classes)
+
+
+def may_be_higher(
+    gaps: np.ndarray, variances: np.ndarray | float, most: np.ndarray, tasks: int
+) -> np.ndarray:
+    """Whether a resample of tasks may turn differences of means round, bool of their shape.
+
+    A resample draws the tasks independently, so that Bernstein's inequality bounds the chance of
+    it: exp(-T g^2 / (2 v + 2 m g / 3)). Where that is below NEVER, the answer is no.
+
+    Source: Boucheron, Lugosi and Massart, "Concentration Inequalities" (2013), section 2.8.
+
+    Args:
+        gaps: how far each mean lies below another on the same tasks, g.
+        variances: of the differences over tasks, or upper bounds, v.
+        most: how far a single difference lies above their mean, at most, m.
+        tasks: their number T.
+    """
+    # Less what ``ties.comparable`` may make of two means.
+    g = np.maximum(np.asarray(gaps) - 2.0**-27, 0.0)
+    return tasks * g**2 <= -log(NEVER) * (2 * variances + 2 * most * g / 3)
 
 
 def seed_weights(resamples: int, seeds: int, seed: int, name: str) -> np.ndarray:

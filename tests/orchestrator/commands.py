@@ -22,7 +22,7 @@ benchmark:
   {name: glyphs, base_alphabets: 2, val_alphabets: 1, novel_alphabets: 1, classes_per_alphabet: 5,
    examples: 12, image_size: 16}
 episode: {way: 3, shot: 1, query: 2}
-evaluation: {selection_tasks: 50, report_tasks: 40}
+evaluation: {selection_tasks: 12, report_tasks: 10}
 defaults:
   backbone: {name: conv4, width: 8}
   optimizer: {name: sgd, lr: 0.1}
@@ -111,12 +111,6 @@ def wait_for(condition, seconds=120):
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.02)
     return found
-
-
-def wait_for_snapshots(folder, count, process):
-    """Wait until a run has recorded so much, or has ended."""
-    snapshots = "trials/*/snapshots/[0-9]*"
-    wait_for(lambda: len([*folder.glob(snapshots)]) >= count or process.poll() is not None)
 
 
 def fields(pid):

@@ -1,4 +1,4 @@
-"""A report that is hard to write: every section, and names that no format likes."""
+"""A hard report, with every section and names that no format likes; and a usual one."""
 
 from dataclasses import replace
 from functools import cache
@@ -68,3 +68,12 @@ def incomplete() -> Report:
     given[14] = replace(given[14], end=None)
     given[28] = replace(given[28], damaged=("epochs/0003.npz",))
     return build(INFO, given, bootstrap=0)
+
+
+@cache
+def usual() -> Report:
+    """What a first run is like: two methods, three strategies and two seeds."""
+    info = RunInfo("usual", "abcdef", "f00d", ("last", "val", "oracle"), ("val",))
+    given = [replace(one, method="RR") for one in runs() if one.method == SPECIAL]
+    given += [one for one in runs() if one.method == "PN"]
+    return build(info, [one for one in given if one.fold is None], bootstrap=20)

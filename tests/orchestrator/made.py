@@ -80,7 +80,7 @@ def plan(*trials: PlannedTrial, name: str = "made", fingerprint: str = "f" * 16)
 
 def main_of(benchmark: Benchmark, **changes: object) -> PlannedProtocol:
     """The main protocol on a benchmark: 3-way 1-shot with 2 queries, as `trainable` trains."""
-    tasks = Tasks(selection_tasks=TASKS, report_tasks=TASKS)
+    tasks = Tasks(selection_tasks=6, report_tasks=6)
     plain = {"episode": Episode(way=3, shot=1, query=2), "tasks": tasks, **changes}
     return PlannedProtocol(MAIN, Protocol(**plain), fingerprint=benchmark.fingerprint)
 

@@ -12,11 +12,11 @@ from fsl_sweep.learners.backbones.timm import load_timm
 from fsl_sweep.orchestrator.cli import invoke
 
 CIFAR = REAL_DATA / "cifar100" / "cifar100_200_per_class.zip"
-EXAMPLES = 16
+EXAMPLES = 8
 SWEEP = {
     "name": "frozen",
     "benchmark": {"name": "cifar-fs", "root": "some.zip", "image_size": 128, "held_out": 0.5},
-    "episode": {"way": 5, "query": 3},
+    "episode": {"way": 5, "shot": 1, "query": 1},
     "evaluation": {"selection_tasks": 2, "report_tasks": 2000},
     "defaults": {
         "backbone": {
@@ -47,14 +47,9 @@ def test_frozen_features_of_imagenet_tell_real_classes_apart(tmp_path, monkeypat
     names = load_timm().create_model("tf_efficientnet_lite0").state_dict()
     torch.save(dict(zip(names, released.values(), strict=True)), "lite0.pth")
     (tmp_path / "s.yaml").write_text(yaml.safe_dump(SWEEP))
-    found = {}
-    for shot in (1, 5):
-        setting = ["--set", f"episode.shot={shot}", "-o", f"run{shot}"]
-        assert invoke(["trial", "s.yaml", "--index", "0", *setting]) == 0
-        capsys.readouterr()
-        assert invoke(["report", f"run{shot}", "--format", "json"]) == 0
-        report = json.loads(capsys.readouterr().out)
-        found[shot] = report["summary"][0]["novel"]["mean"]
-        assert any("starts from the weights 'lite0.pth'" in one for one in report["cautions"])
-    assert 0.66 < found[1] < 0.78
-    assert 0.82 < found[5] < 0.92
+    assert invoke(["trial", "s.yaml", "--index", "0", "-o", "run"]) == 0
+    capsys.readouterr()
+    assert invoke(["report", "run", "--format", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert any("starts from the weights 'lite0.pth'" in one for one in report["cautions"])
+    assert 0.66 < report["summary"][0]["novel"]["mean"] < 0.78

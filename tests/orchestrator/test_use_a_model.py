@@ -17,7 +17,7 @@ from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import ConfigError, Damaged, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 
-WAY, SHOT, QUERY, TASKS, SEED = 3, 2, 4, 40, 7
+WAY, SHOT, QUERY, TASKS, SEED = 3, 2, 4, 15, 7
 GLYPHS = {"base_alphabets": 2, "val_alphabets": 2, "novel_alphabets": 1, "image_size": 16}
 GLYPHS |= {"classes_per_alphabet": 6, "examples": 20, "held_out": 0.4}
 EPISODES = {"way": WAY, "shot": SHOT, "query": QUERY, "tasks_per_batch": 1}
@@ -28,7 +28,7 @@ SWEEP = {
     "name": "models",
     "benchmark": {"name": "glyphs", **GLYPHS},
     "episode": {"way": WAY, "shot": SHOT, "query": QUERY},
-    "evaluation": {"selection_tasks": 20, "report_tasks": TASKS, "seed": SEED},
+    "evaluation": {"selection_tasks": 4, "report_tasks": TASKS, "seed": SEED},
     "methods": {
         "PN": {
             **TRAINED,

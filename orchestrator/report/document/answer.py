@@ -1,6 +1,7 @@
 """The answer in sentences, and methods by strategies as a forest plot."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from math import isfinite
 
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
@@ -14,25 +15,34 @@ def answer(report: Report) -> Iterable[Block]:
         yield Paragraph(sentence)
     if bars := forest_of(report):
         title = f"{wording.metric(report.base_weight)}, %"
-        yield Forest(title, tuple(_mark(report, bar) for bar in bars), _note(report, bars))
+        marks = tuple(_mark(report, bar) for bar in bars)
+        yield Forest(title, marks, " ".join(_note(report, bars)))
 
 
 def _mark(report: Report, bar: Bar) -> Mark:
     done, planned = report.completeness.seeds[bar.method]
     seeds = "" if done == planned else f" ({done} of {planned} seeds)"
-    more = f" + {len(bar.strategies) - 1}" if len(bar.strategies) > 1 else ""
-    name = str(bar.strategies[0]) + more
     percents = (100 * value for value in (bar.mean, bar.low, bar.high))
-    return Mark(bar.method + seeds, name, *percents, reference=bar.oracle)
+    both = tuple(100 * value for value in bar.seeds) if len(bar.seeds) == 2 else ()
+    name = str(bar.strategies[0])
+    return Mark(bar.method + seeds, name, *percents, reference=bar.oracle, seeds=both)
 
 
-def _note(report: Report, bars: tuple[Bar, ...]) -> str:
-    seeds = max(len(bar.seeds) for bar in bars)
-    what = "with seeds, tasks and selection" if seeds > 1 else "with tasks and selection; one seed"
-    alike = ""
+def _note(report: Report, bars: Sequence[Bar]) -> Iterable[str]:
+    usual = [bar for bar in bars if not bar.oracle] or bars
+    if any(isfinite(bar.low) and len(bar.seeds) > 2 for bar in usual):
+        yield (
+            "Intervals: 95 %, with seeds, tasks and selection; as methods share tasks, those that "
+            "differ may overlap."
+        )
+    if any(len(bar.seeds) == 2 for bar in usual):
+        yield "Two seeds are shown as they are: they have no interval."
+    if any(isfinite(bar.low) and len(bar.seeds) == 1 for bar in usual):
+        yield "Of one seed: 95 %, of these snapshots, over tasks and selection."
+    if any(not isfinite(bar.low) and len(bar.seeds) != 2 for bar in usual):
+        possible = any(one.novel_tasks is not None for one in report.summaries)
+        yield "No intervals: " + (
+            "`--bootstrap 1000` adds them." if possible else "scores by task are not known."
+        )
     if any(len(bar.strategies) > 1 for bar in bars):
-        alike = ' "+ 2": two more strategies chose the same snapshots.'
-    oracle = " <>: read novel scores." if any(bar.oracle for bar in bars) else ""
-    if not report.resampled:
-        return f"Mean over seeds, without intervals (--bootstrap 1000 adds them).{alike}{oracle}"
-    return f"o: mean over seeds, |--|: 95 %, {what}.{alike}{oracle}"
+        yield "Strategies that chose alike share a line."

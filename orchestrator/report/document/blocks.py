@@ -11,7 +11,7 @@ from fsl_sweep.orchestrator.report import wording
 
 _One = TypeVar("_One")
 Tone = Literal["", "note", "alarm", "good"]
-Weight = Literal["", "best", "reference"]
+Weight = Literal["", "reference"]
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """Cells of a row; lines within a cell are separated by newlines.
-
-    ``best`` marks the best of a group, ``reference`` what read novel scores.
-    """
+    """Cells of a row, lines within one separated by newlines; a ``reference`` read novel scores."""
 
     cells: tuple[str, ...]
     weight: Weight = ""
@@ -72,6 +69,7 @@ class Mark:
         group, name: such as the method and its strategy.
         mean, low, high: in percent; the ends are NaN where there is no interval.
         reference: whether it read novel scores.
+        seeds: in percent, where single values are shown: those of two seeds.
     """
 
     group: str
@@ -80,6 +78,7 @@ class Mark:
     low: float
     high: float
     reference: bool
+    seeds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

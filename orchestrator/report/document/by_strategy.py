@@ -13,41 +13,44 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     Paragraph,
     Row,
     Table,
-    Weight,
     grouped,
     numbers,
     words,
 )
 from fsl_sweep.orchestrator.selection.methods import Summary, same_choices
+from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.selection.strategies import StrategyComparison, StrategyResult
+from fsl_sweep.orchestrator.statistics import SelectionBootstrap
 from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS
-from fsl_sweep.orchestrator.statistics.ties import comparable
 from fsl_sweep.orchestrator.text.printed import counted
 
-NO_METHOD = "No strategy can use the recorded trials, so there is nothing to compare."
-
-_BOLD = (
-    " Bold: the best strategy that is not an oracle, known only afterwards; choosing a strategy by "
-    "it would itself be an oracle."
-)
+STRATEGY = words("snapshot by", "configuration by")
+"""The columns of ``strategy_row``."""
 
 
-def methods_and_strategies(report: Report, bold: bool) -> Iterable[Block]:
-    """Each method under each strategy; strategies that chose alike share a row."""
-    if not report.summaries and report.selected.strategies:
-        yield Paragraph(NO_METHOD, "alarm")
-    there = {summary.method for summary in report.summaries}
-    groups = [_method(report, method) for method in report.selected.methods if method in there]
-    if groups:
+def methods_and_strategies(report: Report) -> Iterable[Block]:
+    """A matrix of snapshot by configuration for each method, then the numbers behind it."""
+    cells = grouped(report.summaries, lambda one: one.method)
+    if cells:
+        second = list(dict.fromkeys(one.hyperparameter for one in report.selected.strategies))
+        heads = [f"configuration by {wording.configuration_by(name)}" for name in second]
+        matrices = tuple(_matrix(report, own, second) for own in cells)
+        yield Table((*words("snapshot by"), *numbers(heads)), matrices)
+        yield Paragraph(_typed(report), "note")
         titles = numbers(list(cells_of(report, report.summaries[:1])))
-        chosen = words("chosen (epoch of each seed)")
-        yield Table(words("snapshot / config") + titles + chosen, tuple(groups))
-        for method in report.selected.methods:
-            if method not in there:
-                why = why_left_out(report.selected, method)
-                yield Paragraph(f"{method} is left out: {why}.", "alarm")
-    for one in report.left_out:
-        # Unusable trials and what is not measured are in the banner instead.
+        columns = (*STRATEGY, *titles, *words("chosen (epoch of each seed)"))
+        yield Table(columns, tuple(_numbers(report, own) for own in cells))
+        yield Paragraph(_explained(report), "note")
+    yield from _left_out(report)
+
+
+def _left_out(report: Report) -> Iterable[Block]:
+    """What has no row; what is not done or not measured is in the banner."""
+    there = {summary.method for summary in report.summaries}
+    for method in report.selected.methods:
+        if method not in there:
+            yield Paragraph(f"{heading(report, method)}: {why_left_out(report, method)}.", "alarm")
+    for one in report.selected.left_out:
         unplanned = one.fold is not None and one.trial is None
         listed = one.epoch is not None and report.completeness.unmeasured
         if unplanned or (one.snapshot_selector is not None and not listed):
@@ -55,31 +58,77 @@ def methods_and_strategies(report: Report, bold: bool) -> Iterable[Block]:
             strategy = f"{some} / {one.hyperparameter_selector or 'any'}"
             text = f"Left out: {one.method}, {strategy}, seed {one.seed}: {one.reason}"
             yield Paragraph(text, "alarm")
-    if groups:
-        yield Paragraph(_explained(report) + (_BOLD if bold else ""), "note")
 
 
-def best_of(summaries: Sequence[Summary]) -> float | None:
-    """The best of the strategies that are no oracles, as ``comparable``; None without any."""
-    usual = [one.reported.mean for one in summaries if not one.strategy.oracle]
-    return float(comparable(usual).max()) if usual else None
+def heading(report: Report, method: str) -> str:
+    """The method, with how many of its seeds are whole unless all are: ``PN, 2 of 3 seeds``."""
+    whole, planned = report.completeness.seeds[method]
+    return method if whole == planned else f"{method}, {whole} of {counted(planned, 'seed')}"
 
 
-def _method(report: Report, method: str) -> Group:
-    own = [one for one in report.summaries if one.method == method]
-    best = best_of(own)
-    lines: list[Row] = []
-    for group in same_choices(own):
-        first = group[0]
-        leads = comparable(first.reported.mean) == best
-        name = wording.strategies([one.strategy for one in group])
-        cells = (name, *cells_of(report, group).values(), wording.choices(first.choices))
-        lines.append(Row(cells, _weight(first.strategy.oracle, bool(leads))))
-    return Group(method, tuple(lines))
+def strategy_row(group: Sequence[Strategy], cells: Iterable[str]) -> Row:
+    """A row of strategies that share it: their names and ``cells``."""
+    names = wording.strategies(group)
+    return Row((*names, *cells), "reference" if group[0].oracle else "")
 
 
-def _weight(oracle: bool, leads: bool) -> Weight:
-    return "reference" if oracle else "best" if leads else ""
+def _matrix(report: Report, own: Sequence[Summary], second: Sequence[str]) -> Group:
+    """Snapshot selectors that chose alike under every configuration selector share a row."""
+
+    def key(row: Sequence[Summary]) -> Hashable:
+        chosen = (
+            (one.strategy.hyperparameter, tuple((c.trial, c.epoch) for c in one.choices))
+            for one in row
+        )
+        return all(one.strategy.oracle for one in row), tuple(chosen)
+
+    rows: list[Row] = []
+    for alike in grouped(grouped(own, lambda one: one.strategy.snapshot), key):
+        names = ", ".join(wording.snapshot_by(row[0].strategy.snapshot) for row in alike)
+        column = grouped([one for row in alike for one in row], lambda c: c.strategy.hyperparameter)
+        cells = {own[0].strategy.hyperparameter: _cell(report, own) for own in column}
+        shown = (cells.get(name, "-") for name in second)
+        oracle = all(one.strategy.oracle for one in alike[0])
+        rows.append(Row((names, *shown), "reference" if oracle else ""))
+    two = len(own[0].choices) == 2
+    again = any(cell.method == own[0].method for cell in report.resampled)
+    what = " (each seed)" if two else f" {wording.SELECTION}" if again else ""
+    title = f"{heading(report, own[0].method)}: {wording.metric(report.base_weight)}{what}"
+    return Group(title, tuple(rows))
+
+
+def _cell(report: Report, alike: Sequence[Summary]) -> str:
+    """What methods are compared by: of two seeds with both, else with the widest interval."""
+    first = alike[0]
+    mean = wording.percent(first.reported.mean)
+    if len(first.choices) == 2:
+        both = ", ".join(f"{100 * choice.reported.mean:.1f}" for choice in first.choices)
+        return f"{mean} ({both})"
+    known = _again(report, alike)
+    return f"{mean} +- {wording.half_width(known[-1])}" if known else mean
+
+
+def _typed(report: Report) -> str:
+    """What a sweep file calls what the tables name in words."""
+    strategies = report.selected.strategies
+    names = [(one.snapshot, wording.snapshot_by(one.snapshot)) for one in strategies]
+    for one in strategies:
+        names.append((one.hyperparameter, wording.configuration_by(one.hyperparameter)))
+    shown = [f"{name} = {by}" for name, by in dict.fromkeys(names) if name != by]
+    example = report.lead or strategies[0]
+    shown.append(f"{example} = {wording.on_one_line([example])}")
+    return f"Names in a sweep file: {', '.join(shown)}."
+
+
+def _numbers(report: Report, own: Sequence[Summary]) -> Group:
+    rows = [
+        strategy_row(
+            [one.strategy for one in group],
+            (*cells_of(report, group).values(), wording.choices(group[0].choices)),
+        )
+        for group in same_choices(own)
+    ]
+    return Group(heading(report, own[0].method), tuple(rows))
 
 
 def cells_of(report: Report, group: Sequence[Summary]) -> dict[str, str]:
@@ -91,68 +140,51 @@ def cells_of(report: Report, group: Sequence[Summary]) -> dict[str, str]:
     summary = group[0]
     row = {
         wording.metric(report.base_weight): wording.percent(summary.reported.mean),
-        "seeds": wording.spread(summary.reported, [c.reported.mean for c in summary.choices]),
-        "tasks": wording.half_width(summary.reported_tasks),
+        over("seed", [len(one.choices) for one in report.summaries]): wording.spread(
+            summary.reported, [c.reported.mean for c in summary.choices]
+        ),
+        "+- tasks": wording.half_width(summary.reported_tasks),
     }
     if report.resampled:
-        row["select"] = _selecting(report, group)
+        known = _again(report, group)
+        ends = dict.fromkeys(map(wording.half_width, (known[0], known[-1]) if known else [None]))
+        row[wording.SELECTION] = " to ".join(ends)
     if report.base_weight is not None:
         row["NovelGen"] = wording.percent(summary.novel.mean)
     return row | {
         "BaseGen": wording.percent(summary.base.mean),
         "ValGen": wording.percent(summary.val.mean),
         "regret": "-" if summary.regret is None else wording.percent(summary.regret.mean),
-        "evals": str(summary.novel_evaluations),
+        "novel looks": str(summary.novel_evaluations),
     }
 
 
-def _selecting(report: Report, group: Sequence[Summary]) -> str:
-    """The half-width of the interval that repeats the selection; the least and most of several."""
+def over(noun: str, counts: Iterable[int]) -> str:
+    """The head of ``wording.spread``: half of an interval, or both values of two."""
+    if (found := set(counts)) == {2}:
+        return f"each {noun}"
+    return f"+- {noun}s{' (of two: each)' if 2 in found else ''}"
+
+
+def _again(report: Report, group: Sequence[Summary]) -> list[SelectionBootstrap]:
+    """The known intervals that repeat the selection, the narrowest first."""
     own = {(one.method, one.strategy) for one in group}
     cells = [one for one in report.resampled if (one.method, one.strategy) in own]
     found = [one.result if report.base_weight is None else one.mixed for one in cells]
     known = [one for one in found if one is not None and np.isfinite(one.low)]
-    if not known:
-        return "-"
-    known.sort(key=lambda one: one.high - one.low)
-    return " to ".join(dict.fromkeys(map(wording.half_width, (known[0], known[-1]))))
+    return sorted(known, key=lambda one: one.high - one.low)
 
 
 def _explained(report: Report) -> str:
-    """What the columns of the table mean."""
-    seeds = max(summary.novel.n for summary in report.summaries)
-    weight = report.base_weight
-    mixture = (
-        "" if weight is None else f"{wording.mixture(weight)}: {wording.full_mixture(weight)}. "
-    )
-    elsewhere = "" if report.info.same_novel else ", which chose on other classes than these,"
-    two = any(len(summary.choices) == 2 for summary in report.summaries)
-    both = "; for two seeds both values, since they are too few for an interval" if two else ""
-    return (
-        f"Percent on the report tasks, mean over {counted(seeds, 'seed')}. {mixture}"
-        f"seeds, tasks: half-widths of {'' if weight is None else 'its '}95 % intervals{both}. "
-        f"{_select(report, seeds)}regret: NovelGen of oracle / oracle{elsewhere} minus this. "
-        "evals: snapshots whose novel scores the strategy read. "
-        "* oracle: reads novel scores. Each seed's configuration and epoch are chosen separately."
-    )
+    """What no head has room for."""
+    text = "Percent on the report tasks. +-: half of a 95 % interval."
+    if any(one.result.over == "classes" for one in report.resampled):
+        text += f' "{wording.SELECTION}" resamples tasks and classes.'
+    elsewhere = "" if report.info.same_novel else ", on other classes than these"
+    return f"{text} regret: what it lost to choosing both by NovelGen{elsewhere}."
 
 
-def _select(report: Report, seeds: int) -> str:
-    """What ``select`` is, and that claims about methods need it."""
-    resampled = bool(report.resampled)
-    claims = wording.claims(report.summaries, resampled, report.partly) + " " if seeds > 1 else ""
-    if not report.resampled:
-        return claims
-    classes = any(one.result.over == "classes" for one in report.resampled)
-    over = "tasks and classes" if classes else "tasks"
-    both = f"seeds and {over}" if seeds > 1 else over
-    return (
-        f"select: half-width of the interval over {both} that resamples {over} and selects again "
-        f"each time, least to most where strategies that chose alike share a row. {claims}"
-    )
-
-
-def over_methods(report: Report, bold: bool) -> Iterable[Block]:
+def over_methods(report: Report) -> Iterable[Block]:
     """Every strategy over all methods; strategies that chose alike everywhere share a row."""
     found = report.over_methods
 
@@ -160,16 +192,18 @@ def over_methods(report: Report, bold: bool) -> Iterable[Block]:
         chosen = tuple((choice.method, choice.trial, choice.epoch) for choice in one.choices)
         return chosen, one.novel_evaluations, one.training, one.strategy.oracle
 
-    verdicts = any(one.against_least is not None for one in found.results)
-    lines = []
-    for group in grouped(found.results, key):
-        name = wording.strategies([one.strategy for one in group])
-        weight = _weight(group[0].strategy.oracle, group[0].least and verdicts)
-        lines.append(Row((name, *_over(found, group[0], verdicts).values()), weight))
-    if lines:
-        titles = list(_over(found, found.results[0], verdicts))
-        yield Table(words("snapshot / config") + numbers(titles), (Group("", tuple(lines)),))
-        yield Paragraph(_over_explained(found, verdicts, bold), "note")
+    rows = [
+        strategy_row([one.strategy for one in group], _result(found, group[0]).values())
+        for group in grouped(found.results, key)
+    ]
+    if rows:
+        titles = numbers(list(_result(found, found.results[0])))
+        yield Table((*STRATEGY, *titles), (Group("", tuple(rows)),))
+        verdicts = any(one.against_least is not None for one in found.results)
+        if not verdicts and sum(not one.strategy.oracle for one in found.results) > 1:
+            few = counted(len(found.methods), "method")
+            text = f"{few} cannot show whether one strategy is better: that takes {LEAST_ROWS}."
+            yield Paragraph(text, "note")
     if found.without_regret:
         yield Paragraph(
             "Strategies are not compared over all methods, because oracle / oracle cannot choose, "
@@ -181,50 +215,46 @@ def over_methods(report: Report, bold: bool) -> Iterable[Block]:
         without = "every method" if methods == found.methods else " and ".join(methods)
         strategies = ", ".join(str(strategy) for strategy, _ in alike)
         yield Paragraph(f"Not compared, because {without} lacks them: {strategies}.")
+    yield from _overtuning(report)
 
 
-def _over(found: StrategyComparison, one: StrategyResult, verdicts: bool) -> dict[str, str]:
+def _result(found: StrategyComparison, one: StrategyResult) -> dict[str, str]:
     """The numbers of a row by the name of their column."""
+    noun = "method" if len(found.methods) > 1 else "seed"
     row = {
         "regret": wording.percent(one.regret.mean),
-        "methods" if len(found.methods) > 1 else "seeds": wording.spread(one.regret, one.regrets),
-        "worst": wording.percent(one.worst),
-        "evals": str(one.novel_evaluations),
-        "training": f"{one.training:.1f} x",
+        over(noun, [len(one.regrets)]): wording.spread(one.regret, one.regrets),
+        "regret of the worst seed": wording.percent(one.worst),
+        "novel looks": str(one.novel_evaluations),
     }
-    if not verdicts:
+    if any(other.training != 1 for other in found.results):
+        row["training, with class folds"] = f"{one.training:.1f} x"
+    if all(other.against_least is None for other in found.results):
         return row
     against = one.against_least
     verdict = "least" if one.least else "-" if against is None else against.verdict
-    return row | {"vs least": verdict, "p": "-" if against is None else f"{against.p_adjusted:.3g}"}
+    p = "-" if against is None else f"{against.p_adjusted:.3g}"
+    return row | {"against the least regret": verdict, "p (all pairs)": p}
 
 
-def _over_explained(found: StrategyComparison, verdicts: bool, bold: bool) -> str:
-    """What the columns mean, and what the verdicts do not say."""
-    one = found.results[0]
-    if len(found.methods) > 1:
-        over, column = f"{len(found.methods)} methods (each the mean over its seeds)", "methods"
-    else:
-        over, column = f"{counted(len(one.regrets), 'seed')} of {one.choices[0].method}", "seeds"
-    spread = "both values" if len(one.regrets) == 2 else "half-width of its 95 % interval"
-    text = (
-        f"Regret in percentage points, mean over {over}; {column}: {spread}; worst: of the worst "
-        "seed of a method. evals: of all methods and seeds. training: epochs of the full trials, "
-        "and of their class folds where the strategy reads them, against the full trials only."
-    )
-    if verdicts:
-        return (
-            f"{text} vs least: whether it is worse than the least mean regret of the strategies "
-            f"that are no oracles{' (bold)' if bold else ''}, paired over methods at 95 %, with p "
-            "adjusted for all pairs of strategies, because these same numbers found the least. "
-            "`undecided` does not mean equally good."
+def _overtuning(report: Report) -> Iterable[Block]:
+    """What choosing a configuration lost, strategies with the same values in one row."""
+    usual = [one for one in report.overtuning if not one.strategy.oracle]
+    if not usual:
+        return
+    rows = [
+        Row(
+            (
+                heading(report, alike[0].method),
+                *wording.strategies([one.strategy for one in alike]),
+                f"{100 * alike[0].below.mean:+.2f}",
+                wording.spread(alike[0].below, alike[0].values),
+            )
         )
-    usual = sum(not one.strategy.oracle for one in found.results)
-    if usual < 2 or len(found.methods) >= LEAST_ROWS:
-        return text
-    here = "is one" if len(found.methods) == 1 else f"are {len(found.methods)}"
-    return (
-        f"{text} So few methods cannot show whether one strategy is better than another: "
-        "seeds of one method are no further methods, and a verdict takes "
-        f"{LEAST_ROWS} of them; here {here}."
-    )
+        for alike in grouped(usual, lambda one: (one.method, one.values))
+    ]
+    title = "Overtuning: how far the chosen configuration is below the first one of the grid"
+    columns = (*words("method"), *STRATEGY)
+    titles = ["below the first", over("seed", [len(one.values) for one in usual])]
+    group = Group(f"{title}{wording.by_metric(report.base_weight)}", tuple(rows))
+    yield Table((*columns, *numbers(titles)), (group,))

@@ -1,6 +1,6 @@
-"""The tables on conclusions: comparisons, their stability, budgets, and fronts."""
+"""The tables on conclusions: differences, their stability, budgets, and fronts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from math import isnan
 
 from fsl_sweep.orchestrator.report import wording
@@ -16,149 +16,139 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     numbers,
     words,
 )
+from fsl_sweep.orchestrator.report.document.by_strategy import (
+    STRATEGY,
+    heading,
+    over,
+    strategy_row,
+)
 from fsl_sweep.orchestrator.selection.comparison import MethodComparison
+from fsl_sweep.orchestrator.selection.over_seeds import MethodDifference
 from fsl_sweep.orchestrator.selection.results import Front
 from fsl_sweep.orchestrator.selection.stability import Agreement, Stability
 from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS
+from fsl_sweep.orchestrator.statistics.ties import comparable
 
-BUDGETS = (
-    "Regret in percentage points against oracle / oracle, mean over seeds, after at most so "
-    "many novel evaluations of each seed. One evaluation is one snapshot on all novel "
-    "selection tasks."
-)
 FRONTS = (
-    "Configurations that for a seed no other beats in one of the two without losing in the other, "
-    "as measured on the selection tasks; percent on the report tasks, mean over all seeds, - where "
-    "one is not measured. seeds: how many of them have it on their front."
+    "Configurations that no other beats in one of the two without losing in the other, by the "
+    "selection tasks; means over all seeds on the report tasks."
 )
+AGAIN = "{} better", "undecided"
+THESE = "snapshots of {} score higher", "not told apart"
+"""Of the better one, and of neither: words that do not mistake one kind of claim for the other."""
+
+CHANCE = "chance to be the best, %"
+ENDS = numbers(["difference", "95 % from", "95 % to", "p (Holm)"])
+
+
+def differences(report: Report) -> Iterable[Block]:
+    """Every pair of methods over seeds, under each strategy whose selection was repeated."""
+    again = {(one.method, one.strategy) for one in report.resampled}
+    whole = [one for one in report.differences if not isnan(one.result.low)]
+    found = [one for one in whole if {(one.a, one.strategy), (one.b, one.strategy)} <= again]
+    groups: list[Group] = []
+    for own in grouped(found, lambda one: (one.a, one.b)):
+        counts = " and ".join(map(str, dict.fromkeys(own[0].result.seeds)))
+        title = f"{own[0].a} minus {own[0].b}, over {counts} seeds"
+        groups.append(Group(title, tuple(_trained_again(own))))
+    if groups:
+        yield Table((*STRATEGY, *words("trained again"), *ENDS), tuple(groups))
+    single = dict.fromkeys(s.method for s in report.summaries if len(s.choices) == 1)
+    if single and report.differences:
+        names = ", ".join(single)
+        yield Paragraph(f"No claim about {names}: one seed says nothing about training again.")
+    if len(found) < len(whole):
+        yield Paragraph(wording.claims(report.summaries, False, report.partly))
+
+
+def _trained_again(own: Sequence[MethodDifference]) -> Iterable[Row]:
+    """Strategies with the same difference and verdict share a row, with the widest interval."""
+
+    def key(one: MethodDifference) -> Hashable:
+        return one.strategy.oracle, one.result.verdict, float(comparable(one.result.effect))
+
+    for alike in grouped(own, key):
+        one = max(alike, key=lambda one: one.result.high - one.result.low)
+        ends = one.result.effect, one.result.low, one.result.high
+        yield strategy_row([one.strategy for one in alike], _compared(one, ends, AGAIN))
 
 
 def comparisons(report: Report) -> Iterable[Block]:
-    """Every pair of methods under each strategy, and how the means rank the methods."""
+    """Every pair of methods by their trained snapshots, and how the means rank them."""
     if not report.comparisons:
         return
-    pairs = grouped(report.comparisons, lambda one: (one.a, one.b))
-    groups = [Group(f"{own[0].a} vs {own[0].b}", tuple(_pair(own))) for own in pairs]
-    columns = words("snapshot / config", "these snapshots")
-    columns += numbers(["difference", "low", "high", "p (Holm)"])
-    yield Table(columns, tuple(groups))
-    yield Paragraph(_comparing(report), "note")
-    of = "" if report.base_weight is None else f" of {wording.mixture(report.base_weight)}"
-    ranked = f"Means{of} rank these snapshots of the methods"
-    if report.ranking_survives is not False:
-        order = " > ".join(report.rankings[0].methods)
-        decided = sum(c.result.verdict in ("better", "worse") for c in report.comparisons)
-        yield Paragraph(
-            f"{ranked} alike under every strategy, {order}; in {decided} of "
-            f"{len(report.comparisons)} comparisons they differ."
-        )
-        return
-    yield Paragraph(f"{ranked} differently from strategy to strategy:", "alarm")
-    orders = grouped(report.rankings, lambda one: one.methods)
-    names = [", ".join(wording.starred(one.strategy) for one in own) for own in orders]
-    items = (f"{' > '.join(o[0].methods)}: {name}" for o, name in zip(orders, names, strict=True))
-    yield Bullets(tuple(items))
+
+    def cells(one: MethodComparison) -> tuple[str, ...]:
+        effect = one.result.effect
+        return _compared(one, (effect.mean, effect.low, effect.high), THESE)
+
+    groups: list[Group] = []
+    for own in grouped(report.comparisons, lambda one: (one.a, one.b)):
+        alike = grouped(own, lambda one: (one.strategy.oracle, cells(one)))
+        rows = (strategy_row([one.strategy for one in some], cells(some[0])) for some in alike)
+        groups.append(Group(f"{own[0].a} minus {own[0].b}, on common tasks", tuple(rows)))
+    yield Paragraph("About the snapshots that were trained, and no claim about training again.")
+    yield Table((*STRATEGY, *words("these snapshots"), *ENDS), tuple(groups))
+    orders: list[str] = []
+    for alike in grouped(report.rankings, lambda one: one.methods):
+        everywhere = report.ranking_survives is not False
+        by = wording.on_one_line([one.strategy for one in alike])
+        order = " > ".join(alike[0].methods)
+        orders.append(f"{order}: {'every strategy' if everywhere else by}")
+    yield Paragraph("Order of the means of these snapshots:")
+    yield Bullets(tuple(orders))
 
 
-def _pair(own: Sequence[MethodComparison]) -> Iterable[Row]:
-    """Strategies with the same result share a row; oracles have their own."""
-    for group in grouped(own, lambda one: (one.strategy.oracle, _verdict(one))):
-        name = wording.strategies([one.strategy for one in group])
-        weight = "reference" if group[0].strategy.oracle else ""
-        yield Row((name, *_verdict(group[0])), weight)
-
-
-def _verdict(one: MethodComparison) -> tuple[str, ...]:
-    found, effect = one.result, one.result.effect
-    points = [f"{100 * end:+.2f}" for end in (effect.mean, effect.low, effect.high)]
-    return (found.verdict, *points, f"{found.p_adjusted:.3g}")
-
-
-def _comparing(report: Report) -> str:
-    """What the verdicts are, and where to read about training again."""
-    paired = "paired on the common report tasks, in percentage points; "
-    if report.base_weight is not None:
-        paired = (
-            f"by {wording.full_mixture(report.base_weight)}: differences are paired on the common "
-            "report tasks of each of the two, which were sampled separately, and their variances "
-            "add (degrees of freedom are Welch's); in percentage points; "
-        )
-    if max(summary.novel.n for summary in report.summaries) == 1:
-        again = "that takes more than one seed"
-    else:
-        again = "`select` above does"
-        if not report.resampled:
-            again = "`select` does, with `--bootstrap 1000`"
-    return (
-        "Whether these snapshots differ, those chosen of the first method from those of the "
-        f"second, {paired}verdicts at 95 % after Holm's correction over the pairs of a strategy. "
-        f"They say nothing about training the methods again: {again}."
-    )
+def _compared(
+    one: MethodDifference | MethodComparison, ends: Iterable[float], said: tuple[str, str]
+) -> tuple[str, ...]:
+    """What is ``said`` of the better of the two, or of neither; the effect, its interval and p."""
+    found, rope = one.result, one.result.rope
+    verdict = {
+        "better": said[0].format(one.a),
+        "worse": said[0].format(one.b),
+        "equivalent": f"alike within {wording.points(rope)} points" if rope else "alike",
+        "undecided": said[1],
+    }[found.verdict]
+    return (verdict, *(f"{100 * end:+.2f}" for end in ends), f"{found.p_adjusted:.3g}")
 
 
 def stability(report: Report) -> Iterable[Block]:
     """What each strategy's ranking of methods survives; equal rows once."""
-    if not report.stability:
+    found = [(one.strategy, _stable(one)) for one in report.stability]
+    if not found:
         return
-    several = any(len(one.methods) > 1 for one in report.stability)
-    chances = any(m.probability_best is not None for one in report.stability for m in one.methods)
-
-    def row(one: Stability) -> tuple[str, ...]:
-        order = " > ".join(method.method for method in one.methods)
-        return (order, *_cells(one, several, chances).values())
-
-    lines: list[Row] = []
-    for own in grouped(report.stability, lambda one: (one.strategy.oracle, row(one))):
-        names = "\n".join(wording.starred(one.strategy) for one in own)
-        weight = "reference" if own[0].strategy.oracle else ""
-        lines.append(Row((names, *row(own[0])), weight))
-    columns = words("snapshot / config", "methods, best first" if several else "method")
-    titles = numbers(list(_cells(report.stability[0], several, chances)))
-    yield Table(columns + titles, (Group("", tuple(lines)),))
-    yield Paragraph(_stability(report, several, chances), "note")
+    # Of a single method there is no order, and without resamples no other tasks.
+    shown = [name for name in found[0][1] if any(cells[name] != "-" for _, cells in found)]
+    rows = [
+        strategy_row([strategy for strategy, _ in own], [own[0][1][name] for name in shown])
+        for own in grouped(found, lambda one: (one[0].oracle, *one[1].values()))
+    ]
+    columns = (*STRATEGY, *words(shown[0]), *numbers(shown[1:]))
+    yield Table(columns, (Group("", tuple(rows)),))
+    if not report.resampled and report.differences:
+        how = "that needs every snapshot measured" if report.partly else "`--bootstrap 1000` does"
+        yield Paragraph(f"No other tasks were drawn: {how}.", "note")
+    elif CHANCE in shown and max(one.novel.n for one in report.summaries) < FEW_SEEDS:
+        yield Paragraph("The chance to be the best is overconfident with so few seeds.", "note")
 
 
-def _cells(one: Stability, several: bool, chances: bool) -> dict[str, str]:
-    cells = {"worst seed": " / ".join(wording.percent(method.worst) for method in one.methods)}
-    if several and chances:
-        cells["best, %"] = " / ".join(
-            "-" if method.probability_best is None else f"{100 * method.probability_best:.0f}"
-            for method in one.methods
-        )
-    shares = {"seeds": one.seeds, "tasks": one.tasks, "strategies": one.strategies}
-    return cells | ({name: _share(found) for name, found in shares.items()} if several else {})
+def _stable(one: Stability) -> dict[str, str]:
+    """The cells of a row by the name of their column."""
+    chances = [100 * (method.probability_best or 0) for method in one.methods]
+    known = len(chances) > 1 and one.methods[0].probability_best is not None
+    shares = {"single seeds": one.seeds, "other tasks": one.tasks, "strategies": one.strategies}
+    return {
+        "methods, best mean first": " > ".join(method.method for method in one.methods),
+        "worst seed, %": " / ".join(wording.percent(method.worst) for method in one.methods),
+        CHANCE: " / ".join(f"{chance:.0f}" for chance in chances) if known else "-",
+    } | {f"same order by {name}": _share(found) for name, found in shares.items()}
 
 
 def _share(one: Agreement | None) -> str:
     if one is None:
         return "-"
     return f"{one.same}/{one.of}" if one.of < 100 else f"{100 * one.same / one.of:.0f} %"
-
-
-def _stability(report: Report, several: bool, chances: bool) -> str:
-    """What the columns of the table of stability mean."""
-    metric = wording.metric(report.base_weight)
-    worst = f"worst seed: {metric} of the worst seed, by which the MetaDL challenge ranks."
-    if not several:
-        return worst
-    counts = (
-        "seeds, tasks, strategies: how many rankings by a single seed, on resampled tasks with "
-        "the selection repeated, and under the other strategies that are no oracles order the "
-        "methods alike."
-    )
-    if not report.resampled:
-        how = (
-            "`--bootstrap 1000` does that"
-            if report.partly is None
-            else "that needs every snapshot measured"
-        )
-        return f"{worst} {counts} No tasks were resampled; {how}."
-    if not chances:
-        return f"{worst} {counts}"
-    chance = "best: chance to be the best method over resampled tasks and seeds"
-    if max(summary.novel.n for summary in report.summaries) < FEW_SEEDS:
-        chance += "; with so few seeds, overconfident"
-    return f"{worst} {chance}. {counts}"
 
 
 def budgets(report: Report) -> Iterable[Block]:
@@ -172,10 +162,9 @@ def budgets(report: Report) -> Iterable[Block]:
             cells = [found.get((*curve, budget)) for curve in curves]
             shown = ["-" if one is None else wording.percent(one.regret.mean) for one in cells]
             lines.append(Row((str(budget), *shown)))
-        columns = numbers(["budget", *(f"{one}, {allocation}" for one, allocation in curves)])
-        yield Table(columns, (Group(method, tuple(lines)),))
-    if report.budget_curve:
-        yield Paragraph(BUDGETS, "note")
+        heads = [f"snapshot by {wording.snapshot_by(one)}, {kind}" for one, kind in curves]
+        columns = numbers(["novel looks of each seed", *heads])
+        yield Table(columns, (Group(f"{heading(report, method)}: regret", tuple(lines)),))
 
 
 def fronts(report: Report) -> Iterable[Block]:
@@ -191,11 +180,12 @@ def fronts(report: Report) -> Iterable[Block]:
     groups: list[Group] = []
     for alike in grouped(cells, same):
         first = alike[0][0]
-        names = ", ".join(own[0].snapshot for own in alike)
-        mark = wording.ORACLE if first.oracle else ""
-        title = f"{first.method}, {names} / {first.selector}{mark}"
+        names = ", ".join(wording.snapshot_by(own[0].snapshot) for own in alike)
+        by = f"{first.selector}{' (oracle)' if first.oracle else ''}"
+        title = f"{heading(report, first.method)}: snapshot by {names}; front by {by}"
         groups.append(Group(title, tuple(map(Row, _front(alike[0])))))
-    yield Table(words("configuration") + numbers(["BaseGen", "NovelGen", "seeds"]), tuple(groups))
+    heads = ["BaseGen", "NovelGen", "on the front of seeds"]
+    yield Table(words("configuration") + numbers(heads), tuple(groups))
     yield Paragraph(FRONTS, "note")
 
 
@@ -218,7 +208,7 @@ def ensembles(report: Report) -> Iterable[Block]:
     rows = [
         Row(
             (
-                one.method,
+                heading(report, one.method),
                 str(one.size),
                 wording.percent(one.novel.mean),
                 wording.spread(one.novel, [novel for novel, _ in one.by_seed]),
@@ -231,10 +221,6 @@ def ensembles(report: Report) -> Iterable[Block]:
         for one in report.ensembles
     ]
     if rows:
-        titles = ["votes", "NovelGen", "+- seeds", "over the best", "+- seeds", "BaseGen", "ValGen"]
+        each = over("seed", [len(one.by_seed) for one in report.ensembles])
+        titles = ["votes", "NovelGen", each, "above the best of them", each, "BaseGen", "ValGen"]
         yield Table(words("method") + numbers(titles), (Group("", tuple(rows)),))
-        yield Paragraph(
-            "The vote of the best snapshots by ValGen, of all configurations of a method and seed, "
-            'from their recorded answers; "over the best" compares it with the best of them.',
-            "note",
-        )

@@ -27,31 +27,31 @@ from fsl_sweep.orchestrator.report.document.blocks import (
 )
 from fsl_sweep.orchestrator.report.document.worlds import worlds_document
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
+from fsl_sweep.orchestrator.selection.methods import PREDICTORS
 from fsl_sweep.orchestrator.selection.results import LeftOut
 from fsl_sweep.orchestrator.text.printed import counted
 
-TAUS = ("val mean", "least", "most", "base mean", "least", "most", "trials")
 
-
-def document(report: Report | WorldsReport, bold: bool = True) -> Document:
-    """The report without its figures; its text mentions bold rows where a reader sees them."""
+def document(report: Report | WorldsReport) -> Document:
+    """The report without its figures."""
     if isinstance(report, WorldsReport):
         return worlds_document(report)
     by = wording.by_metric(report.base_weight)
     sections = (
-        ("strategies", "Methods and strategies", by_strategy.methods_and_strategies(report, bold)),
-        ("trust", "Strategies over all methods", by_strategy.over_methods(report, bold)),
+        ("strategies", "Methods and strategies", by_strategy.methods_and_strategies(report)),
+        ("differences", f"Methods, trained again{by}", conclusions.differences(report)),
+        ("trust", "Strategies over all methods", by_strategy.over_methods(report)),
         (
             "protocols",
             "The chosen snapshots under all protocols",
             protocols.over_protocols(report),
         ),
-        ("curves", "Learning curves", _curves(report)),
+        ("curves", "Learning curves on the selection tasks", _curves(report)),
         ("rank", "Rank correlation with NovelGen (Kendall's tau-b)", _rank_correlation(report)),
-        ("comparisons", f"Comparisons of these snapshots{by}", conclusions.comparisons(report)),
+        ("comparisons", f"These snapshots{by}", conclusions.comparisons(report)),
         ("stability", f"Stability of conclusions{by}", conclusions.stability(report)),
-        ("budget", "Regret against novel evaluations", conclusions.budgets(report)),
-        ("ensembles", "Ensembles of snapshots", conclusions.ensembles(report)),
+        ("budget", "Regret against novel looks", conclusions.budgets(report)),
+        ("ensembles", "Votes of the best snapshots by ValGen", conclusions.ensembles(report)),
         ("fronts", "Fronts of BaseGen and NovelGen", conclusions.fronts(report)),
         ("cautions", "Cautions", [Bullets(report.cautions)] if report.cautions else []),
         ("cost", "Cost", _cost(report)),
@@ -76,7 +76,7 @@ def _banner(report: Report) -> Iterable[Block]:
         stopped = f" ({found.budget} stopped by their budget)" if found.budget else ""
         yield Paragraph(f"{text}{stopped}.", "" if found.unmeasured else "good")
     else:
-        missing = f"{found.missing} missing. What depends on them is left out:"
+        missing = f"{found.missing} missing. Only whole seeds are shown; not done:"
         yield Paragraph(f"{text}, {missing}", "alarm")
         yield Bullets(tuple(map(_problem, found.problems)))
     if found.unmeasured and report.info.protocol is not None:
@@ -103,19 +103,13 @@ def _curves(report: Report) -> Iterable[Block]:
         one = curve.trial
         values = wording.values(one.hyperparameters)
         lines.append(Row((one.method, values, str(one.seed), *trends, *picks)))
-    measures = [SHOWN_AS[measure] for measure in MEASURES]
-    columns = words("method", "configuration") + numbers(["seed", *measures, *selectors])
+    measures = [f"{SHOWN_AS[measure]}, first to last" for measure in MEASURES]
+    heads = [f"epoch by {wording.snapshot_by(name)}" for name in selectors]
+    columns = words("method", "configuration") + numbers(["seed", *measures, *heads])
     yield Table(columns, (Group("", tuple(lines)),))
-    text = (
-        "On the selection tasks, percent at the first and the last epoch, and the epoch that each "
-        "snapshot selector picks."
-    )
     if report.curves_total > len(report.curves):
-        text += (
-            f" {len(report.curves)} of {report.curves_total} trials are shown; "
-            "`fsl-sweep tensorboard RUN` shows all."
-        )
-    yield Paragraph(text, "note")
+        text = f"{len(report.curves)} of {report.curves_total} trials are shown; "
+        yield Paragraph(f"{text}`fsl-sweep tensorboard RUN` shows all.", "note")
 
 
 def _rank_correlation(report: Report) -> Iterable[Block]:
@@ -123,18 +117,19 @@ def _rank_correlation(report: Report) -> Iterable[Block]:
     found = report.rank_correlations
     lines: list[Row] = []
     for method, last in dict.fromkeys((one.method, one.result.last) for one in found):
-        cells = [method, "all" if last is None else f"last {last}"]
-        trials = 0
-        for measure in ("val", "base"):
-            of = (method, measure, last)
-            own = [r.result.tau for r in found if (r.method, r.measure, r.result.last) == of]
+        of = [one for one in found if (one.method, one.result.last) == (method, last)]
+        cells = [by_strategy.heading(report, method), "all" if last is None else f"last {last}"]
+        for measure in PREDICTORS:
+            own = [one.result.tau for one in of if one.measure == measure]
             taus = np.array(own)[np.isfinite(own)]
-            trials = max(trials, len(own))
             shown = (taus.mean(), taus.min(), taus.max()) if len(taus) else ()
             cells += [f"{x:+.2f}" for x in shown] or ["-"] * 3
-        lines.append(Row((*cells, str(trials))))
+        lines.append(Row((*cells, str(len({one.trial for one in of})))))
     if lines:
-        yield Table(words("method", "epochs") + numbers(TAUS), (Group("", tuple(lines)),))
+        names = [SHOWN_AS[measure] for measure in PREDICTORS]
+        heads = [f"{name}: {which}" for name in names for which in ("mean", "least", "most")]
+        columns = words("method", "epochs") + numbers([*heads, "trials"])
+        yield Table(columns, (Group("", tuple(lines)),))
 
 
 def _cost(report: Report) -> Iterable[Block]:

@@ -15,15 +15,11 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     numbers,
     words,
 )
+from fsl_sweep.orchestrator.report.document.by_strategy import heading, over
 from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.text.printed import counted
-
-EXPLAINED = (
-    "NovelGen of the same snapshots under each protocol: percent on its report tasks, mean over "
-    "seeds. seeds, tasks: half-widths of 95 % intervals, for two seeds both values. - not measured."
-)
 
 
 def named(report: Report) -> Iterable[Block]:
@@ -47,10 +43,11 @@ def over_protocols(report: Report) -> Iterable[Block]:
     methods = [method for method in report.selected.methods if method in there]
     if not methods:
         return
-    columns = numbers([head for method in methods for head in (method, "seeds", "tasks")])
+    counts = [len(s.choices) for one in found for s in one.summaries]
+    each = ("", f": {over('seed', counts)}", ": +- tasks")
+    columns = numbers([f"{heading(report, one)}{head}" for one in methods for head in each])
     groups = [_group(found, alike, methods) for alike in _alike(report)]
-    yield Table(words("protocol") + columns, tuple(groups))
-    yield Paragraph(EXPLAINED, "note")
+    yield Table(words("NovelGen under protocol") + columns, tuple(groups))
 
 
 def _described(report: Report, one: UnderProtocol) -> str:
@@ -87,7 +84,7 @@ def _group(
         own = {s.method: s for s in one.summaries if s.strategy == alike[0]}
         cells = [cell for method in methods for cell in _cells(own.get(method))]
         rows.append(Row((one.planned.name, *cells)))
-    return Group(wording.strategies(alike).replace("\n", "; "), tuple(rows))
+    return Group(wording.on_one_line(alike), tuple(rows))
 
 
 def _cells(one: Summary | None) -> tuple[str, str, str]:

@@ -35,6 +35,8 @@ def worlds_document(report: WorldsReport) -> Document:
             ("methods", f"Methods over worlds: {metric} under {report.lead}", _methods(over)),
         ]
     sections.append(("worlds", "Each world", _worlds(report)))
+    if report.cautions:
+        sections.append(("cautions", "Cautions", [Bullets(report.cautions)]))
     built = [Section(key, title, tuple(blocks)) for key, title, blocks in sections]
     return Document(
         headline=f"{report.name}: {count}, {state}",

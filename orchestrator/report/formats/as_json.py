@@ -84,6 +84,7 @@ def to_plain(report: Report) -> dict[str, Any]:
             "lacking": [_plain(one) | {"methods": list(methods)} for one, methods in over.lacking],
             "table": [_strategy(one) for one in over.results],
         },
+        "overtuning": [_plain(one) | metric for one in report.overtuning],
         "rank_correlation": _plain(report.rank_correlations),
         "differences": [_plain(one) | metric for one in report.differences],
         "comparisons": [_plain(one) | snapshots | metric for one in report.comparisons],

@@ -1,89 +1,146 @@
 """A forest plot drawn with characters."""
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Sequence
 from math import isfinite
 
 import numpy as np
+from rich.cells import cell_len, set_cell_size
 
 from fsl_sweep.orchestrator.report.document.blocks import Forest, Mark, grouped
+from fsl_sweep.orchestrator.text.printed import one_line
 
-LEAST_SCALE = 24
+LEAST_SCALE = 20
 """Characters of the narrowest scale."""
 
+MOST_LINES = 24
+_EACH = {1: 6, 2: 3}
+"""How many lines a method has where only the answer is shown, by the number of methods."""
 
-def drawn(forest: Forest, width: int, most: int | None = None) -> list[str]:
-    """The plot as lines of at most ``width`` characters.
+_SEVERAL = 12
+"""So many methods have two lines, and more of them one."""
 
-    With ``most``, no more marks than that: of each group the first ones, then the first groups.
+_GROUP, _NAME = 32, 32
+_BESIDE = 13
+"""Characters of a line beside group, name and scale."""
+
+
+def drawn(forest: Forest, width: int, short: bool = False) -> list[str]:
+    """The plot as lines of at most ``width`` characters, with a legend; at least 60.
+
+    Where it is ``short``, of each group the first marks, and as many groups as fit.
     """
-    marks = forest.marks if most is None else _shortened(forest.marks, most)
-    values = [value for mark in marks for value in (mark.low, mark.mean, mark.high)]
+    marks = _shortened(forest.marks) if short else forest.marks
+    values = [value for mark in marks for value in _shown(mark)]
     known = np.array([value for value in values if isfinite(value)])
     if not len(known):
         return []
-    group = min(max(len(mark.group) for mark in marks), 24)
-    name = min(max(len(mark.name) for mark in marks), 32)
-    room = max(width - group - name - 15, LEAST_SCALE)
-    step = _step(float(np.ptp(known)), room)
-    low = step * np.floor(known.min() / step)
-    high = max(step * np.ceil(known.max() / step), low + step)
-
-    def at(value: float) -> int:
-        return round((value - low) / (high - low) * (room - 1))
-
-    ticks = np.arange(low, high + step / 2, step)
-    lines = [_ticks(forest.title, ticks, at, group + name + 6, room)]
+    group, name = _widths(marks, width)
+    scale = _Scale(known, width - group - name - _BESIDE)
+    lead = group + name + 6
+    lines = [_padded(_cut(forest.title, lead - 2), lead) + scale.ticks()]
     before = None
     for mark in marks:
-        shown = "" if mark.group == before else _cut(mark.group, group)
+        heading = "" if mark.group == before else _cut(mark.group, group)
         before = mark.group
-        line = f"  {shown:{group}}  {_cut(mark.name, name):{name}}  {_bar(mark, at, room)}"
-        lines.append(f"{line}  {mark.mean:5.1f}" if isfinite(mark.mean) else line.rstrip())
-    if left := len(forest.marks) - len(marks):
-        lines.append(f"  ... and {left} more lines.")
-    return lines
+        words = f"  {_padded(heading, group)}  {_padded(_cut(mark.name, name), name)}  "
+        lines.append(f"{words}{scale.bar(mark)}  {mark.mean:5.1f}")
+    if left := len(grouped(forest.marks, _group)) - len(grouped(marks, _group)):
+        lines.append(f"  ... and {left} more")
+    legend = textwrap.wrap("   ".join(_legend(marks)), width - 2)
+    return [line.rstrip() for line in (*lines, *(f"  {line}" for line in legend))]
 
 
-def _shortened(marks: Sequence[Mark], most: int) -> list[Mark]:
-    groups = grouped(marks, lambda mark: mark.group)
-    each = max(1, most // len(groups))
-    kept = [mark for group in groups for mark in _kept(group, each)]
-    return kept[:most]
+def _group(mark: Mark) -> str:
+    return mark.group
 
 
-def _kept(group: Sequence[Mark], most: int) -> list[Mark]:
-    """The first ones, and the last reference if there is room for two."""
-    if len(group) <= most:
-        return list(group)
-    references = [mark for mark in group if mark.reference][-1:] if most > 1 else []
-    usual = [mark for mark in group if not mark.reference] or list(group)
-    return [*usual[: most - len(references)], *references]
+def _shown(mark: Mark) -> Sequence[float]:
+    """The values that a mark is drawn from: of a reference its mean only, which is no result."""
+    return [mark.mean] if mark.reference else [mark.low, mark.mean, mark.high, *mark.seeds]
 
 
-def _bar(mark: Mark, at, room: int) -> str:
-    cells = [" "] * room
-    if isfinite(mark.low) and isfinite(mark.high):
-        first, last = at(mark.low), at(mark.high)
-        cells[first : last + 1] = ["-"] * (last - first + 1)
-        cells[first] = cells[last] = "|"
-    if isfinite(mark.mean):
-        middle = at(mark.mean)
+def _shortened(marks: Sequence[Mark]) -> list[Mark]:
+    groups = grouped(marks, _group)
+    each = _EACH.get(len(groups), 2 if len(groups) <= _SEVERAL else 1)
+    return [mark for own in groups[:MOST_LINES] for mark in _first(own, each)]
+
+
+def _first(group: Sequence[Mark], most: int) -> list[Mark]:
+    """The first ones, and the first reference if there is room for two."""
+    references = [mark for mark in group if mark.reference]
+    usual = [mark for mark in group if not mark.reference]
+    kept = references[:1] if most > 1 and usual else []
+    return [*(usual or references)[: most - len(kept)], *kept]
+
+
+def _widths(marks: Sequence[Mark], width: int) -> tuple[int, int]:
+    """Characters of groups and of names, both shortened where the scale needs the room."""
+    group = min(max(cell_len(one_line(mark.group)) for mark in marks), _GROUP)
+    name = min(max(cell_len(mark.name) for mark in marks), _NAME)
+    room = max(width - LEAST_SCALE - _BESIDE, 12)
+    if group + name > room:
+        group = min(group, max(room // 2, room - name))
+        name = room - group
+    return group, name
+
+
+def _legend(marks: Sequence[Mark]) -> Iterable[str]:
+    usual = [mark for mark in marks if not mark.reference]
+    if usual:
+        yield "o mean"
+    if any(mark.seeds for mark in usual):
+        yield "x each seed"
+    if any(isfinite(mark.low) for mark in usual):
+        yield "|--| interval"
+    if len(usual) < len(marks):
+        yield "<> oracle: reads novel scores"
+
+
+class _Scale:
+    """Accuracies in percent as places on a line of ``room`` characters.
+
+    It holds all of ``known`` that lies between 0 and 100: an interval that goes on is cut there,
+    and has no end.
+    """
+
+    def __init__(self, known: np.ndarray, room: int) -> None:
+        known = np.clip(known, 0, 100)
+        self.room, self.step = room, _step(float(np.ptp(known)), room)
+        self.low = self.step * np.floor(known.min() / self.step + 1e-9)
+        self.high = max(self.step * np.ceil(known.max() / self.step - 1e-9), self.low + self.step)
+
+    def at(self, value: float) -> int:
+        share = (value - self.low) / (self.high - self.low)
+        return round(min(max(share, 0.0), 1.0) * (self.room - 1))
+
+    def bar(self, mark: Mark) -> str:
+        """A mark on the line."""
+        cells = [" "] * self.room
         if mark.reference:
-            middle = min(middle, room - 2)
-            cells[middle : middle + 2] = "<>"
-        else:
-            cells[middle] = "o"
-    return "".join(cells)
+            start = min(self.at(mark.mean), self.room - 2)
+            cells[start : start + 2] = "<>"
+            return "".join(cells)
+        if isfinite(mark.low) and isfinite(mark.high):
+            first, last = self.at(mark.low), self.at(mark.high)
+            cells[first : last + 1] = ["-"] * (last - first + 1)
+            for end, value in ((first, mark.low), (last, mark.high)):
+                if self.low - 1e-9 <= value <= self.high + 1e-9:
+                    cells[end] = "|"
+        for value in mark.seeds:
+            cells[self.at(value)] = "x"
+        cells[self.at(mark.mean)] = "o"
+        return "".join(cells)
 
-
-def _ticks(title: str, ticks: np.ndarray, at, lead: int, room: int) -> str:
-    line = f"{_cut(title, lead - 2):{lead}}" + " " * (room + 4)
-    cells = list(line)
-    for tick in ticks:
-        text = f"{tick:g}"
-        start = lead + at(tick) - len(text) // 2
-        cells[start : start + len(text)] = text
-    return "".join(cells).rstrip()
+    def ticks(self) -> str:
+        """The numbers over the line, each in the middle of its place; longer by half of one."""
+        cells = [" "] * (self.room + 4)
+        for number in range(round((self.high - self.low) / self.step) + 1):
+            tick = self.low + number * self.step
+            text = f"{tick:.{max(0, -int(np.floor(np.log10(self.step) + 1e-9)))}f}"
+            start = max(self.at(tick) - len(text) // 2, 0)
+            cells[start : start + len(text)] = text
+        return "".join(cells)
 
 
 def _step(span: float, room: int) -> float:
@@ -95,4 +152,19 @@ def _step(span: float, room: int) -> float:
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    """The text on one line in at most so many columns, its middle left out: its end may say more.
+
+    The end of a method's name may be how many of its seeds are done.
+    """
+    text = one_line(text)
+    if cell_len(text) <= most:
+        return text
+    tail = (most - 2) // 2
+    end = text[-tail:] if tail else ""
+    while cell_len(end) > tail:
+        end = end[1:]
+    return set_cell_size(text, most - 2 - cell_len(end)).rstrip() + ".." + end
+
+
+def _padded(text: str, width: int) -> str:
+    return set_cell_size(text, width)

@@ -1,5 +1,6 @@
 """The report as one HTML file that needs nothing else: no script, no font, no image."""
 
+from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import cycle
 
@@ -7,6 +8,8 @@ from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
     Bullets,
+    Document,
+    Forest,
     Group,
     Paragraph,
     Row,
@@ -14,60 +17,96 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     Table,
 )
 from fsl_sweep.orchestrator.report.document.document import document
-from fsl_sweep.orchestrator.report.figures.figures import Figure, figures
+from fsl_sweep.orchestrator.report.figures.figures import Figure, Panel, figures
 from fsl_sweep.orchestrator.report.figures.painter import drawing
-from fsl_sweep.orchestrator.report.figures.style import CSS, LIGHT, SHAPES
+from fsl_sweep.orchestrator.report.figures.style import LIGHT, SHAPES
+from fsl_sweep.orchestrator.report.formats.forest_text import drawn as drawn_with_characters
+from fsl_sweep.orchestrator.report.formats.page_style import CSS
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
-from fsl_sweep.orchestrator.text.printed import printable
+from fsl_sweep.orchestrator.text.printed import counted, printable
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Even if a name could smuggle in a tag, a browser would load and run nothing."""
 
-_TRADE_OFF = Section("trade-off", "Trade-off of BaseGen and NovelGen", ())
+_RESPONSE = Section("response", "Response to hyperparameters", ())
 """It has only figures, so that other formats lack it."""
 
 LONG = 28
 """A line of a cell with more characters than these may break."""
+
+ITEMS_SHOWN = 5
+"""What is missing from a run is folded where it is more than so many."""
+
+FOREST_WIDTH = 72
+"""Characters of a forest plot that no figure replaces."""
 
 
 def to_html(report: Report | WorldsReport) -> str:
     """The report as a page, ending in a newline.
 
     The first line holds the title, which says whether the run is complete, and so does the first
-    line that is shown. Readable on a phone and in dark mode; figures are drawings whose text can
-    be selected. All names are escaped.
+    line that is shown. The answer comes first, the rest is folded; a link to ``#SECTION`` opens
+    it, and on paper all is open. Readable on a phone and in dark mode; figures are drawings whose
+    text can be selected. All names are escaped.
     """
     content = document(report)
-    drawn = figures(report) if isinstance(report, Report) else {}
+    figured = figures(report) if isinstance(report, Report) else {}
     sections = list(content.sections)
-    if _TRADE_OFF.key in drawn:
-        tables = ("strategies", "trust")
-        sections.insert(sum(section.key in tables for section in sections), _TRADE_OFF)
+    if _RESPONSE.key in figured:
+        keys = [section.key for section in sections]
+        sections.insert(1 + keys.index("curves") if "curves" in keys else len(keys), _RESPONSE)
     title = escaped(content.headline)
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="color-scheme" content="light dark">',
-        f"<style>{CSS}</style></head><body><main>",
-        f'<header class="{"good" if content.complete else "alarm"}"><h1>{title}</h1>',
-        *map(_block, content.banner),
-        "</header>",
-        f"<nav>{' '.join(map(_link, sections))}</nav>",
+        f'<style>{CSS}</style></head><body class="fsl-sweep"><main>',
+        *first_screen(content, figured.get("answer", ())),
     ]
     for section in sections:
-        parts.append(f'<section id="{section.key}"><h2>{escaped(section.title)}</h2>')
-        parts += map(_figure, drawn.get(section.key, ()))
-        parts += [*map(_block, section.blocks), "</section>"]
+        inside = [*map(_figure, figured.get(section.key, ())), *map(shown, section.blocks)]
+        parts.append(folded(f"<h2>{escaped(section.title)}</h2>", inside, section.key))
     return "\n".join([*parts, "</main></body></html>"]) + "\n"
 
 
-def _link(section: Section) -> str:
-    return f'<a href="#{section.key}">{escaped(section.title)}</a>'
+def first_screen(content: Document, drawings: Sequence[Figure]) -> Iterable[str]:
+    """Whether the run is complete, the answer, and its figure."""
+    yield f'<header class="{"good" if content.complete else "alarm"}">'
+    yield f"<h1>{escaped(content.headline)}</h1>"
+    for block in content.banner:
+        if isinstance(block, Bullets) and len(block.items) > ITEMS_SHOWN:
+            yield folded(counted(len(block.items), "problem"), [shown(block)])
+        else:
+            yield shown(block)
+    yield '</header>\n<div class="answer"><div>'
+    yield from (shown(block) for block in content.answer if not isinstance(block, Forest))
+    yield "</div>"
+    if drawings:
+        yield from map(_figure, drawings)
+    else:
+        yield from (shown(block) for block in content.answer if isinstance(block, Forest))
+    yield "</div>"
 
 
-def _block(block: Block) -> str:
+def folded(summary: str, inside: Iterable[str], key: str = "") -> str:
+    """What a click opens, and a link to ``key``: browsers open what they have to scroll to."""
+    name = f' id="{key}"' if key else ""
+    parts = (
+        f'<details><summary>{summary}</summary><div class="inside"{name}>',
+        *inside,
+        "</div></details>",
+    )
+    return "\n".join(parts)
+
+
+def shown(block: Block) -> str:
+    """The block as an element."""
     match block:
+        case Forest(note=note):
+            plot = escaped("\n".join(drawn_with_characters(block, FOREST_WIDTH)))
+            figure = f'<div class="wide" tabindex="0"><pre>{plot}</pre></div>'
+            return f"<figure>{figure}<figcaption>{escaped(note)}</figcaption></figure>"
         case Paragraph(text, tone):
             return f'<p class="{tone}">{escaped(text)}</p>' if tone else f"<p>{escaped(text)}</p>"
         case Bullets(items):
@@ -90,13 +129,17 @@ def _figure(figure: Figure) -> str:
         f'<span><b style="color:var(--c{n % len(LIGHT)})">{mark}</b> {escaped(name)}</span>'
         for n, (name, mark) in enumerate(marks)
     )
-    panels = "\n".join(
-        f"<div><p>{escaped(panel.title)}</p>{drawing(panel)}</div>" for panel in figure.panels
-    )
+    legend = f'<div class="legend">{entries}</div>' if entries else ""
+    panels = "\n".join(map(_panel, figure.panels))
     return (
-        f'<figure><div class="legend">{entries}</div><div class="panels">\n{panels}\n</div>'
+        f'<figure>{legend}<div class="panels">\n{panels}\n</div>'
         f"<figcaption>{escaped(figure.caption)}</figcaption></figure>"
     )
+
+
+def _panel(panel: Panel) -> str:
+    title = f"<p>{escaped(panel.title)}</p>" if panel.title else ""
+    return f"<div>{title}{drawing(panel)}</div>"
 
 
 def escaped(text: str) -> str:

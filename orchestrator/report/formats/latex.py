@@ -3,6 +3,7 @@
 import re
 import textwrap
 from collections.abc import Iterable
+from math import isfinite
 
 from pylatexenc.latexencode import (
     RULE_DICT,
@@ -16,10 +17,16 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     WRAPPED,
     Block,
     Bullets,
+    Forest,
+    Group,
+    Mark,
     Paragraph,
     Row,
     Table,
+    grouped,
     in_parts,
+    numbers,
+    words,
 )
 from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
@@ -67,6 +74,8 @@ def to_latex(report: Report | WorldsReport) -> str:
     parts = [f"% {comment}", _PREAMBLE, rf"\section*{{{escaped(content.headline)}}}"]
     for number, block in enumerate(content.banner):
         parts += _block(block, f"banner-{number}")
+    for number, block in enumerate(content.answer):
+        parts += _block(block, f"answer-{number}")
     for section in content.sections:
         parts += ["", rf"\room\subsection*{{{escaped(section.title)}}}"]
         for number, block in enumerate(section.blocks):
@@ -83,11 +92,37 @@ def _block(block: Block, name: str) -> Iterable[str]:
             yield r"\begin{itemize}"
             yield from (rf"\item {{{escaped(item)}}}" for item in items)
             yield r"\end{itemize}"
+        case Forest():
+            yield from _block(_numbers(block), name)
+            yield from _block(Paragraph(block.note, "note"), name)
         case Table():
             for number, (part, widths) in enumerate(in_parts(block, ROOM)):
                 yield f"% table: {name}" + f"-{number}" * bool(number)
                 yield from _table(part, widths)
                 yield "% end of table"
+
+
+def _numbers(forest: Forest) -> Table:
+    """The plot's numbers: a paper draws its own plot, or takes the PDF of the figure."""
+    marks = forest.marks
+    heads = (
+        *["95 % interval"] * any(isfinite(mark.low) for mark in marks),
+        *["each seed"] * any(mark.seeds for mark in marks),
+    )
+    columns = (*words(""), *numbers([forest.title, " or ".join(heads)]))
+    groups = (
+        Group(own[0].group, tuple(map(_cells, own)))
+        for own in grouped(marks, lambda mark: mark.group)
+    )
+    return Table(columns, tuple(groups))
+
+
+def _cells(mark: Mark) -> Row:
+    mean = f"{mark.mean:.1f}" if isfinite(mark.mean) else "-"
+    around = ", ".join(f"{value:.1f}" for value in mark.seeds) or "-"
+    if isfinite(mark.low):
+        around = f"{mark.low:.1f} to {mark.high:.1f}"
+    return Row((mark.name, mean, around), "reference" if mark.reference else "")
 
 
 def _table(table: Table, widths: list[int]) -> Iterable[str]:
@@ -134,7 +169,7 @@ def _head(name: str, numeric: bool) -> str:
 
 
 def _row(row: Row) -> str:
-    look = {"best": r"{\bfseries ", "reference": r"\textcolor{gray}{", "": ""}[row.weight]
+    look = {"reference": r"\textcolor{gray}{", "": ""}[row.weight]
     close = "}" if look else ""
     cells = [r"\newline ".join(map(escaped, cell.split("\n"))) for cell in row.cells]
     return " & ".join(f"{look}{cell}{close}" for cell in cells)

@@ -7,27 +7,33 @@ from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
     Bullets,
+    Forest,
     Group,
     Paragraph,
     Row,
     Table,
 )
 from fsl_sweep.orchestrator.report.document.document import document
+from fsl_sweep.orchestrator.report.formats.forest_text import drawn
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
-from fsl_sweep.orchestrator.text.printed import printable
+from fsl_sweep.orchestrator.text.printed import one_line, printable
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]|~#!$])")
 _OPENING = re.compile(r"^([-+]|\d+[.)])(?=\s|$)")
+
+WIDTH = 80
+"""Characters of a line of a forest plot: pages of GitHub show them without scrolling."""
 
 
 def to_markdown(report: Report | WorldsReport) -> str:
     """The report as Markdown text, ending in a newline.
 
-    The first line says whether the run is complete. Names are escaped: none of them can open a
-    tag, a link or a table cell.
+    The first line says whether the run is complete, and the answer comes next. Names are escaped:
+    none of them can open a tag, a link or a table cell.
     """
     content = document(report)
     parts = [f"# {escaped(content.headline)}", *map(_block, content.banner)]
+    parts += map(_block, content.answer)
     for section in content.sections:
         parts += [f"## {escaped(section.title)}", *map(_block, section.blocks)]
     return "\n\n".join(parts) + "\n"
@@ -50,8 +56,18 @@ def _block(block: Block) -> str:
             return f"**{escaped(text)}**" if tone == "alarm" else escaped(text)
         case Bullets(items):
             return "\n".join(f"- {escaped(item)}" for item in items)
+        case Forest(note=note):
+            return f"{_code(drawn(block, WIDTH))}\n\n{escaped(note)}"
         case Table(_, groups):
             return "\n\n".join("\n\n".join(_group(block, group)) for group in groups)
+
+
+def _code(lines: Sequence[str]) -> str:
+    """A block of code, within a fence that is longer than any in the lines."""
+    text = "\n".join(map(one_line, lines))
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text}\n{fence}"
 
 
 def _group(table: Table, group: Group) -> Iterable[str]:
@@ -63,12 +79,7 @@ def _group(table: Table, group: Group) -> Iterable[str]:
 
 
 def _cells(row: Row) -> list[str]:
-    bold = "**" if row.weight == "best" else ""
-    cells: list[str] = []
-    for cell in row.cells:
-        lines = [escaped(line) for line in cell.split("\n")]
-        cells.append("<br>".join(f"{bold}{line}{bold}" if line else "" for line in lines))
-    return cells
+    return ["<br>".join(map(escaped, cell.split("\n"))) for cell in row.cells]
 
 
 def _line(cells: Sequence[str]) -> str:

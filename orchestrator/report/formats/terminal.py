@@ -12,6 +12,7 @@ from rich.rule import Rule
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from fsl_sweep.orchestrator.report.cautions import grave_cautions
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document.blocks import (
     WRAPPED,
@@ -29,13 +30,16 @@ from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.formats.console import SafeConsole
 from fsl_sweep.orchestrator.report.formats.forest_text import drawn
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
-from fsl_sweep.orchestrator.text.printed import say
+from fsl_sweep.orchestrator.text.printed import counted, say
 
-PROBLEMS_SHOWN = 10
-MARKS_SHOWN = 20
-MORE = "--full: all tables   --format html: figures   --format json: for programs"
+PROBLEMS_SHOWN = 3
+"""Of what is missing, and of what to be careful about, where only the answer is shown."""
+
 PROSE = 100
-"""Columns of sentences where there is no terminal."""
+"""Columns of sentences and of the first figure, where a line has so many."""
+
+SENTENCE = 600
+"""Characters of a sentence of the answer: enough for all but names without end."""
 
 TREND = 12
 """Characters of a curve."""
@@ -43,27 +47,40 @@ TREND = 12
 _LEVELS = "▁▂▃▄▅▆▇█"
 _ASCII = str.maketrans(f"{_LEVELS}─", "_.-=+*#@-")
 _TONES = {"": "", "note": "dim", "alarm": "red", "good": "green"}
-_WEIGHTS = {"": "", "best": "bold", "reference": "dim"}
+_WEIGHTS = {"": "", "reference": "dim"}
 _VERDICTS = {"better": "green", "worse": "red", "equivalent": "cyan", "undecided": "dim"}
 _AS_WIDE_AS_NEEDED = 10**6
 
 
 def show(
-    report: Report | WorldsReport, console: SafeConsole | None = None, *, full: bool = False
+    report: Report | WorldsReport,
+    console: SafeConsole | None = None,
+    *,
+    full: bool = False,
+    command: str = "",
 ) -> None:
     """Print the report on a terminal, or as ``to_text`` into a pipe or a file.
 
-    Without ``full``, the answer only, in at most 60 lines.
+    Without ``full``, the answer only, in at most 60 lines of 80 columns; ``command`` is what to
+    write before the options that show the rest, where that is not the command that printed it.
     """
     console = console or SafeConsole(file=sys.stdout)
-    if console.is_terminal:
-        _print(report, console, console.width, full=full)
+    ascii_only = console.options.ascii_only
+    if console.is_terminal and not ascii_only:
+        _print(report, console, full, command)
         return
-    text = to_text(report, full=full).removesuffix("\n")
-    say(text.translate(_ASCII) if console.options.ascii_only else text, console.file)
+    width = console.width if console.is_terminal else None
+    text = to_text(report, width, full=full, command=command).removesuffix("\n")
+    say(text.translate(_ASCII) if ascii_only else text, console.file)
 
 
-def to_text(report: Report | WorldsReport, width: int | None = None, *, full: bool = True) -> str:
+def to_text(
+    report: Report | WorldsReport,
+    width: int | None = None,
+    *,
+    full: bool = True,
+    command: str = "",
+) -> str:
     """The report, or only its answer, as plain text without colour codes.
 
     With a ``width``, no line is longer, and a wide table is printed in parts.
@@ -72,38 +89,66 @@ def to_text(report: Report | WorldsReport, width: int | None = None, *, full: bo
     console = SafeConsole(
         file=file, width=width or _AS_WIDE_AS_NEEDED, no_color=True, force_terminal=False
     )
-    _print(report, console, width or PROSE, full=full)
+    _print(report, console, full, command)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
-def _print(report: Report | WorldsReport, console: SafeConsole, prose: int, *, full: bool) -> None:
-    """Print the answer or all, tables as wide as the console and all else as wide as ``prose``."""
-    content = document(report, bold=console.is_terminal and console.color_system is not None)
+def _print(report: Report | WorldsReport, console: SafeConsole, full: bool, command: str) -> None:
+    """Print the answer or all, tables as wide as the console and all else as wide as ``PROSE``."""
+    content = document(report)
+    prose = min(console.width, PROSE)
     look = "bold green" if content.complete else "bold white on red"
-    parts: list[RenderableType] = [Text(content.headline, look)]
+    parts: list[RenderableType] = [Text(_short(content.headline, full), look)]
     for block in content.banner:
-        if isinstance(block, Bullets) and not full and len(block.items) > PROBLEMS_SHOWN:
-            more = len(block.items) - PROBLEMS_SHOWN
-            shown = block.items[:PROBLEMS_SHOWN]
-            block = Bullets((*shown, f"... and {more} more; see `fsl-sweep status`."))
-        parts += _block(block, console)
+        parts += _block(block if full else _shortened(block), console)
+    grave = grave_cautions(report) if isinstance(report, Report) and not full else ()
+    parts += _block(_shortened(Bullets(tuple(f"! {one}" for one in grave))), console)
     parts.append(Text())
     for block in content.answer:
-        if isinstance(block, Forest):
-            lines = drawn(block, prose, None if full else MARKS_SHOWN)
-            parts += [Text(), *(Text(line, no_wrap=True) for line in lines)]
-            parts += [Padding(Text(block.note, "dim"), (0, 0, 0, 2))]
-        else:
-            parts += [Padding(part, (0, 0, 0, 2)) for part in _block(block, console)]
+        parts += _answer(block, prose, full, console)
     for section in content.sections if full else ():
         title = Text(section.title, "bold")
         parts += [Text(), Rule(title, align="left", style="dim")]
         for block in section.blocks:
             parts += _block(block, console)
     if not full:
-        parts += [Text(), Text(MORE, "dim")]
+        parts += [Text(), Text(_more(report, command), "dim")]
     for part in parts:
         console.print(part, width=console.width if isinstance(part, RichTable) else prose)
+
+
+def _answer(block: Block, prose: int, full: bool, console: SafeConsole) -> Iterable[RenderableType]:
+    if isinstance(block, Forest):
+        lines = drawn(block, prose, short=not full)
+        yield Text()
+        yield from (Text(line, no_wrap=True, overflow="crop") for line in lines)
+        yield Padding(Text(block.note, "dim"), (0, 0, 0, 2))
+    else:
+        for part in _block(block if full else _shortened(block), console):
+            yield Padding(part, (0, 0, 0, 2))
+
+
+def _shortened(block: Block) -> Block:
+    """The first few items of a list, and no text without end."""
+    match block:
+        case Bullets(items):
+            left = len(items) - PROBLEMS_SHOWN
+            more = [f"... and {left} more: --full"] if left > 0 else []
+            return Bullets((*(_short(one, False, 150) for one in items[:PROBLEMS_SHOWN]), *more))
+        case Paragraph(text, tone):
+            return Paragraph(_short(text, False), tone)
+    return block
+
+
+def _short(text: str, full: bool, most: int = SENTENCE) -> str:
+    return text if full or len(text) <= most else f"{text[:most]}..."
+
+
+def _more(report: Report | WorldsReport, command: str) -> str:
+    """How to see the rest."""
+    known = counted(len(report.cautions), "caution")
+    before = f"{command} " if command else ""
+    return f"`{before}--full`: all tables, {known}. `--format html`: figures."
 
 
 def _block(block: Block, console: SafeConsole) -> Iterable[RenderableType]:

@@ -71,7 +71,8 @@ def test_every_format_writes_control_characters_out(name: str) -> None:
 
 def test_a_terminal_is_steered_by_our_own_codes_alone() -> None:
     file = io.StringIO()
-    show(hostile(), SafeConsole(file=file, force_terminal=True, color_system="256", width=200))
+    console = SafeConsole(file=file, force_terminal=True, color_system="256", width=200)
+    show(hostile(), console, full=True)
     assert "\x1b[1m" in file.getvalue()
     assert "[/z][bold]:smile:" in safe(RICH.sub("", file.getvalue()))
 

@@ -1,6 +1,7 @@
 """``plan-next``: its table, its JSON, and what it refuses."""
 
 import json
+import re
 
 import made
 import pytest
@@ -22,18 +23,14 @@ def whole(tmp_path_factory):
 
 def test_table_and_json(whole, capsys) -> None:
     assert invoke(["plan-next", whole, "--effect", "0.1"]) == 0
-    head, empty, titles, *rows = capsys.readouterr().out.splitlines()
-    assert head.startswith("val / val, each difference with a chance of 80 %")
-    assert empty == ""
-    assert titles.split() == [
-        "methods",
-        "now,",
-        "95",
-        "%",
-        "to",
-        "find",
-        "more",
-        *titles.split()[7:],
+    first, _, head, _, titles, *rows = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(
+        "If W5 and W6 truly differ by 10.0 points, [^;]* would show it .80 %, about .*",
+        first,
+    )
+    assert head == "Under val / val, in points, with a chance of 80 % each; time on one device:"
+    assert re.split("  +", titles) == [
+        *("methods", "difference now (95 %)", "to show", "by more", "have", "needed", "time")
     ]
     assert sorted(row.split("10.00")[1].split()[0] for row in rows[:2]) == ["seeds", "tasks"]
     assert all(row.startswith("W5 - W6  ") for row in rows[:2])
@@ -79,8 +76,8 @@ def test_mistakes(whole, capsys, arguments, expected) -> None:
     ("records", "expected"),
     [
         ({"seeds": (0,)}, "There is one seed, which tells nothing about others."),
-        ({"ways": (5,)}, "Fewer than two methods have all of their trials done"),
-        ({"ends": (TrialEnd("failed", "no memory"),)}, "Fewer than two methods have all"),
+        ({"ways": (5,)}, "Fewer than two methods have a seed with all of its trials done"),
+        ({"ends": (TrialEnd("failed", "no memory"),) * 3}, "Fewer than two methods have a seed"),
     ],
 )
 def test_records_that_are_too_few(tmp_path, capsys, records, expected) -> None:
@@ -92,7 +89,18 @@ def test_an_unfinished_run_is_planned_for_as_far_as_it_goes(tmp_path, capsys) ->
     ends = [TrialEnd("done")] * 6 + [TrialEnd("failed", "no memory")]
     path = run_of(tmp_path / "run", ways=(5, 6, 7), ends=ends)
     assert invoke(["plan-next", path, "--effect", "0.1"]) == 1
-    assert "W5 - W6" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    # Of W7 two of three seeds are whole.
+    assert all(pair in out for pair in ("W5 - W6", "W5 - W7", "W6 - W7"))
+    assert "2 and 3" in out or "3 and 2" in out
+
+
+def test_the_sentence_is_that_of_the_answer(tmp_path, capsys) -> None:
+    path = run_of(tmp_path / "run", seeds=(0, 1))
+    assert invoke(["plan-next", path]) == 0
+    said = capsys.readouterr().out.splitlines()[0]
+    assert invoke(["report", path, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["answer"]["sentences"][-1] == said
 
 
 def test_a_table_without_rows_of_tasks(tmp_path, capsys) -> None:

@@ -37,10 +37,9 @@ def test_the_view_has_the_reports_figures(run: Path, capsys: pytest.CaptureFixtu
     events.AddRunsFromDirectory(str(folder)).Reload()
     assert "." not in events.Runs()
     tags = [tag for tag in events.Runs()["report"]["tensors"] if tag.startswith("figures")]
-    assert "figures 2: progressions/PN, way=10, seed 0" in tags
+    assert "figures 3: curves/PN, way=10" in tags
     assert {tag.split("/")[0] for tag in tags} == {
-        "figures 1: trade-off",
-        "figures 2: progressions",
+        *("figures 1: forest", "figures 2: trade-off", "figures 3: curves", "figures 4: response")
     }
     # Pictures are dated by the newest record.
     assert {e.wall_time for tag in tags for e in events.Tensors("report", tag)} == {1.7e9 + 0.5}

@@ -185,4 +185,7 @@ def test_a_run_of_an_earlier_format_is_refused_with_what_to_do(run, capsys):
         assert invoke(command.split()) == 2
         out, err = capsys.readouterr()
         assert (out, err.count("\n")) == ("", 1)
-        assert "has the format 2, and this version of fsl-sweep reads 3. Report it with the" in err
+        assert (
+            "has the format 2, and this version of fsl-sweep reads 3 and 4. Report it with the"
+            in err
+        )

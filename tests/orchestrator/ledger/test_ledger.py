@@ -20,7 +20,7 @@ from made import (
     spec,
 )
 
-from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
+from fsl_sweep.orchestrator.errors import Damaged, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, TrialEnd
 from fsl_sweep.orchestrator.records.protocol import Episode, Protocol
@@ -73,6 +73,64 @@ def test_what_is_recorded_is_read_before_and_after_compaction(tmp_path):
     table = pq.read_table(storage.folder.path / COMPACTED)
     assert table["epoch"].to_pylist() == [1, 2, 3]
     assert table["novel_selection_mean"][0].as_py() == mean(1, "selection")
+
+
+def test_means_are_known_without_the_tasks(tmp_path):
+    """Of an ended trial, from its end: the file of tasks is read when tasks are asked for."""
+    storage, trial = filled(tmp_path)
+    storage.end(TrialEnd("done"), MAIN_ID)
+    assert_holds(storage.history(trial, MAIN_ID, checked=False), [1, 2, 3])
+    for table in storage.history(trial, MAIN_ID, checked=False).scores.values():
+        largest = table.load().std(axis=1).max()
+        assert largest <= table.deviation <= largest + 1.01e-6
+
+
+def test_damaged_tasks_are_named_when_they_are_read(tmp_path):
+    storage, trial = filled(tmp_path)
+    storage.end(TrialEnd("done"), MAIN_ID)
+    flip(storage.folder.path / COMPACTED)
+    history = storage.history(trial, MAIN_ID, checked=False)
+    assert (history.complete, history.damaged) == (True, ())
+    assert history.scores["novel", "report"].means[1] == mean(2, "report")
+    with pytest.raises(Damaged, match=f"{MAIN_ID}.parquet"):
+        history.scores["novel", "report"].load()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"novel_report_mean": [0.5, 0.5]},
+        {"novel_report_mean": [0.5, 0.5, 1.5]},
+        {"novel_report_mean": [0.5, None, 0.5]},
+        {"novel_report_deviation": "large"},
+    ],
+)
+def test_a_summary_that_is_not_one_is_damage_of_the_end(tmp_path, change):
+    storage, trial = filled(tmp_path)
+    storage.end(TrialEnd("done"), MAIN_ID)
+    end = storage.folder.path / "end.json"
+    plain = json.loads(end.read_text())
+    forged = {MAIN_ID: {**plain["summaries"][MAIN_ID], **change}}
+    forge(tmp_path, f"trials/{trial.id}/end.json", {**plain, "summaries": forged})
+    assert storage.history(trial, MAIN_ID, checked=False).damaged == (str(end),)
+
+
+def test_a_folder_of_format_3_is_read(tmp_path):
+    """It has a row for each epoch, and no summaries."""
+    storage, trial = filled(tmp_path)
+    storage.end(TrialEnd("done"), MAIN_ID)
+    end = storage.folder.path / "end.json"
+    plain = json.loads(end.read_text())
+    del plain["summaries"]
+    names, by_epoch = plain["epochs"], zip(*plain["epochs"].values(), strict=True)
+    plain["epochs"] = [dict(zip(names, row, strict=True)) for row in by_epoch]
+    forge(tmp_path, f"trials/{trial.id}/end.json", plain)
+    assert_holds(storage.history(trial, MAIN_ID, checked=False), [1, 2, 3])
+    storage.write_measured(1, FIVE_SHOT.id, record(1).scores)
+    storage.write_measured(2, FIVE_SHOT.id, record(2).scores)
+    storage.write_measured(3, FIVE_SHOT.id, record(3).scores)
+    storage.compact(FIVE_SHOT.id)
+    assert_holds(storage.history(trial, FIVE_SHOT.id, MAIN_ID, checked=False), [1, 2, 3])
 
 
 def test_an_empty_trial_has_an_empty_history(tmp_path):

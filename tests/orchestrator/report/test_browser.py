@@ -23,9 +23,12 @@ from fsl_sweep.orchestrator.report import to_html
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
 PHONE, DESK = 390, 1280
-PAGES = ("whole", "incomplete", "faulty")
-READABLE = 4.5
-"""Contrast of body text: WCAG 2.1, success criterion 1.4.3."""
+PAGES = ("whole", "incomplete", "usual", "faulty")
+SCREENS = {PHONE: 844, DESK: 800}
+"""Heights of the screens."""
+
+PART = "provenance"
+"""The section that a link opens."""
 
 pytestmark = [
     pytest.mark.slow,
@@ -41,6 +44,7 @@ FAULTY = """<!doctype html><html><body style="background:#fff;color:#000">
 <figure><div class="panels"><svg width="0" height="0"></svg></div></figure>
 <script>console.error("a fault")</script></body></html>"""
 
+# 4.5 is the least contrast of body text: WCAG 2.1, success criterion 1.4.3.
 # Measures each frame once everything is loaded, and leaves what it found in the page.
 LOOKER = """<!doctype html><html><head><link rel="icon" href="data:,"></head><body>%s
 <pre id="found"></pre><script>
@@ -56,8 +60,28 @@ function behind(element, style) {
   for (let e = element; e; e = e.parentElement) layers.push(rgba(style(e).backgroundColor));
   return layers.reverse().reduce((below, top) => over(top, below), [255, 255, 255]);
 }
+function* rules(group) {
+  for (const rule of group.cssRules ?? []) { yield rule; yield* rules(rule); }
+}
+// Whether the contents of all that is folded take room where the rules for paper hold.
+function printed(page, folded) {
+  const paper = [...page.styleSheets].flatMap(sheet => [...rules(sheet)])
+    .filter(rule => rule.media?.mediaText == "print");
+  paper.forEach(rule => rule.media.mediaText = "all");
+  const high = e => e.getBoundingClientRect().height;
+  const all = folded.every(e => high(e) > high(e.querySelector("summary")) + 20);
+  paper.forEach(rule => rule.media.mediaText = "print");
+  return paper.length > 0 && all;
+}
 function look(frame) {
   const page = frame.contentDocument, view = frame.contentWindow;
+  const folded = [...page.querySelectorAll("details")];
+  const first = {
+    open: folded.filter(e => e.open).map(e => e.querySelector(".inside").id),
+    shown: folded.filter(e => e.open).map(e => e.getBoundingClientRect().top < view.innerHeight),
+    answer: page.querySelector(".answer")?.getBoundingClientRect().bottom + view.scrollY,
+    printed: printed(page, folded) };
+  folded.forEach(e => e.open = true);
   const style = e => view.getComputedStyle(e), room = page.documentElement.clientWidth;
   const all = [...page.body.querySelectorAll("*")];
   const worded = all.filter(e => e.tagName != "title" && e.tagName != "SCRIPT" &&
@@ -68,7 +92,7 @@ function look(frame) {
       ": " + e.textContent.slice(0, 40)]; });
   const box = e => { const b = e.getBoundingClientRect(); return [b.width, b.height]; };
   const outside = e => !e.closest(".wide") && e.getBoundingClientRect().right > room + 0.5;
-  return { name: frame.name, dark: view.matchMedia("(prefers-color-scheme: dark)").matches,
+  return { first, name: frame.name, dark: view.matchMedia("(prefers-color-scheme: dark)").matches,
     width: view.innerWidth, room, scrollable: page.documentElement.scrollWidth,
     outside: all.filter(e => !e.closest("svg") && outside(e)).map(e => e.outerHTML.slice(0, 80)),
     figures: [...page.querySelectorAll(".panels svg")].map(box),
@@ -115,7 +139,7 @@ def served(folder: Path) -> Iterator[tuple[int, list[str]]]:
 
 def look(folder: Path, profile: Path, *options: str) -> Look:
     frames = "".join(
-        f'<iframe name="{page}-{wide}" src="/{page}.html" '
+        f'<iframe name="{page}-{wide}" src="/{page}.html{f"#{PART}" * (page == "whole")}" '
         f'style="width:{wide}px;height:900px;border:0"></iframe>'
         for page in PAGES
         for wide in (PHONE, DESK)
@@ -140,7 +164,7 @@ def look(folder: Path, profile: Path, *options: str) -> Look:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    contents = to_html(hard.whole()), to_html(hard.incomplete()), FAULTY
+    contents = [*map(to_html, (hard.whole(), hard.incomplete(), hard.usual())), FAULTY]
     for name, content in zip(PAGES, contents, strict=True):
         (folder / f"{name}.html").write_text(content)
     return folder
@@ -163,8 +187,26 @@ def seen(
 
 def reports(seen: Look) -> list[dict[str, Any]]:
     found = [frame for name, frame in seen.frames.items() if "faulty" not in name]
-    assert [frame["width"] for frame in found] == [PHONE, DESK] * 2
+    assert [frame["width"] for frame in found] == [PHONE, DESK] * 3
     return found
+
+
+def test_the_answer_is_on_the_first_screen_and_all_else_is_folded(seen: Look) -> None:
+    for width, height in SCREENS.items():
+        first = seen.frames[f"usual-{width}"]["first"]
+        assert 100 < first["answer"] <= height
+        assert first["open"] == []
+
+
+def test_a_link_opens_the_section_that_it_points_at(seen: Look) -> None:
+    for width in SCREENS:
+        first = seen.frames[f"whole-{width}"]["first"]
+        assert (first["open"], first["shown"]) == ([PART], [True])
+
+
+def test_nothing_is_folded_on_paper(seen: Look) -> None:
+    assert all(frame["first"]["printed"] for frame in reports(seen))
+    assert not seen.frames["faulty-390"]["first"]["printed"]
 
 
 def test_nothing_leaves_a_screen_of_any_width(seen: Look) -> None:
@@ -177,17 +219,17 @@ def test_nothing_leaves_a_screen_of_any_width(seen: Look) -> None:
 
 def test_figures_can_be_seen(seen: Look) -> None:
     for frame in reports(seen):
-        assert len(frame["figures"]) > 20
+        assert len(frame["figures"]) > (3 if "usual" in frame["name"] else 20)
         for width, height in frame["figures"]:
             assert 250 < width <= frame["width"]
-            assert 180 < height < 900
+            assert 60 < height < 900
         assert frame["clipped"] == []
     assert seen.frames["faulty-1280"]["figures"] == [[0, 0]]
 
 
 def test_all_text_is_readable(seen: Look) -> None:
     for frame in reports(seen):
-        assert frame["texts"] > 500
+        assert frame["texts"] > (50 if "usual" in frame["name"] else 500)
         assert frame["faint"] == []
     ((ratio, text),) = seen.frames["faulty-1280"]["faint"]
     assert ratio == pytest.approx(4.48, abs=0.005)

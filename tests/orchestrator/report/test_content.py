@@ -29,6 +29,8 @@ from fsl_sweep.orchestrator.report.document.blocks import (
 )
 from fsl_sweep.orchestrator.report.formats.console import SafeConsole
 from fsl_sweep.orchestrator.report.formats.terminal import TREND, sparkline
+from fsl_sweep.orchestrator.selection import resample
+from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics import mean_interval
 
 INFO = RunInfo(
@@ -43,7 +45,7 @@ INFO = RunInfo(
 
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content, "RESAMPLES", 30)
+    monkeypatch.setattr(resample, "RESAMPLES", 30)
 
 
 def runs(methods: tuple[str, ...] = ("PN", "FIX-PN", "MetaOptNet-RR")) -> list[TrialHistory]:
@@ -102,12 +104,38 @@ def test_incomplete_runs_say_so_first_and_loudly() -> None:
         "failed: loss is NaN at epoch 7",
         "unfinished: 40 snapshots recorded",
     ]
-    assert {one["method"] for one in plain["summary"]} == {"FIX-PN", "MetaOptNet-RR"}
-    lines = to_text(report).splitlines()
+    seeds = {method: whole for method, (whole, _) in report.completeness.seeds.items()}
+    assert seeds == {"PN": 1, "FIX-PN": 3, "MetaOptNet-RR": 3}
+    assert {one["method"]: one["novel"]["n"] for one in plain["summary"]} == seeds
+    text = to_text(report)
+    lines = text.splitlines()
     assert lines[0] == "omniglot-quick: INCOMPLETE"
     assert "18 trials planned, 16 done, 1 failed, 1 missing" in lines[1]
     assert lines[2].endswith("failed: loss is NaN at epoch 7")
-    assert any(line.startswith("PN is left out") for line in lines)
+    # Every table says that PN has one of three seeds; what the banner says is not said again.
+    assert "PN, 1 of 3 seeds: NovelGen +- with selection" in lines
+    assert all(line in lines for line in ("PN, 1 of 3 seeds", "MetaOptNet-RR"))
+    assert text.count("loss is NaN at epoch 7") == 1
+    assert "No claim about PN: one seed says nothing about training again." in lines
+
+
+def test_methods_with_two_seeds_and_with_three_stand_in_one_table() -> None:
+    given = runs()
+    given[0] = replace(given[0], end=None)
+    lines = to_text(build(INFO, given)).splitlines()
+    assert "PN, 2 of 3 seeds: NovelGen (each seed)" in lines
+    assert "FIX-PN: NovelGen +- with selection" in lines
+    assert "PN minus FIX-PN, over 2 and 3 seeds" in lines
+    assert "+- seeds (of two: each)" in lines[lines.index("PN, 2 of 3 seeds") + 1]
+
+
+def test_a_method_without_a_whole_seed_has_no_number() -> None:
+    given = [replace(t, end=None) if t.method == "PN" else t for t in runs()]
+    report = build(INFO, given, bootstrap=0)
+    assert "PN" not in {one.method for one in report.summaries}
+    said = "PN, 0 of 3 seeds: some of its planned trials are not usable."
+    assert said in to_text(report).splitlines()
+    assert json.loads(to_json(report))["run"]["methods"] == ["PN", "FIX-PN", "MetaOptNet-RR"]
     assert any("PN is left out of the table" in caution for caution in report.cautions)
 
 
@@ -116,7 +144,7 @@ def test_nothing_recorded_yet_still_reports() -> None:
     report = build(INFO, given)
     text = to_text(report)
     assert "INCOMPLETE" in text
-    assert "nothing to compare" in text
+    assert "PN, 0 of 1 seed: some of its planned trials are not usable." in text
     assert json.loads(to_json(report))["selections"] == []
 
 
@@ -137,7 +165,10 @@ def test_text_keeps_to_its_width_and_loses_nothing(
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
     # What has no room in a table is in a further part of it.
-    assert set(to_text(report).split()) - set(text.split()) <= {"─" * n for n in range(200)}
+    whole, narrow = (
+        set(t.partition("Methods and str")[2].split()) for t in (to_text(report), text)
+    )
+    assert whole - narrow <= {"─" * n for n in range(200)}
 
 
 def test_a_table_that_is_too_wide_comes_in_parts() -> None:
@@ -157,41 +188,41 @@ def test_columns_are_aligned(usual: Report) -> None:
     lines = to_text(usual, 100).splitlines()
     start = lines.index("PN")
     header, rows = lines[start + 1], lines[start + 2 : lines.index("", start)]
-    first = [row for row in rows if len(row) > 40]  # others are further names of a row
-    for title in ("NovelGen", "tasks", "select", "BaseGen", "ValGen", "regret"):
+    first = [row for row in rows if len(row) > 70]  # others are further names of a row
+    assert len(first) > 5
+    for title in ("NovelGen", "+- tasks", "+- with selection"):
         end = header.index(title) + len(title)
         assert all(row[end - 1].isdigit() for row in first), title
 
 
 @pytest.mark.parametrize("system", ["truecolor", "standard", None])
-def test_colours_and_bold_on_a_terminal_only(usual: Report, system: str | None) -> None:
+def test_colours_on_a_terminal_only_and_no_row_stands_out(
+    usual: Report, system: str | None
+) -> None:
     terminal = io.StringIO()
-    show(usual, SafeConsole(file=terminal, force_terminal=True, color_system=system, width=200))
-    text = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).split())
-    assert ("Bold: the best strategy" in text) == (system is not None)
-    assert ("\x1b[1m" in terminal.getvalue()) == (system is not None)
+    console = SafeConsole(file=terminal, force_terminal=True, color_system=system, width=200)
+    show(usual, console, full=True)
+    bold = [line for line in terminal.getvalue().splitlines() if "\x1b[1" in line]
+    assert bool(bold) == (system is not None)
+    # Only titles: nobody is to choose a strategy by its result on the report tasks.
+    assert not any(re.search(r"\d\d\.\d\d", line) for line in bold)
     assert "bold" not in to_text(usual).lower()
-
-
-def test_long_lists_of_problems_are_cut_on_a_terminal() -> None:
-    lost = [trial(f"lost {n}", "0.1", end=None) for n in range(12)]
-    report, terminal = build(INFO, lost), io.StringIO()
-    show(report, SafeConsole(file=terminal, force_terminal=True, color_system=None, width=100))
-    assert "... and 2 more; see `fsl-sweep status`." in terminal.getvalue()
-    assert "lost 11" not in terminal.getvalue().split("Cautions")[0]
-    assert all(f"lost {n} " in to_text(report) for n in range(12))
 
 
 def test_piped_text_has_no_width_and_drops_nothing(usual: Report) -> None:
     pipe = io.StringIO()
-    show(usual, SafeConsole(file=pipe, width=80))
+    show(usual, SafeConsole(file=pipe, width=80), full=True)
     text = pipe.getvalue()
     assert text == to_text(usual)
-    head = next(line for line in text.splitlines() if line.startswith("snapshot "))
-    for title in ("NovelGen", "seeds", "tasks", "select", "BaseGen", "ValGen", "regret", "evals"):
-        assert title in head.split()
-    assert head.endswith("chosen (epoch of each seed)")
-    assert all(f"{one.a} vs {one.b}" in text for one in usual.comparisons)
+    (head,) = {line for line in text.splitlines() if line.endswith("chosen (epoch of each seed)")}
+    assert re.split("  +", head)[:-1] == [
+        *("snapshot by", "configuration by", "NovelGen", "+- seeds", "+- tasks"),
+        *("+- with selection", "BaseGen", "ValGen", "regret", "novel looks"),
+    ]
+    pairs = {f"{one.a} minus {one.b}" for one in usual.comparisons}
+    for pair in pairs:
+        assert f"{pair}, over 3 seeds\n" in text
+        assert f"{pair}, on common tasks\n" in text
     prose = [line for line in text.splitlines() if not re.search(r"  \S|^[a-z_]+ ", line)]
     assert max(map(len, prose)) <= 100
 
@@ -199,7 +230,7 @@ def test_piped_text_has_no_width_and_drops_nothing(usual: Report) -> None:
 def test_ascii_terminals(usual: Report) -> None:
     raw = io.BytesIO()
     file = io.TextIOWrapper(raw, encoding="ascii", write_through=True)
-    show(usual, SafeConsole(file=file, width=100))
+    show(usual, SafeConsole(file=file, width=100), full=True)
     assert b"NovelGen" in raw.getvalue()
     assert b"60.08 _" not in raw.getvalue()  # curves rise
     assert re.search(rb"\d _[-.=+*#@]+ \d", raw.getvalue())
@@ -208,8 +239,9 @@ def test_ascii_terminals(usual: Report) -> None:
 def test_curves_are_few_and_fairly_shared() -> None:
     report = build(INFO, runs(), curves=4, bootstrap=0)
     methods = [curve.trial.method for curve in report.curves]
-    assert methods == ["PN", "PN", "FIX-PN", "MetaOptNet-RR"]
-    assert "4 of 18 trials are shown" in to_text(report)
+    # Two configurations of the first method, all three seeds of each.
+    assert methods == ["PN"] * 6 + ["FIX-PN"] * 3 + ["MetaOptNet-RR"] * 3
+    assert "12 of 18 trials are shown" in to_text(report)
     # Every pick is marked under the point that it picked.
     curve = report.curves[0]
     assert curve.picks["last"] == 40
@@ -264,6 +296,60 @@ def test_wording() -> None:
     assert ", ".join(durations) == "4.2 s, 42 s, 1 min 30 s, 5 h 02 min"
 
 
+@pytest.mark.parametrize(
+    ("step", "names"),
+    [
+        (
+            "snapshot",
+            {
+                **{"last": "last epoch", "train_loss": "training loss", "base": "BaseGen"},
+                **{"val": "ValGen", "cv-epoch": "class folds", "oracle": "NovelGen (oracle)"},
+                "mixture(0.3)": "0.3 BaseGen + 0.7 ValGen",
+            },
+        ),
+        (
+            "configuration",
+            {
+                **{"cv": "class folds", "cv(aligned)": "class folds, aligned"},
+                "budgeted-oracle(1)": "1 novel look (oracle)",
+                "budgeted-oracle(3, halving)": "3 novel looks by halving (oracle)",
+                "mixture": "0.5 BaseGen + 0.5 ValGen",
+            },
+        ),
+    ],
+)
+def test_selectors_are_named_by_what_they_read(step: str, names: dict[str, str]) -> None:
+    said = getattr(wording, f"{step}_by")
+    assert {name: said(name) for name in names} == names
+
+
+def test_strategies_that_share_a_row() -> None:
+    pairs = [("last", "base"), ("last", "val"), ("base", "base"), ("base", "val"), ("val", "val")]
+    own = [Strategy(first, second, oracle=False) for first, second in pairs]
+    assert wording.strategies(own) == ("last epoch, BaseGen\nValGen", "BaseGen, ValGen\nValGen")
+    assert wording.on_one_line(own) == (
+        "snapshot by last epoch, BaseGen; configuration by BaseGen, ValGen; "
+        "snapshot by ValGen; configuration by ValGen"
+    )
+
+
+def test_two_claims_of_two_seeds_side_by_side() -> None:
+    """The snapshots of RR score higher for sure; whether RR is better is open."""
+    novel = {("PN", 0): 0.50, ("PN", 1): 0.60, ("RR", 0): 0.58, ("RR", 1): 0.59}
+    given = [
+        trial(m, "1", s, base=[0.6], val=[0.6], novel=[x], spread=0.01)
+        for (m, s), x in novel.items()
+    ]
+    report = build(replace(INFO, snapshot=("val",), hyperparameter=("val",)), given)
+    lines = [re.split("  +", line) for line in to_text(report).splitlines()]
+    again, these = [line[2] for line in lines if line[0] == "ValGen" and len(line) == 7]
+    assert (again, these) == ("undecided", "snapshots of RR score higher")
+    head = next(
+        line for line in lines if line[:3] == ["snapshot by", "configuration by", "trained again"]
+    )
+    assert head[3:] == ["difference", "95 % from", "95 % to", "p (Holm)"]
+
+
 def test_ranking_flips_are_told() -> None:
     given = [
         trial("A", "1", base=[0.6, 0.7], val=[0.6, 0.5], novel=[0.5, 0.6]),
@@ -273,8 +359,8 @@ def test_ranking_flips_are_told() -> None:
     assert not report.ranking_survives
     assert any("ranking of methods depends on the strategy" in c for c in report.cautions)
     text = to_text(report)
-    assert "A > B: last / val" in text
-    assert "B > A: val / val" in text
+    assert "A > B: snapshot by last epoch; configuration by ValGen" in text
+    assert "B > A: snapshot by ValGen; configuration by ValGen" in text
     plain = json.loads(to_json(report))
     assert [c["order_survives"] for c in plain["comparisons"]] == [False, False]
 
@@ -367,17 +453,25 @@ def test_what_was_not_asked_for_is_not_there() -> None:
     assert (plain["fronts"], plain["budget_curve"], plain["mixture"]) == ([], [], None)
     text = to_text(report)
     assert "--bootstrap 1000" in text
-    assert "select:" not in text
+    assert "+- with selection  " not in text
+    assert "trained again  " not in text
     assert "Fronts of" not in text
 
 
-def test_large_runs_are_resampled_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content, "QUICKLY_RESAMPLED", 100)
-    monkeypatch.setattr(content, "RESAMPLES", 10)
+def test_of_a_large_run_only_the_leading_strategy_is_resampled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (content, resample):
+        monkeypatch.setattr(module, "QUICKLY_RESAMPLED", 100)
+    monkeypatch.setattr(resample, "FEWER", 10)
     given = runs(("PN",))
-    assert build(INFO, given).resampled == ()
-    assert build(INFO, given[:2]).resampled != ()
-    assert build(INFO, given, bootstrap=5).resampled[0].result.resamples == 5
+    (cell,) = build(INFO, given).resampled
+    assert (str(cell.strategy), cell.result.resamples) == ("val / val", 10)
+    usual = replace(INFO, snapshot=("oracle", "last"), hyperparameter=("oracle", "base"))
+    assert [str(one.strategy) for one in build(usual, given).resampled] == ["last / base"]
+    every = build(INFO, given[:2]).resampled
+    assert {one.result.resamples for one in every} == {30}
+    assert len(every) == len(build(INFO, given, bootstrap=5).resampled) > 1
 
 
 def test_equal_rows_stand_once() -> None:
@@ -389,14 +483,19 @@ def test_equal_rows_stand_once() -> None:
     given += [replace(one, method="RR") for one in given]
     report = build(INFO, given)
     text = to_text(report)
-    rows = text.splitlines()[text.splitlines().index("PN") + 1 :]
-    table = rows[: rows.index("")]
-    assert len([row for row in table[1:] if "50.50" in row]) == 3
-    assert [row.split("  ")[0] for row in table[1:5]] == [
-        *("last / base, val", "train_loss / base, val", "base / base, val", "val / base, val"),
-    ]
+    lines = text.splitlines()
+    blind, oracle = "last epoch, training loss, BaseGen, ValGen", "NovelGen (oracle)"
+
+    def rows(title: str) -> list[list[str]]:
+        start = 1 + next(n for n in range(lines.index(title), len(lines)) if "shot by " in lines[n])
+        return [re.split("  +", line)[:2] for line in lines[start : lines.index("", start)]]
+
+    matrix = [first for first, *_ in rows("PN: NovelGen (each seed)")]
+    assert matrix == [blind, oracle]
+    shared = [blind, "BaseGen, ValGen"], [blind, oracle], [oracle, f"BaseGen, ValGen, {oracle}"]
+    assert rows("PN") == list(shared)
     assert len(json.loads(to_json(report))["summary"]) == 2 * 15
     # Comparisons with the same result share a row; oracles have their own.
-    (pair,) = text.split("PN vs RR\n")[1:]
-    assert pair.split("\n\n")[0].count("equivalent") == 2
+    start = lines.index("PN minus RR, on common tasks")
+    assert sum(" alike " in line for line in lines[start:]) == 2
     assert len(report.comparisons) == 15

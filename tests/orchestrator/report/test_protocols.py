@@ -15,7 +15,8 @@ from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, TaskSet
 from fsl_sweep.orchestrator.records.plan import Plan
-from fsl_sweep.orchestrator.report import FORMATS, content, to_json, to_text
+from fsl_sweep.orchestrator.report import FORMATS, to_json, to_text
+from fsl_sweep.orchestrator.selection import resample
 from fsl_sweep.orchestrator.statistics.class_draws import class_groups
 
 CHOSEN = {"snapshots": "chosen"}
@@ -31,7 +32,7 @@ MEASURE: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content, "RESAMPLES", 20)
+    monkeypatch.setattr(resample, "RESAMPLES", 20)
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +155,7 @@ def test_every_format_names_the_protocols_and_shows_the_table(folder: Path) -> N
         for said in ("5-way 1-shot, 15 queries, 20 + 50 tasks", "20 + 20 tasks", "mixture 0.5"):
             assert said in text.replace("\\allowbreak{}", ""), name
     lines = to_text(report).splitlines()
-    start = next(at for at, line in enumerate(lines) if line.startswith("protocol  "))
+    start = next(at for at, line in enumerate(lines) if line.startswith("NovelGen under protocol"))
     rows = [line.split()[0] for line in lines[start + 1 : start + 9]]
     mixtures = ["mixtures(0)", "mixtures(0.5)", "mixtures(1)"]
     assert rows == ["main", "5-shot", "precise", *mixtures, "far", "later"]

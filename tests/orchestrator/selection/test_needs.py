@@ -146,9 +146,11 @@ def test_tasks_cost_measuring_all_snapshots_again() -> None:
     unknown = [
         replace(t, curves={**t.curves, "evaluation_seconds": np.full(3, np.nan)}) for t in given
     ]
-    (one,) = planned(unknown, 0.01)
-    assert {way.seconds for way in one.ways} == {None}
-    assert {way.needed for way in one.ways} != {None}
+    without = [replace(t, curves={"train_loss": t.curves["train_loss"]}) for t in given]
+    for trials in (unknown, without):
+        (one,) = planned(trials, 0.01)
+        assert {way.seconds for way in one.ways} == {None}
+        assert {way.needed for way in one.ways} != {None}
 
 
 def test_the_observed_effect_and_a_decided_pair() -> None:

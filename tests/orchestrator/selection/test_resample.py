@@ -21,7 +21,7 @@ from fsl_sweep.orchestrator.records.measures import (
 from fsl_sweep.orchestrator.report import RunInfo, build
 from fsl_sweep.orchestrator.report.document.by_strategy import cells_of
 from fsl_sweep.orchestrator.report.formats.as_json import to_plain
-from fsl_sweep.orchestrator.selection.resample import ResampledCell, resample
+from fsl_sweep.orchestrator.selection.resample import ResampledCell, resample, resamples_for
 from fsl_sweep.orchestrator.selection.select import select
 from fsl_sweep.orchestrator.selectors import (
     HYPERPARAMETER_SELECTORS,
@@ -33,7 +33,8 @@ from fsl_sweep.orchestrator.selectors import (
 )
 from fsl_sweep.orchestrator.selectors.best import BestConfiguration, BestSnapshot
 from fsl_sweep.orchestrator.selectors.budgeted_oracle import BudgetedOracle
-from fsl_sweep.orchestrator.statistics.resampling import Resampling
+from fsl_sweep.orchestrator.statistics.bootstrap import summarised
+from fsl_sweep.orchestrator.statistics.resampling import Resampling, may_be_higher
 
 EPOCHS, TASKS = 5, 24
 
@@ -332,4 +333,73 @@ def test_identical_replicates_are_not_a_sample_of_seeds(metric: str, seeds: int)
         assert again.low <= tasks.low + 1e-9
         assert again.high >= tasks.high - 1e-9
         assert "identical" in again.caution
-        assert cells_of(report, [one])["seeds"] == "-"
+        cells = cells_of(report, [one])
+        assert cells["each seed" if seeds == 2 else "+- seeds"] == "-"
+
+
+def levelled(configuration: int, seed: int, known: bool, read: list[int]) -> TrialHistory:
+    """A trial that is better the higher its configuration and epoch are; the highest are equal."""
+    generator = np.random.default_rng([configuration, seed])
+    plain, hard = noisy("PN", str(configuration), seed), generator.normal(0, 0.05, 400)
+
+    def table() -> ScoreTable:
+        level = (
+            0.6 + 0.02 * min(configuration, 9) + 0.04 * np.minimum(np.arange(EPOCHS), 3)[:, None]
+        )
+        right = generator.binomial(75, np.clip(level + hard, 0, 1)) / 75
+        found = ScoreTable.from_accuracies(right)
+        deviation = float(right.std(axis=1).max()) if known else None
+        return replace(
+            found, load=lambda: (read.append(configuration), right)[1], deviation=deviation
+        )
+
+    return replace(plain, scores={(m, s): table() for m in MEASURES for s in TASK_SETS})
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(
+    ("names", "pruned"),
+    [(("val", "val"), True), (("last", "val"), False), (("val", "base"), False)],
+)
+def test_a_single_strategy_has_the_same_resamples_as_among_others(known, names, pruned) -> None:
+    read: list[int] = []
+    trials = [levelled(c, seed, known, read) for seed in (0, 1) for c in range(12)]
+    selected = select(trials, ["last", "val"], ["base", "val"])
+    every = {str(cell.strategy): cell for cell in resample(trials, selected, resamples=300)}
+    first, second = names
+    read.clear()
+    (cell,) = resample(trials, select(trials, [first], [second]), resamples=300)
+    same = every[f"{first} / {second}"]
+    np.testing.assert_array_equal(cell.values, same.values)
+    assert cell.result == same.result
+    assert cell.result.changed > 0
+    # Of trials that cannot win in any resample, no task is read where their spread is known.
+    assert (min(read) > 3) == (known and pruned)
+
+
+def test_a_difference_that_may_turn_round_is_never_left_out(monkeypatch) -> None:
+    """Of 20,000 resamples of skewed differences, a share turns round that the bound allows."""
+    monkeypatch.setattr("fsl_sweep.orchestrator.statistics.resampling.NEVER", 0.01)
+    generator = np.random.default_rng(0)
+    for tasks, rare in ((50, 0.5), (200, 0.05), (1000, 0.01)):
+        apart = np.where(generator.random(tasks) < rare, 0.9, -0.05) + generator.normal(
+            0, 0.02, tasks
+        )
+        drawn = Resampling(20_000).weights(("x",), tasks)[1:] @ (apart - apart.mean()) / tasks
+        gaps = np.linspace(0, 1, 1001)
+        most = np.full(1001, (apart - apart.mean()).max())
+        kept = may_be_higher(gaps, apart.var(), most, tasks)
+        turned = (drawn[:, None] >= gaps).mean(axis=0)
+        assert turned[~kept].max() <= 0.01
+        assert kept[0]
+
+
+def test_how_far_the_ends_of_an_interval_vary_by_the_number_of_resamples() -> None:
+    """As ``resamples_for`` says; of normal means, for one seed, over 2,000 repetitions."""
+    generator, half = np.random.default_rng(0), 1.96
+    for snapshots, stated in ((3000, 0.043), (3001, 0.068), (60_000, 0.068)):
+        count = resamples_for(snapshots)
+        values = np.hstack([np.zeros((2000, 1)), generator.normal(size=(2000, count))])
+        lows = [summarised(row[None], np.zeros((1, count + 1)), "tasks").low for row in values]
+        assert np.std(lows) / half == pytest.approx(stated, rel=0.1)
+        assert np.mean(lows) == pytest.approx(-half, rel=0.02)

@@ -1,6 +1,7 @@
 """Strategies compared over all methods: by hand, against SciPy, and in every format."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -113,8 +114,8 @@ def test_verdicts_are_those_of_sign_flips_over_methods() -> None:
     assert found["val / val"].against_least is found["oracle / val"].against_least is None
     assert found["last / val"].caution is None
     text = part(to_text(build(INFO, given)))
-    assert "mean over 6 methods (each the mean over its seeds)" in text
-    assert "vs least p last / val" in text
+    assert "regret +- methods regret of the worst seed" in text
+    assert "against the least regret p (all pairs) last epoch ValGen" in text
     assert " worse 0.0312 " in text
 
 
@@ -181,8 +182,8 @@ def test_one_seed_of_one_method_has_no_interval_and_no_verdict() -> None:
     assert base.caution == "one seed alone has no interval"
     assert [one.regret.n for one in compared(B, ["last", "base"]).results] == [2, 2]
     text = part(to_text(build(INFO, A[:1])))
-    assert "mean over 1 seed of A" in text
-    assert "seeds of one method are no further methods, and a verdict takes 6 of them" in text
+    assert "regret +- seeds regret of the worst seed" in text
+    assert "1 method cannot show whether one strategy is better: that takes 6." in text
 
 
 def test_the_earlier_of_equals_is_the_least() -> None:
@@ -229,9 +230,13 @@ def test_training_counts_the_class_folds_that_a_strategy_reads() -> None:
     given = [*folded("A", 20), *method("B", last=[0.6, 0.6], base=[0.6, 0.7])]
     found = compared(given, ["last"], ["val", "cv"])
     assert [(str(s), methods) for s, methods in found.lacking] == [("last / cv", ("B",))]
-    text = part(to_text(build(replace(INFO, hyperparameter=("val", "cv")), given, bootstrap=0)))
+    info = replace(INFO, hyperparameter=("val", "cv"))
+    text = part(to_text(build(info, given, bootstrap=0)))
     assert "because B lacks them: last / cv, base / cv, val / cv" in text
-    assert "1.0 x" in text
+    assert "training, with class folds" not in text
+    whole = part(to_text(build(info, folded("A", 20), bootstrap=0)))
+    assert "training, with class folds" in whole
+    assert ("1.0 x" in whole, "3.0 x" in whole) == (True, True)
 
 
 def test_without_a_reference_the_report_says_so() -> None:
@@ -261,22 +266,21 @@ def lines(report: Report, width: int) -> list[str]:
 
 
 def test_rows_of_the_terminal() -> None:
-    """The least is told by name, oracles by a star; what chose alike everywhere shares a row."""
+    """Oracles are told by name; what chose alike everywhere shares a row."""
     head, *rows = lines(build(INFO, [*A, *B]), 100)
-    titles = ["regret", "methods", "worst", "evals", "training"]
-    assert " ".join(head.split()) == " ".join(["snapshot / config", *titles])
-    assert [row.split("  ")[0] for row in rows] == [
-        *("last / val", "base / val", "val / val", "oracle / val*"),
+    assert re.split("  +", head) == [
+        *("snapshot by", "configuration by", "regret", "each method"),
+        *("regret of the worst seed", "novel looks"),
     ]
-    assert rows[2].split()[3:] == ["0.00", "0.0,", "0.0", "0.00", "0", "1.0", "x"]
-    assert rows[3].split()[3:] == ["0.00", "0.0,", "0.0", "0.00", "12", "1.0", "x"]
+    cells = [re.split("  +", row) for row in rows]
+    assert [row[0] for row in cells] == ["last epoch", "BaseGen", "ValGen", "NovelGen (oracle)"]
+    assert cells[2][1:] == ["ValGen", "0.00", "0.0, 0.0", "0.00", "0"]
+    assert cells[3][1:] == ["ValGen", "0.00", "0.0, 0.0", "0.00", "12"]
     # After one epoch nothing is left to choose, and both seeds are identical.
     short = [trial("A", "x", seed, base=[0.6], val=[0.6], novel=[0.7]) for seed in (0, 1)]
-    assert [row.split() for row in lines(build(INFO, short), 100)[1:4]] == [
-        ["last", "/", "val", "0.00", "-", "0.00", "0", "1.0", "x"],
-        ["base", "/", "val"],
-        ["val", "/", "val"],
+    first, *_ = lines(build(INFO, short), 140)[1:]
+    assert re.split("  +", first) == [
+        *("last epoch, BaseGen, ValGen", "ValGen", "0.00", "-", "0.00", "0"),
     ]
     # Alike in one method of two is not alike.
-    both = lines(build(INFO, [*short, *B]), 100)[1:]
-    assert all(len(row.split()) > 3 for row in both)
+    assert len(lines(build(INFO, [*short, *B]), 100)[1:]) == 4

@@ -155,7 +155,7 @@ def test_a_sealed_read_is_the_callers_to_mend(install, run, capsys):
 def test_nothing_to_choose_from_leaves_the_strategy_out(install, run, capsys):
     error = "__import__('fsl_sweep.orchestrator.errors', fromlist=['']).SelectionError"
     install(f"raise {error}('No epoch is good enough.')")
-    assert invoke(["report", run, "--snapshot", "one", "--snapshot", "val"]) == 0
+    assert invoke(["report", run, "--snapshot", "one", "--snapshot", "val", "--full"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "one / any, seed 0: No epoch is good enough." in out
 

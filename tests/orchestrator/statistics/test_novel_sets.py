@@ -7,9 +7,7 @@ from scipy import stats
 from fsl_sweep.orchestrator.statistics.intervals import Interval, paired_interval
 from fsl_sweep.orchestrator.statistics.novel_sets import (
     conclusion_stability,
-    example_set_variance,
     frequency,
-    novel_set_variance,
 )
 
 
@@ -112,21 +110,3 @@ TABLE = np.full((3, 4), 0.5)
 def test_what_says_nothing_about_conclusions_is_refused(given, options, message):
     with pytest.raises(ValueError, match=message):
         conclusion_stability(*given, **options)
-
-
-@pytest.mark.parametrize("spread", [novel_set_variance, example_set_variance])
-def test_spread_is_apart_from_the_noise_of_tasks(spread):
-    rng = np.random.default_rng(0)
-    sets = rng.normal(0.6, 0.03, 400)
-    table = sets[:, None] + rng.normal(0, 0.2, (400, 100))
-    found = spread(table)
-    assert found.sd == pytest.approx(np.std(table.mean(axis=1), ddof=1))
-    assert found.noise == pytest.approx(0.02, rel=0.02)
-    assert found.sd_without_noise == pytest.approx(0.03, rel=0.1)
-    law = stats.chi2(399)
-    expected = [found.sd * np.sqrt(399 / law.ppf(p)) for p in (0.975, 0.025)]
-    assert [found.low, found.high] == pytest.approx(expected, rel=1e-12)
-    assert "few tasks" in (found.caution or "")
-    assert "only 3 sets" in (spread(TABLE).caution or "")
-    with pytest.raises(ValueError, match="not finite"):
-        spread(np.full((2, 2), np.inf))

@@ -1,4 +1,4 @@
-"""A sweep that joins a cluster, and loses the node that its trial runs on."""
+"""A sweep that joins a cluster, and loses the node that its trial runs on, or its run folder."""
 
 import json
 import subprocess
@@ -15,6 +15,7 @@ os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # every port on loopback
 from ray.cluster_utils import Cluster
 
 sys.path[:0] = {helpers!r}
+from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.sweep.process import RayProcess
 from test_sweep import GLYPHS, Listener, job_of, spec, whole, without_ray
@@ -44,6 +45,16 @@ ledger.path.mkdir()
 job = job_of(ledger.path, [one], data, 2, 1)
 with RayProcess(cluster.address, 1) as ray:
     ray.run(job, [listener])
+    # Moved away while its worker writes: nothing is written where it was.
+    gone, moved = folder / "gone", folder / "moved"
+    gone.mkdir()
+    longer, away = spec(epochs=500), Listener(lambda *_: gone.exists() and gone.rename(moved))
+    try:
+        ray.run(job_of(gone, [longer], data, 2, 1), [away])
+    except MachineFailure as failure:
+        told = str(failure)
+assert told.startswith(f"The run folder {{gone}} is gone"), told
+assert moved.exists() and not gone.exists()
 cluster.shutdown()
 other = without_ray(folder / "other", [one], data, 2)
 same = whole(ledger, one, data) == whole(other, one, data)

@@ -60,7 +60,7 @@ def files(run, pattern):
 
 @pytest.mark.parametrize(
     "changes",
-    [["evaluation.report_tasks=30"], ["episode.shot=2"], [SHOT], ["evaluation.seed=3", SHOT]],
+    [["evaluation.report_tasks=10"], [SHOT], ["evaluation.seed=3", SHOT]],
     ids=lambda changes: changes[0],
 )
 def test_another_way_to_measure_trains_nothing_and_keeps_what_was_measured(
@@ -129,7 +129,7 @@ def test_the_weights_that_are_kept_during_a_run_and_after_it(sweep, tmp_path, mo
             return lambda *_: None
 
     monkeypatch.setattr(execute, "RayProcess", Looking)
-    executed(sweep, tmp_path / "run", f"keep={keep}")
+    executed(sweep, tmp_path / "run", f"keep={keep}", "seeds=[0]")
     plan = ledger.read_plan()
     assert {tuple(there) for epoch, there in during if epoch == 3} == {
         {"all": (1, 2, 3), "chosen": (1, 2, 3), "last": (3,), "none": ()}[keep]
@@ -144,7 +144,7 @@ def test_the_weights_that_are_kept_during_a_run_and_after_it(sweep, tmp_path, mo
         "none": {trial: [] for trial in chosen},
     }[keep]
     assert kept(ledger) == expected
-    assert executed(sweep, tmp_path / "run", f"keep={keep}") == execute.Executed()
+    assert executed(sweep, tmp_path / "run", f"keep={keep}", "seeds=[0]") == execute.Executed()
     assert all(history.complete for history in ledger.histories(plan))
 
 

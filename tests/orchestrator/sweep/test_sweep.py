@@ -14,6 +14,7 @@ from made import trainable
 from trained import content, history, run
 
 from fsl_sweep.datasets.preparing.opening import open_benchmark
+from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.sweep.process import Job, RayProcess
 from fsl_sweep.orchestrator.sweepfile.grammar import Resources
@@ -117,12 +118,41 @@ def worker_pids():
     return found
 
 
+def heads(pids):
+    """Those of the living processes that are the head of a Ray."""
+    there = [pid for pid in pids if pid in living()]
+    return [p for p in there if Path(f"/proc/{p}/comm").read_text().strip() == "gcs_server"]
+
+
 def descends_from_me(pid):
     while pid > 1:
         if pid == os.getpid():
             return True
         pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[1])
     return False
+
+
+def measured_again(ray, job, specs, listener):
+    """Measure all snapshots of trials anew: they give the bytes that training recorded."""
+    found = [job.run / "trials" / s.id / "measured" for s in specs]
+    files = [one / f"{job.plan.main.id}.parquet" for one in found]
+    before = [file.read_bytes() for file in files]
+    for file in files:
+        file.unlink()
+    todo = {s.id: dict.fromkeys(range(1, s.epochs + 1), ("main",)) for s in specs}
+    ray.run(job._replace(trials=tuple(todo), todo=todo), [listener])
+    assert [file.read_bytes() for file in files] == before
+    return {(s.id, epoch) for s in specs for epoch in todo[s.id]}
+
+
+def lose_the_head(ray, job):
+    """Kill the head of Ray during a job, whose workers go on until it is noticed; what Ray was."""
+    job.run.mkdir()
+    held = in_session(ray._process.pid)
+    kill_head = Listener(lambda *_: [os.kill(pid, signal.SIGKILL) for pid in heads(held)])
+    with pytest.raises(MachineFailure, match="The Ray of this run is gone"):
+        ray.run(job, [kill_head])
+    return held
 
 
 def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place, monkeypatch):
@@ -161,16 +191,10 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place,
     job = job_of(ledger.path, specs, data, cores, retries=1)
     with RayProcess(None, len(specs)) as ray:
         ray.run(job, [listener])
-        # Measured again, snapshots give the bytes that training recorded.
-        found = [ledger.path / "trials" / s.id / "measured" for s in good]
-        files = [one / f"{job.plan.main.id}.parquet" for one in found]
-        before = [file.read_bytes() for file in files]
-        for file in files:
-            file.unlink()
-        todo = {s.id: dict.fromkeys(range(1, s.epochs + 1), ("main",)) for s in good}
-        ray.run(job._replace(trials=tuple(todo), todo=todo), [listener])
-        assert [file.read_bytes() for file in files] == before
-    again = {(s.id, epoch) for s in good for epoch in todo[s.id]}
+        again = measured_again(ray, job, good, listener)
+        held = lose_the_head(ray, job_of(tmp_path / "longer", [spec(epochs=500)], data, cores, 0))
+    assert not {*held} & living().keys()
+    assert not [*tmp_path.rglob("longer/**/.unfinished*")]
     assert sorted(listener.of("measured again")) == sorted(again)
     # 127.0.0.1, and the same within tcp6.
     assert ports

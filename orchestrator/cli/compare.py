@@ -1,0 +1,233 @@
+"""``fsl-sweep compare``: two methods by closed, open and paired intervals, and over seeds."""
+
+import json
+import shlex
+from dataclasses import asdict, dataclass, replace
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fsl_sweep.orchestrator.cli.plan_next import without_nan
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
+from fsl_sweep.orchestrator.text.printed import counted, say
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.replay.source import Source
+    from fsl_sweep.orchestrator.selection.closed_and_open import OnTasks
+    from fsl_sweep.orchestrator.selection.results import Selected, Strategy
+    from fsl_sweep.orchestrator.statistics.closed_open_paired import ThreeIntervals
+    from fsl_sweep.orchestrator.statistics.intervals import Interval
+    from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference
+
+_SHOWN_SEEDS = 4
+"""Up to so many, the value of each seed is shown."""
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """What is said of a and b.
+
+    Attributes:
+        values: NovelGen of each seed, of a and of b.
+        closed, without: where the snapshots were measured.
+        snapshots: about those snapshots.
+        methods: about training again.
+    """
+
+    strategy: "Strategy"
+    a: str
+    b: str
+    values: tuple[tuple[float, ...], tuple[float, ...]]
+    closed: "OnTasks | None"
+    without: "OnTasks | None"
+    snapshots: "ThreeIntervals"
+    methods: "SeedDifference"
+
+
+def compare(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a table.")],
+    a: Annotated[str, typer.Argument(metavar="A", help="A method.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Another method.")],
+    snapshot: Annotated[str | None, typer.Option(help="Snapshot selector.")] = None,
+    hyperparameter: Annotated[str | None, typer.Option(help="Hyperparameter selector.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+) -> int:
+    """Compare two methods on novel tasks: their snapshots on these and other data, and over seeds.
+
+    For val / val or the first strategy of the sweep file that is no oracle, unless another one is
+    named. From the records only: torch and Ray are not needed.
+    """
+    from fsl_sweep.orchestrator.replay.merged import open_sources
+    from fsl_sweep.orchestrator.run import Run
+
+    source = open_sources([run.expanduser()])
+    opened = Run(source)
+    known = list(dict.fromkeys(trial.method for trial in opened.histories))
+    for name in (a, b):
+        if name not in known:
+            raise UnknownName("method", name, known)
+    if a == b:
+        raise ConfigError("", "B", f"{b} cannot be compared with itself")
+    found = _compared(source, opened, (a, b), snapshot, hyperparameter)
+    say(json.dumps(_as_plain(found), indent=1) if as_json else "\n".join(_lines(found, run)))
+    return 0 if opened.complete else 1
+
+
+def _compared(
+    source: "Source", run: Any, names: tuple[str, str], first: str | None, second: str | None
+) -> _Compared:
+    from fsl_sweep.orchestrator.selection.closed_and_open import closed_and_open
+    from fsl_sweep.orchestrator.selection.lead import lead_strategy, narrowed
+    from fsl_sweep.orchestrator.selection.select import select
+
+    info = run.info([first] if first else None, [second] if second else None)
+    selected = select(run.histories, info.snapshot, info.hyperparameter)
+    strategy = lead_strategy(selected)
+    for name in names:
+        if strategy is None or not selected.cell(name, strategy):
+            reasons = (one.reason for one in selected.left_out if one.method == name)
+            why = next(reasons, "nothing could be chosen")
+            raise RunFolderError(f"{name} is not complete, so that it is not compared: {why}.")
+    assert strategy is not None
+    selected = narrowed(selected, strategy)
+    closed, without = closed_and_open(source, selected, names)
+    if closed is None and without is None:
+        raise RunFolderError(
+            f"{names[0]} and {names[1]} have no common tasks: there must be two or more, recorded "
+            "one by one and the same for all seeds."
+        )
+    return _Compared(
+        strategy=strategy,
+        a=names[0],
+        b=names[1],
+        values=_values(selected, strategy, names),
+        closed=closed,
+        without=without,
+        snapshots=_of_snapshots(closed, without, len(selected.methods)),
+        methods=_over_seeds(run, selected, names),
+    )
+
+
+def _of_snapshots(
+    closed: "OnTasks | None", without: "OnTasks | None", methods: int
+) -> "ThreeIntervals":
+    """The three intervals, with cautions about the tasks and about the other methods."""
+    from fsl_sweep.orchestrator.selection.closed_and_open import reuse_of
+    from fsl_sweep.orchestrator.statistics.closed_open_paired import three_intervals
+
+    pairs = [None if one is None else (one.a, one.b) for one in (closed, without)]
+    found = three_intervals(pairs[0], pairs[1], reuse=reuse_of(closed, without))
+    more = list(found.cautions)
+    if without is not None and not without.used_up:
+        more.append("open: the tasks ended before the examples were used up; measure more of them")
+    if methods > 2:
+        more.append(f"intervals of snapshots are not corrected for all pairs of {methods} methods")
+    return replace(found, cautions=tuple(more))
+
+
+def _values(
+    selected: "Selected", strategy: "Strategy", names: tuple[str, str]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    a, b = (tuple(c.novel.mean for c in selected.cell(name, strategy)) for name in names)
+    return a, b
+
+
+def _over_seeds(run: Any, selected: "Selected", names: tuple[str, str]) -> "SeedDifference":
+    """The claim about methods, corrected for all pairs of the run as in its report."""
+    from fsl_sweep.orchestrator.selection.methods import summarise
+    from fsl_sweep.orchestrator.selection.over_seeds import compare_over_seeds
+    from fsl_sweep.orchestrator.selection.resample import resample
+
+    order = {name: place for place, name in enumerate(names)}
+    summaries = sorted(summarise(selected), key=lambda one: order.get(one.method, len(order)))
+    tasks = all(len(one.novel_tasks) > 1 for one in selected.selections)
+    found = compare_over_seeds(summaries, resample(run.histories, selected) if tasks else None)
+    return next(one.result for one in found if (one.a, one.b) == names)
+
+
+def _lines(found: _Compared, run: Path) -> list[str]:
+    own = found.snapshots
+    rows = [("", found.a, found.b, "", "tasks")]
+    for kind, pair, tasks in (
+        ("closed", own.closed, found.closed),
+        ("open", own.open, found.without),
+    ):
+        if pair is not None and tasks is not None:
+            shown = f"{pair[0].n:,} of {tasks.name}"
+            a, b = map(_shown, pair)
+            rows.append((kind, a, b, own.says[kind], shown))
+    for kind, one in (("closed paired", own.closed_paired), ("paired", own.paired)):
+        if one is not None:
+            on = own.paired_on if kind == "paired" else "closed"
+            rows.append((kind, _shown(one, "+.2f"), "", own.says[kind], f"{one.n:,} {on} ones"))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    cautions = dict.fromkeys([*own.cautions, *filter(None, [found.methods.caution])])
+    return [
+        f"{found.strategy}, NovelGen in %, with 95 % intervals",
+        "",
+        "These snapshots:",
+        *(
+            "  " + "  ".join(f"{c:{w}}" for c, w in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ),
+        f"  {own.verdict(found.a, found.b)}",
+        *([] if found.without else _hint(found, run)),
+        "",
+        "The methods, trained again:",
+        f"  {_of_methods(found)}",
+        *(f"Caution: {caution}." for caution in cautions),
+    ]
+
+
+def _hint(found: _Compared, run: Path) -> list[str]:
+    """How to measure open intervals. Nothing for a table, which cannot be measured."""
+    if found.closed is None or found.closed.planned is None:
+        return []
+    arguments = ["measure", str(run), "open", "--without-replacement", "--tasks", "1000000"]
+    command = shlex.join(["fsl-sweep", *arguments, "--snapshots", "chosen"])
+    return [f"  Open intervals are not measured yet: {command}"]
+
+
+def _of_methods(found: _Compared) -> str:
+    """The verdict over seeds; the values in place of an interval where there are one or two."""
+    of = found.methods
+    told = f"{found.a} - {found.b} {100 * of.effect:+.2f}"
+    if min(of.seeds) > 2 and not isnan(of.low):
+        told += f" ({100 * of.low:+.2f} to {100 * of.high:+.2f})"
+    if min(of.seeds) <= _SHOWN_SEEDS:
+        each = (
+            f"{name} {', '.join(f'{100 * value:.2f}' for value in values)}"
+            for name, values in zip((found.a, found.b), found.values, strict=True)
+        )
+        told += f", by seed {'; '.join(each)}"
+    seeds = " and ".join(counted(count, "seed") for count in dict.fromkeys(of.seeds))
+    return f"{of.verdict}, {seeds}: {told}"
+
+
+def _shown(one: "Interval", digits: str = ".2f") -> str:
+    if isnan(one.low):
+        return format(100 * one.mean, digits)
+    low, high = (format(100 * end, digits) for end in (one.low, one.high))
+    return f"{format(100 * one.mean, digits)} ({low} to {high})"
+
+
+def _as_plain(found: _Compared) -> dict[str, Any]:
+    own = found.snapshots
+    plain = {
+        "a": found.a,
+        "b": found.b,
+        "snapshot_selector": found.strategy.snapshot,
+        "hyperparameter_selector": found.strategy.hyperparameter,
+        "snapshots": {
+            **asdict(own),
+            "closed_protocol": found.closed and found.closed.name,
+            "open_protocol": found.without and found.without.name,
+            "agree": own.agree,
+            "inverted": own.inverted,
+            "verdict": own.verdict(found.a, found.b),
+        },
+        "methods": {**asdict(found.methods), "values": found.values},
+    }
+    return without_nan(plain)

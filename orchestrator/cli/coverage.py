@@ -1,0 +1,243 @@
+"""``fsl-sweep coverage``: whether training and test tasks could be of one distribution."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from math import ceil
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
+from fsl_sweep.orchestrator.text.printed import say
+
+MOST_CLASSES = 10**6
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What the bounds need to know of a sweep; 0 where nothing says it.
+
+    Attributes:
+        base, novel: numbers of classes of the training and of the test tasks.
+        classes: L, of the one distribution that all tasks might be of.
+        way, train_tasks, test_tasks: n and both N.
+        shared: classes that are both base and novel.
+    """
+
+    base: int = 0
+    novel: int = 0
+    classes: int = 0
+    way: int = 0
+    train_tasks: int = 0
+    test_tasks: int = 0
+    shared: int = 0
+
+
+def coverage(
+    run: Annotated[
+        Path | None, typer.Argument(metavar="[RUN]", help="A run folder, to take numbers from.")
+    ] = None,
+    classes: Annotated[
+        int | None,
+        typer.Option(min=1, max=MOST_CLASSES, metavar="L", help="Classes. [base and novel ones]"),
+    ] = None,
+    way: Annotated[int | None, typer.Option(min=1, metavar="n", help="Classes of a task.")] = None,
+    base: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Classes of training tasks.")
+    ] = None,
+    novel: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Classes of test tasks.")
+    ] = None,
+    train_tasks: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Tasks trained on.")
+    ] = None,
+    test_tasks: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Test tasks. [as many]")
+    ] = None,
+    gamma: Annotated[
+        float, typer.Option(help="No class is rarer than this share of n / L, its mean.")
+    ] = 0.5,
+    rho: Annotated[float, typer.Option(help="A probability that is too small to believe.")] = 0.01,
+    eta: Annotated[float, typer.Option(help="Share of the least mean that is few classes.")] = 0.5,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+) -> int:
+    """Say whether training and test tasks could be draws from one distribution of tasks.
+
+    The bounds of "Two Sides of Meta-Learning Evaluation", appendix B, each beside a simulation.
+    Torch and Ray are not needed.
+    """
+    for name, value in (("--gamma", gamma), ("--rho", rho), ("--eta", eta)):
+        if not (0 < value < 1 or (name, value) == ("--gamma", 1)):
+            raise ConfigError("", name, f"{value} does not lie between 0 and 1")
+    recorded = _Facts() if run is None else _recorded(run)
+    named = {
+        "base": base,
+        "novel": novel,
+        "classes": classes,
+        "way": way,
+        "train_tasks": train_tasks,
+        "test_tasks": test_tasks,
+    }
+    facts = _completed(recorded, {key: value for key, value in named.items() if value is not None})
+    found = _bounds(facts, gamma, rho, eta)
+    if as_json:
+        say(
+            json.dumps({**asdict(facts), "gamma": gamma, "rho": rho, "eta": eta, **found}, indent=1)
+        )
+    else:
+        say("\n".join(_lines(facts, found, gamma, rho)))
+    return 0
+
+
+def _recorded(run: Path) -> _Facts:
+    """The numbers of a run: of the trial that is trained on the fewest tasks, in all its epochs."""
+    import numpy as np
+
+    from fsl_sweep.orchestrator.ledger.ledger import Ledger
+    from fsl_sweep.orchestrator.records.spec import EpisodicTraining
+    from fsl_sweep.orchestrator.run import load_run
+
+    plan, opened = Ledger(run).planned(), load_run(run)
+    try:
+        tuples = opened.class_tuples()
+    except RunFolderError:
+        raise RunFolderError(
+            f"{run} records no tasks of equal numbers of classes, which the bounds are about. Give "
+            "the numbers by options, without the run folder."
+        ) from None
+    own = {
+        measure: [tuples[measure, "selection"], tuples[measure, "report"]]
+        for measure in ("base", "novel")
+    }
+    base, novel = (np.unique(np.concatenate([t.ravel() for t in sets])) for sets in own.values())
+    trained = [
+        (spec.epochs * spec.batches * spec.train.tasks_per_batch, spec.train.way)
+        for spec in plan.specs.values()
+        if isinstance(spec.train, EpisodicTraining) and isinstance(spec.train.way, int)
+    ]
+    fewest, _ = min(trained, default=(0, 0))
+    shared = len(np.intersect1d(base, novel))
+    return _Facts(
+        base=len(base),
+        novel=len(novel),
+        classes=len(base) + len(novel) - shared,
+        way=min([own["novel"][0].shape[1], *(ways for _, ways in trained)]),
+        train_tasks=fewest,
+        test_tasks=sum(map(len, own["novel"])),
+        shared=shared,
+    )
+
+
+def _completed(recorded: _Facts, named: Mapping[str, int]) -> _Facts:
+    """With what options name in place of what is recorded. Raises ConfigError."""
+    facts = replace(recorded, **named)
+    if {"base", "novel"} & {*named}:
+        facts = replace(facts, classes=named.get("classes", 0), shared=0)
+    if not facts.classes and facts.base and facts.novel:
+        facts = replace(facts, classes=facts.base + facts.novel)
+    facts = replace(facts, test_tasks=facts.test_tasks or facts.train_tasks)
+    for key in ("classes", "way", "train_tasks"):
+        if not getattr(facts, key):
+            instead = ", or --base and --novel" if key == "classes" else ""
+            raise ConfigError("", _flag(key), f"it is not known; give it{instead}")
+    for key in ("way", "base", "novel"):
+        if getattr(facts, key) > facts.classes:
+            problem = f"{getattr(facts, key)} are more than the {facts.classes} classes there are"
+            raise ConfigError("", _flag(key), problem)
+    apart = facts.base + facts.novel - facts.classes
+    return replace(facts, shared=max(facts.shared, apart))
+
+
+def _flag(key: str) -> str:
+    return f"--{key.replace('_', '-')}"
+
+
+def _bounds(facts: _Facts, gamma: float, rho: float, eta: float) -> dict[str, Any]:
+    """Each bound, what was simulated, and the verdict; plain data."""
+    from fsl_sweep.orchestrator.statistics import task_coverage as of
+    from fsl_sweep.orchestrator.statistics.simulated_coverage import simulated_coverage
+
+    classes, n, train, test = facts.classes, facts.way, facts.train_tasks, facts.test_tasks
+    disjoint = of.disjoint_probability_bound(classes, n, train, test, gamma)
+    seen = simulated_coverage(classes, n, train, test, gamma)
+    found = {
+        "repeats": seen.repeats,
+        "expected_classes": of.expected_classes_lower_bound(classes, n, train, gamma),
+        "expected_classes_simulated": float(seen.seen.mean()),
+        "classes_variance": of.classes_variance_bound(n, train),
+        "classes_variance_simulated": float(seen.seen.var()),
+        "disjoint_probability": disjoint,
+        "disjoint_probability_simulated": seen.disjoint,
+        "tasks_for_overlap": of.tasks_for_overlap(classes, n, rho, gamma),
+    }
+    if n * train <= classes:
+        few = eta * of.expected_classes_of_many(n, train, gamma)
+        found |= {
+            "few_classes": few,
+            "few_classes_probability": of.few_classes_probability_bound(train, eta, gamma),
+            "few_classes_probability_simulated": float((seen.seen <= few).mean()),
+        }
+    return {**found, **_verdict(facts, disjoint, gamma, rho)}
+
+
+def _verdict(facts: _Facts, bound: float, gamma: float, rho: float) -> dict[str, Any]:
+    """Whether disjoint base and novel classes go with tasks of one distribution, in words."""
+    from fsl_sweep.orchestrator.statistics.task_coverage import (
+        few_classes_probability_bound,
+        tasks_for_overlap,
+    )
+
+    classes, way, train = facts.classes, facts.way, facts.train_tasks
+    if facts.shared:
+        told = f"Consistent: {facts.shared} classes are in training and in test tasks."
+        return {"refuted": False, "verdict": told}
+    if bound > rho:
+        needed = ceil(tasks_for_overlap(classes, way, rho, gamma))
+        told = (
+            f"Not refuted: with fewer than {needed:,} training and test tasks, one distribution "
+            f"over {classes:,} classes may show disjoint ones (Corollary 1)."
+        )
+        return {"refuted": False, "verdict": told}
+    told = (
+        "Disjoint classes are not consistent with iid tasks: those of one distribution over "
+        f"{classes:,} classes have no class in common with a probability of at most "
+        f"{bound or 1e-300:.2g} (Theorem 3)."
+    )
+    eta = (facts.base or way * train) * (1 + gamma) / (gamma * way * train)
+    if eta < 1 and (few := few_classes_probability_bound(train, eta, gamma)) <= rho:
+        told += (
+            f" If there were {way * train:,} classes or more, as few as {facts.base:,} in training "
+            f"would have a probability of at most {few:.2g} (Theorem 4)."
+        )
+    return {"refuted": True, "verdict": told}
+
+
+def _lines(facts: _Facts, found: Mapping[str, Any], gamma: float, rho: float) -> list[str]:
+    def row(what: str, key: str, digits: str = ".4g") -> tuple[str, ...]:
+        simulated = found.get(f"{key}_simulated")
+        shown = "" if simulated is None else format(simulated, digits)
+        return what, format(found[key], digits), shown
+
+    rows = [
+        ("", "bound", f"{found['repeats']:,} simulations"),
+        row("classes in the training tasks, mean, at least (1)", "expected_classes"),
+        row("their variance, at most (2)", "classes_variance"),
+        row("probability of no common class, at most (3)", "disjoint_probability", ".2g"),
+        row(f"tasks of either from which that is {rho:g} or less (C1)", "tasks_for_overlap", ".0f"),
+    ]
+    if "few_classes" in found:
+        what = f"probability of {found['few_classes']:.1f} classes or fewer, at most (4)"
+        rows.append(row(what, "few_classes_probability", ".2g"))
+    wide = max(len(row[0]) for row in rows)
+    return [
+        f"{facts.classes:,} classes, {facts.way} in a task with gamma {gamma:g}; "
+        f"{facts.train_tasks:,} training tasks, {facts.test_tasks:,} test tasks",
+        "",
+        *(f"{what:{wide}}  {bound:>9}  {seen:>17}".rstrip() for what, bound, seen in rows),
+        "",
+        found["verdict"],
+        "(1) to (4): theorems, (C1): Corollary 1 of 'Two Sides of Meta-Learning Evaluation', "
+        "appendix B.",
+    ]

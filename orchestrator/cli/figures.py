@@ -1,0 +1,95 @@
+"""``fsl-sweep figures``: the report's figures as files for a paper."""
+
+import enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fsl_sweep.orchestrator.cli.report import Runs, write
+from fsl_sweep.orchestrator.errors import RunFolderError, folder_error
+from fsl_sweep.orchestrator.text.printed import say
+
+
+class Form(enum.StrEnum):
+    """A kind of file."""
+
+    PDF = "pdf"
+    SVG = "svg"
+    PNG = "png"
+
+
+def figures(
+    runs: Runs,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to write into.")
+    ],
+    form: Annotated[Form, typer.Option("--format", help="Kind of file.")] = Form.PDF,
+    width: Annotated[
+        float,
+        typer.Option(min=6, max=40, metavar="CM", help="Such as a paper's 8.5, or 17.8 for two."),
+    ] = 8.5,
+    snapshot: Annotated[
+        list[str] | None, typer.Option(help="Snapshot selector to compare; repeatable.")
+    ] = None,
+    hyperparameter: Annotated[
+        list[str] | None, typer.Option(help="Hyperparameter selector to compare; repeatable.")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Compare methods by mixture(w) of BaseGen and NovelGen.")
+    ] = None,
+    bootstrap: Annotated[
+        int | None,
+        typer.Option(min=0, help="Resamples that repeat the selection; 0 for none. [small runs]"),
+    ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Report chosen snapshots under this protocol. [main]"),
+    ] = None,
+    choose_by: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Choose by this protocol. [main]")
+    ] = None,
+) -> int:
+    """Write the report's figures for a paper, and print their captions.
+
+    Each is a file of its own, named by the figure; options are those of `fsl-sweep report`.
+    """
+    from fsl_sweep.orchestrator.report.figures import figures as drawn
+    from fsl_sweep.orchestrator.report.figures.sheet import pages, sheet
+    from fsl_sweep.orchestrator.run import load_run
+
+    _check(output)
+    report = load_run(runs).report(
+        snapshot,
+        hyperparameter,
+        metric=metric,
+        bootstrap=bootstrap,
+        protocol=protocol,
+        choose_by=choose_by,
+    )
+    _make(output)
+    for figure in [one for own in drawn.figures(report).values() for one in own]:
+        for number, page in enumerate(pages(figure, width)):
+            path = output / f"{figure.name}{f'-{number + 1}' if number else ''}.{form}"
+            write(path, sheet(page, width).saved(form))
+            say(f"{path}: {figure.caption}" if not number else str(path))
+    return 0 if report.completeness.complete else 1
+
+
+def _check(folder: Path) -> None:
+    """Refuse a place that is no folder before the report is built, which may take long."""
+    from fsl_sweep.datasets.files.local_path import check_local
+
+    check_local(folder)
+    if folder.exists() and not folder.is_dir():
+        raise RunFolderError(f"{folder} is a file; give -o the name of a folder.")
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as failure:
+        reason = failure.strerror or str(failure)
+        raise folder_error(
+            failure, f"{folder} cannot be made: {reason}. Choose another place."
+        ) from failure

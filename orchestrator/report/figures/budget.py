@@ -1,0 +1,46 @@
+"""What novel evaluations buy."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, dashes, label, marker
+from fsl_sweep.orchestrator.report.figures.style import SOFT, colour
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def budgets(report: Report) -> Iterable[Figure]:
+    """Regret against the budget, a panel for each method."""
+    points = report.budget_curve
+    if not points:
+        return
+    names = list(dict.fromkeys(f"{p.snapshot}, {p.allocation}" for p in points))
+    every = [(p.budget, y) for p in points for y in (0.0, 100 * p.regret.mean)]
+
+    def panel(method: str) -> Panel:
+        def draw(axes: "Axes") -> None:
+            axes.set(xlabel="novel looks, each seed", ylabel="regret, points")
+            axes.update_datalim(every)
+            axes.axhline(0, color=SOFT, linewidth=0.9)
+            for number, name in enumerate(names):
+                own = [
+                    (p.budget, 100 * p.regret.mean)
+                    for p in points
+                    if (p.method, f"{p.snapshot}, {p.allocation}") == (method, name)
+                ]
+                look: dict[str, Any] = {
+                    "marker": marker(number),
+                    "ls": dashes(number),
+                    "color": colour(number),
+                }
+                axes.plot(*np.array(own).T, label=label(name), **look)
+
+        return Panel(method, draw)
+
+    methods = dict.fromkeys(p.method for p in points)
+    caption = "Regret of the budgeted oracle against oracle / oracle, mean over seeds."
+    yield Figure("budget", caption, names, list(map(panel, methods)), shaped=True)

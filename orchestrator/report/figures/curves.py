@@ -1,0 +1,132 @@
+"""Learning curves: mean over seeds with a band, and what every snapshot selector picked."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS, Measure
+from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.curves import Curve
+from fsl_sweep.orchestrator.report.document.blocks import grouped
+from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, cut, in_ems, line, tooltip
+from fsl_sweep.orchestrator.report.figures.style import INK, RULES, SOFT, colour
+from fsl_sweep.orchestrator.selectors import snapshot_selector
+from fsl_sweep.orchestrator.selectors.base import is_oracle
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FEW_SEEDS = 5
+"""Up to so many, each seed is drawn as a thin line."""
+
+ROW = 1.3
+"""Height of a selector's row below the curves, in heights of the font."""
+
+
+def curves(report: Report) -> Iterable[Figure]:
+    """A panel for each method and configuration that is shown."""
+    groups = grouped(report.curves, lambda one: (one.trial.method, one.trial.configuration))
+    if not groups:
+        return
+    shown = [one for group in groups for one in group]
+    scores = 100 * np.concatenate([one.scores(m) for one in shown for m in MEASURES])
+    known = scores[np.isfinite(scores)]
+    if not len(known):
+        return
+    scale = float(known.min()), max(float(known.max()), float(known.min()) + 1)
+    names = [name for name in report.info.snapshot if any(name in one.picks for one in shown)]
+    several = max(map(len, groups)) > 1
+    caption = "Accuracy on the selection tasks by epoch" + (
+        ": mean over seeds, and from the least to the greatest seed." if several else "."
+    )
+    if names:
+        caption += " Below: the epoch that each snapshot selector picks" + (
+            ", larger where more seeds share it." if several else "."
+        )
+    if report.curves_total > len(shown):
+        caption += f" {len(shown)} of {report.curves_total} trials are shown."
+    yield Figure(
+        "curves",
+        caption,
+        [SHOWN_AS[measure] for measure in MEASURES],
+        [_panel(group, names, scale) for group in groups],
+    )
+
+
+def _panel(group: Sequence[Curve], names: Sequence[str], scale: tuple[float, float]) -> Panel:
+    def draw(axes: "Axes") -> None:
+        axes.set(xlabel="epoch", ylabel="accuracy, %")
+        axes.locator_params(axis="x", nbins=5, integer=True)
+        for number, measure in enumerate(MEASURES):
+            _measure(axes, group, number, measure)
+        for name, at in _below(axes, names, scale).items():
+            _picks(axes, group, name, at)
+
+    one = group[0].trial
+    title = ", ".join(filter(None, (one.method, wording.values(one.hyperparameters))))
+    return Panel(title, draw, lines=len(names), longest=max(map(len, names), default=5))
+
+
+def _measure(axes: "Axes", group: Sequence[Curve], number: int, measure: Measure) -> None:
+    """The mean where all seeds have the epoch: fewer would make it jump."""
+    own = [
+        dict(zip(c.trial.epochs.tolist(), (100 * c.scores(measure)).tolist(), strict=True))
+        for c in group
+    ]
+    common = sorted(set.intersection(*(set(scores) for scores in own)))
+    values = np.array([[scores[epoch] for epoch in common] for scores in own])
+    if not np.isfinite(values).any():  # records from elsewhere may lack a measure
+        return
+    if len(own) > 1 and common:
+        shade: dict[str, Any] = {"color": colour(number), "alpha": 0.15, "linewidth": 0}
+        axes.fill_between(common, values.min(axis=0), values.max(axis=0), **shade)
+    if 1 < len(own) <= FEW_SEEDS:
+        for scores in own:
+            axes.plot(list(scores), list(scores.values()), color=colour(number), lw=0.4, alpha=0.5)
+    if common:
+        line(axes, common, values.mean(axis=0).tolist(), number, SHOWN_AS[measure])
+
+
+def _below(axes: "Axes", names: Sequence[str], scale: tuple[float, float]) -> dict[str, float]:
+    """Make room for a row for each snapshot selector under the curves, and give their places."""
+    low, high = scale
+    edge = low - 0.05 * (high - low)
+    text = ROW / in_ems(axes)[1]  # of the whole plane
+    row = 1.05 * (high - low) * text / max(1 - text * (len(names) + 1), 0.2)
+    places = {name: edge - (i + 0.7) * row for i, name in enumerate(names)}
+    ticks = [tick for tick in _ticks(low, high) if edge <= tick <= high + row]
+    shown = [*(f"{tick:g}" for tick in ticks), *(cut(name, 12) for name in names)]
+    axes.set_yticks([*ticks, *places.values()], shown)
+    axes.set_ylim(edge - (len(names) + 0.4) * row if names else edge, high + 0.5 * row)
+    axes.grid(visible=False, axis="y")
+    for tick in ticks:
+        axes.axhline(tick, color=RULES, linewidth=0.6, zorder=0)
+    if names:
+        axes.axhline(edge, color=SOFT, linewidth=0.6)
+    return places
+
+
+def _picks(axes: "Axes", group: Sequence[Curve], name: str, at: float) -> None:
+    """A mark at each epoch that the selector picks, open if it is an oracle."""
+    seeds: dict[int, list[str]] = {}
+    for one in group:
+        if name in one.picks:
+            seeds.setdefault(one.picks[name], []).append(str(one.trial.seed))
+    look: dict[str, Any] = {"color": INK}
+    if is_oracle(snapshot_selector(name)):
+        look = {"marker": "D", "facecolors": "#ffffff", "edgecolors": INK}
+    sizes = [10 * len(own) for own in seeds.values()]
+    marks = axes.scatter([*seeds], [at] * len(seeds), s=sizes, linewidths=0.7, **look)
+    told = [f"{name}: epoch {epoch} (seed {', '.join(own)})" for epoch, own in seeds.items()]
+    marks.set_urls(list(map(tooltip, told)))
+    axes.axhline(at, color=RULES, linewidth=0.4, zorder=0)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """About five round numbers."""
+    rough = (high - low) / 5
+    power = 10.0 ** np.floor(np.log10(rough))
+    step = next(s * power for s in (1, 2, 5, 10) if s * power >= rough)
+    return np.arange(np.ceil(low / step) * step, high + step, step).round(6).tolist()

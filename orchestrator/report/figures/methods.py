@@ -1,0 +1,164 @@
+"""Which method is how good, and by how much they differ: the figures about methods."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite, isnan, nan
+
+from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.document.blocks import grouped
+from fsl_sweep.orchestrator.report.figures.intervals import Row, panel_of
+from fsl_sweep.orchestrator.report.figures.panel import Figure
+from fsl_sweep.orchestrator.report.forest import Bar, forest_of
+from fsl_sweep.orchestrator.selection.over_seeds import MethodDifference
+from fsl_sweep.orchestrator.selection.results import Strategy
+from fsl_sweep.orchestrator.statistics import Interval
+
+FULL = "oracle / oracle"
+ROWS = 32
+"""The most rows of a figure: with more, only those of the leading strategy are shown."""
+
+AGAIN = "methods, trained again: seeds, tasks, selection"
+SNAPSHOTS = "these snapshots only: tasks"
+THIN_AND_THICK = (
+    " Thin: what training the methods again may give, 95 % for all pairs together (Holm). Thick: "
+    "the trained snapshots on other tasks, 95 %, which says nothing about training again."
+)
+THICK = " Thick: 95 %, of the trained snapshots on other tasks; nothing is known of training again."
+
+
+def forest(report: Report) -> Iterable[Figure]:
+    """Methods by strategies with their intervals."""
+    bars = list(forest_of(report))
+    if not bars:
+        return
+    bars = [bar for bar in bars if not bar.oracle or _is_reference(bar, bars)]
+    every = len(bars) <= ROWS
+    shown = bars if every else [bar for bar in bars if report.lead in bar.strategies][:ROWS]
+    numbers = {method: i for i, method in enumerate(report.selected.methods)}
+    rows = [_bar(report, bar, numbers[bar.method], headed=every) for bar in shown]
+    scale = f"{wording.metric(report.base_weight)}, %"
+    yield Figure("forest", _forest_caption(report, shown, every), (), [panel_of(rows, scale, ())])
+
+
+def _is_reference(bar: Bar, bars: Sequence[Bar]) -> bool:
+    """Whether regret is measured against it; of other oracles the table tells."""
+    full = [one for one in bars if FULL in map(str, one.strategies)]
+    return bar in full or not full
+
+
+def _bar(report: Report, bar: Bar, number: int, headed: bool) -> Row:
+    done, planned = report.completeness.seeds[bar.method]
+    name = bar.method + ("" if done == planned else f" ({done} of {planned} seeds)")
+    more = f" + {len(bar.strategies) - 1}" if len(bar.strategies) > 1 else ""
+    mean, low, high = (100 * value for value in (bar.mean, bar.low, bar.high))
+    values = ", ".join(f"{100 * value:.2f}" for value in bar.seeds)
+    names = list(map(str, bar.strategies))
+    return Row(
+        group=name if headed else "",
+        name=f"{names[0]}{more}" if headed else name,
+        mean=mean,
+        low=low,
+        high=high,
+        within=(nan, nan),
+        dots=tuple(100 * value for value in bar.seeds),
+        number=None if bar.oracle else number,
+        text=f"{mean:.1f}",
+        about=f"{name}, {', '.join(names)}: {mean:.2f}; seeds: {values}",
+    )
+
+
+def _forest_caption(report: Report, shown: Sequence[Bar], every: bool) -> str:
+    usual = [bar for bar in shown if not bar.oracle] or shown
+    text = f"{wording.metric(report.base_weight)} on the report tasks"
+    if max(len(bar.seeds) for bar in usual) > 1:
+        text += ", mean over seeds; small dots: seeds"
+    text += "."
+    if any(isfinite(bar.low) and len(bar.seeds) > 2 for bar in usual):
+        text += " Lines: 95 %, of training again: with seeds, tasks and selection."
+    if any(len(bar.seeds) == 2 for bar in usual):
+        text += " Two seeds have no interval."
+    if any(isfinite(bar.low) and len(bar.seeds) == 1 for bar in usual):
+        text += " Lines with one seed: 95 %, of these snapshots: with tasks and selection."
+    if every and any(len(bar.strategies) > 1 for bar in shown):
+        text += ' "+ n": n more strategies chose the same snapshots.'
+    if any(bar.oracle for bar in shown):
+        text += " Open diamond: oracle, which reads novel scores."
+    return text if every else f"{text} By {report.lead}; the tables show the other strategies."
+
+
+def differences(report: Report) -> Iterable[Figure]:
+    """Pairs of methods, the better one first, over seeds; and their snapshots over tasks."""
+    order = [m for one in report.rankings if one.strategy == report.lead for m in one.methods]
+    groups = _alike(report, order)
+    if not groups:
+        return
+    every = len(groups) <= ROWS
+    led = [own for own in groups if own[0].strategy == report.lead]
+    with_best = [own for own in led if order[0] in (own[0].a, own[0].b)]
+    shown = groups if every else led if len(led) <= ROWS else with_best[:ROWS]
+    snapshots = {(one.strategy, one.a, one.b): one.result.effect for one in report.comparisons}
+    rows = [_difference(own, order, snapshots, headed=every) for own in shown]
+    again = any(not isnan(row.low) for row in rows)
+    metric = wording.metric(report.base_weight)
+    legend = [AGAIN if again else "", SNAPSHOTS]
+    panel = panel_of(rows, f"difference in {metric}, points", legend, zero=True)
+    caption = f"{metric} of the first method minus that of the second."
+    caption += THIN_AND_THICK if again else THICK
+    if not every:
+        caption += f" By {report.lead}; the tables show the rest."
+    yield Figure("differences", caption, legend if again else (), [panel])
+
+
+def _alike(report: Report, order: Sequence[str]) -> list[tuple[MethodDifference, ...]]:
+    """The pairs of methods by their ranks, and of each the strategies that chose alike together."""
+    chose = {
+        (one.method, one.strategy): tuple((c.seed, c.trial, c.epoch) for c in one.choices)
+        for one in report.summaries
+    }
+
+    def led(one: MethodDifference) -> bool:
+        return one.strategy == report.lead
+
+    usual = [
+        one
+        for one in sorted(report.differences, key=lambda one: not led(one))
+        if {one.a, one.b} <= {*order} and (led(one) or not one.strategy.oracle)
+    ]
+    groups = grouped(
+        usual, lambda one: (one.a, one.b, *(chose[m, one.strategy] for m in (one.a, one.b)))
+    )
+    return sorted(groups, key=lambda own: sorted(map(order.index, (own[0].a, own[0].b))))
+
+
+def _difference(
+    group: Sequence[MethodDifference],
+    order: Sequence[str],
+    snapshots: Mapping[tuple[Strategy, str, str], Interval],
+    headed: bool,
+) -> Row:
+    """Strategies that chose alike have one interval: the widest of what repeating each gave."""
+    first = group[0]
+    turned = order.index(first.a) > order.index(first.b)
+    a, b = (first.b, first.a) if turned else (first.a, first.b)
+    known = [one.result for one in group if not isnan(one.result.low)]
+    wide = min((x.low for x in known), default=nan), max((x.high for x in known), default=nan)
+    tasks = snapshots.get((first.strategy, first.a, first.b))
+
+    def points(low: float, high: float) -> tuple[float, float]:
+        return (-100 * high, -100 * low) if turned else (100 * low, 100 * high)
+
+    effect, _ = points(first.result.effect, first.result.effect)
+    low, high = points(*wide)
+    more = f" + {len(group) - 1}" if len(group) > 1 else ""
+    return Row(
+        group=f"{a} minus {b}" if headed else f"{a} minus",
+        name=f"{first.strategy}{more}" if headed else b,
+        mean=effect,
+        low=low,
+        high=high,
+        within=points(tasks.low, tasks.high) if tasks else (nan, nan),
+        dots=(),
+        number=0,
+        text=f"{effect:+.1f}",
+        about=f"{a} minus {b}, {', '.join(str(one.strategy) for one in group)}: {effect:+.2f}",
+    )

@@ -1,0 +1,94 @@
+"""What a figure is made of. A panel draws itself on matplotlib's axes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Literal
+
+from fsl_sweep.orchestrator.report.figures.style import MARKERS, colour
+from fsl_sweep.orchestrator.text.printed import one_line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot.
+
+    Attributes:
+        title: what it is of; may be empty where a figure has one panel.
+        draw: draws it. Artists carry their legend entry as a label.
+        lines: lines of text along the left side, which make it higher.
+        plane: whether it has a plane beside those lines.
+        longest: characters of the longest label on the left side.
+    """
+
+    title: str
+    draw: Callable[["Axes"], None]
+    lines: int = 0
+    plane: bool = True
+    longest: int = 5
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels with a caption and a legend in common.
+
+    Attributes:
+        name: which of the report's figures.
+        caption: what it shows, in sentences.
+        names: what the colours stand for, by their number.
+        panels: at least one.
+        shaped: whether the legend shows markers instead of lines.
+        shared: the scales that all panels have in common.
+    """
+
+    name: str
+    caption: str
+    names: Sequence[str]
+    panels: Sequence[Panel]
+    shaped: bool = False
+    shared: Literal["", "y", "xy"] = "xy"
+
+
+DASHES = ((0, (1, 1.2)), (0, (4, 1.5)), "-", (0, (4, 1.2, 1, 1.2)))
+"""Lines that can be told apart in print without colours, by their number."""
+
+
+def dashes(number: int) -> "str | tuple[int, tuple[float, ...]]":
+    """How the line with this number is dashed."""
+    return DASHES[number % len(DASHES)]
+
+
+def marker(number: int) -> str:
+    """The marker with this number."""
+    return MARKERS[number % len(MARKERS)]
+
+
+def line(axes: "Axes", x: Sequence[float], y: Sequence[float], number: int, name: str) -> None:
+    """A line in its colour; a single point is shown as a dot."""
+    dot = "o" if len(x) == 1 else ""
+    axes.plot(x, y, color=colour(number), ls=dashes(number), marker=dot, label=label(name))
+
+
+def in_ems(axes: "Axes") -> tuple[float, float]:
+    """Width and height of the plane in sizes of its font, as far as known before it is laid out."""
+    em = axes.figure.dpi * float(axes.xaxis.label.get_fontsize()) / 72
+    return float(axes.bbox.width) / em, float(axes.bbox.height) / em
+
+
+def label(name: str) -> str:
+    """A name as matplotlib's label, which would be hidden if it began with an underscore."""
+    return f" {one_line(name)}"
+
+
+def tooltip(text: str) -> str:
+    """As HTML: it comes into the page through an attribute that matplotlib escapes once more."""
+    return escape(one_line(text))
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many characters on one line."""
+    text = one_line(text)
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,0 +1,136 @@
+"""The trade-off of BaseGen and NovelGen over configurations."""
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.figures.panel import (
+    Figure,
+    Panel,
+    cut,
+    in_ems,
+    label,
+    marker,
+    tooltip,
+)
+from fsl_sweep.orchestrator.report.figures.style import INK, SOFT, colour
+from fsl_sweep.orchestrator.report.tradeoff import TradeOff, TradeOffPoint
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LABELLED = 8
+"""With more points than these in a panel, none has its configuration beside it."""
+
+CROWDED = 40
+"""With more than these, they are smaller and have no bars."""
+
+
+def tradeoffs(report: Report) -> Iterable[Figure]:
+    """A panel for each snapshot selector that chooses otherwise, the leading one first."""
+    shown = [one for one in report.tradeoffs if one.points]
+    if not shown:
+        return
+    if report.lead is not None:
+        first = report.lead.snapshot
+        shown.sort(key=lambda one: (one.oracle, first not in one.snapshots))
+    methods = list(report.selected.methods)
+    points = [point for one in shown for point in one.points]
+    every = 100 * np.array([pair for point in points for pair in point.seeds])
+    seeds = max(len(point.seeds) for point in points)
+    crowded = max(len(one.points) for one in shown) > CROWDED
+    bars = " Bars: from the least to the greatest seed." if seeds > 1 and not crowded else ""
+    mean = ", mean over seeds" if seeds > 1 else ""
+    yield Figure(
+        "trade-off",
+        f"Each mark is a configuration with the snapshots that the selector chose, on the report "
+        f"tasks{mean}.{bars} Outlined and joined: the Pareto front, where no other configuration "
+        "is better in one without being worse in the other.",
+        methods,
+        [_tradeoff(one, methods, every, crowded) for one in shown],
+        shaped=True,
+    )
+
+
+def _tradeoff(one: TradeOff, methods: Sequence[str], every: np.ndarray, crowded: bool) -> Panel:
+    """A panel whose axes hold ``every`` point of all panels, ``[n, 2]`` in percent."""
+    least, most = every.min(axis=0), every.max(axis=0)
+    edge = np.maximum(0.06 * (most - least), 0.2)
+    (left, low), (right, high) = (least - edge).tolist(), (most + edge).tolist()
+
+    def draw(axes: "Axes") -> None:
+        axes.set(xlabel="BaseGen, %", ylabel="NovelGen, %", xlim=(left, right), ylim=(low, high))
+        front = sorted((100 * p.base, 100 * p.novel) for p in one.points if p.on_front)
+        axes.plot(*zip(*front, strict=True), color=INK, linestyle="--", linewidth=0.9, zorder=1)
+        for number, method in enumerate(methods):
+            own = [point for point in one.points if point.method == method]
+            if own:
+                _method(axes, own, number, method, crowded)
+        if len(one.points) <= LABELLED:
+            _label_points(axes, one.points)
+
+    return Panel(", ".join(one.snapshots) + (wording.ORACLE if one.oracle else ""), draw)
+
+
+def _method(
+    axes: "Axes", points: Sequence[TradeOffPoint], number: int, name: str, crowded: bool
+) -> None:
+    means = 100 * np.array([(point.base, point.novel) for point in points])
+    if not crowded and any(len(point.seeds) > 1 for point in points):
+        least, most = (
+            100 * np.array([f(np.array(point.seeds), axis=0) for point in points])
+            for f in (np.min, np.max)
+        )
+        x, y = np.stack([means - least, most - means]).transpose(2, 0, 1)
+        thin: dict[str, Any] = {
+            "fmt": "none",
+            "ecolor": colour(number),
+            "elinewidth": 0.8,
+            "alpha": 0.6,
+        }
+        axes.errorbar(*means.T, xerr=x.clip(0), yerr=y.clip(0), **thin)
+    marks = axes.scatter(
+        *means.T,
+        s=8 if crowded else 24,
+        color=colour(number),
+        edgecolors=[INK if point.on_front else colour(number) for point in points],
+        marker=marker(number),
+        linewidths=0.8,
+        label=label(name),
+        zorder=3,
+    )
+    marks.set_urls([_tooltip(point) for point in points])  # the painter shows them
+
+
+def _label_points(axes: "Axes", points: Sequence[TradeOffPoint]) -> None:
+    """The configuration beside each point, where it touches no other text and no mark."""
+    to_plane = axes.transData + axes.transAxes.inverted()
+    at = to_plane.transform([(100 * point.base, 100 * point.novel) for point in points])
+    width, height = in_ems(axes)
+    taken = [(x - 0.3 / width, y - 0.3 / height, x + 0.3 / width, y + 0.3 / height) for x, y in at]
+    for point, (x, y) in zip(points, at, strict=True):
+        text = cut(wording.values(point.hyperparameters), 24)
+        wide, high = 0.6 * len(text) / width, 1.1 / height
+        for right, above in product((True, False), repeat=2):
+            left = x + 0.4 / width if right else x - 0.4 / width - wide
+            low = y + 0.25 / height if above else y - 0.25 / height - high
+            box = (left, low, left + wide, low + high)
+            if left < -0.02 or box[2] > 1.02 or any(_touch(box, other) for other in taken):
+                continue
+            taken.append(box)
+            where = "axes fraction"
+            axes.annotate(text, (left, low), xycoords=where, va="bottom", color=SOFT)
+            break
+
+
+def _touch(a: Sequence[float], b: Sequence[float]) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def _tooltip(point: TradeOffPoint) -> str:
+    name = f"{point.method} {wording.values(point.hyperparameters)}".rstrip()
+    return tooltip(f"{name}: BaseGen {100 * point.base:.2f}, NovelGen {100 * point.novel:.2f}")

@@ -1,0 +1,76 @@
+"""The report's figures for a notebook: ``run.plot.forest()`` and its like."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, final
+
+from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.report.content import Report
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.report.figures.sheet import Sheet
+
+WIDTH = 17.8
+"""Centimetres: two columns of a paper, or a page of a notebook."""
+
+
+@final
+class Plots:
+    """Figures of one report, which is built when the first of them is asked for.
+
+    Each is a matplotlib figure, ``width`` cm wide, that a notebook shows and ``savefig`` saves.
+    """
+
+    def __init__(self, build: Callable[..., Report], **asked: Any) -> None:
+        self._build, self._asked = build, asked
+
+    def __call__(self, **asked: Any) -> "Plots":
+        """The figures of another report. Arguments and exceptions as of ``Run.report``."""
+        return Plots(self._build, **self._asked | asked)
+
+    @cached_property
+    def _report(self) -> Report:
+        return self._build(**self._asked)
+
+    def forest(self, width: float = WIDTH) -> "Sheet":
+        """Methods by strategies with their intervals. Raises RunFolderError without any."""
+        return self._sheet("answer", width)
+
+    def tradeoff(self, width: float = WIDTH) -> "Sheet":
+        """BaseGen and NovelGen of every configuration. Raises RunFolderError without any."""
+        return self._sheet("strategies", width)
+
+    def differences(self, width: float = WIDTH) -> "Sheet":
+        """Pairs of methods over seeds. Raises RunFolderError without any."""
+        return self._sheet("differences", width)
+
+    def curves(self, width: float = WIDTH) -> "Sheet":
+        """Learning curves, with the epochs that were chosen. Raises RunFolderError without any."""
+        return self._sheet("curves", width)
+
+    def response(self, width: float = WIDTH) -> "Sheet":
+        """Accuracy over each axis of the grid. Raises RunFolderError without any."""
+        return self._sheet("response", width)
+
+    def budget(self, width: float = WIDTH) -> "Sheet":
+        """Regret against novel evaluations. Raises RunFolderError without any."""
+        return self._sheet("budget", width)
+
+    def _sheet(self, key: str, width: float) -> "Sheet":
+        from fsl_sweep.orchestrator.report.figures.figures import DRAWN
+        from fsl_sweep.orchestrator.report.figures.sheet import sheet
+
+        for figure in DRAWN[key](self._report):
+            return sheet(figure, width)
+        raise RunFolderError(f"{self._report.info.name} has nothing to draw there: {LACKING[key]}")
+
+
+LACKING = {
+    "answer": "no method has a whole seed with a chosen snapshot.",
+    "strategies": "no snapshot selector has all of its snapshots measured on the report tasks.",
+    "differences": "it takes two methods with common report tasks.",
+    "curves": "no trial is finished.",
+    "response": "no method has a grid with two values or more.",
+    "budget": "no strategy has a budget.",
+}
+"""What a figure needs, by the key of its section."""

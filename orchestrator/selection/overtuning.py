@@ -1,0 +1,85 @@
+"""What choosing among configurations gained or lost against not choosing at all.
+
+Overtuning: the configuration that looked best on the selection tasks is worse on the report tasks
+than the first one of the grid, which is taken for the default. With few selection tasks and many
+configurations, chance chooses.
+
+Source: Schneider, Bischl and Feurer, "Overtuning in Hyperparameter Optimization" (AutoML 2025),
+whose severe overtuning is a choice that is worse than the default or first configuration.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
+from fsl_sweep.orchestrator.selection.choices import Chosen, replicates_of
+from fsl_sweep.orchestrator.selection.results import Selected, Selection, Strategy, over_seeds
+from fsl_sweep.orchestrator.selectors.mixture import mixed
+from fsl_sweep.orchestrator.statistics import Interval
+
+
+@dataclass(frozen=True)
+class Overtuning:
+    """The choice of a strategy for one method, against the first configuration of its grid.
+
+    Attributes:
+        method, strategy: which cell.
+        seeds: its replicates.
+        below: how far the choice is below what the same snapshot selector takes of the first
+            configuration, on the report tasks, by what methods are compared by: mean over seeds
+            with its interval over them, for these selection and report tasks. Positive is
+            overtuning.
+        values: of each seed.
+    """
+
+    method: str
+    strategy: Strategy
+    seeds: tuple[int, ...]
+    below: Interval
+    values: tuple[float, ...]
+
+    @property
+    def caution(self) -> str | None:
+        """Why not to trust it, or None."""
+        return self.below.caution
+
+
+def overtuning_of(
+    histories: Sequence[TrialHistory] | Chosen, selected: Selected
+) -> tuple[Overtuning, ...]:
+    """Every complete cell of a method with several configurations.
+
+    Args:
+        histories: as given to ``select``.
+        selected: what was selected from them.
+    """
+    chosen = histories if isinstance(histories, Chosen) else Chosen(histories)
+    first = {key: own[0] for key, own in replicates_of(chosen.planned).items() if len(own) > 1}
+    found: list[Overtuning] = []
+    for method in selected.methods:
+        for strategy in selected.strategies:
+            cell = selected.cell(method, strategy)
+            if not cell or any((method, one.seed) not in first for one in cell):
+                continue
+            values = [_below(one, first[method, one.seed], chosen) for one in cell]
+            if np.isfinite(values).all():
+                seeds = tuple(one.seed for one in cell)
+                below = over_seeds(values, cell)
+                found.append(Overtuning(method, strategy, seeds, below, tuple(values)))
+    return tuple(found)
+
+
+def _below(choice: Selection, first: TrialHistory, chosen: Chosen) -> float:
+    if choice.trial == first.trial:
+        return 0.0
+    at = first.index(chosen.epoch(first, choice.strategy.snapshot))
+
+    def report(measure: Measure) -> float:
+        return float(first.scores[measure, "report"].means[at])
+
+    weight, novel = choice.base_weight, report("novel")
+    default = novel if weight is None else mixed(weight, report("base"), novel)
+    # Rounded, so that equal accuracies have no difference.
+    return round(default - choice.reported.mean, 12)

@@ -1,0 +1,208 @@
+"""Two methods by closed, open and paired intervals, and whether these lead to the same conclusion.
+
+Closed intervals are about tasks drawn again from the same examples, open ones about other examples
+too; a paired one removes what the tasks change for both methods alike. All of them are about the
+snapshots that were measured, and not about training again (``over_seeds``).
+
+Source: "Oops, I Sampled it Again: Reinterpreting Confidence Intervals in Few-Shot Learning".
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from numpy.typing import ArrayLike
+from scipy import special
+
+from fsl_sweep.orchestrator.statistics.intervals import (
+    Interval,
+    Kind,
+    checked,
+    differences,
+    mean_interval,
+    paired_interval,
+    standard_error,
+)
+
+Says = Literal["better", "worse", "undecided"]
+"""Of a against b."""
+Pair = tuple[ArrayLike, ArrayLike]
+"""Accuracies of a and of b, ``[T]`` each, on the same tasks in the same order."""
+
+
+def open_interval(values: ArrayLike, confidence: float = 0.95, *, kind: Kind = "open") -> Interval:
+    """The mean of ``values [T]`` on tasks without a common example, with Student's t for any T.
+
+    Source: "Oops, I Sampled it Again", algorithm 2. Raises as ``mean_interval``.
+    """
+    data = checked(values)
+    usual = mean_interval(data, confidence, kind=kind)
+    if len(data) < 2:
+        return usual
+    quantile = special.stdtrit(len(data) - 1, (1 + confidence) / 2)
+    half = float(quantile) * standard_error(data)
+    return Interval(
+        usual.mean, usual.mean - half, usual.mean + half, len(data), confidence, kind, usual.caution
+    )
+
+
+def by_overlap(a: Interval, b: Interval) -> Says:
+    """What two intervals say of a: ``undecided`` if they have a point in common.
+
+    It is a careful rule: with intervals of equal length its false positives are not one in 20 but
+    about one in 180. Intervals that are not known decide nothing.
+
+    Source: "Oops, I Sampled it Again", section 2.3, equation 4.
+    """
+    return "better" if a.low > b.high else "worse" if a.high < b.low else "undecided"
+
+
+def by_sign(difference: Interval) -> Says:
+    """What the interval of a - b says of a: ``undecided`` if it holds 0."""
+    return "better" if difference.low > 0 else "worse" if difference.high < 0 else "undecided"
+
+
+@dataclass(frozen=True)
+class ThreeIntervals:
+    """Closed, open and paired intervals of two methods.
+
+    Attributes:
+        closed, open: intervals of a and of b; None without such tasks.
+        paired: of a - b, on the open tasks where there are any, else on the closed ones.
+        paired_on: which of the two.
+        closed_paired: of a - b on the closed tasks, where ``paired`` is on open ones.
+        says: what each of them says of a: ``closed``, ``closed paired``, ``open`` and ``paired``,
+            those that are there.
+        cautions: why not to trust them.
+    """
+
+    closed: tuple[Interval, Interval] | None
+    open: tuple[Interval, Interval] | None
+    paired: Interval
+    paired_on: Literal["closed", "open"]
+    closed_paired: Interval | None
+    says: dict[str, Says]
+    cautions: tuple[str, ...]
+
+    @property
+    def agree(self) -> bool:
+        """Whether all lead to the same conclusion."""
+        return len(set(self.says.values())) == 1
+
+    @property
+    def inverted(self) -> bool:
+        """Whether one says better and another one worse."""
+        return {"better", "worse"} <= set(self.says.values())
+
+    def verdict(self, a: str = "a", b: str = "b") -> str:
+        """The conclusion in a sentence, about snapshots with these names."""
+        if self.inverted:
+            told = (f"{a} is {_than(says, b)} by {_listed(own)}" for says, own in _sides(self.says))
+            return f"Inversion: {', but '.join(told)}."
+        decided = [kind for kind, says in self.says.items() if says != "undecided"]
+        if not decided:
+            return f"Undecided: {_listed([*self.says])} intervals do not tell {a} from {b}."
+        says = _than(self.says[decided[0]], b)
+        if self.agree:
+            return f"{a} is {says} by {_listed(decided)} intervals alike."
+        others = [kind for kind in self.says if kind not in decided]
+        if self.open is not None and all(kind.startswith("closed") for kind in decided):
+            return (
+                f"{a} is {says} on these examples ({_listed(decided)}), but open and paired "
+                "intervals, which are about other examples too, do not tell them apart."
+            )
+        return (
+            f"{a} is {says} by {_listed(decided)} intervals; {_listed(others)} ones do not decide."
+        )
+
+
+def three_intervals(
+    closed: Pair | None, open_tasks: Pair | None, confidence: float = 0.95, reuse: float = 0.0
+) -> ThreeIntervals:
+    """Compare a and b by closed, open and paired intervals.
+
+    Args:
+        closed: accuracies on tasks drawn with replacement; None without them.
+        open_tasks: on tasks without a common example, until these are used up; None without them.
+        confidence: in (0, 1), of each interval.
+        reuse: ``example_uses`` of the closed tasks, at most; 0 where it is not known.
+
+    Raises:
+        ValueError: as ``paired_interval``, or there are no tasks at all.
+    """
+    if closed is None and open_tasks is None:
+        raise ValueError("Tasks drawn with or without replacement are needed.")
+    pairs: dict[str, tuple[Interval, Interval]] = {}
+    apart: list[Interval] = []
+    says: dict[str, Says] = {}
+    if closed is not None:
+        apart.append(paired_interval(*closed, confidence))
+        pairs["closed"] = mean_interval(closed[0], confidence), mean_interval(closed[1], confidence)
+        says["closed"] = by_overlap(*pairs["closed"])
+    if open_tasks is not None:
+        apart.append(open_interval(differences(*open_tasks), confidence, kind="paired"))
+        pairs["open"] = (
+            open_interval(open_tasks[0], confidence),
+            open_interval(open_tasks[1], confidence),
+        )
+        if closed is not None:
+            says["closed paired"] = by_sign(apart[0])
+        says["open"] = by_overlap(*pairs["open"])
+    *before, paired = apart
+    says["paired"] = by_sign(paired)
+    return ThreeIntervals(
+        closed=pairs.get("closed"),
+        open=pairs.get("open"),
+        paired=paired,
+        paired_on="closed" if open_tasks is None else "open",
+        closed_paired=before[0] if before else None,
+        says=says,
+        cautions=_cautions(pairs, paired, open_tasks is None, reuse),
+    )
+
+
+def example_uses(tasks: int, way: int, shot: int, query: int, examples: int) -> float:
+    """How often each of ``examples`` is used on average: T n (k + q) / examples.
+
+    Above 1, tasks drawn with replacement have examples in common for certain.
+
+    Raises:
+        ValueError: a number is below 1 (a shot of 0 is none).
+    """
+    if min(tasks, way, shot, query, examples) < 1:
+        raise ValueError("Tasks, ways, shots, queries and examples are counted from 1.")
+    return tasks * way * (shot + query) / examples
+
+
+def _cautions(
+    pairs: dict[str, tuple[Interval, Interval]], paired: Interval, closed_only: bool, reuse: float
+) -> tuple[str, ...]:
+    own = [f"{kind}: {one.caution}" for kind, pair in pairs.items() for one in pair if one.caution]
+    if paired.caution:
+        own.append(f"paired: {paired.caution}")
+    elif paired.low == paired.high:
+        own.append("paired: all tasks have the same difference")
+    if reuse > 1:
+        own.append(f"closed: an example is in up to {reuse:.3g} tasks on average")
+    if closed_only:
+        own.append("nothing is about other examples: no tasks were drawn without replacement")
+    return tuple(dict.fromkeys(own))
+
+
+def _sides(says: dict[str, Says]) -> list[tuple[Says, list[str]]]:
+    """The kinds of interval that say better and that say worse, the first to speak first."""
+    sides: tuple[Says, Says] = ("better", "worse")
+    found: list[tuple[Says, list[str]]] = [
+        (one, [kind for kind, told in says.items() if told == one]) for one in sides
+    ]
+    return sorted(found, key=lambda side: [*says].index(side[1][0]))
+
+
+def _than(says: Says, b: str) -> str:
+    return f"{says} than {b}"
+
+
+def _listed(kinds: Sequence[str]) -> str:
+    """``closed, open and paired``."""
+    *first, last = kinds
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,0 +1,119 @@
+"""Which classes tasks cover if all of them are drawn from one distribution.
+
+N class tuples of n distinct classes each are independent draws over L classes, of which class i is
+in a tuple with probability p_i >= gamma n / L (Assumption 1; gamma = 1 is the uniform
+distribution). Z is the number of classes that are in any of the tuples. Every bound holds for all
+such distributions.
+
+Source: "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution", appendix B.
+"""
+
+from math import log
+
+NOT_A_SHARE = "must lie between 0 and 1"
+
+
+def expected_classes_lower_bound(classes: int, way: int, tasks: int, gamma: float) -> float:
+    """Least mean of Z: L (1 - (1 - gamma n / L)^N).
+
+    Source: Theorem 1, equation 8.
+
+    Args:
+        classes: L, at least ``way``.
+        way: n, at least 1.
+        tasks: N, at least 1.
+        gamma: in (0, 1].
+
+    Raises:
+        ValueError: an argument is not in its range.
+    """
+    return classes * (1 - _unseen(classes, way, tasks, gamma))
+
+
+def classes_variance_bound(way: int, tasks: int) -> float:
+    """Greatest variance of Z: n^2 N / 2.
+
+    Source: Theorem 2. Arguments and exceptions as of ``expected_classes_lower_bound``.
+    """
+    _check_count("classes of a task", way)
+    _check_count("tasks", tasks)
+    return way**2 * tasks / 2
+
+
+def disjoint_probability_bound(
+    classes: int, way: int, train_tasks: int, test_tasks: int, gamma: float
+) -> float:
+    """Greatest probability that training and test tasks share no class.
+
+    4 (1 - gamma n / L)^min(N_train, N_test), and at most 1.
+
+    Source: Theorem 3. Arguments and exceptions as of ``expected_classes_lower_bound``.
+    """
+    unseen = (_unseen(classes, way, tasks, gamma) for tasks in (train_tasks, test_tasks))
+    return min(1.0, 4 * max(unseen))
+
+
+def tasks_for_overlap(classes: int, way: int, rho: float, gamma: float) -> float:
+    """Tasks from which disjoint classes have a probability of at most ``rho``.
+
+    Of training as well as of test tasks: ln(4 / rho) L / (gamma n). It is a bound, and no whole
+    number.
+
+    Source: Corollary 1; its example is rho 0.01, gamma 0.5, n 5: 2.397 L. ``rho`` lies in (0, 1);
+    other arguments and exceptions as of ``expected_classes_lower_bound``.
+    """
+    _check_distribution(classes, way, gamma)
+    if not 0 < rho < 1:
+        raise ValueError(f"rho {NOT_A_SHARE}, not {rho}.")
+    return log(4 / rho) * classes / (gamma * way)
+
+
+def few_classes_probability_bound(tasks: int, eta: float, gamma: float) -> float:
+    """Greatest probability of a Z of at most eta gamma n N / (1 + gamma), where L >= n N.
+
+    (1 + gamma)^2 / (2 (1 - eta)^2 gamma^2 N), and at most 1.
+
+    Source: Theorem 4, with Corollary 2 (``expected_classes_of_many``). ``eta`` lies in (0, 1);
+    other arguments and exceptions as of ``expected_classes_lower_bound``.
+    """
+    _check_count("tasks", tasks)
+    _check_gamma(gamma)
+    if not 0 < eta < 1:
+        raise ValueError(f"eta {NOT_A_SHARE}, not {eta}.")
+    return min(1.0, (1 + gamma) ** 2 / (2 * (1 - eta) ** 2 * gamma**2 * tasks))
+
+
+def expected_classes_of_many(way: int, tasks: int, gamma: float) -> float:
+    """Least mean of Z where L >= n N: gamma n N / (1 + gamma).
+
+    Source: Corollary 2. Arguments and exceptions as of ``expected_classes_lower_bound``.
+    """
+    _check_count("classes of a task", way)
+    _check_count("tasks", tasks)
+    _check_gamma(gamma)
+    return gamma * way * tasks / (1 + gamma)
+
+
+def _unseen(classes: int, way: int, tasks: int, gamma: float) -> float:
+    """Probability that the rarest class is in none of the tasks."""
+    _check_distribution(classes, way, gamma)
+    _check_count("tasks", tasks)
+    return (1 - gamma * way / classes) ** tasks
+
+
+def _check_distribution(classes: int, way: int, gamma: float) -> None:
+    _check_count("classes of a task", way)
+    _check_count("classes", classes)
+    if classes < way:
+        raise ValueError(f"Tasks of {way} classes need {way} classes or more, not {classes}.")
+    _check_gamma(gamma)
+
+
+def _check_gamma(gamma: float) -> None:
+    if not 0 < gamma <= 1:
+        raise ValueError(f"gamma must be above 0 and at most 1, not {gamma}.")
+
+
+def _check_count(what: str, count: int) -> None:
+    if isinstance(count, bool) or count != int(count) or count < 1:
+        raise ValueError(f"The number of {what} must be a whole number from 1, not {count}.")

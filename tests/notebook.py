@@ -1,0 +1,33 @@
+"""Executes the notebook of the documentation; as a program, it keeps what it executed."""
+
+import os
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import nbformat
+from nbclient import NotebookClient
+from places import ROOT
+
+NOTEBOOK = ROOT / "docs" / "report.ipynb"
+
+
+def executed(folder: Path) -> nbformat.NotebookNode:
+    """The notebook with the outputs of this machine. Raises CellExecutionError if a cell fails."""
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    client = NotebookClient(
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        record_timing=False,
+        resources={"metadata": {"path": str(folder)}},
+    )
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    client.execute(env={**os.environ, "PATH": programs})
+    notebook.metadata.language_info = {"name": "python"}
+    return notebook
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as folder:
+        nbformat.write(executed(Path(folder)), NOTEBOOK)

@@ -1,0 +1,152 @@
+"""``compare``: closed, open and paired intervals of a run, and the claim over seeds."""
+
+import json
+from pathlib import Path
+
+import made
+import numpy as np
+import pandas as pd
+import pytest
+import tables
+from scipy import stats
+
+from fsl_sweep import load_run
+from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.records.measures import TrialEnd
+
+OPEN = {"open": {"evaluation": {"replacement": False, "report_tasks": 60}, "snapshots": "chosen"}}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Closed tasks are 50 of the main protocol, open ones 60; another protocol has other ways."""
+    path = tmp_path_factory.mktemp("compared") / "run"
+    others = {"wide": {"episode": {"way": 7}, "evaluation": {"replacement": False}}}
+    made.with_protocols(path, 50, {**OPEN, **others}, seeds=(0, 1))
+    return path
+
+
+def plain(capsys, *arguments) -> dict:
+    assert invoke(["compare", *map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def accuracies(folder: Path, protocol: str, method: str) -> np.ndarray:
+    """Mean over seeds on each report task of what val / val chooses, looked up one by one."""
+    run = load_run(folder)
+    source = run._source
+    chosen = {(one.trial, one.epoch) for one in run.chosen(method)}
+    trials = source.histories(source.protocol(protocol), source.protocol())
+    rows = [
+        trial.scores["novel", "report"].load()[trial.index(epoch)]
+        for trial in trials
+        for one, epoch in chosen
+        if trial.trial == one and trial.method == method
+    ]
+    assert len(rows) == 2
+    return np.mean(rows, axis=0)
+
+
+def ends(interval: dict) -> tuple[float, float]:
+    return interval["low"], interval["high"]
+
+
+def test_intervals_are_those_of_the_records(folder, capsys) -> None:
+    found = plain(capsys, folder, "PN", "RR")["snapshots"]
+    assert (found["closed_protocol"], found["open_protocol"]) == ("main", "open")
+    assert found["paired_on"] == "open"
+    for kind, protocol in (("closed", "main"), ("open", "open")):
+        for at, method in enumerate(("PN", "RR")):
+            values = accuracies(folder, protocol, method)
+            law = stats.t(len(values) - 1, values.mean(), stats.sem(values)).interval(0.95)
+            assert ends(found[kind][at]) == pytest.approx(law, rel=1e-9)
+    a, b = (accuracies(folder, "open", method) for method in ("PN", "RR"))
+    law = stats.ttest_rel(a, b).confidence_interval(0.95)
+    assert ends(found["paired"]) == pytest.approx((law.low, law.high), rel=1e-9)
+
+
+def test_the_claim_over_seeds_is_that_of_the_report(folder, capsys) -> None:
+    ours = plain(capsys, folder, "RR", "PN")
+    (theirs,) = (
+        one.result
+        for one in load_run(folder).report(["val"], ["val"]).differences
+        if (one.a, one.b) == ("PN", "RR")
+    )
+    assert ours["methods"]["effect"] == pytest.approx(-theirs.effect)
+    assert ours["methods"]["low"] == pytest.approx(-theirs.high)
+    assert ours["methods"]["seeds"] == [2, 2]
+    assert len(ours["methods"]["values"][0]) == 2
+
+
+def test_the_text_keeps_snapshots_and_methods_apart(folder, capsys) -> None:
+    assert invoke(["compare", str(folder), "PN", "RR", "--snapshot", "last"]) == 0
+    out = capsys.readouterr().out
+    first, second = out.split("The methods, trained again:")
+    assert first.startswith("last / ")
+    assert "These snapshots:" in first
+    assert "50 of main" in first
+    assert "60 of open" in first
+    assert "2 seeds: PN - RR" in second
+    assert "by seed PN " in second
+    assert "Caution: only 2 seeds." in second
+    assert "Caution: open: the tasks ended before the examples were used up" in second
+
+
+def test_without_open_tasks_it_says_how_to_measure_them(tmp_path, capsys) -> None:
+    path = tmp_path / "run"
+    made.with_protocols(path, 50, OPEN, skipped=["open"], seeds=(0, 1))
+    assert invoke(["compare", str(path), "PN", "RR"]) == 0
+    out = capsys.readouterr().out
+    command = "open --without-replacement --tasks 1000000 --snapshots chosen\n"
+    assert f"Open intervals are not measured yet: fsl-sweep measure {path} {command}" in out
+    assert "Caution: nothing is about other examples" in out
+
+
+def test_a_table_with_tasks_has_closed_intervals_and_one_of_means_has_none(
+    folder, tmp_path, capsys
+) -> None:
+    table = tables.exported(load_run(folder), tmp_path / "run.csv")
+    own = plain(capsys, folder, "PN", "RR")["snapshots"]
+    found = plain(capsys, table, "PN", "RR")["snapshots"]
+    assert (found["open"], found["closed_protocol"]) == (None, "table")
+    assert ends(found["closed"][0]) == pytest.approx(ends(own["closed"][0]))
+    means = tables.written(pd.DataFrame(tables.made()), tmp_path / "means.csv")
+    assert invoke(["compare", str(means), "A", "B"]) == 2
+    assert "A and B have no common tasks" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["PN", "RRR"], "unknown method 'RRR'; did you mean 'RR'?"),
+        (["PN", "PN"], "B: PN cannot be compared with itself"),
+        (["PN", "RR", "--snapshot", "vall"], "unknown snapshot selector 'vall'"),
+    ],
+)
+def test_mistakes(folder, capsys, arguments, expected) -> None:
+    assert invoke(["compare", str(folder), *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"fsl-sweep: {expected}")
+
+
+def test_two_of_three_methods(tmp_path, capsys) -> None:
+    trials = [made.planned(made.spec(s, way), f"W{way}") for way in (5, 6, 7) for s in (0, 1)]
+    made.recorded(tmp_path / "run", *trials)
+    found = plain(capsys, tmp_path / "run", "W7", "W5")
+    assert found["snapshots"]["cautions"][-1] == (
+        "intervals of snapshots are not corrected for all pairs of 3 methods"
+    )
+    # Over seeds they are, as in the report.
+    differences = load_run(tmp_path / "run").report(["val"], ["val"]).differences
+    (theirs,) = (one.result for one in differences if (one.a, one.b) == ("W5", "W7"))
+    assert found["methods"]["p_adjusted"] == pytest.approx(theirs.p_adjusted, rel=1e-6)
+    assert theirs.p_adjusted > theirs.p_value
+
+
+def test_a_method_that_is_not_complete(tmp_path, capsys) -> None:
+    trials = [made.planned(made.spec(s, way), f"W{way}") for way in (5, 6) for s in (0, 1)]
+    made.recorded(tmp_path / "run", *trials, ends=[made.DONE, TrialEnd("failed", "no memory")])
+    assert invoke(["compare", str(tmp_path / "run"), "W5", "W6"]) == 2
+    message = "W5 is not complete, so that it is not compared: failed: no memory."
+    assert message in capsys.readouterr().err

@@ -1,0 +1,198 @@
+"""The first screen on terminals of all kinds: short, aligned, and safe."""
+
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from math import nan
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+from trials import trial
+
+from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
+from fsl_sweep.orchestrator.report import Report, RunInfo, build, show, to_text
+from fsl_sweep.orchestrator.report.document.blocks import Forest, Mark
+from fsl_sweep.orchestrator.report.formats.console import SafeConsole
+from fsl_sweep.orchestrator.report.formats.forest_text import drawn
+
+INFO = RunInfo("made", "abcd", None, ("last", "val", "oracle"), ("val", "oracle"))
+WIDTHS = (60, 80, 135)
+HOSTILE = ("名前の長い方法" * 9, "a\tb\x1b[2Jc" * 6, "long-name-" * 20, "é" * 50)
+
+
+def runs(
+    methods: Sequence[str] = ("PN", "RR"), seeds: int = 3, done: int = 99
+) -> list[TrialHistory]:
+    """A trial a seed; of the first method only so many are done."""
+    rng = np.random.default_rng(0)
+    found = []
+    for rank, method in enumerate(methods):
+        for seed in range(seeds):
+            start = 0.6 + 0.03 * rank / len(methods) + rng.normal(0, 0.005)
+            novel = [start + 0.004, start, start - 0.01]
+            one = trial(method, "x", seed, base=[0.7] * 3, val=[0.5, 0.7, 0.6], novel=novel)
+            found.append(replace(one, end=None) if not rank and seed >= done else one)
+    return found
+
+
+def report(trials: Sequence[TrialHistory], **changes) -> Report:
+    return build(replace(INFO, **changes), trials, bootstrap=10)
+
+
+def screen(given: Report, width: int) -> list[str]:
+    lines = to_text(given, width, full=False).splitlines()
+    assert all(cell_len(line) <= width for line in lines), "a line is too wide"
+    return lines
+
+
+@pytest.mark.parametrize("methods", [("PN", "RR"), ("PN", "RR", "MAML")])
+@pytest.mark.parametrize("seeds", [1, 2, 3])
+def test_the_first_screen_has_24_lines(methods: Sequence[str], seeds: int) -> None:
+    given = report(runs(methods, seeds))
+    lines = screen(given, 80)
+    assert len(lines) <= 24
+    assert lines[0] == "made: complete"
+    assert " ".join(given.answer.sentences) in " ".join(" ".join(lines).split())
+    assert sum(line.startswith(f"  {name}  ") for line in lines for name in methods) == len(methods)
+    assert lines[-1].startswith("`--full`: all tables, ")
+
+
+def test_the_first_screen_of_an_unfinished_run() -> None:
+    lines = screen(report(runs(done=1)), 80)
+    assert len(lines) <= 26
+    assert lines[0] == "made: INCOMPLETE"
+    assert lines[1].startswith("6 trials planned, 4 done, 0 failed, 2 missing.")
+    assert lines[3:5] == [
+        "  PN lr=x (seed 1, PN-x-1): unfinished: 3 snapshots recorded",
+        "  PN lr=x (seed 2, PN-x-2): unfinished: 3 snapshots recorded",
+    ]
+    assert any(line.startswith("  PN (1 of 3 seeds)  val / val ") for line in lines)
+    assert any(line.startswith("  RR                 val / val ") for line in lines)
+
+
+def worst() -> Report:
+    """60 methods, 200 failed trials with reasons without end, 30 cautions, names from hell."""
+    names = [*HOSTILE, *(f"method {n}" for n in range(56))]
+    trials = runs(names)
+    reason = TrialEnd("failed", "out of memory: " + "tried to allocate more; " * 50)
+    lost = [replace(trial("lost", f"{n}"), end=reason) for n in range(200)]
+    cautions = tuple(f"Something to know, number {n}: {'very ' * 40} important." for n in range(30))
+    two = {"snapshot": ("val", "oracle"), "hyperparameter": ("val",)}
+    return report([*trials, *lost], cautions=cautions, **two)
+
+
+@pytest.fixture(scope="module")
+def largest() -> Report:
+    return worst()
+
+
+@pytest.mark.parametrize("width", [80, 135])
+def test_no_answer_has_more_than_60_lines(largest: Report, width: int) -> None:
+    lines = screen(largest, width)
+    assert len(lines) <= 60
+    text = "\n".join(lines)
+    assert re.findall(r"\.\.\. and (\d+) more: --full", text)[0] == "197"
+    assert text.count("\n  ! ") == 3
+    assert "  ! Something to know, number 0" in text
+    assert "\n  ... and 36 more\n" in text
+    assert "\x1b" not in text
+    marks = [line for line in lines if line.rstrip()[-4:-1].endswith(".") and "val / val" in line]
+    assert len({cell_len(line) for line in marks}) == 1, "aligned"
+    # Nothing of it is lost.
+    whole = to_text(largest)
+    assert "number 29" in whole
+    assert all(f"lost lr={n} " in whole for n in range(200))
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_consoles_that_know_ascii_only(terminal: bool) -> None:
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding="ascii", write_through=True)
+    console = SafeConsole(file=file, width=80, force_terminal=terminal, color_system=None)
+    show(report(runs(("PN", "é"))), console)
+    assert raw.getvalue().isascii()
+    assert b"\n  PN  val / val " in raw.getvalue()
+    assert b"\\xe9 is better than PN" in raw.getvalue()
+
+
+def test_a_terminal_is_told_how_to_see_the_rest() -> None:
+    terminal = io.StringIO()
+    console = SafeConsole(file=terminal, force_terminal=True, color_system=None, width=200)
+    show(report(runs()), console, command="fsl-sweep report runs/made")
+    lines = terminal.getvalue().splitlines()
+    assert lines[-1].startswith("`fsl-sweep report runs/made --full`: all tables, ")
+    assert max(map(len, lines)) <= 100
+
+
+def mark(mean: float, low: float = nan, high: float = nan, *seeds: float, **changes) -> Mark:
+    return replace(Mark("PN", "val / val", mean, low, high, False, seeds), **changes)
+
+
+def plot(*marks: Mark, width: int = 60) -> list[str]:
+    lines = drawn(Forest("NovelGen, %", marks, ""), width)
+    assert all(cell_len(line) <= width for line in lines)
+    return lines
+
+
+def test_a_mark_of_each_kind() -> None:
+    assert plot(
+        mark(60, 55, 65),
+        mark(62, nan, nan, 61, 63, group="RR"),
+        mark(64, 50, 70, reference=True, group="RR", name="oracle"),
+        mark(58, group="MAML"),
+    ) == [
+        "NovelGen, %        55             60               65",
+        "  PN    val / val  |---------------o----------------|   60.0",
+        "  RR    val / val                      x  o  x          62.0",
+        "        oracle                                   <>     64.0",
+        "  MAML  val / val            o                          58.0",
+        "  o mean   x each seed   |--| interval   <> oracle: reads",
+        "  novel scores",
+    ]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_scales(width: int) -> None:
+    # Intervals that no accuracy can have go on to the ends of the scale, and have none.
+    (ticks, line, *_) = plot(mark(50, -300, 400), width=width)
+    assert (ticks.split()[2], ticks.split()[-1]) == ("0", "100")
+    assert "|" not in line
+    assert line.count("-") == line.rindex("-") - line.index("-")
+    # No width at all, one seed, one point from another.
+    for marks in ([mark(66.6)], [mark(66.6, 66.6, 66.6)], [mark(66.66), mark(66.67)]):
+        ticks, *lines, legend = plot(*marks, width=width)
+        assert all("o" in line for line in lines)
+        assert len({*ticks.split()[2:]}) == len(ticks.split()[2:]) >= 2
+        assert legend.startswith("  o mean")
+    assert plot(mark(nan), width=width) == []
+
+
+def test_what_is_too_long_loses_its_middle() -> None:
+    done = " (1 of 2 seeds)"
+    for name in HOSTILE:
+        lines = plot(mark(60, 55, 65, group=name + done), mark(61, group="RR" + done), width=100)
+        assert "(1 of 2 seeds) " in lines[1]
+        assert cell_len(lines[1]) == cell_len(lines[2])
+        assert ".." in lines[1]
+        assert lines[1].isprintable()
+
+
+def test_of_many_methods_the_best_are_drawn() -> None:
+    marks = [
+        mark(50 + n, name=name, group=f"{n}", reference=name == "oracle")
+        for n in range(30)
+        for name in ("val", "last", "base", "oracle")
+    ]
+
+    def names(methods: int) -> list[str]:
+        lines = drawn(Forest("", tuple(marks[: 4 * methods]), ""), 80, short=True)
+        words = [line.split() for line in lines[1:-1]]
+        return [next(w for w in own if w.isalpha()) for own in words]
+
+    assert names(1) == ["val", "last", "base", "oracle"]
+    assert names(2) == ["val", "last", "oracle"] * 2
+    assert names(3) == names(12)[:6] == ["val", "oracle"] * 3
+    assert names(13) == ["val"] * 13
+    assert names(30) == [*["val"] * 24, "and"]

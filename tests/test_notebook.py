@@ -1,0 +1,41 @@
+"""The notebook of the documentation works as it stands there, and shows what it gives."""
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # Jupyter's packages warn of each other when they are imported
+    import nbformat
+    from notebook import NOTEBOOK, executed
+
+
+def kinds(cell: Any) -> list[str]:
+    """What kinds of output a cell has: of text streams their name, else MIME types."""
+    found: list[str] = []
+    for output in cell.get("outputs", ()):
+        found += sorted(output.get("data", {})) or [output.name]
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("ray")
+def test_the_notebook_runs_and_gives_what_is_stored(tmp_path: Path) -> None:
+    stored = nbformat.read(NOTEBOOK, as_version=4)
+    again = executed(tmp_path)
+    for old, new in zip(stored.cells, again.cells, strict=True):
+        assert kinds(old) == kinds(new), f"`make notebook` brings it up to date: {old.source}"
+
+
+def test_the_stored_outputs_are_complete_small_and_of_no_machine() -> None:
+    text = NOTEBOOK.read_text()
+    assert len(text) < 300_000
+    stored = nbformat.read(NOTEBOOK, as_version=4)
+    nbformat.validate(stored)
+    code = [cell for cell in stored.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == [*range(1, len(code) + 1)]
+    assert not [cell for cell in code for output in cell.outputs if output.get("name") == "stderr"]
+    assert not re.findall(r"/(?:home|root|tmp|work|Users)/|\b20\d\d-\d\d-\d\d", text)

@@ -48,7 +48,6 @@ def centroid_rule(learner: EmbeddingLearner[Any]) -> Rule | None:
 def is_cheaper(images: int, tasks: int, shape: EpisodeShape) -> bool:
     """Whether the Gram matrix of so many images costs less than gathering features for the tasks.
 
-    An inner product of the matrix costs a small part of fetching the features of an image: about
     Between 2 and 90 inner products for each image that a task fetches the balance turns, at 64
     features (``benchmarks/novel_sets.py``); 20 is taken.
     """

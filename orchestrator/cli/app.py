@@ -13,6 +13,7 @@ import typer
 
 import fsl_sweep
 from fsl_sweep.orchestrator.cli import (
+    analyze_novel,
     compare,
     coverage,
     data,
@@ -142,4 +143,5 @@ for _action in (
 datasets.command("list")(data.list_benchmarks)
 for _action in (data.check, data.prepare, data.download):
     datasets.command()(_action)
+analyses.command("novel-classes")(analyze_novel.novel_classes)
 analyses.command("queries")(queries.queries)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 
 from fsl_sweep.datasets.benchmark import Benchmark
@@ -65,7 +66,7 @@ class Evaluator:
         scores: Results = {}
         try:
             for pool, sets in draws.items():
-                scores |= self._measured(learner, self._pools[pool], sets)
+                scores |= answered(learner, self._pools[pool], sets, self._base_classes)
         finally:
             learner.train(before)
         return {
@@ -73,13 +74,23 @@ class Evaluator:
             for name, tasks in asked.items()
         }
 
-    def _measured(self, learner: Learner[Any], images: PoolImages, sets: EpisodeSets) -> Results:
-        if isinstance(learner, EmbeddingLearner):
-            return measure_by_embedding(learner, images, sets)
-        if isinstance(learner, AdaptationLearner):
-            return measure_by_adaptation(learner, images, sets)
-        if isinstance(learner, ClassificationLearner):
-            return measure_by_classification(learner, images, sets, self._base_classes)
-        if isinstance(learner, Metadl):
-            return measure_by_program(learner, images, sets)
-        raise TypeError(f"A {type(learner).__name__} is of no kind that can be measured.")
+
+def answered(
+    learner: Learner[Any], images: PoolImages, sets: EpisodeSets, base_classes: np.ndarray
+) -> Results:
+    """Per-task results on episodes of one pool, of a learner in evaluation mode.
+
+    ``base_classes`` are the pool's labels that were trained on, which a classifier answers among.
+
+    Raises:
+        TypeError: the learner is of a kind that cannot be measured.
+    """
+    if isinstance(learner, EmbeddingLearner):
+        return measure_by_embedding(learner, images, sets)
+    if isinstance(learner, AdaptationLearner):
+        return measure_by_adaptation(learner, images, sets)
+    if isinstance(learner, ClassificationLearner):
+        return measure_by_classification(learner, images, sets, base_classes)
+    if isinstance(learner, Metadl):
+        return measure_by_program(learner, images, sets)
+    raise TypeError(f"A {type(learner).__name__} is of no kind that can be measured.")

@@ -37,6 +37,12 @@ from fsl_sweep.orchestrator.statistics.needed import (
     seeds_needed,
     tasks_needed,
 )
+from fsl_sweep.orchestrator.statistics.novel_sets import (
+    ConclusionStability,
+    Frequency,
+    conclusion_stability,
+    frequency,
+)
 from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference, difference_over_seeds
 from fsl_sweep.orchestrator.statistics.rank import RankCorrelation, kendall_tau
 from fsl_sweep.orchestrator.statistics.spread import (
@@ -54,6 +60,8 @@ from fsl_sweep.orchestrator.statistics.task_sizing import (
 __all__ = [
     "Comparison",
     "Components",
+    "ConclusionStability",
+    "Frequency",
     "Interval",
     "PairComponents",
     "RankCorrelation",
@@ -68,10 +76,12 @@ __all__ = [
     "compare",
     "compare_mixtures",
     "components",
+    "conclusion_stability",
     "correct_family",
     "difference_over_seeds",
     "example_set_variance",
     "example_uses",
+    "frequency",
     "holm",
     "holm_levels",
     "kendall_tau",

@@ -1,0 +1,207 @@
+"""Measuring snapshots on tasks of many random class sets, or sets of examples, of one class set."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, final
+
+import numpy as np
+
+from fsl_sweep.datasets.benchmark import Benchmark, SplitName
+from fsl_sweep.datasets.randomness import named_generator
+from fsl_sweep.datasets.tasks.classes import ClassTasks
+from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape
+from fsl_sweep.learners.base import EmbeddingLearner, Learner
+from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.measuring.evaluator import answered
+from fsl_sweep.orchestrator.measuring.features import PoolFeatures
+from fsl_sweep.orchestrator.measuring.gram import GramMatrix, Rule, centroid_rule, is_cheaper
+from fsl_sweep.orchestrator.measuring.images import PoolImages
+from fsl_sweep.orchestrator.records.measures import TaskScores
+from fsl_sweep.orchestrator.text.printed import counted
+
+AnswerPath = Literal["gram", "features", "direct"]
+
+_TASKS_AT_ONCE = 20_000  # bounds the memory of a set's tasks
+
+
+@final
+class ClassSetScorer:
+    """Answers of one snapshot to tasks of any classes and examples of one class set.
+
+    There are three paths to the same answers: the Gram matrix of a set's images, for learners with
+    a nearest-centroid head; their features; and the way of every protocol, for learners that adapt.
+    Images are embedded once, when the scorer is made.
+
+    Args:
+        learner: in evaluation mode.
+        images: of the pool that tasks index.
+        examples: pool indices that tasks may have, sorted.
+        base_classes: the pool's labels that were trained on.
+    """
+
+    def __init__(
+        self,
+        learner: Learner[Any],
+        images: PoolImages,
+        examples: np.ndarray,
+        base_classes: np.ndarray,
+    ) -> None:
+        self._direct = partial(answered, learner, images, base_classes=base_classes)
+        self._features: PoolFeatures | None = None
+        self._rule: Rule | None = None
+        if isinstance(learner, EmbeddingLearner):
+            self._features = PoolFeatures.embedded(learner, images, examples)
+            self._rule = centroid_rule(learner)
+
+    def cheapest(self, images: int, tasks: int, shape: EpisodeShape) -> AnswerPath:
+        """The path that costs least for so many tasks of a set with so many images."""
+        if self._features is None:
+            return "direct"
+        return "gram" if self._rule and is_cheaper(images, tasks, shape) else "features"
+
+    def by(self, path: AnswerPath, examples: np.ndarray) -> Callable[[Episodes], TaskScores]:
+        """What answers episodes of these examples by a path.
+
+        Raises:
+            ValueError: the learner has no such path.
+        """
+        if path == "direct":
+            return lambda episodes: self._direct(sets={0: episodes})[0]
+        if self._features is not None and path == "features":
+            return self._features.score
+        if self._features is not None and self._rule is not None:
+            return GramMatrix.of(self._features, examples, self._rule).score
+        raise ValueError(f"This learner has no path '{path}'.")
+
+
+def class_set(benchmark: Benchmark, splits: Sequence[SplitName]) -> ClassTasks:
+    """The classes of some splits together, with the examples that each is measured on.
+
+    Raises:
+        BadData: tasks are not made of classes, or the splits have images of different pools.
+    """
+    parts = [benchmark.distribution(split) for split in splits]
+    for part in parts:
+        if not isinstance(part, ClassTasks):
+            raise BadData(
+                f"Class sets are drawn from classes, but tasks of '{benchmark.name}' are made of "
+                f"{part.unit}."
+            )
+    pools = {part.pool.fingerprint: part.pool for part in parts}
+    if len(pools) > 1:
+        raise BadData(f"{' and '.join(splits)} of '{benchmark.name}' are in different pools.")
+    classes, examples = ([getattr(part, key) for part in parts] for key in ("classes", "examples"))
+    return ClassTasks(parts[0].pool, np.concatenate(classes), np.unique(np.concatenate(examples)))
+
+
+@dataclass(frozen=True)
+class ClassSets:
+    """Random parts of a class set C_L, and the tasks of each; a function of ``seed`` only.
+
+    Attributes:
+        whole: tasks of the class set.
+        shape: of a task.
+        seed: of what is drawn.
+
+    Raises:
+        BadData: the class set has too few classes or examples for a task.
+    """
+
+    whole: ClassTasks
+    shape: EpisodeShape
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.whole.check(self.shape)
+
+    def check_size(self, size: int) -> None:
+        """Raises BadData unless there can be novel sets of ``size`` classes."""
+        if size > self.whole.size:
+            known = counted(self.whole.size, "class", "classes")
+            raise BadData(f"A novel set of {size} classes is larger than the class set of {known}.")
+        if size < (way := self.shape.way):
+            raise BadData(f"A novel set of {size} classes is too small for {way}-way tasks.")
+
+    def novel_sets(self, size: int, count: int) -> Iterator[ClassTasks]:
+        """``count`` times ``size`` classes, uniform without repetition, with all their examples.
+
+        Raises:
+            BadData: as ``check_size``.
+        """
+        self.check_size(size)
+        whole, draws = self.whole, self._draws("novel sets", size)
+        labels = whole.pool.labels[whole.examples]
+        for _ in range(count):
+            classes = draws.permutation(whole.classes)[:size]
+            yield ClassTasks(whole.pool, classes, whole.examples[np.isin(labels, classes)])
+
+    def check_kept(self, kept: int) -> None:
+        """Raises BadData unless there can be sets of ``kept`` examples of each class."""
+        whole, fewest = self.whole, int(self.whole.counts.min())
+        if kept > fewest:
+            name = whole.pool.class_names[whole.classes[whole.counts.argmin()]]
+            raise BadData(f"{kept} examples of each class cannot be kept: '{name}' has {fewest}.")
+        if kept < (needed := self.shape.per_class):
+            raise BadData(f"{kept} examples of each class are too few: a task needs {needed}.")
+
+    def example_sets(self, kept: int, count: int) -> Iterator[ClassTasks]:
+        """``count`` times ``kept`` examples of every class, uniform without repetition.
+
+        Raises:
+            BadData: as ``check_kept``.
+        """
+        self.check_kept(kept)
+        whole, draws = self.whole, self._draws("example sets", kept)
+        for _ in range(count):
+            examples = whole.draw_examples(np.arange(whole.size)[:, None], kept, draws)
+            yield ClassTasks(whole.pool, whole.classes, examples.ravel())
+
+    def accuracies(
+        self,
+        scorers: Sequence[ClassSetScorer],
+        sets: Iterable[ClassTasks],
+        tasks: int,
+        *,
+        paired: bool = True,
+        path: AnswerPath | None = None,
+    ) -> np.ndarray:
+        """Accuracy of each snapshot on ``tasks`` tasks of each set, float64 ``[snapshot, S, T]``.
+
+        Args:
+            scorers: of the snapshots.
+            sets: parts of the class set.
+            tasks: how many for each set.
+            paired: whether the snapshots have the same tasks.
+            path: the cheapest by default.
+
+        Raises:
+            TrialFailure: a learner's answers are not numbers.
+        """
+        rows = [self._on(one, scorers, tasks, at, paired, path) for at, one in enumerate(sets)]
+        return np.array(rows).transpose(1, 0, 2)
+
+    def _on(
+        self,
+        one: ClassTasks,
+        scorers: Sequence[ClassSetScorer],
+        tasks: int,
+        number: int,
+        paired: bool,
+        path: AnswerPath | None,
+    ) -> list[np.ndarray]:
+        """Accuracy of each snapshot on the tasks of one set, ``[tasks]``."""
+        images, shape = len(one.examples), self.shape
+        score = [s.by(path or s.cheapest(images, tasks, shape), one.examples) for s in scorers]
+        streams = range(1 if paired else len(scorers))
+        draws = [self._draws("tasks", one.size, images, number, stream) for stream in streams]
+        parts: list[list[np.ndarray]] = [[] for _ in scorers]
+        for first in range(0, tasks, _TASKS_AT_ONCE):
+            size = min(_TASKS_AT_ONCE, tasks - first)
+            episodes = [one.sample(size, shape, stream) for stream in draws]
+            for which, answers in enumerate(score):
+                parts[which].append(answers(episodes[0 if paired else which]).accuracy)
+        return [np.concatenate(each) for each in parts]
+
+    def _draws(self, *words: object) -> np.random.Generator:
+        return named_generator(self.seed, *map(str, words))

@@ -1,0 +1,54 @@
+"""Features of the images of a pool, embedded once, and answers from them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from fsl_sweep.datasets.tasks.episodes import Episodes
+from fsl_sweep.datasets.tasks.ragged import TaskGroup
+from fsl_sweep.learners.base import EmbeddingLearner
+from fsl_sweep.orchestrator.measuring.images import PoolImages
+from fsl_sweep.orchestrator.measuring.scoring import score
+from fsl_sweep.orchestrator.records.measures import TaskScores
+
+
+@dataclass(frozen=True, eq=False)
+class PoolFeatures:
+    """Features of some images of a pool, of a learner in evaluation mode.
+
+    Attributes:
+        features: of the images, on the learner's device.
+        row_of: the row of each pool index, -1 where the image is not embedded.
+    """
+
+    learner: EmbeddingLearner[Any]
+    features: Float[Tensor, "images d"]
+    row_of: Int[np.ndarray, " pool"]
+    floats_at_once: int
+
+    @classmethod
+    def embedded(
+        cls, learner: EmbeddingLearner[Any], images: PoolImages, indices: Int[np.ndarray, " images"]
+    ) -> "PoolFeatures":
+        """The features of the images at these pool indices, each once and sorted."""
+        with torch.inference_mode():
+            features = images.through(learner.embed, indices).float()
+        row_of = np.full(len(images.pool), -1, np.int64)
+        row_of[indices] = np.arange(len(indices))
+        return cls(learner, features, row_of, images.at_once.floats)
+
+    def score(self, episodes: Episodes) -> TaskScores:
+        """The learner's answers. Raises as `fsl_sweep.orchestrator.measuring.scoring.score`."""
+
+        def gathered(indices: np.ndarray) -> Tensor:
+            return self.features[torch.from_numpy(self.row_of[indices]).to(self.features.device)]
+
+        def answer(tasks: TaskGroup) -> Tensor:
+            return self.learner.head(gathered(tasks.support), gathered(tasks.query))
+
+        with torch.inference_mode():
+            return score(episodes, self.floats_at_once // self.features.shape[1], answer)

@@ -1,0 +1,135 @@
+"""Nearest-centroid answers from inner products: millions of tasks on few images in a minute.
+
+A query q is compared with the mean c of a class's support s_1, ..., s_k. What decides is
+q.c - |c|^2 / 2 in Euclidean distance and q.c / |c| by cosine, where q.c is the mean of the q.s_j
+and |c|^2 that of the s_i.s_j. So once the Gram matrix of the images is known, a task costs one
+number for each pair of a query and a support image, and no feature is gathered.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape
+from fsl_sweep.learners.base import EmbeddingLearner
+from fsl_sweep.learners.methods.meta_baseline import MetaBaseline
+from fsl_sweep.learners.methods.ncc import Ncc
+from fsl_sweep.learners.methods.protonet import Protonet
+from fsl_sweep.learners.methods.supervised import Supervised
+from fsl_sweep.orchestrator.measuring.features import PoolFeatures
+from fsl_sweep.orchestrator.measuring.scoring import check_numbers, check_scorable
+from fsl_sweep.orchestrator.records.measures import TaskScores
+
+Rule = Literal["euclidean", "cosine"]
+
+_QUERIES_AT_ONCE = 2**15
+_PRODUCTS_AT_MOST = 2**28  # 1 GiB
+_TINY = 1e-12  # of `torch.nn.functional.normalize`
+
+
+def centroid_rule(learner: EmbeddingLearner[Any]) -> Rule | None:
+    """How its head finds the nearest class mean; None if it does something else."""
+    if isinstance(learner, Supervised):
+        return "euclidean"
+    if isinstance(learner, Ncc):
+        return "cosine"
+    # A trained factor that is not positive turns the order of the classes round.
+    if isinstance(learner, Protonet) and learner.scale > 0:
+        return learner.options.metric
+    if isinstance(learner, MetaBaseline) and learner.temperature > 0:
+        return "cosine"
+    return None
+
+
+def is_cheaper(images: int, tasks: int, shape: EpisodeShape) -> bool:
+    """Whether the Gram matrix of so many images costs less than gathering features for the tasks.
+
+    Between 2 and 90 inner products for each image that a task fetches the balance turns, at 64
+    features (``benchmarks/novel_sets.py``); 20 is taken.
+    """
+    fetched = tasks * shape.way * shape.per_class
+    return images**2 <= min(_PRODUCTS_AT_MOST, 20 * fetched)
+
+
+@dataclass(frozen=True, eq=False)
+class GramMatrix:
+    """The inner products of some images of a pool, for one learner's nearest-centroid rule.
+
+    Attributes:
+        products: row by row.
+        row_of: the row of each pool index.
+        size: rows.
+    """
+
+    products: Float[Tensor, " entries"]
+    row_of: Int[np.ndarray, " pool"]
+    size: int
+    rule: Rule
+
+    @classmethod
+    def of(cls, pool: PoolFeatures, indices: Int[np.ndarray, " n"], rule: Rule) -> "GramMatrix":
+        """Of the images at these pool indices, which are embedded.
+
+        Raises:
+            TrialFailure: as `check_numbers`.
+        """
+        with torch.inference_mode():
+            rows = torch.from_numpy(pool.row_of[indices]).to(pool.features.device)
+            features = pool.features[rows]
+            check_numbers(features, "images")
+            if rule == "euclidean":  # distances do not change, and their rounding error is less
+                features = features - features.mean(dim=0)
+            row_of = np.full(len(pool.row_of), -1, np.int32)
+            row_of[indices] = np.arange(len(indices))
+            return cls((features @ features.T).flatten(), row_of, len(indices), rule)
+
+    def score(self, episodes: Episodes) -> TaskScores:
+        """The answers to episodes of one shape, without padding; all of them are of these images.
+
+        They are those of the learner's head, but where two classes are equal to the last bits.
+
+        Raises:
+            BadData: as `check_scorable`.
+        """
+        check_scorable(episodes)
+        tasks, way, each = episodes.query.shape
+        size = max(1, _QUERIES_AT_ONCE // (way * each))
+        with torch.inference_mode():
+            parts = [self._correct(episodes[i : i + size]) for i in range(0, tasks, size)]
+        return TaskScores(torch.cat(parts).cpu().numpy(), np.full(tasks, way * each, np.int64))
+
+    def _correct(self, episodes: Episodes) -> Int[Tensor, " tasks"]:
+        """How many queries of each task are nearest to the centroid of their own class."""
+        support, query = (self._rows(part) for part in (episodes.support, episodes.query))
+        way, each = query.shape[1:]
+        asked = query.flatten(1)  # [tasks, m]
+        best = self._closeness(support[:, 0], asked)
+        answer = torch.zeros_like(asked)
+        for number in range(1, way):  # few long vectors are faster than many short ones
+            close = self._closeness(support[:, number], asked)
+            answer.masked_fill_(close > best, number)
+            best = torch.maximum(best, close)
+        right = torch.arange(way, device=answer.device).repeat_interleave(each)
+        return (answer == right).sum(dim=1)
+
+    def _rows(self, indices: np.ndarray) -> Int[Tensor, "tasks way each"]:
+        return torch.from_numpy(self.row_of[indices]).to(self.products.device)
+
+    def _closeness(self, support: Tensor, query: Tensor) -> Float[Tensor, "tasks m"]:
+        """Of each query ``[tasks, m]`` to the mean of one class's support ``[tasks, k]``."""
+        shot = support.shape[1]
+        starts = support * self.size
+        total = self._at(starts[:, :1] + query)
+        for number in range(1, shot):
+            total += self._at(starts[:, number, None] + query)
+        square = self._at(starts[:, :, None] + support[:, None]).mean(dim=(1, 2))[:, None]
+        if self.rule == "euclidean":
+            return total / shot - square / 2
+        return total / shot / square.clamp_min(0).sqrt().clamp_min(_TINY)
+
+    def _at(self, places: Tensor) -> Tensor:
+        return self.products.index_select(0, places.flatten()).view(places.shape)

@@ -46,15 +46,20 @@ class Answer:
     needs: tuple[Needs, ...]
 
 
-def answer_of(report: "Report") -> Answer:
-    """The answer that the records bear."""
+def answer_of(report: "Report", timed: bool = True) -> Answer:
+    """The answer that the records bear. Unless ``timed``, it depends on no recorded time."""
     if report.lead is None:
         said = filter(None, (_nothing(report), _unfinished(report.completeness)))
         return Answer(tuple(said), None, False, None, ())
     race = Race.of(report, report.lead)
     pair = {race.order[0].method, race.rival}
     needs = tuple(one for one in report.needs if {one.a, one.b} == pair)
-    said = [race.won(), *_saturated(race), _strategies(report, race), _next(report, race, needs)]
+    said = [
+        race.won(),
+        *_saturated(race),
+        _strategies(report, race),
+        _next(report, race, needs, timed),
+    ]
     return Answer(
         sentences=tuple(filter(None, said)),
         best=None if len(race.tied) > 1 or report.lead.oracle else race.order[0].method,
@@ -161,7 +166,7 @@ def _chose_alike(summaries: Sequence[Summary]) -> bool:
     return len(same_choices(usual)) == len({one.method for one in usual})
 
 
-def _next(report: "Report", race: Race, needs: Sequence[Needs]) -> str:
+def _next(report: "Report", race: Race, needs: Sequence[Needs], timed: bool) -> str:
     """What would decide it."""
     if not race.complete:
         return _unfinished(report.completeness)
@@ -176,7 +181,7 @@ def _next(report: "Report", race: Race, needs: Sequence[Needs]) -> str:
         )
     if len(race.tied) > 1:
         return "`fsl-sweep plan-next RUN --effect 0.01` says what would show 1 point."
-    return would_decide(needs[0]) if needs and race.open else ""
+    return would_decide(needs[0], timed) if needs and race.open else ""
 
 
 def _unfinished(found: Completeness) -> str:

@@ -7,12 +7,19 @@ from fsl_sweep.orchestrator.text.printed import counted
 MANY = 100
 """More seeds than these are not counted: nobody trains them."""
 
+WAYS = ("seeds", "tasks", "classes")
 
-def would_decide(found: Needs) -> str:
-    """What would show the difference of a pair, the cheapest first, in a sentence."""
+
+def would_decide(found: Needs, timed: bool = True) -> str:
+    """What would show the difference of a pair, in a sentence: the cheapest way, and its cost.
+
+    Unless ``timed``, it does not depend on any time: more seeds, or else more tasks.
+    """
     if_so = f"If {found.a} and {found.b} truly differ by {wording.points(found.effect)} points"
     chance = f"{100 * found.power:g} %"
     known = [one for one in found.ways if one.needed is not None]
+    if not timed:
+        known.sort(key=lambda one: WAYS.index(one.what))
     hopeless = [one.what for one in found.ways if one.needed is None and one.what != "classes"]
     if not known:
         return f"{if_so}, neither more seeds only nor more tasks only would show it."
@@ -21,7 +28,7 @@ def would_decide(found: Needs) -> str:
         return f"{if_so}, what there is shows it with a chance of {chance}."
     if min(more) > MANY and known[0].what == "seeds":
         return f"{if_so}, it takes more than {MANY} more seeds of each to show it ({chance})."
-    spent = "" if known[0].seconds is None else f", {about(known[0].seconds)}"
+    spent = "" if known[0].seconds is None or not timed else f", {about(known[0].seconds)}"
     text = f"{if_so}, {_more(found, known[0].what, more)} would show it ({chance}{spent})"
     return f"{text}; more {hopeless[0]} would not." if hopeless else f"{text}."
 

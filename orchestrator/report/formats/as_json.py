@@ -11,12 +11,14 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
-from fsl_sweep.orchestrator.report.answer import Answer
+from fsl_sweep.orchestrator.report.answer import Answer, answer_of
 from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.deciding import WAYS
 from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.selection.ensembles import Ensemble
 from fsl_sweep.orchestrator.selection.methods import Summary
+from fsl_sweep.orchestrator.selection.needs import Need
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
 from fsl_sweep.orchestrator.selection.results import Selection, Strategy
 from fsl_sweep.orchestrator.selection.stability import Stability
@@ -25,6 +27,7 @@ from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
 
 _LEFT_OUT: Mapping[type, set[str]] = {
     Ensemble: {"by_seed"},
+    Need: {"seconds"},
     Interval: {"confidence", "kind", "caution"},
     Selection: {"novel_tasks", "base_tasks", "base_weight"},
     SelectionBootstrap: {"confidence"},
@@ -63,7 +66,7 @@ def to_plain(report: Report) -> dict[str, Any]:
     under = sorted(report.over_protocols, key=lambda one: one.planned.id)
     snapshots = {"about": "these snapshots", "over": "tasks"}
     return {
-        "answer": _answer(report.answer),
+        "answer": _answer(answer_of(report, timed=False)),
         "run": _run(report, metric),
         "protocols": [_protocol(one.planned) for one in under],
         "over_protocols": _over_protocols(under),
@@ -120,6 +123,8 @@ def worlds_to_plain(report: WorldsReport) -> dict[str, Any]:
 
 def _answer(answer: Answer) -> dict[str, Any]:
     plain = {key: _plain(getattr(answer, key)) for key in ("sentences", "best", "decided", "needs")}
+    for need in plain["needs"]:
+        need["ways"].sort(key=lambda way: WAYS.index(way["what"]))
     return plain | {"strategy": _plain(answer.strategy)}
 
 

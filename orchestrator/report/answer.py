@@ -19,6 +19,7 @@ from fsl_sweep.orchestrator.selection.needs import Needs
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics.intervals import SATURATED
 from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS
+from fsl_sweep.orchestrator.statistics.ties import comparable
 from fsl_sweep.orchestrator.text.printed import counted
 
 if TYPE_CHECKING:
@@ -96,24 +97,37 @@ def _strategies(report: "Report", race: Race) -> str:
         said = [f"{_all(usual)} strategies chose the same snapshots."]
         return " ".join([*said, *_cost(report, race)])
     verdicts = _verdicts(report) if race.complete else ()
-    return " ".join([*_order(usual, race), *_cost(report, race), *verdicts])
+    return " ".join([*_order(report, usual, race), *_cost(report, race), *verdicts])
 
 
-def _order(usual: Sequence[Ranking], race: Race) -> Iterable[str]:
+def _order(report: "Report", usual: Sequence[Ranking], race: Race) -> Iterable[str]:
     if len(race.order) == 1 or len(race.tied) > 1:
         return
     best, seeds = race.order[0].method, race.seeds
-    others = [one for one in usual if one.methods[0] != best and best in one.methods]
+    first = {one: _first(report, one) for one in usual if best in one.methods}
+    others = {one: leaders for one, leaders in first.items() if best not in leaders}
+    equal = {one: leaders for one, leaders in first.items() if best in leaders and leaders[1:]}
     if others:
         names = some([str(one.strategy) for one in others])
-        leaders = list(dict.fromkeys(one.methods[0] for one in others))
+        leaders = list(dict.fromkeys(method for own in others.values() for method in own))
         lead = "leads" if len(leaders) == 1 else "lead"
         yield f"Who leads depends on the strategy: {some(leaders)} {lead} under {names}."
+    elif equal:
+        names = some([str(one.strategy) for one in equal])
+        methods = list(dict.fromkeys(method for own in equal.values() for method in own))
+        yield f"Who leads depends on the strategy: {some(methods)} are equal under {names}."
     elif len({one.methods for one in usual}) == 1:
         ranked = "the methods" if seeds > 1 else "these snapshots"
         yield f"{_all(usual)} strategies rank {ranked} alike."
     else:
         yield f"{_all(usual)} strategies have {best} first; the order behind it differs."
+
+
+def _first(report: "Report", ranking: Ranking) -> list[str]:
+    """The methods with the best mean under a strategy, in plan order."""
+    own = [one for one in report.summaries if one.strategy == ranking.strategy]
+    means = comparable([one.reported.mean for one in own])
+    return [one.method for one, mean in zip(own, means, strict=True) if mean == means.max()]
 
 
 def _all(ranked: Sequence[Ranking]) -> str:
@@ -150,7 +164,9 @@ def _verdicts(report: "Report") -> Iterable[str]:
     if worse:
         least = next(one.strategy for one in usual if one.least)
         others = some([str(one.strategy) for one in worse])
-        yield f"Choose by {least}: it cost less than {others}, by more than chance."
+        text = f"Do not choose by {others}, which cost more than {least}, by more than chance"
+        rest = len(usual) - len(worse) > 1
+        yield f"{text}{'; the other strategies are not told apart' if rest else ''}."
         return
     count = len(found.methods)
     if count < LEAST_ROWS:

@@ -25,7 +25,7 @@ def would_decide(found: Needs, timed: bool = True) -> str:
         return f"{if_so}, neither more seeds only nor more tasks only would show it."
     more = known[0].more or (0, 0)
     if not max(more):
-        return f"{if_so}, what there is shows it with a chance of {chance}."
+        return f"{if_so}, what there is shows it with a chance of at least {chance}."
     if min(more) > MANY and known[0].what == "seeds":
         return f"{if_so}, it takes more than {MANY} more seeds of each to show it ({chance})."
     spent = "" if known[0].seconds is None or not timed else f", {about(known[0].seconds)}"

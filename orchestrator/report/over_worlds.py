@@ -8,8 +8,11 @@ from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.completeness import whole_replicates
 from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.race import some
 from fsl_sweep.orchestrator.selection.lead import USUAL
 from fsl_sweep.orchestrator.selection.over_worlds import (
+    ALL_EQUAL,
+    LEAST_WORLDS,
     DifferenceOverWorlds,
     OverWorlds,
     StrategyOverWorlds,
@@ -57,21 +60,15 @@ class WorldsReport:
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
-        """The answer: which method, which strategy, and what would decide it."""
-        if self.over is None:
+        """The answer: which method, which strategy, and what these worlds cannot tell."""
+        if self.over is None or self.lead is None:
             return ("Nothing can be said over worlds: no strategy chose in all of them.",)
-        found = [_methods(self.over), *_strategies(self.over, self.lead)]
-        found = [one for one in found if one]
-        return tuple(found if self.complete else [f"So far: {found[0]}", *found[1:]])
-
-    def __repr__(self) -> str:
-        return f"<Report of {self.name!r}>"
-
-    def _repr_html_(self) -> str:
-        # A format is not loaded before there is something to show.
-        from fsl_sweep.orchestrator.report.formats.notebook import report_shown
-
-        return report_shown(self)  # pyright: ignore[reportArgumentType]
+        planned = {m: None for one in self.reports.values() for m in one.completeness.seeds}
+        shown = {one.method for one in self.over.methods}
+        absent = [method for method in planned if method not in shown]
+        found = [_methods(self.over, self.lead, absent, self.complete)]
+        found += _strategies(self.over, self.lead, self.complete)
+        return tuple(filter(None, found))
 
 
 def build_worlds(
@@ -101,7 +98,7 @@ def _everywhere(strategy: Strategy, reports: Mapping[str, Report]) -> bool:
     )
 
 
-def _methods(over: OverWorlds) -> str:
+def _methods(over: OverWorlds, lead: Strategy, absent: Sequence[str], complete: bool) -> str:
     """Which method is best on average, and whether the worlds decide it."""
     if len(over.methods) < 2:
         return ""
@@ -109,18 +106,32 @@ def _methods(over: OverWorlds) -> str:
     best, second = sorted(over.methods, key=lambda one: -one.mean.mean)[:2]
     own = {_other(one, best.method): one for one in over.differences if _of(one, best.method)}
     closest = own[second.method]
-    ahead = f"{wording.points(abs(closest.result.effect.mean))} points"
+    gap = f"{wording.points(abs(closest.result.effect.mean))} points"
+    ahead = f"{gap} under {lead}"
     mean, half = abs(closest.result.effect.mean), _half(closest)
     scale = f"95 % over worlds: {100 * (mean - half):.1f} to {100 * (mean + half):.1f}"
+    if closest.result.caution == ALL_EQUAL:
+        scale = ALL_EQUAL
+    leads = f"{best.method} leads {second.method} by {ahead} on average over {worlds} ({scale})"
+    if not complete:
+        return f"So far, {leads}; incomplete worlds decide nothing."
+    if lead.oracle:
+        return f"{leads}, where novel scores choose: a reference, not a result."
+    if absent:
+        return f"{leads}; not every world has {some(absent)}: nothing is decided."
     if all(one.result.verdict in ("better", "worse") for one in own.values()):
-        return f"{best.method} is best over {worlds}: {ahead} above {second.method} ({scale})."
-    return (
-        f"{best.method} leads {second.method} by {ahead} on average, but {worlds} cannot decide "
-        f"which method is best ({scale})."
-    )
+        if len(over.methods) == 2:
+            return (
+                f"{best.method} is better than {second.method} by {ahead}, over {worlds} ({scale})."
+            )
+        who = (
+            f"{best.method} is the best of {len(over.methods)} methods under {lead}, over {worlds}"
+        )
+        return f"{who}: {gap} above {second.method}, the next ({scale})."
+    return f"{leads}, which does not decide which method is best."
 
 
-def _strategies(over: OverWorlds, lead: Strategy | None) -> list[str]:
+def _strategies(over: OverWorlds, lead: Strategy, complete: bool) -> list[str]:
     usual = [one for one in over.strategies if not one.strategy.oracle]
     own = next((one for one in usual if one.strategy == lead), None)
     if own is None:
@@ -129,36 +140,35 @@ def _strategies(over: OverWorlds, lead: Strategy | None) -> list[str]:
     low, high = (wording.points(f(costs)) for f in (min, max))
     span = "" if len(usual) == 1 else f"; {len(usual)} strategies cost {low} to {high}"
     text = f"{lead} costs {wording.points(own.regret.mean)} points against the oracle{span}."
-    return [text + _accuracy(own), _verdict(over, usual)]
+    return [text + _accuracy(over, own), _verdict(over, usual) if complete else ""]
 
 
-def _accuracy(own: StrategyOverWorlds) -> str:
+def _accuracy(over: OverWorlds, own: StrategyOverWorlds) -> str:
     if own.accuracy is None:
         return ""
+    worlds = f"{len(own.accuracies)} of {counted(len(over.worlds), 'world')}"
+    ends = [min(1.0, max(0.0, end)) for end in (own.accuracy.low, own.accuracy.high)]
+    many = len(own.accuracies) >= LEAST_WORLDS and ends[0] < ends[1]
+    scale = f"; 95 %: {100 * ends[0]:.0f} to {100 * ends[1]:.0f}" if many else ""
     return (
-        f" Of two methods it picks the better one in {100 * own.accuracy.mean:.0f} % of decisions; "
-        "chance is 50 %."
+        f" Of two methods it picks the better one in {100 * own.accuracy.mean:.0f} % of cases "
+        f"(mean of the {worlds} with a difference{scale}); chance is 50 %."
     )
 
 
 def _verdict(over: OverWorlds, usual: Sequence[StrategyOverWorlds]) -> str:
-    worse = [one.strategy for one in usual if one.against_least is not None]
-    decided = [
-        one.strategy
-        for one in usual
-        if one.against_least is not None and one.against_least.verdict == "worse"
-    ]
-    if decided:
-        names = ", ".join(map(str, decided))
-        return f"More regret than the least, beyond what these worlds leave to chance: {names}."
+    """Whether some strategy is worse than the one of least regret."""
+    tested = [one for one in usual if one.against_least is not None]
+    worse = [one for one in tested if one.against_least and one.against_least.verdict == "worse"]
+    if worse:
+        names = some([str(one.strategy) for one in worse])
+        return f"Do not choose by {names}: more regret than the least, by more than chance."
     if len(usual) < 2:
         return ""
-    if not worse:
-        return (
-            f"{counted(len(over.worlds), 'world')} cannot tell which strategy is better "
-            f"({LEAST_ROWS} are needed)."
-        )
-    return "These worlds do not tell which strategy is better."
+    worlds = counted(len(over.worlds), "world")
+    if not tested:
+        return f"{worlds} cannot tell which strategy is better ({LEAST_ROWS} are needed)."
+    return "These worlds do not show that one strategy is better than another."
 
 
 def _of(one: DifferenceOverWorlds, method: str) -> bool:

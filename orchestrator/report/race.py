@@ -31,7 +31,7 @@ class Race:
         order: the methods' cells, best first.
         against: the best minus each other one, in that order; without those that have no tasks in
             common with it.
-        methods: how many are planned.
+        absent: the planned methods that have no whole cell under the strategy.
         planned: how many seeds are planned, at most.
         complete: whether nothing is missing from the report.
         repeated: whether the selection was repeated; without that nothing is decided.
@@ -41,7 +41,7 @@ class Race:
     strategy: Strategy
     order: Sequence[Summary]
     against: dict[str, SeedDifference]
-    methods: int
+    absent: Sequence[str]
     planned: int
     complete: bool
     repeated: bool
@@ -58,7 +58,7 @@ class Race:
             strategy=strategy,
             order=[cells[method] for method in order],
             against={method: one for method, one in pairs if one is not None},
-            methods=len(report.completeness.seeds),
+            absent=[method for method in report.completeness.seeds if method not in order],
             planned=max(planned for _, planned in report.completeness.seeds.values()),
             complete=report.completeness.complete,
             repeated=any(cell.strategy == strategy for cell in report.resampled),
@@ -106,7 +106,8 @@ class Race:
         """Whether the best is better than every other method: never of an unfinished run."""
         verdicts = [one.verdict for one in self.against.values()]
         better = verdicts == ["better"] * (len(self.order) - 1) and bool(verdicts)
-        return better and self.complete and not self.strategy.oracle and not self.copied
+        whole = self.complete and not self.absent
+        return better and whole and not self.strategy.oracle and not self.copied
 
     def won(self) -> str:
         """Who leads and whether that is decided, in a sentence."""
@@ -142,9 +143,7 @@ class Race:
             who = f"a snapshot of {one.method} scores {score}, with one seed"
         who = f"{who[0].upper()}{who[1:]}" if self.complete else f"So far, {who}"
         alone = "there is no other method to compare it with"
-        return (
-            f"{who}; {alone if self.methods == 1 else 'no other method can be compared with it'}."
-        )
+        return f"{who}; {'no other method can be compared with it' if self.absent else alone}."
 
     def _best(self, best: str, second: str) -> str:
         shown, count = self._range(second), len(self.order)
@@ -168,7 +167,11 @@ class Race:
             return f"; nothing is decided before every snapshot is measured ({every})"
         if not self.repeated:
             return "; nothing is decided unless the selection is repeated (`--bootstrap 1000`)"
-        return None if self.complete else f"{shown}; an incomplete run decides nothing"
+        if not self.complete:
+            return f"{shown}; an incomplete run decides nothing"
+        if self.absent:
+            return f"{shown}; {some(self.absent)} cannot be compared: nothing is decided"
+        return None
 
     def _undecided(self, second: str) -> str:
         """From the lead on: what is open, what is equivalent, what is decided."""

@@ -36,7 +36,8 @@ class MethodDifference:
         strategy, a, b: what is compared, by the metric that ``select`` was given.
         result: the verdict on a, after Holm's correction over all pairs of methods of the strategy;
             ``undecided`` where the selection was not repeated. Its interval is at the level at
-            which Holm's procedure tests the pair, so that the two agree.
+            which Holm's procedure tests the pair (for equivalence, at Bonferroni's), so that the
+            two agree.
     """
 
     strategy: Strategy
@@ -111,8 +112,13 @@ def _family(
     found: list[SeedDifference] = []
     for i, one in enumerate(correct_over_seeds(single)):
         parts, again = pairs[i]
-        wider = parts_over_seeds(parts, 1 - levels.get(i, LEVEL), rope, resampled=again)
+        # That several pairs are equivalent is claimed of all of them together (Bonferroni).
+        equal = one.verdict == "equivalent"
+        level = LEVEL / len(tested) if equal else levels.get(i, LEVEL)
+        wider = parts_over_seeds(parts, 1 - level, rope, resampled=again)
         one = replace(one, low=wider.low, high=wider.high)
+        if equal and wider.verdict != "equivalent":
+            one = replace(one, verdict="undecided")
         if again is None:
             one = replace(one, verdict="undecided", caution=one.caution or NOT_REPEATED)
         found.append(one)

@@ -35,7 +35,14 @@ from fsl_sweep.orchestrator.statistics import (
     paired_interval,
 )
 from fsl_sweep.orchestrator.statistics.comparison import holm_levels
+from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS
 from fsl_sweep.orchestrator.statistics.ties import comparable
+
+LEAST_WORLDS = 3
+"""Fewer decide nothing."""
+
+EQUAL, ALL_EQUAL = 1e-9, "all differences are equal"
+"""Differences of accuracies that are nearer to each other are equal, and what is said of them."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,8 @@ class MethodOverWorlds:
 class DifferenceOverWorlds:
     """Method a against method b, paired over worlds, after Holm's correction over all pairs.
 
-    The interval is at the level at which Holm's procedure tests the pair.
+    The interval is at the level at which Holm's procedure tests the pair. Two worlds, and
+    differences that are all equal, decide nothing: their spread is that of rounding.
     """
 
     a: str
@@ -116,7 +124,13 @@ class OverWorlds:
 
 
 def compare_over_worlds(worlds: Mapping[str, World], lead: Strategy) -> OverWorlds:
-    """Compare what all worlds have; ``lead`` is the strategy that methods are shown under."""
+    """Compare what all worlds have; ``lead`` is the strategy that methods are shown under.
+
+    Raises:
+        ValueError: there are fewer than two worlds.
+    """
+    if len(worlds) < 2:
+        raise ValueError("Worlds are compared over two or more.")
     every = {s: None for world in worlds.values() for s in world.selected.strategies}
     regrets = {s: found for s in every if len(found := _regrets(worlds, s)) == len(worlds)}
     rows = {s: np.round(list(own.values()), 12) for s, own in regrets.items()}
@@ -191,13 +205,14 @@ def _reference(world: World) -> dict[str, float]:
     """NovelGen of the choices of oracle / oracle by method, where every seed has one."""
     found: dict[str, list[float]] = {}
     for own in world.selected.picks:
-        if not own.picks:
+        picks = [one for one in (own.oracle, *own.picks) if one is not None]
+        if not picks:
             continue
         value, oracle = float("nan"), own.oracle
         if oracle is not None:
             table = oracle.trial.scores["novel", "report"]
             value = float(table.means[oracle.trial.index(oracle.epoch)])
-        found.setdefault(own.picks[0].trial.method, []).append(value)
+        found.setdefault(picks[0].trial.method, []).append(value)
     means = {method: float(np.mean(values)) for method, values in found.items()}
     return {m: float(comparable(mean)) for m, mean in means.items() if np.isfinite(mean)}
 
@@ -234,13 +249,19 @@ def _differences(methods: Sequence[MethodOverWorlds]) -> tuple[DifferenceOverWor
     tables = [([*a.means.values()], [*b.means.values()]) for a, b in pairs]
     single = correct_family([compare(*both) for both in tables])
     levels = holm_levels([one.p_value for one in single], LEVEL)
-    wider = [paired_interval(*both, 1 - level) for both, level in zip(tables, levels, strict=True)]
-    return tuple(
-        DifferenceOverWorlds(
-            a.method, b.method, replace(one, effect=effect, caution=a.mean.caution)
-        )
-        for (a, b), one, effect in zip(pairs, single, wider, strict=True)
-    )
+    found: list[DifferenceOverWorlds] = []
+    for (a, b), both, one, level in zip(pairs, tables, single, levels, strict=True):
+        apart, caution = np.subtract(*both), None
+        if len(apart) < FEW_SEEDS:
+            caution = f"only {len(apart)} worlds"
+        if np.ptp(apart) < EQUAL:
+            caution = ALL_EQUAL
+        effect = replace(paired_interval(*both, 1 - level), caution=caution)
+        one = replace(one, effect=effect, caution=caution)
+        if len(apart) < LEAST_WORLDS or np.ptp(apart) < EQUAL:
+            one = replace(one, verdict="undecided")
+        found.append(DifferenceOverWorlds(a.method, b.method, one))
+    return tuple(found)
 
 
 def _over(values: Mapping[str, float]) -> Interval:

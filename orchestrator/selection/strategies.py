@@ -5,7 +5,7 @@ once, by its mean over seeds.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -164,7 +164,8 @@ def against_least(
             # Less regret is better: the sign turns it into what NovelGen lacks of the oracle's.
             effect = paired_interval(-regrets[one], -regrets[least])
             verdict = "worse" if together < 1 - effect.confidence else "undecided"
-            found[one] = Comparison(verdict, effect, float(p), float(together), 0.0, effect.caution)
+            effect = replace(effect, caution=None)  # its words are about tasks
+            found[one] = Comparison(verdict, effect, float(p), float(together), 0.0, None)
     return found
 
 

@@ -29,6 +29,8 @@ INFO = RunInfo(
     hyperparameter=("val",),
 )
 
+DECIDED = (0.60, 0.55, 0.02), (0.70, 0.66, 0.04), (0.50, 0.44, 0.03)
+
 
 def histories(a: float, b: float, lost: float, seeds: int = 2) -> list[TrialHistory]:
     """Methods with NovelGen a and b at the best ValGen, and ``lost`` less at the last epoch."""
@@ -60,11 +62,13 @@ def made(given: dict[str, Sequence[TrialHistory]]) -> WorldsReport:
 
 
 def test_a_method_that_is_better_in_every_world() -> None:
-    found = report((0.60, 0.55, 0.02), (0.70, 0.66, 0.04), (0.50, 0.44, 0.03))
+    found = report(*DECIDED)
     assert found.sentences == (
-        "A is best over 3 worlds: 5.0 points above B (95 % over worlds: 2.5 to 7.5).",
+        "A is better than B by 5.0 points under val / val, over 3 worlds (95 % over worlds: 2.5 to "
+        "7.5).",
         "val / val costs 0.00 points against the oracle; 2 strategies cost 0.00 to 3.0. Of two "
-        "methods it picks the better one in 100 % of decisions; chance is 50 %.",
+        "methods it picks the better one in 100 % of cases (mean of the 3 of 3 worlds with a "
+        "difference); chance is 50 %.",
         "3 worlds cannot tell which strategy is better (6 are needed).",
     )
 
@@ -72,8 +76,38 @@ def test_a_method_that_is_better_in_every_world() -> None:
 def test_worlds_that_disagree_decide_nothing() -> None:
     found = report((0.60, 0.55, 0.02), (0.60, 0.62, 0.04))
     assert found.sentences[0] == (
-        "A leads B by 1.5 points on average, but 2 worlds cannot decide which method is best "
-        "(95 % over worlds: -43.0 to 46.0)."
+        "A leads B by 1.5 points under val / val on average over 2 worlds (95 % over worlds: -43.0 "
+        "to 46.0), which does not decide which method is best."
+    )
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_differences_that_are_all_equal_decide_nothing(count: int) -> None:
+    """Their spread is that of rounding: at two worlds 12 % of such tables without a difference."""
+    found = report(*((0.60 + i / 50, 0.59 + i / 50, 0.02) for i in range(count)))
+    assert found.sentences[0] == (
+        f"A leads B by 1.0 points under val / val on average over {count} worlds (all differences "
+        "are equal), which does not decide which method is best."
+    )
+
+
+def test_a_method_that_some_world_lacks_is_named_and_nothing_is_decided() -> None:
+    given = {f"w{i}": histories(*one) for i, one in enumerate(DECIDED)}
+    more = [replace(one, method="C", trial=f"C{one.seed}") for one in given["w0"][:2]]
+    given["w0"] = [*given["w0"], *more]
+    assert made(given).sentences[0] == (
+        "A leads B by 5.0 points under val / val on average over 3 worlds (95 % over worlds: 2.5 "
+        "to 7.5); not every world has C: nothing is decided."
+    )
+
+
+def test_where_novel_scores_choose_nothing_is_decided() -> None:
+    given = {f"w{i}": histories(*one) for i, one in enumerate(DECIDED)}
+    oracle = replace(INFO, snapshot=("oracle",), hyperparameter=("oracle",))
+    reports = {name: build(oracle, own, bootstrap=0) for name, own in given.items()}
+    assert build_worlds("all", reports, given).sentences == (
+        "A leads B by 5.0 points under oracle / oracle on average over 3 worlds (95 % over worlds: "
+        "2.5 to 7.5), where novel scores choose: a reference, not a result.",
     )
 
 
@@ -81,17 +115,23 @@ def test_six_worlds_can_tell_strategies_apart() -> None:
     lost = (0.02, 0.03, 0.04, 0.05, 0.06, 0.07)
     found = report(*((0.6, 0.55, one) for one in lost))
     assert found.sentences[-1] == (
-        "More regret than the least, beyond what these worlds leave to chance: last / val."
+        "Do not choose by last / val: more regret than the least, by more than chance."
     )
     same = report(*((0.6, 0.55, one) for one in (*lost[:3], -0.02, -0.03, -0.04)))
-    assert same.sentences[-1] == "These worlds do not tell which strategy is better."
+    assert (
+        same.sentences[-1] == "These worlds do not show that one strategy is better than another."
+    )
 
 
 def test_an_unfinished_world_is_named() -> None:
     given = {"w0": histories(0.6, 0.5, 0.1), "w1": histories(0.7, 0.6, 0.1)}
     given["w1"][3] = replace(given["w1"][3], end=None)
     found = made(given)
-    assert found.sentences[0].startswith("So far: A is best over 2 worlds")
+    assert found.sentences[0] == (
+        "So far, A leads B by 10.0 points under val / val on average over 2 worlds (all "
+        "differences are equal); incomplete worlds decide nothing."
+    )
+    assert len(found.sentences) == 2
     assert "w1 is incomplete: 3 of 4 trials done." in to_text(found)
     for each in FORMATS.values():
         assert "INCOMPLETE" in each(found) or each is to_json

@@ -147,6 +147,9 @@ def _parts(
     """What is drawn, each kind and size once; all are checked before the first is measured."""
     for size in sizes:
         drawn.check_size(size)
+        if size == drawn.whole.size:
+            problem = f"{size} classes are the whole class set, of which nothing varies"
+            raise ConfigError("", "--size", f"{problem}; choose fewer")
     for kept in examples:
         drawn.check_kept(kept)
     return [

@@ -47,7 +47,10 @@ def plan_next(
         raise ConfigError("", "--power", f"{power} is no chance; write 0.8 for 80 %")
     run = load_run(runs)
     needs = _needs(run, effect, power, snapshot, hyperparameter)
-    say(_as_json(needs) if as_json else "\n".join(_lines(needs)))
+    lines = _lines(needs)
+    if not run.complete:
+        lines.append("The run is incomplete: seeds that it still plans count as more seeds.")
+    say(_as_json(needs) if as_json else "\n".join(lines))
     return 0 if run.complete else 1
 
 
@@ -76,6 +79,11 @@ def _needs(
     if not found:
         raise RunFolderError(
             "The methods were measured on different tasks: no pair can be planned."
+        )
+    if all(min(one.now.seeds) < 2 for one in found) and not run.complete:
+        raise RunFolderError(
+            "A method has one whole seed, which tells nothing about others. Finish the run first: "
+            "`fsl-sweep status RUN` says what is missing."
         )
     if all(min(one.now.seeds) < 2 for one in found):
         raise RunFolderError(

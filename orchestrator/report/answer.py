@@ -162,11 +162,14 @@ def _verdicts(report: "Report") -> Iterable[str]:
         return
     worse = [one for one in usual if one.against_least and one.against_least.verdict == "worse"]
     if worse:
-        least = next(one.strategy for one in usual if one.least)
+        least = next(one for one in usual if one.least)
+        if any(one.strategy == report.lead and one.regret == least.regret for one in usual):
+            least = next(one for one in usual if one.strategy == report.lead)
         others = some([str(one.strategy) for one in worse])
-        text = f"Do not choose by {others}, which cost more than {least}, by more than chance"
+        more = f"which cost more than {least.strategy}, by more than chance"
         rest = len(usual) - len(worse) > 1
-        yield f"{text}{'; the other strategies are not told apart' if rest else ''}."
+        open_ = "; the other strategies are not told apart" if rest else ""
+        yield f"Do not choose by {others}, {more}{open_}."
         return
     count = len(found.methods)
     if count < LEAST_ROWS:
@@ -203,10 +206,10 @@ def _next(report: "Report", race: Race, needs: Sequence[Needs], timed: bool) -> 
 def _unfinished(found: Completeness) -> str:
     """What an incomplete run still needs, and which methods have nothing to report."""
     if found.trained:
-        return "Measure what is missing to decide it." if found.unmeasured else ""
+        return "Measure what is missing first." if found.unmeasured else ""
     done = f"{found.done} of {counted(found.planned, 'trial')} are done"
     if found.missing:
-        text = f"Finish the run to decide it: {done}"
+        text = f"Finish the run first: {done}"
     else:
         text = f"Seeds with a failed trial are left out: {done}"
     none = [

@@ -58,9 +58,9 @@ def forest_of(report: "Report") -> tuple[Bar, ...]:
 
 
 def _bar(report: "Report", group: Sequence[Summary]) -> Bar:
-    """Those that chose alike have one interval: the widest of what repeating each one gave."""
-    own = {(one.method, one.strategy) for one in group}
-    cells = [one for one in report.resampled if (one.method, one.strategy) in own]
+    """The interval is that of the first strategy, which names the bar."""
+    own = (group[0].method, group[0].strategy)
+    cells = [one for one in report.resampled if (one.method, one.strategy) == own]
     found = [one.result if report.base_weight is None else one.mixed for one in cells]
     known = [one for one in found if one is not None and one.n != 2]
     first = group[0]
@@ -68,8 +68,8 @@ def _bar(report: "Report", group: Sequence[Summary]) -> Bar:
         method=first.method,
         strategies=tuple(one.strategy for one in group),
         mean=first.reported.mean,
-        low=min((one.low for one in known), default=nan),
-        high=max((one.high for one in known), default=nan),
+        low=known[0].low if known else nan,
+        high=known[0].high if known else nan,
         seeds=tuple(choice.reported.mean for choice in first.choices),
         oracle=first.strategy.oracle,
     )

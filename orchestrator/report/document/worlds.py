@@ -59,7 +59,9 @@ def _answer(report: WorldsReport) -> Iterable[Block]:
     yield from map(Paragraph, report.sentences)
     if report.over is None or not report.over.strategies:
         return
-    marks = tuple(_mark(one) for one in report.over.strategies)
+    references = ("oracle / oracle", str(report.lead))
+    shown = sorted(report.over.strategies, key=lambda one: str(one.strategy) not in references)
+    marks = tuple(map(_mark, shown))
     note = "o: mean over worlds, |--|: 95 % over worlds. <>: reads novel scores."
     yield Forest("regret, points", marks, note)
 

@@ -1,6 +1,6 @@
 """Which method is how good, and by how much they differ: the figures about methods."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from math import isfinite, isnan, nan
 
 from fsl_sweep.orchestrator.report import wording
@@ -24,6 +24,8 @@ THIN_AND_THICK = (
     "the trained snapshots on other tasks, 95 %, which says nothing about training again."
 )
 THICK = " Thick: 95 %, of the trained snapshots on other tasks; nothing is known of training again."
+
+NEITHER = " No interval is known: the selection was not repeated, and tasks are not common."
 
 
 def forest(report: Report) -> Iterable[Figure]:
@@ -97,16 +99,18 @@ def differences(report: Report) -> Iterable[Figure]:
     with_best = [own for own in led if order[0] in (own[0].a, own[0].b)]
     shown = groups if every else led if len(led) <= ROWS else with_best[:ROWS]
     snapshots = {(one.strategy, one.a, one.b): one.result.effect for one in report.comparisons}
-    rows = [_difference(own, order, snapshots, headed=every) for own in shown]
+    repeated = {(one.method, one.strategy) for one in report.resampled}
+    rows = [_difference(own, order, snapshots, repeated, headed=every) for own in shown]
     again = any(not isnan(row.low) for row in rows)
+    paired = any(not isnan(row.within[0]) for row in rows)
     metric = wording.metric(report.base_weight)
-    legend = [AGAIN if again else "", SNAPSHOTS]
+    legend = [AGAIN if again else "", SNAPSHOTS if paired else ""]
     panel = panel_of(rows, f"difference in {metric}, points", legend, zero=True)
     caption = f"{metric} of the first method minus that of the second."
-    caption += THIN_AND_THICK if again else THICK
+    caption += THIN_AND_THICK if again else THICK if paired else NEITHER
     if not every:
         caption += f" By {report.lead}; the tables show the rest."
-    yield Figure("differences", caption, legend if again else (), [panel])
+    yield Figure("differences", caption, legend if again and paired else (), [panel])
 
 
 def _alike(report: Report, order: Sequence[str]) -> list[tuple[MethodDifference, ...]]:
@@ -134,13 +138,19 @@ def _difference(
     group: Sequence[MethodDifference],
     order: Sequence[str],
     snapshots: Mapping[tuple[Strategy, str, str], Interval],
+    repeated: Set[tuple[str, Strategy]],
     headed: bool,
 ) -> Row:
     """Strategies that chose alike have one interval: the widest of what repeating each gave."""
     first = group[0]
     turned = order.index(first.a) > order.index(first.b)
     a, b = (first.b, first.a) if turned else (first.a, first.b)
-    known = [one.result for one in group if not isnan(one.result.low)]
+    # Without repeating the selection the interval of methods is too narrow to be shown.
+    known = [
+        one.result
+        for one in group
+        if not isnan(one.result.low) and {(m, one.strategy) for m in (one.a, one.b)} <= repeated
+    ]
     wide = min((x.low for x in known), default=nan), max((x.high for x in known), default=nan)
     tasks = snapshots.get((first.strategy, first.a, first.b))
 

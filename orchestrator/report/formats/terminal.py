@@ -148,7 +148,8 @@ def _more(report: Report | WorldsReport, command: str) -> str:
     """How to see the rest."""
     known = counted(len(report.cautions), "caution")
     before = f"{command} " if command else ""
-    return f"`{before}--full`: all tables, {known}. `--format html`: figures."
+    figures = " `--format html`: figures." if isinstance(report, Report) else ""
+    return f"`{before}--full`: all tables, {known}.{figures}"
 
 
 def _block(block: Block, console: SafeConsole) -> Iterable[RenderableType]:

@@ -50,7 +50,7 @@ def test_it_says_truth_flips_exaggerations_and_spread(analyze):
 
 
 def test_json_holds_every_set_and_is_the_same_again(analyze):
-    arguments = ("PN", "RR", *SMALL, "--size", 5, "--epoch-a", 2, "--trial-seed", 1, "--json")
+    arguments = ("PN", "RR", *SMALL, "--size", 3, "--epoch-a", 2, "--trial-seed", 1, "--json")
     code, shown, _ = analyze(*arguments)
     found = json.loads(shown)
     assert code == 0
@@ -59,7 +59,7 @@ def test_json_holds_every_set_and_is_the_same_again(analyze):
     assert found["truth"]["mean"] == pytest.approx(
         found["truth"]["scores"][0] - found["truth"]["scores"][1]
     )
-    assert [one["size"] for one in found["sets"]] == [4, 5]
+    assert [one["size"] for one in found["sets"]] == [4, 3]
     for one in found["sets"]:
         a, b = (spread["means"] for spread in one["spread"])
         differences = [x - y for x, y in zip(a, b, strict=True)]
@@ -91,6 +91,7 @@ def test_a_pair_of_a_wanted_difference_is_found(analyze, folder):
         (("PN", "PN"), "give --epoch-a or --epoch-b"),
         (("PN", "RR", "--epoch-a", 9), "--epoch-a: PN has epochs 1 to 3"),
         (("PN", "RR", "--trial-seed", 7), "--trial-seed: both methods have the seeds: 0, 1"),
+        (("PN", "RR", "--size", 5), "the whole class set, of which nothing varies"),
         (("PN", "RR", "--size", 6), "larger than the class set of 5 classes"),
         (("PN", "RR", "--size", 2), "too small for 3-way tasks"),
         (("PN", "RR", "--sets", 1), "--sets"),

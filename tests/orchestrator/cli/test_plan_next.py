@@ -8,6 +8,7 @@ import pytest
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.records.measures import TrialEnd
+from fsl_sweep.orchestrator.run import load_run
 
 
 def run_of(path, seeds=(0, 1, 2), ways=(5, 6), ends=()):
@@ -99,8 +100,7 @@ def test_the_sentence_is_that_of_the_answer(tmp_path, capsys) -> None:
     path = run_of(tmp_path / "run", seeds=(0, 1))
     assert invoke(["plan-next", path]) == 0
     said = capsys.readouterr().out.splitlines()[0]
-    assert invoke(["report", path, "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["answer"]["sentences"][-1] == said
+    assert load_run(path).report().answer.sentences[-1] == said
 
 
 def test_a_table_without_rows_of_tasks(tmp_path, capsys) -> None:

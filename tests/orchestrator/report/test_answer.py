@@ -182,7 +182,7 @@ SITUATIONS = {
         "So far, RR leads PN by 4.0 points under val / val, over 2 of 3 seeds (95 %: 0.6 to 7.4); "
         "an incomplete run decides nothing.",
         SO_FAR,
-        "Finish the run to decide it: 4 of 6 trials are done.",
+        "Finish the run first: 4 of 6 trials are done.",
     ),
     "so far one seed of one method, and none of another": (
         [
@@ -193,16 +193,14 @@ SITUATIONS = {
         "So far, RR's snapshots score 4.5 points above PN's under val / val, but one seed of PN "
         "says nothing about training it again.",
         SO_FAR.replace("the methods", "these snapshots"),
-        "Finish the run to decide it: 3 of 9 trials are done. Without a whole seed: Q (0 of 3 "
-        "trials).",
+        "Finish the run first: 3 of 9 trials are done. Without a whole seed: Q (0 of 3 trials).",
     ),
     "so far one method": (
         [*method("PN", [60, 61]), *method("RR", [64], ends=[None])],
         "So far, PN scores 60.5 % NovelGen under val / val, over 2 seeds; no other method can be "
         "compared with it.",
         f"{COST}.",
-        "Finish the run to decide it: 2 of 3 trials are done. Without a whole seed: RR (0 of 1 "
-        "trial).",
+        "Finish the run first: 2 of 3 trials are done. Without a whole seed: RR (0 of 1 trial).",
     ),
     "a seed failed": (
         [*method("PN", [60, 61, 62], ends=[DONE, DONE, FAILED]), *method("RR", [64, 65, 66])],
@@ -214,7 +212,7 @@ SITUATIONS = {
     "nothing whole yet": (
         [*method("PN", [60, 61], ends=[None] * 2), *method("RR", [64], ends=[None])],
         "Nothing can be said: no method has a seed with all of its trials done.",
-        "Finish the run to decide it: 0 of 3 trials are done. Without a whole seed: PN (0 of 2 "
+        "Finish the run first: 0 of 3 trials are done. Without a whole seed: PN (0 of 2 "
         "trials) and RR (0 of 1 trial).",
     ),
     "all failed": (

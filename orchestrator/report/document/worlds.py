@@ -62,7 +62,7 @@ def _answer(report: WorldsReport) -> Iterable[Block]:
     references = ("oracle / oracle", str(report.lead))
     shown = sorted(report.over.strategies, key=lambda one: str(one.strategy) not in references)
     marks = tuple(map(_mark, shown))
-    note = "o: mean over worlds, |--|: 95 % over worlds. <>: reads novel scores."
+    note = "Means and 95 % intervals over worlds."
     yield Forest("regret, points", marks, note)
 
 

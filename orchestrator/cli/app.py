@@ -13,7 +13,6 @@ import typer
 
 import fsl_sweep
 from fsl_sweep.orchestrator.cli import (
-    analyze_novel,
     compare,
     coverage,
     data,
@@ -22,7 +21,6 @@ from fsl_sweep.orchestrator.cli import (
     plan_next,
     plugins,
     prune,
-    queries,
     report,
     run,
     status,
@@ -30,6 +28,7 @@ from fsl_sweep.orchestrator.cli import (
     trial,
     verify,
 )
+from fsl_sweep.orchestrator.cli.analyze import novel_classes, queries
 from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure, UserError, is_of_machine
 from fsl_sweep.orchestrator.sweep.stopping import Stopped, signals_stop
 from fsl_sweep.orchestrator.text.printed import say
@@ -143,5 +142,5 @@ for _action in (
 datasets.command("list")(data.list_benchmarks)
 for _action in (data.check, data.prepare, data.download):
     datasets.command()(_action)
-analyses.command("novel-classes")(analyze_novel.novel_classes)
+analyses.command("novel-classes")(novel_classes.novel_classes)
 analyses.command("queries")(queries.queries)

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, Snapshot
 from fsl_sweep.orchestrator.cli.plan_next import without_nan
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.text.printed import counted, say
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.replay.source import Source
-    from fsl_sweep.orchestrator.selection.closed_and_open import OnTasks
+    from fsl_sweep.orchestrator.selection.comparing.closed_and_open import OnTasks
     from fsl_sweep.orchestrator.selection.results import Selected, Strategy
-    from fsl_sweep.orchestrator.statistics.closed_open_paired import ThreeIntervals
     from fsl_sweep.orchestrator.statistics.intervals import Interval
     from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference
+    from fsl_sweep.orchestrator.statistics.sampling.closed_open_paired import ThreeIntervals
 
 _SHOWN_SEEDS = 4
 """Up to so many, the value of each seed is shown."""
@@ -50,9 +51,9 @@ def compare(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a table.")],
     a: Annotated[str, typer.Argument(metavar="A", help="A method.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Another method.")],
-    snapshot: Annotated[str | None, typer.Option(help="Snapshot selector.")] = None,
-    hyperparameter: Annotated[str | None, typer.Option(help="Hyperparameter selector.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    snapshot: Snapshot = None,
+    hyperparameter: Hyperparameter = None,
+    as_json: AsJson = False,
 ) -> int:
     """Compare two methods on novel tasks: their snapshots on these and other data, and over seeds.
 
@@ -78,7 +79,7 @@ def compare(
 def _compared(
     source: "Source", run: Any, names: tuple[str, str], first: str | None, second: str | None
 ) -> _Compared:
-    from fsl_sweep.orchestrator.selection.closed_and_open import closed_and_open
+    from fsl_sweep.orchestrator.selection.comparing.closed_and_open import closed_and_open
     from fsl_sweep.orchestrator.selection.lead import lead_strategy, narrowed
     from fsl_sweep.orchestrator.selection.select import select
 
@@ -114,8 +115,8 @@ def _of_snapshots(
     closed: "OnTasks | None", without: "OnTasks | None", methods: int
 ) -> "ThreeIntervals":
     """The three intervals, with cautions about the tasks and about the other methods."""
-    from fsl_sweep.orchestrator.selection.closed_and_open import reuse_of
-    from fsl_sweep.orchestrator.statistics.closed_open_paired import three_intervals
+    from fsl_sweep.orchestrator.selection.comparing.closed_and_open import reuse_of
+    from fsl_sweep.orchestrator.statistics.sampling.closed_open_paired import three_intervals
 
     pairs = [None if one is None else (one.a, one.b) for one in (closed, without)]
     found = three_intervals(pairs[0], pairs[1], reuse=reuse_of(closed, without))
@@ -136,8 +137,8 @@ def _values(
 
 def _over_seeds(run: Any, selected: "Selected", names: tuple[str, str]) -> "SeedDifference":
     """The claim about methods, corrected for all pairs of the run as in its report."""
+    from fsl_sweep.orchestrator.selection.comparing.over_seeds import compare_over_seeds
     from fsl_sweep.orchestrator.selection.methods import summarise
-    from fsl_sweep.orchestrator.selection.over_seeds import compare_over_seeds
     from fsl_sweep.orchestrator.selection.resample import resample
 
     order = {name: place for place, name in enumerate(names)}

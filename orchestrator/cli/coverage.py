@@ -156,8 +156,8 @@ def _flag(key: str) -> str:
 
 def _bounds(facts: _Facts, gamma: float, rho: float, eta: float) -> dict[str, Any]:
     """Each bound, what was simulated, and the verdict; plain data."""
-    from fsl_sweep.orchestrator.statistics import task_coverage as of
-    from fsl_sweep.orchestrator.statistics.simulated_coverage import simulated_coverage
+    from fsl_sweep.orchestrator.statistics.sampling import task_coverage as of
+    from fsl_sweep.orchestrator.statistics.sampling.simulated_coverage import simulated_coverage
 
     classes, n, train, test = facts.classes, facts.way, facts.train_tasks, facts.test_tasks
     disjoint = of.disjoint_probability_bound(classes, n, train, test, gamma)
@@ -184,7 +184,7 @@ def _bounds(facts: _Facts, gamma: float, rho: float, eta: float) -> dict[str, An
 
 def _verdict(facts: _Facts, bound: float, gamma: float, rho: float) -> dict[str, Any]:
     """Whether disjoint base and novel classes go with tasks of one distribution, in words."""
-    from fsl_sweep.orchestrator.statistics.task_coverage import (
+    from fsl_sweep.orchestrator.statistics.sampling.task_coverage import (
         few_classes_probability_bound,
         tasks_for_overlap,
     )

@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from fsl_sweep.orchestrator.cli.report import Runs, write
+from fsl_sweep.orchestrator.cli.options import (
+    Bootstrap,
+    ChooseBy,
+    Hyperparameters,
+    Metric,
+    ReportedUnder,
+    Runs,
+    Snapshots,
+)
+from fsl_sweep.orchestrator.cli.report import write
 from fsl_sweep.orchestrator.errors import RunFolderError, folder_error
 from fsl_sweep.orchestrator.text.printed import say
 
@@ -29,26 +38,12 @@ def figures(
         float,
         typer.Option(min=6, max=40, metavar="CM", help="Such as a paper's 8.5, or 17.8 for two."),
     ] = 8.5,
-    snapshot: Annotated[
-        list[str] | None, typer.Option(help="Snapshot selector to compare; repeatable.")
-    ] = None,
-    hyperparameter: Annotated[
-        list[str] | None, typer.Option(help="Hyperparameter selector to compare; repeatable.")
-    ] = None,
-    metric: Annotated[
-        str | None, typer.Option(help="Compare methods by mixture(w) of BaseGen and NovelGen.")
-    ] = None,
-    bootstrap: Annotated[
-        int | None,
-        typer.Option(min=0, help="Resamples that repeat the selection; 0 for none. [small runs]"),
-    ] = None,
-    protocol: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Report chosen snapshots under this protocol. [main]"),
-    ] = None,
-    choose_by: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Choose by this protocol. [main]")
-    ] = None,
+    snapshot: Snapshots = None,
+    hyperparameter: Hyperparameters = None,
+    metric: Metric = None,
+    bootstrap: Bootstrap = None,
+    protocol: ReportedUnder = None,
+    choose_by: ChooseBy = None,
 ) -> int:
     """Write the report's figures for a paper, and print their captions.
 

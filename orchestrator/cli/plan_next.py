@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fsl_sweep.orchestrator.cli.report import Runs
+from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, Runs, Snapshot
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.text.printed import say
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from fsl_sweep.orchestrator.run import Run
-    from fsl_sweep.orchestrator.selection.needs import Need, Needs
+    from fsl_sweep.orchestrator.selection.comparing.needs import Need, Needs
     from fsl_sweep.orchestrator.selection.results import Selected
 
 
@@ -27,11 +27,9 @@ def plan_next(
         typer.Option(help="Difference to find, such as 0.01 for 1 point. [the observed ones]"),
     ] = None,
     power: Annotated[float, typer.Option(help="Chance to find it.")] = 0.8,
-    snapshot: Annotated[str | None, typer.Option(help="Snapshot selector to plan for.")] = None,
-    hyperparameter: Annotated[
-        str | None, typer.Option(help="Hyperparameter selector to plan for.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    snapshot: Snapshot = None,
+    hyperparameter: Hyperparameter = None,
+    as_json: AsJson = False,
 ) -> int:
     """Say how many more seeds or tasks would tell methods apart, and what they cost.
 
@@ -58,7 +56,7 @@ def _needs(
     run: "Run", effect: float | None, power: float, snapshot: str | None, hyper: str | None
 ) -> "Sequence[Needs]":
     from fsl_sweep.orchestrator.report.completeness import whole_replicates
-    from fsl_sweep.orchestrator.selection.needs import plan_next as planned
+    from fsl_sweep.orchestrator.selection.comparing.needs import plan_next as planned
     from fsl_sweep.orchestrator.selection.resample import resample
     from fsl_sweep.orchestrator.selection.select import select
     from fsl_sweep.orchestrator.selectors.mixture import base_weight
@@ -118,8 +116,8 @@ _HEAD = ("methods", "difference now (95 %)", "to show", "by more", "have", "need
 
 def _lines(needs: "Sequence[Needs]") -> list[str]:
     """What would decide the best two, the table, cheapest first, and what to be careful about."""
-    from fsl_sweep.orchestrator.report.deciding import would_decide
-    from fsl_sweep.orchestrator.selection.needs import cheapest
+    from fsl_sweep.orchestrator.report.answer.deciding import would_decide
+    from fsl_sweep.orchestrator.selection.comparing.needs import cheapest
 
     rows = [_HEAD, *(_row(one, way) for one, way in cheapest(needs))]
     rows += [(*_now(one), "decided", "", "", "", "") for one in needs if not one.ways]

@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fsl_sweep.orchestrator.cli.options import (
+    Bootstrap,
+    ChooseBy,
+    Hyperparameters,
+    Metric,
+    ReportedUnder,
+    Runs,
+    Snapshots,
+)
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, folder_error
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.report import Report, WorldsReport
-
-Runs = Annotated[
-    list[Path],
-    typer.Argument(metavar="RUN...", help="A run folder or a table (.csv, .parquet), or several."),
-]
 
 
 class Format(enum.StrEnum):
@@ -39,25 +43,13 @@ def report(
     full: Annotated[
         bool, typer.Option("--full", help="All tables on the terminal, not only the answer.")
     ] = False,
-    snapshot: Annotated[
-        list[str] | None, typer.Option(help="Snapshot selector to compare; repeatable.")
-    ] = None,
-    hyperparameter: Annotated[
-        list[str] | None, typer.Option(help="Hyperparameter selector to compare; repeatable.")
-    ] = None,
+    snapshot: Snapshots = None,
+    hyperparameter: Hyperparameters = None,
     last: Annotated[
         int | None, typer.Option(min=2, help="Rank-correlate the last K snapshots as well.")
     ] = None,
-    metric: Annotated[
-        str | None, typer.Option(help="Compare methods by mixture(w) of BaseGen and NovelGen.")
-    ] = None,
-    bootstrap: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Resamples that repeat the selection; 0 for none. [large runs: one strategy]",
-        ),
-    ] = None,
+    metric: Metric = None,
+    bootstrap: Bootstrap = None,
     ensemble: Annotated[
         list[int] | None,
         typer.Option(min=1, metavar="K", help="Vote of the K best snapshots; repeatable."),
@@ -68,13 +60,8 @@ def report(
     worlds: Annotated[
         bool, typer.Option("--worlds", help="Compare strategies over the benchmarks of the runs.")
     ] = False,
-    protocol: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Report chosen snapshots under this protocol. [main]"),
-    ] = None,
-    choose_by: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Choose by this protocol. [main]")
-    ] = None,
+    protocol: ReportedUnder = None,
+    choose_by: ChooseBy = None,
 ) -> int:
     """Say which method is better, by which strategy to choose, and what would decide it.
 

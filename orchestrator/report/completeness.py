@@ -6,6 +6,7 @@ from typing import Any
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selection.results import why_unusable
+from fsl_sweep.orchestrator.text.printed import counted
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class Completeness:
     unmeasured: int
     seeds: Mapping[str, tuple[int, int]]
     trials: Mapping[str, tuple[int, int]]
+
+    def named(self, method: str) -> str:
+        """The method, with its whole seeds unless all are whole: ``PN (2 of 3 seeds)``."""
+        whole, planned = self.seeds[method]
+        return method if whole == planned else f"{method} ({whole} of {counted(planned, 'seed')})"
 
     @property
     def trained(self) -> bool:

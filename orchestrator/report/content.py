@@ -9,7 +9,7 @@ import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
-from fsl_sweep.orchestrator.report.answer import Answer, answer_of
+from fsl_sweep.orchestrator.report.answer.answer import Answer, answer_of
 from fsl_sweep.orchestrator.report.cautions import cautions_of
 from fsl_sweep.orchestrator.report.completeness import (
     Completeness,
@@ -21,11 +21,22 @@ from fsl_sweep.orchestrator.report.over_protocols import Reader, UnderProtocol, 
 from fsl_sweep.orchestrator.report.tradeoff import TradeOff, tradeoffs_of
 from fsl_sweep.orchestrator.selection.budget_curve import BudgetPoint, regret_by_budget
 from fsl_sweep.orchestrator.selection.choices import Chosen
-from fsl_sweep.orchestrator.selection.comparison import (
+from fsl_sweep.orchestrator.selection.comparing.comparison import (
     MethodComparison,
     Ranking,
     compare_methods,
     rank_methods,
+)
+from fsl_sweep.orchestrator.selection.comparing.needs import Needs, plan_next
+from fsl_sweep.orchestrator.selection.comparing.over_seeds import (
+    MethodDifference,
+    compare_over_seeds,
+)
+from fsl_sweep.orchestrator.selection.comparing.overtuning import Overtuning, overtuning_of
+from fsl_sweep.orchestrator.selection.comparing.stability import Stability, stability_of
+from fsl_sweep.orchestrator.selection.comparing.strategies import (
+    StrategyComparison,
+    compare_strategies,
 )
 from fsl_sweep.orchestrator.selection.ensembles import Answers, Ensemble, ensembles_of
 from fsl_sweep.orchestrator.selection.lead import lead_strategy, narrowed
@@ -35,9 +46,6 @@ from fsl_sweep.orchestrator.selection.methods import (
     rank_correlations,
     summarise,
 )
-from fsl_sweep.orchestrator.selection.needs import Needs, plan_next
-from fsl_sweep.orchestrator.selection.over_seeds import MethodDifference, compare_over_seeds
-from fsl_sweep.orchestrator.selection.overtuning import Overtuning, overtuning_of
 from fsl_sweep.orchestrator.selection.resample import (
     QUICKLY_RESAMPLED,
     ClassLists,
@@ -47,8 +55,6 @@ from fsl_sweep.orchestrator.selection.resample import (
 )
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.selection.select import LeftOut, Selected, select, why_unusable
-from fsl_sweep.orchestrator.selection.stability import Stability, stability_of
-from fsl_sweep.orchestrator.selection.strategies import StrategyComparison, compare_strategies
 from fsl_sweep.orchestrator.selectors import (
     HYPERPARAMETER_SELECTORS,
     SNAPSHOT_SELECTORS,
@@ -179,6 +185,10 @@ class Report:
         """Who wins, which strategy to choose by, and what would decide it."""
         # pyright sees this file twice: here, and through src/.
         return answer_of(self)  # pyright: ignore[reportArgumentType]
+
+    def named(self, method: str) -> str:
+        """As of ``Completeness``."""
+        return self.completeness.named(method)
 
     @property
     def cautions(self) -> tuple[str, ...]:

@@ -6,11 +6,10 @@ from functools import cached_property
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.answer.race import some
 from fsl_sweep.orchestrator.report.completeness import whole_replicates
 from fsl_sweep.orchestrator.report.content import Report
-from fsl_sweep.orchestrator.report.race import some
-from fsl_sweep.orchestrator.selection.lead import USUAL
-from fsl_sweep.orchestrator.selection.over_worlds import (
+from fsl_sweep.orchestrator.selection.comparing.over_worlds import (
     ALL_EQUAL,
     LEAST_WORLDS,
     DifferenceOverWorlds,
@@ -19,6 +18,7 @@ from fsl_sweep.orchestrator.selection.over_worlds import (
     World,
     compare_over_worlds,
 )
+from fsl_sweep.orchestrator.selection.lead import USUAL
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS
 from fsl_sweep.orchestrator.text.printed import counted

@@ -1,12 +1,6 @@
 """Pure functions on arrays of accuracies; every result says whether it can be trusted."""
 
 from fsl_sweep.orchestrator.statistics.bootstrap import SelectionBootstrap, selection_bootstrap
-from fsl_sweep.orchestrator.statistics.closed_open_paired import (
-    ThreeIntervals,
-    example_uses,
-    open_interval,
-    three_intervals,
-)
 from fsl_sweep.orchestrator.statistics.comparison import (
     Comparison,
     Verdict,
@@ -37,20 +31,26 @@ from fsl_sweep.orchestrator.statistics.needed import (
     seeds_needed,
     tasks_needed,
 )
-from fsl_sweep.orchestrator.statistics.novel_sets import (
+from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference, difference_over_seeds
+from fsl_sweep.orchestrator.statistics.rank import RankCorrelation, kendall_tau
+from fsl_sweep.orchestrator.statistics.sampling.closed_open_paired import (
+    ThreeIntervals,
+    example_uses,
+    open_interval,
+    three_intervals,
+)
+from fsl_sweep.orchestrator.statistics.sampling.novel_sets import (
     ConclusionStability,
     Frequency,
     conclusion_stability,
     frequency,
 )
-from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference, difference_over_seeds
-from fsl_sweep.orchestrator.statistics.rank import RankCorrelation, kendall_tau
-from fsl_sweep.orchestrator.statistics.spread import (
+from fsl_sweep.orchestrator.statistics.sampling.spread import (
     Spread,
     example_set_variance,
     novel_set_variance,
 )
-from fsl_sweep.orchestrator.statistics.task_sizing import (
+from fsl_sweep.orchestrator.statistics.sampling.task_sizing import (
     TaskVariance,
     optimal_queries,
     variance_of_tasks,

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from math import isfinite
 
 from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.answer.forest import Bar, forest_of
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document.blocks import Block, Forest, Mark, Paragraph
-from fsl_sweep.orchestrator.report.forest import Bar, forest_of
 
 
 def answer(report: Report) -> Iterable[Block]:
@@ -20,12 +20,10 @@ def answer(report: Report) -> Iterable[Block]:
 
 
 def _mark(report: Report, bar: Bar) -> Mark:
-    done, planned = report.completeness.seeds[bar.method]
-    seeds = "" if done == planned else f" ({done} of {planned} seeds)"
     percents = (100 * value for value in (bar.mean, bar.low, bar.high))
     both = tuple(100 * value for value in bar.seeds) if len(bar.seeds) == 2 else ()
     name = str(bar.strategies[0])
-    return Mark(bar.method + seeds, name, *percents, reference=bar.oracle, seeds=both)
+    return Mark(report.named(bar.method), name, *percents, reference=bar.oracle, seeds=both)
 
 
 def _note(report: Report, bars: Sequence[Bar]) -> Iterable[str]:

@@ -17,9 +17,9 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     numbers,
     words,
 )
+from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyComparison, StrategyResult
 from fsl_sweep.orchestrator.selection.methods import Summary, same_choices
 from fsl_sweep.orchestrator.selection.results import Strategy
-from fsl_sweep.orchestrator.selection.strategies import StrategyComparison, StrategyResult
 from fsl_sweep.orchestrator.statistics import SelectionBootstrap
 from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS
 from fsl_sweep.orchestrator.text.printed import counted
@@ -49,7 +49,7 @@ def _left_out(report: Report) -> Iterable[Block]:
     there = {summary.method for summary in report.summaries}
     for method in report.selected.methods:
         if method not in there:
-            yield Paragraph(f"{heading(report, method)}: {why_left_out(report, method)}.", "alarm")
+            yield Paragraph(f"{report.named(method)}: {why_left_out(report, method)}.", "alarm")
     for one in report.selected.left_out:
         unplanned = one.fold is not None and one.trial is None
         listed = one.epoch is not None and report.completeness.unmeasured
@@ -58,12 +58,6 @@ def _left_out(report: Report) -> Iterable[Block]:
             strategy = f"{some} / {one.hyperparameter_selector or 'any'}"
             text = f"Left out: {one.method}, {strategy}, seed {one.seed}: {one.reason}"
             yield Paragraph(text, "alarm")
-
-
-def heading(report: Report, method: str) -> str:
-    """The method, with how many of its seeds are whole unless all are: ``PN, 2 of 3 seeds``."""
-    whole, planned = report.completeness.seeds[method]
-    return method if whole == planned else f"{method}, {whole} of {counted(planned, 'seed')}"
 
 
 def strategy_row(group: Sequence[Strategy], cells: Iterable[str]) -> Row:
@@ -93,7 +87,7 @@ def _matrix(report: Report, own: Sequence[Summary], second: Sequence[str]) -> Gr
     two = len(own[0].choices) == 2
     again = any(cell.method == own[0].method for cell in report.resampled)
     what = " (each seed)" if two else f" {wording.SELECTION}" if again else ""
-    title = f"{heading(report, own[0].method)}: {wording.metric(report.base_weight)}{what}"
+    title = f"{report.named(own[0].method)}: {wording.metric(report.base_weight)}{what}"
     return Group(title, tuple(rows))
 
 
@@ -128,7 +122,7 @@ def _numbers(report: Report, own: Sequence[Summary]) -> Group:
         )
         for group in same_choices(own)
     ]
-    return Group(heading(report, own[0].method), tuple(rows))
+    return Group(report.named(own[0].method), tuple(rows))
 
 
 def cells_of(report: Report, group: Sequence[Summary]) -> dict[str, str]:
@@ -245,7 +239,7 @@ def _overtuning(report: Report) -> Iterable[Block]:
     rows = [
         Row(
             (
-                heading(report, alike[0].method),
+                report.named(alike[0].method),
                 *wording.strategies([one.strategy for one in alike]),
                 f"{100 * alike[0].below.mean:+.2f}",
                 wording.spread(alike[0].below, alike[0].values),

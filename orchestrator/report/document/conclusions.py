@@ -18,14 +18,13 @@ from fsl_sweep.orchestrator.report.document.blocks import (
 )
 from fsl_sweep.orchestrator.report.document.by_strategy import (
     STRATEGY,
-    heading,
     over,
     strategy_row,
 )
-from fsl_sweep.orchestrator.selection.comparison import MethodComparison
-from fsl_sweep.orchestrator.selection.over_seeds import MethodDifference
+from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
+from fsl_sweep.orchestrator.selection.comparing.over_seeds import MethodDifference
+from fsl_sweep.orchestrator.selection.comparing.stability import Agreement, Stability
 from fsl_sweep.orchestrator.selection.results import Front
-from fsl_sweep.orchestrator.selection.stability import Agreement, Stability
 from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
@@ -41,6 +40,11 @@ CHANCE = "chance to be the best, %"
 ENDS = numbers(["difference", "95 % from", "95 % to", "p (Holm)"])
 
 
+def _minus(report: Report, one: MethodDifference | MethodComparison) -> str:
+    """A pair by its names, each with how many of its seeds are whole unless all are."""
+    return " minus ".join(map(report.named, (one.a, one.b)))
+
+
 def differences(report: Report) -> Iterable[Block]:
     """Every pair of methods over seeds, under each strategy whose selection was repeated."""
     again = {(one.method, one.strategy) for one in report.resampled}
@@ -49,7 +53,7 @@ def differences(report: Report) -> Iterable[Block]:
     groups: list[Group] = []
     for own in grouped(found, lambda one: (one.a, one.b)):
         counts = " and ".join(map(str, dict.fromkeys(own[0].result.seeds)))
-        title = f"{own[0].a} minus {own[0].b}, over {counts} seeds"
+        title = f"{_minus(report, own[0])}, over {counts} seeds"
         groups.append(Group(title, tuple(_trained_again(own))))
     if groups:
         yield Table((*STRATEGY, *words("trained again"), *ENDS), tuple(groups))
@@ -86,7 +90,7 @@ def comparisons(report: Report) -> Iterable[Block]:
     for own in grouped(report.comparisons, lambda one: (one.a, one.b)):
         alike = grouped(own, lambda one: (one.strategy.oracle, cells(one)))
         rows = (strategy_row([one.strategy for one in some], cells(some[0])) for some in alike)
-        groups.append(Group(f"{own[0].a} minus {own[0].b}, on common tasks", tuple(rows)))
+        groups.append(Group(f"{_minus(report, own[0])}, on common tasks", tuple(rows)))
     yield Paragraph("About the snapshots that were trained, and no claim about training again.")
     yield Table((*STRATEGY, *words("these snapshots"), *ENDS), tuple(groups))
     orders: list[str] = []
@@ -164,7 +168,7 @@ def budgets(report: Report) -> Iterable[Block]:
             lines.append(Row((str(budget), *shown)))
         heads = [f"snapshot by {wording.snapshot_by(one)}, {kind}" for one, kind in curves]
         columns = numbers(["novel looks of each seed", *heads])
-        yield Table(columns, (Group(f"{heading(report, method)}: regret", tuple(lines)),))
+        yield Table(columns, (Group(f"{report.named(method)}: regret", tuple(lines)),))
 
 
 def fronts(report: Report) -> Iterable[Block]:
@@ -182,7 +186,7 @@ def fronts(report: Report) -> Iterable[Block]:
         first = alike[0][0]
         names = ", ".join(wording.snapshot_by(own[0].snapshot) for own in alike)
         by = f"{first.selector}{' (oracle)' if first.oracle else ''}"
-        title = f"{heading(report, first.method)}: snapshot by {names}; front by {by}"
+        title = f"{report.named(first.method)}: snapshot by {names}; front by {by}"
         groups.append(Group(title, tuple(map(Row, _front(alike[0])))))
     heads = ["BaseGen", "NovelGen", "on the front of seeds"]
     yield Table(words("configuration") + numbers(heads), tuple(groups))
@@ -208,7 +212,7 @@ def ensembles(report: Report) -> Iterable[Block]:
     rows = [
         Row(
             (
-                heading(report, one.method),
+                report.named(one.method),
                 str(one.size),
                 wording.percent(one.novel.mean),
                 wording.spread(one.novel, [novel for novel, _ in one.by_seed]),

@@ -118,7 +118,7 @@ def _rank_correlation(report: Report) -> Iterable[Block]:
     lines: list[Row] = []
     for method, last in dict.fromkeys((one.method, one.result.last) for one in found):
         of = [one for one in found if (one.method, one.result.last) == (method, last)]
-        cells = [by_strategy.heading(report, method), "all" if last is None else f"last {last}"]
+        cells = [report.named(method), "all" if last is None else f"last {last}"]
         for measure in PREDICTORS:
             own = [one.result.tau for one in of if one.measure == measure]
             taus = np.array(own)[np.isfinite(own)]

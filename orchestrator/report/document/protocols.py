@@ -15,7 +15,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     numbers,
     words,
 )
-from fsl_sweep.orchestrator.report.document.by_strategy import heading, over
+from fsl_sweep.orchestrator.report.document.by_strategy import over
 from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.results import Strategy
@@ -45,7 +45,7 @@ def over_protocols(report: Report) -> Iterable[Block]:
         return
     counts = [len(s.choices) for one in found for s in one.summaries]
     each = ("", f": {over('seed', counts)}", ": +- tasks")
-    columns = numbers([f"{heading(report, one)}{head}" for one in methods for head in each])
+    columns = numbers([f"{report.named(one)}{head}" for one in methods for head in each])
     groups = [_group(found, alike, methods) for alike in _alike(report)]
     yield Table(words("NovelGen under protocol") + columns, tuple(groups))
 

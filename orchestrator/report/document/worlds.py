@@ -18,7 +18,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     words,
 )
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
-from fsl_sweep.orchestrator.selection.over_worlds import OverWorlds, StrategyOverWorlds
+from fsl_sweep.orchestrator.selection.comparing.over_worlds import OverWorlds, StrategyOverWorlds
 from fsl_sweep.orchestrator.statistics import Interval
 from fsl_sweep.orchestrator.text.printed import counted
 

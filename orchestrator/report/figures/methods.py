@@ -1,15 +1,15 @@
 """Which method is how good, and by how much they differ: the figures about methods."""
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from math import isfinite, isnan, nan
 
 from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.answer.forest import Bar, forest_of
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document.blocks import grouped
 from fsl_sweep.orchestrator.report.figures.intervals import Row, panel_of
 from fsl_sweep.orchestrator.report.figures.panel import Figure
-from fsl_sweep.orchestrator.report.forest import Bar, forest_of
-from fsl_sweep.orchestrator.selection.over_seeds import MethodDifference
+from fsl_sweep.orchestrator.selection.comparing.over_seeds import MethodDifference
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics import Interval
 
@@ -49,8 +49,7 @@ def _is_reference(bar: Bar, bars: Sequence[Bar]) -> bool:
 
 
 def _bar(report: Report, bar: Bar, number: int, headed: bool) -> Row:
-    done, planned = report.completeness.seeds[bar.method]
-    name = bar.method + ("" if done == planned else f" ({done} of {planned} seeds)")
+    name = report.named(bar.method)
     more = f" + {len(bar.strategies) - 1}" if len(bar.strategies) > 1 else ""
     mean, low, high = (100 * value for value in (bar.mean, bar.low, bar.high))
     values = ", ".join(f"{100 * value:.2f}" for value in bar.seeds)
@@ -100,7 +99,8 @@ def differences(report: Report) -> Iterable[Figure]:
     shown = groups if every else led if len(led) <= ROWS else with_best[:ROWS]
     snapshots = {(one.strategy, one.a, one.b): one.result.effect for one in report.comparisons}
     repeated = {(one.method, one.strategy) for one in report.resampled}
-    rows = [_difference(own, order, snapshots, repeated, headed=every) for own in shown]
+    named = report.named
+    rows = [_difference(own, order, snapshots, repeated, named, headed=every) for own in shown]
     again = any(not isnan(row.low) for row in rows)
     paired = any(not isnan(row.within[0]) for row in rows)
     metric = wording.metric(report.base_weight)
@@ -139,12 +139,13 @@ def _difference(
     order: Sequence[str],
     snapshots: Mapping[tuple[Strategy, str, str], Interval],
     repeated: Set[tuple[str, Strategy]],
+    named: Callable[[str], str],
     headed: bool,
 ) -> Row:
     """Strategies that chose alike have one interval: the widest of what repeating each gave."""
     first = group[0]
     turned = order.index(first.a) > order.index(first.b)
-    a, b = (first.b, first.a) if turned else (first.a, first.b)
+    a, b = map(named, (first.b, first.a) if turned else (first.a, first.b))
     # Without repeating the selection the interval of methods is too narrow to be shown.
     known = [
         one.result

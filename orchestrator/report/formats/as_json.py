@@ -11,18 +11,18 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
-from fsl_sweep.orchestrator.report.answer import Answer, answer_of
+from fsl_sweep.orchestrator.report.answer.answer import Answer, answer_of
+from fsl_sweep.orchestrator.report.answer.deciding import WAYS
 from fsl_sweep.orchestrator.report.content import Report
-from fsl_sweep.orchestrator.report.deciding import WAYS
 from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
+from fsl_sweep.orchestrator.selection.comparing.needs import Need
+from fsl_sweep.orchestrator.selection.comparing.stability import Stability
+from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyResult
 from fsl_sweep.orchestrator.selection.ensembles import Ensemble
 from fsl_sweep.orchestrator.selection.methods import Summary
-from fsl_sweep.orchestrator.selection.needs import Need
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
 from fsl_sweep.orchestrator.selection.results import Selection, Strategy
-from fsl_sweep.orchestrator.selection.stability import Stability
-from fsl_sweep.orchestrator.selection.strategies import StrategyResult
 from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
 
 _LEFT_OUT: Mapping[type, set[str]] = {

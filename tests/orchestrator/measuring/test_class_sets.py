@@ -16,7 +16,7 @@ from fsl_sweep.orchestrator.measuring.class_sets import ClassSets, ClassSetScore
 from fsl_sweep.orchestrator.measuring.gram import centroid_rule, is_cheaper
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.statistics import paired_interval
-from fsl_sweep.orchestrator.statistics.novel_sets import conclusion_stability
+from fsl_sweep.orchestrator.statistics.sampling.novel_sets import conclusion_stability
 
 CPU = torch.device("cpu")
 

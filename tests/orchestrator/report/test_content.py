@@ -113,8 +113,8 @@ def test_incomplete_runs_say_so_first_and_loudly() -> None:
     assert "18 trials planned, 16 done, 1 failed, 1 missing" in lines[1]
     assert lines[2].endswith("failed: loss is NaN at epoch 7")
     # Every table says that PN has one of three seeds; what the banner says is not said again.
-    assert "PN, 1 of 3 seeds: NovelGen +- with selection" in lines
-    assert all(line in lines for line in ("PN, 1 of 3 seeds", "MetaOptNet-RR"))
+    assert "PN (1 of 3 seeds): NovelGen +- with selection" in lines
+    assert all(line in lines for line in ("PN (1 of 3 seeds)", "MetaOptNet-RR"))
     assert text.count("loss is NaN at epoch 7") == 1
     assert "No claim about PN: one seed says nothing about training again." in lines
 
@@ -123,17 +123,17 @@ def test_methods_with_two_seeds_and_with_three_stand_in_one_table() -> None:
     given = runs()
     given[0] = replace(given[0], end=None)
     lines = to_text(build(INFO, given)).splitlines()
-    assert "PN, 2 of 3 seeds: NovelGen (each seed)" in lines
+    assert "PN (2 of 3 seeds): NovelGen (each seed)" in lines
     assert "FIX-PN: NovelGen +- with selection" in lines
-    assert "PN minus FIX-PN, over 2 and 3 seeds" in lines
-    assert "+- seeds (of two: each)" in lines[lines.index("PN, 2 of 3 seeds") + 1]
+    assert "PN (2 of 3 seeds) minus FIX-PN, over 2 and 3 seeds" in lines
+    assert "+- seeds (of two: each)" in lines[lines.index("PN (2 of 3 seeds)") + 1]
 
 
 def test_a_method_without_a_whole_seed_has_no_number() -> None:
     given = [replace(t, end=None) if t.method == "PN" else t for t in runs()]
     report = build(INFO, given, bootstrap=0)
     assert "PN" not in {one.method for one in report.summaries}
-    said = "PN, 0 of 3 seeds: some of its planned trials are not usable."
+    said = "PN (0 of 3 seeds): some of its planned trials are not usable."
     assert said in to_text(report).splitlines()
     assert json.loads(to_json(report))["run"]["methods"] == ["PN", "FIX-PN", "MetaOptNet-RR"]
     assert any("PN is left out of the table" in caution for caution in report.cautions)
@@ -144,7 +144,7 @@ def test_nothing_recorded_yet_still_reports() -> None:
     report = build(INFO, given)
     text = to_text(report)
     assert "INCOMPLETE" in text
-    assert "PN, 0 of 1 seed: some of its planned trials are not usable." in text
+    assert "PN (0 of 1 seed): some of its planned trials are not usable." in text
     assert json.loads(to_json(report))["selections"] == []
 
 

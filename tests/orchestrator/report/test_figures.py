@@ -15,10 +15,10 @@ from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.report import Report, RunInfo, build
+from fsl_sweep.orchestrator.report.answer.forest import forest_of
 from fsl_sweep.orchestrator.report.figures.figures import figures
 from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel
 from fsl_sweep.orchestrator.report.figures.sheet import sheet
-from fsl_sweep.orchestrator.report.forest import forest_of
 from fsl_sweep.orchestrator.report.response import responses_of
 from fsl_sweep.orchestrator.run import load_run
 

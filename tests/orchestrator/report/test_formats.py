@@ -25,9 +25,9 @@ from fsl_sweep.orchestrator.report import (
     to_text,
     wording,
 )
+from fsl_sweep.orchestrator.report.answer.forest import forest_of
 from fsl_sweep.orchestrator.report.figures.figures import figures
 from fsl_sweep.orchestrator.report.figures.painter import drawing
-from fsl_sweep.orchestrator.report.forest import forest_of
 from fsl_sweep.orchestrator.report.formats import latex, markdown
 from fsl_sweep.orchestrator.selectors.hyperparameter import front
 

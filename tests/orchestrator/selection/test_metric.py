@@ -7,11 +7,11 @@ from trials import trial
 
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, ScoreTable, TrialHistory
-from fsl_sweep.orchestrator.selection.comparison import compare_methods, rank_methods
+from fsl_sweep.orchestrator.selection.comparing.comparison import compare_methods, rank_methods
+from fsl_sweep.orchestrator.selection.comparing.stability import stability_of
 from fsl_sweep.orchestrator.selection.methods import summarise
 from fsl_sweep.orchestrator.selection.resample import resample
 from fsl_sweep.orchestrator.selection.select import select
-from fsl_sweep.orchestrator.selection.stability import stability_of
 from fsl_sweep.orchestrator.selectors.mixture import base_weight
 from fsl_sweep.orchestrator.statistics import (
     compare,

@@ -6,7 +6,7 @@ from scipy import stats
 from trials import TASKS, trial
 
 from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
-from fsl_sweep.orchestrator.selection.comparison import compare_methods, rank_methods
+from fsl_sweep.orchestrator.selection.comparing.comparison import compare_methods, rank_methods
 from fsl_sweep.orchestrator.selection.methods import rank_correlations, summarise
 from fsl_sweep.orchestrator.selection.select import Selected, Strategy, select, why_unusable
 

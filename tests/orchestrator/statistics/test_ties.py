@@ -15,10 +15,10 @@ from trials import trial
 from fsl_sweep.orchestrator.records.measures import ScoreTable, TaskScores, TrialHistory
 from fsl_sweep.orchestrator.report import RunInfo, build, to_json, to_text
 from fsl_sweep.orchestrator.report.document.by_strategy import cells_of, same_choices
-from fsl_sweep.orchestrator.selection.comparison import compare_methods, rank_methods
+from fsl_sweep.orchestrator.selection.comparing.comparison import compare_methods, rank_methods
+from fsl_sweep.orchestrator.selection.comparing.stability import stability_of
 from fsl_sweep.orchestrator.selection.methods import rank_correlations, summarise
 from fsl_sweep.orchestrator.selection.select import select
-from fsl_sweep.orchestrator.selection.stability import stability_of
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
 UP, DOWN = (0.1, 0.2, 0.3), (0.3, 0.2, 0.1)

@@ -1,0 +1,1 @@
+"""``fsl-sweep analyze``: studies of a run beyond its report."""

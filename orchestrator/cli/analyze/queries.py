@@ -1,0 +1,196 @@
+"""``fsl-sweep analyze queries``: how many queries make the open interval shortest."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, Snapshot
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
+from fsl_sweep.orchestrator.text.printed import say
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.selection.comparing.task_sizes import TaskSizes
+
+_SHOWN = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100)
+"""Numbers of queries in the table, besides the best and those that are measured."""
+_DRAWN = 10
+"""Fewest tasks in the figure: with less the interval is so long that it hides the others."""
+
+
+def queries(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    examples: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Novel examples. [those that open tasks used up]"),
+    ] = None,
+    snapshot: Snapshot = None,
+    hyperparameter: Hyperparameter = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it, as .svg, .pdf or .png.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Say how many queries make open intervals shortest, for a fixed number of novel examples.
+
+    For each method under val / val or the first strategy that is no oracle, unless another one is
+    named. From the records only: torch and Ray are not needed.
+    """
+    from fsl_sweep.orchestrator.replay.merged import open_sources
+    from fsl_sweep.orchestrator.run import Run
+    from fsl_sweep.orchestrator.selection.comparing.task_sizes import task_sizes
+    from fsl_sweep.orchestrator.selection.lead import lead_strategy
+    from fsl_sweep.orchestrator.selection.select import select
+
+    if plot is not None and plot.suffix not in (".svg", ".pdf", ".png"):
+        raise ConfigError("", "--plot", f"{plot.name} ends in none of .svg, .pdf, .png")
+    source = open_sources([run.expanduser()])
+    opened = Run(source)
+    info = opened.info(
+        [snapshot] if snapshot else None, [hyperparameter] if hyperparameter else None
+    )
+    selected = select(opened.histories, info.snapshot, info.hyperparameter)
+    strategy = lead_strategy(selected)
+    if strategy is None:
+        raise RunFolderError("No method has all of its trials done: there is nothing to size.")
+    found = task_sizes(source, selected, strategy)
+    for method in selected.methods:
+        if method not in [one.method for one in found]:
+            say(f"{method} is left out: not all of its trials are done and whole.", sys.stderr)
+    count = examples or _used_up(found)
+    tables = [_table(one, count) for one in found]
+    if plot is not None:
+        _draw(found, tables, plot)
+    plain = [_as_plain(one, count, rows) for one, rows in zip(found, tables, strict=True)]
+    say(json.dumps(plain, indent=1) if as_json else "\n".join(_lines(found, count, tables)))
+    return 0 if opened.complete else 1
+
+
+def _used_up(found: "Sequence[TaskSizes]") -> int:
+    """The most examples that open tasks used until too few were left. Raises ConfigError."""
+    used = [m.examples for one in found for m in one.measured if m.used_up]
+    if not used:
+        raise ConfigError(
+            "",
+            "--examples",
+            "how many novel examples there are is not recorded; give the number, or measure tasks "
+            "until they are used up with `fsl-sweep measure RUN open --without-replacement "
+            "--tasks 1000000 --snapshots chosen`",
+        )
+    return max(used)
+
+
+def _table(one: "TaskSizes", examples: int) -> list[dict[str, Any]]:
+    """Rows of q, tasks, and the predicted and the measured half-width."""
+    from fsl_sweep.orchestrator.statistics.sampling.task_sizing import (
+        open_half_width,
+        tasks_of_examples,
+    )
+
+    best = one.variance.optimal(one.shot)
+    measured = {m.queries: m for m in one.measured}
+    wanted = {*_SHOWN, *measured, max(1, round(best)) if isfinite(best) else 1}
+    rows: list[dict[str, Any]] = []
+    for q in sorted(wanted):
+        tasks = tasks_of_examples(examples, one.way, one.shot, q)
+        own = measured.get(q)
+        if tasks >= 2:
+            rows.append(
+                {
+                    "queries": q,
+                    "tasks": tasks,
+                    "predicted": open_half_width(one.variance, tasks, q),
+                    "measured": own and own.half_width,
+                    "measured_tasks": own and own.tasks,
+                    "protocol": own and own.protocol,
+                }
+            )
+    return rows
+
+
+_HEAD = ("q", "tasks", "predicted +-", "measured +-", "")
+
+
+def _lines(
+    found: "Sequence[TaskSizes]", examples: int, tables: Sequence[Sequence[dict[str, Any]]]
+) -> list[str]:
+    first = found[0]
+    lines = [
+        f"{first.strategy}, NovelGen, {first.way}-way {first.shot}-shot, {examples:,} examples; "
+        "half-widths of 95 % intervals in points"
+    ]
+    for one, rows in zip(found, tables, strict=True):
+        shown = [_HEAD, *map(_row, rows)]
+        widths = [max(len(row[i]) for row in shown) for i in range(len(_HEAD))]
+        lines += ["", _best(one)]
+        lines += [
+            "  " + "  ".join(f"{c:>{w}}" for c, w in zip(row, widths, strict=True)).rstrip()
+            for row in shown
+        ]
+        if one.variance.caution:
+            lines.append(f"  Caution: {one.variance.caution}.")
+    return lines
+
+
+def _best(one: "TaskSizes") -> str:
+    best = one.variance.optimal(one.shot)
+    told = f"q* = {best:.1f}" if isfinite(best) else "no q*: the more queries the better"
+    counts = ", ".join(map(str, one.queries))
+    a, b = one.variance.between, one.variance.within
+    return f"{one.method}: {told} (A {a:.3g}, B {b:.3g}, from tasks with q = {counts})"
+
+
+def _row(row: dict[str, Any]) -> tuple[str, ...]:
+    own, measured = row["protocol"], row["measured"]
+    return (
+        str(row["queries"]),
+        f"{row['tasks']:,}",
+        f"{100 * row['predicted']:.2f}",
+        "" if measured is None else f"{100 * measured:.2f}",
+        "" if own is None else f"{own}: {row['measured_tasks']:,} tasks",
+    )
+
+
+def _as_plain(one: "TaskSizes", examples: int, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    best = one.variance.optimal(one.shot)
+    return {
+        "method": one.method,
+        "snapshot_selector": one.strategy.snapshot,
+        "hyperparameter_selector": one.strategy.hyperparameter,
+        "way": one.way,
+        "shot": one.shot,
+        "examples": examples,
+        "estimated_from_queries": one.queries,
+        **asdict(one.variance),
+        "optimal_queries": best if isfinite(best) else None,
+        "rows": rows,
+    }
+
+
+def _draw(
+    found: "Sequence[TaskSizes]", tables: Sequence[Sequence[dict[str, Any]]], path: Path
+) -> None:
+    """Predicted half-widths over q as lines, measured ones as points; of 10 tasks or more."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 3.2), layout="constrained")
+    axes = figure.subplots()
+    for one, rows in zip(found, tables, strict=True):
+        rows = [row for row in rows if row["tasks"] >= _DRAWN]
+        at, predicted = ([row[key] for row in rows] for key in ("queries", "predicted"))
+        (line,) = axes.plot(at, [100 * half for half in predicted], label=one.method)
+        points = [(row["queries"], 100 * row["measured"]) for row in rows if row["protocol"]]
+        if points:
+            axes.plot(*zip(*points, strict=True), "o", color=line.get_color())
+    axes.set(xscale="log", xlabel="queries of each class", ylabel="half-width of 95 %, in points")
+    axes.legend()
+    try:
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    except OSError as failure:
+        reason = failure.strerror or str(failure)
+        raise RunFolderError(f"{path} cannot be written: {reason}.") from failure

@@ -1,0 +1,220 @@
+"""The answer of a report: who wins, which strategy to choose by, and what would decide it.
+
+All of it is about methods, trained again: over seeds, with tasks and the selection inside. What
+trained snapshots alone say is called so, and never best or decided.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import TYPE_CHECKING
+
+from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.answer.deciding import would_decide
+from fsl_sweep.orchestrator.report.answer.race import Race, some
+from fsl_sweep.orchestrator.report.completeness import Completeness
+from fsl_sweep.orchestrator.selection.comparing.comparison import Ranking
+from fsl_sweep.orchestrator.selection.comparing.needs import Needs
+from fsl_sweep.orchestrator.selection.methods import Summary, same_choices
+from fsl_sweep.orchestrator.selection.results import Strategy
+from fsl_sweep.orchestrator.statistics.intervals import SATURATED
+from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS
+from fsl_sweep.orchestrator.statistics.ties import comparable
+from fsl_sweep.orchestrator.text.printed import counted
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.report.content import Report
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a reader wants to know first.
+
+    Attributes:
+        sentences: the whole answer, for a person.
+        best: the method with the best mean under the strategy; None where there is none, where
+            several are equal, or where only novel scores choose.
+        decided: whether the run is complete and the best is better than every other method.
+        strategy: the one that this is about.
+        needs: what would tell the best from the next that is not decided; empty where that is not
+            known.
+    """
+
+    sentences: tuple[str, ...]
+    best: str | None
+    decided: bool
+    strategy: Strategy | None
+    needs: tuple[Needs, ...]
+
+
+def answer_of(report: "Report", timed: bool = True) -> Answer:
+    """The answer that the records bear. Unless ``timed``, it depends on no recorded time."""
+    if report.lead is None:
+        said = filter(None, (_nothing(report), _unfinished(report.completeness)))
+        return Answer(tuple(said), None, False, None, ())
+    race = Race.of(report, report.lead)
+    pair = {race.order[0].method, race.rival}
+    needs = tuple(one for one in report.needs if {one.a, one.b} == pair)
+    said = [
+        race.won(),
+        *_saturated(race),
+        _strategies(report, race),
+        _next(report, race, needs, timed),
+    ]
+    return Answer(
+        sentences=tuple(filter(None, said)),
+        best=None if len(race.tied) > 1 or report.lead.oracle else race.order[0].method,
+        decided=race.decided,
+        strategy=report.lead,
+        needs=needs,
+    )
+
+
+def _nothing(report: "Report") -> str:
+    if not report.completeness.trained:
+        return "Nothing can be said: no method has a seed with all of its trials done."
+    return "Nothing can be said: no strategy could choose, or what it chose is not measured."
+
+
+def _saturated(race: Race) -> Iterable[str]:
+    means = [one.reported.mean for one in race.order]
+    if len(means) > 1 and min(means) >= SATURATED and not race.decided:
+        yield (
+            f"All methods are above {100 * SATURATED:g} %, so these tasks are too easy to tell "
+            "them apart: try more ways or fewer shots."
+        )
+
+
+def _strategies(report: "Report", race: Race) -> str:
+    """Whether the order survives a change of strategy, what choosing cost, and how to choose."""
+    usual = [one for one in report.rankings if not one.strategy.oracle]
+    if not usual:
+        return "Every strategy here reads novel scores: none can be used where those are unknown."
+    if len(usual) == 1:
+        said = [f"{race.strategy} is the only strategy here that reads no novel score."]
+        return " ".join([*said, *_cost(report, race)])
+    if _chose_alike(report.summaries):
+        said = [f"{_all(usual)} strategies chose the same snapshots."]
+        return " ".join([*said, *_cost(report, race)])
+    verdicts = _verdicts(report) if race.complete else ()
+    return " ".join([*_order(report, usual, race), *_cost(report, race), *verdicts])
+
+
+def _order(report: "Report", usual: Sequence[Ranking], race: Race) -> Iterable[str]:
+    if len(race.order) == 1 or len(race.tied) > 1:
+        return
+    best, seeds = race.order[0].method, race.seeds
+    first = {one: _first(report, one) for one in usual if best in one.methods}
+    others = {one: leaders for one, leaders in first.items() if best not in leaders}
+    equal = {one: leaders for one, leaders in first.items() if best in leaders and leaders[1:]}
+    if others:
+        names = some([str(one.strategy) for one in others])
+        leaders = list(dict.fromkeys(method for own in others.values() for method in own))
+        lead = "leads" if len(leaders) == 1 else "lead"
+        yield f"Who leads depends on the strategy: {some(leaders)} {lead} under {names}."
+    elif equal:
+        names = some([str(one.strategy) for one in equal])
+        methods = list(dict.fromkeys(method for own in equal.values() for method in own))
+        yield f"Who leads depends on the strategy: {some(methods)} are equal under {names}."
+    elif len({one.methods for one in usual}) == 1:
+        ranked = "the methods" if seeds > 1 else "these snapshots"
+        yield f"{_all(usual)} strategies rank {ranked} alike."
+    else:
+        yield f"{_all(usual)} strategies have {best} first; the order behind it differs."
+
+
+def _first(report: "Report", ranking: Ranking) -> list[str]:
+    """The methods with the best mean under a strategy, in plan order."""
+    own = [one for one in report.summaries if one.strategy == ranking.strategy]
+    means = comparable([one.reported.mean for one in own])
+    return [one.method for one, mean in zip(own, means, strict=True) if mean == means.max()]
+
+
+def _all(ranked: Sequence[Ranking]) -> str:
+    return "Both" if len(ranked) == 2 else f"All {len(ranked)}"
+
+
+def _cost(report: "Report", race: Race) -> Iterable[str]:
+    """What choosing cost against the oracle, and whether that is more than the methods differ."""
+    usual = [one for one in report.over_methods.results if not one.strategy.oracle]
+    own = next((one.regret.mean for one in usual if one.strategy == race.strategy), None)
+    if own is None:
+        return
+    if own < 0:
+        lower = f"the oracle's own choice scored {wording.points(-own)} points lower"
+        yield f"Choosing by {race.strategy} cost nothing: {lower}."
+        return
+    text = f"Choosing by {race.strategy} cost {wording.points(own)} points against the oracle"
+    if others := [one.regret.mean for one in usual if one.strategy != race.strategy]:
+        low, high = (wording.points(f(others)) for f in (min, max))
+        if {low, high} != {wording.points(own)}:
+            text += f" (by others {low if low == high else f'{low} to {high}'})"
+    if race.order[0].base_weight is None and own > race.ahead > 0 and len(race.tied) == 1:
+        text += f", more than {' and '.join(one.method for one in race.order[:2])} differ"
+    yield f"{text}."
+
+
+def _verdicts(report: "Report") -> Iterable[str]:
+    """Which strategy to choose by, or that the records do not tell."""
+    found = report.over_methods
+    usual = [one for one in found.results if not one.strategy.oracle]
+    if not usual:
+        return
+    worse = [one for one in usual if one.against_least and one.against_least.verdict == "worse"]
+    if worse:
+        least = next(one for one in usual if one.least)
+        if any(one.strategy == report.lead and one.regret == least.regret for one in usual):
+            least = next(one for one in usual if one.strategy == report.lead)
+        others = some([str(one.strategy) for one in worse])
+        more = f"which cost more than {least.strategy}, by more than chance"
+        rest = len(usual) - len(worse) > 1
+        open_ = "; the other strategies are not told apart" if rest else ""
+        yield f"Do not choose by {others}, {more}{open_}."
+        return
+    count = len(found.methods)
+    if count < LEAST_ROWS:
+        these = f"these are {count}" if count > 1 else "this is one"
+        text = f"It takes {LEAST_ROWS} methods to tell which strategy is better, and {these}"
+    else:
+        text = f"These {count} methods do not show that one strategy is better than another"
+    yield f"{text}; {report.lead} reads no novel score."
+
+
+def _chose_alike(summaries: Sequence[Summary]) -> bool:
+    usual = [one for one in summaries if not one.strategy.oracle]
+    return len(same_choices(usual)) == len({one.method for one in usual})
+
+
+def _next(report: "Report", race: Race, needs: Sequence[Needs], timed: bool) -> str:
+    """What would decide it."""
+    if not race.complete:
+        return _unfinished(report.completeness)
+    if len(race.order) < 2 or race.strategy.oracle:
+        return ""
+    if race.decided:
+        return f"No further run is needed to decide it under {race.strategy}."
+    few = race.few if race.seeds == 1 else [m for m in race.open if isnan(race.against[m].low)]
+    if few:
+        return (
+            f"Add a second seed of {some(few)}: then the report can say how many would decide it."
+        )
+    if len(race.tied) > 1:
+        return "`fsl-sweep plan-next RUN --effect 0.01` says what would show 1 point."
+    return would_decide(needs[0], timed) if needs and race.open else ""
+
+
+def _unfinished(found: Completeness) -> str:
+    """What an incomplete run still needs, and which methods have nothing to report."""
+    if found.trained:
+        return "Measure what is missing first." if found.unmeasured else ""
+    done = f"{found.done} of {counted(found.planned, 'trial')} are done"
+    if found.missing:
+        text = f"Finish the run first: {done}"
+    else:
+        text = f"Seeds with a failed trial are left out: {done}"
+    none = [
+        f"{method} ({done} of {counted(planned, 'trial')})"
+        for method, (done, planned) in found.trials.items()
+        if not found.seeds[method][0]
+    ]
+    return f"{text}. Without a whole seed: {some(none)}." if none else f"{text}."

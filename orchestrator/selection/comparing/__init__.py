@@ -1,0 +1,1 @@
+"""Methods, strategies and worlds compared by what was selected."""

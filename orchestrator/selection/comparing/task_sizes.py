@@ -1,0 +1,124 @@
+"""What the recorded tasks of chosen snapshots say about how many queries a task should have."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
+from fsl_sweep.orchestrator.replay.source import Source
+from fsl_sweep.orchestrator.selection.comparing.closed_and_open import on_alike_tasks
+from fsl_sweep.orchestrator.selection.results import Selected, Strategy
+from fsl_sweep.orchestrator.statistics.sampling.closed_open_paired import open_interval
+from fsl_sweep.orchestrator.statistics.sampling.task_sizing import (
+    TaskVariance,
+    variance_of_tasks,
+    variance_over_queries,
+)
+
+
+@dataclass(frozen=True)
+class MeasuredOpen:
+    """The open interval of a method's snapshots, without a common example in two tasks.
+
+    Attributes:
+        protocol: its name.
+        queries, tasks: q and T.
+        half_width: mean over seeds.
+        examples: how many the tasks use; all, less what no task could be made of, where they were
+            ``used_up``.
+    """
+
+    protocol: str
+    queries: int
+    tasks: int
+    half_width: float
+    examples: int
+    used_up: bool
+
+
+@dataclass(frozen=True)
+class TaskSizes:
+    """One method under one strategy.
+
+    Attributes:
+        way, shot: of all its tasks.
+        queries: the numbers of queries that the estimate is from.
+        variance: A and B, mean over seeds.
+        measured: its open intervals.
+    """
+
+    method: str
+    strategy: Strategy
+    way: int
+    shot: int
+    queries: tuple[int, ...]
+    variance: TaskVariance
+    measured: tuple[MeasuredOpen, ...]
+
+
+def task_sizes(source: Source, selected: Selected, strategy: Strategy) -> tuple[TaskSizes, ...]:
+    """Each method that is complete under a strategy, from its tasks of equal ways and shots.
+
+    With one number of queries, A and B follow from the binomial variance of queries; with several
+    from how the variance falls with their number.
+
+    Raises:
+        RunFolderError: there are no tasks of one size, or all tasks of a snapshot came out alike.
+    """
+    measured: dict[str, list[tuple[PlannedProtocol, list[np.ndarray]]]] = {}
+    for planned, reported in on_alike_tasks(source, selected):
+        for method in selected.methods:
+            tables = [one.novel_tasks for one in reported.cell(method, strategy)]
+            if tables and min(map(len, tables)) > 1:
+                measured.setdefault(method, []).append((planned, tables))
+    if not measured:
+        raise RunFolderError(
+            "No method has its trials done with the accuracy of each task recorded: give a run "
+            "folder that is complete."
+        )
+    return tuple(_sizes(method, strategy, own) for method, own in measured.items())
+
+
+def _sizes(
+    method: str, strategy: Strategy, measured: list[tuple[PlannedProtocol, list[np.ndarray]]]
+) -> TaskSizes:
+    episodes = [planned.protocol.episode for planned, _ in measured]
+    way, shot, counts = episodes[0].way, episodes[0].shot, [one.query for one in episodes]
+    queries = [count for count in counts if isinstance(count, int)]
+    if isinstance(way, str) or len(queries) < len(counts):
+        raise RunFolderError(
+            "Tasks take all classes or examples that a person has: they have no common number of "
+            "queries to choose."
+        )
+    several = len(set(queries)) > 1
+    try:
+        by_seed = [
+            variance_over_queries([*zip(queries, tables, strict=True)])
+            if several
+            else variance_of_tasks(np.concatenate(tables), way, queries[0])
+            for tables in zip(*(tables for _, tables in measured), strict=True)
+        ]
+    except ValueError as failure:
+        raise RunFolderError(f"The tasks of {method} cannot be sized: {failure}") from None
+    variance = TaskVariance(
+        between=float(np.mean([one.between for one in by_seed])),
+        within=float(np.mean([one.within for one in by_seed])),
+        caution=next((one.caution for one in by_seed if one.caution), None),
+    )
+    opened = tuple(
+        _open(planned, tables, way * (shot + count), count)
+        for (planned, tables), count in zip(measured, queries, strict=True)
+        if not planned.protocol.tasks.replacement
+    )
+    return TaskSizes(method, strategy, way, shot, tuple(sorted(set(queries))), variance, opened)
+
+
+def _open(
+    planned: PlannedProtocol, tables: list[np.ndarray], size: int, queries: int
+) -> MeasuredOpen:
+    found = [open_interval(table) for table in tables]
+    tasks = found[0].n
+    half_width = float(np.mean([(one.high - one.low) / 2 for one in found]))
+    used_up = tasks < planned.protocol.tasks.report_tasks
+    return MeasuredOpen(planned.name, queries, tasks, half_width, tasks * size, used_up)

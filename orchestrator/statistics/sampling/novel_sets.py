@@ -1,0 +1,206 @@
+"""What a random novel set, or a random set of examples, says of two snapshots, and how often.
+
+The truth is the difference over a large class set C_L; what a benchmark shows is the difference
+over a small random part of it. "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution",
+section 5.2; "Lessons from Chasing Few-Shot Learning Benchmarks", table 3.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from fsl_sweep.orchestrator.statistics.intervals import Interval, quantile
+from fsl_sweep.orchestrator.statistics.sampling.spread import FEW_SETS
+
+Method = Literal["wilson", "clopper-pearson"]
+"""Of an interval of a share: close to its confidence on average, or never below it."""
+
+
+@dataclass(frozen=True)
+class Frequency:
+    """How often something happened, with the interval of its probability.
+
+    Attributes:
+        count: times that it happened.
+        n: times that it could have happened.
+        low, high: ends of the interval, in [0, 1].
+        confidence: coverage that the interval aims at.
+    """
+
+    count: int
+    n: int
+    low: float
+    high: float
+    confidence: float
+
+    @property
+    def share(self) -> float:
+        """The relative frequency, in [0, 1]."""
+        return self.count / self.n
+
+
+def frequency(count: int, n: int, confidence: float = 0.95, method: Method = "wilson") -> Frequency:
+    """The frequency of an event in ``n`` independent draws.
+
+    Raises:
+        ValueError: ``count`` is not from 0 to ``n``, ``n`` is 0, confidence outside (0, 1), or an
+            unknown method.
+    """
+    if n < 1 or not 0 <= count <= n:
+        raise ValueError(f"An event cannot happen {count} times in {n}.")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, not {confidence}.")
+    if method not in ("wilson", "clopper-pearson"):
+        raise ValueError(f"An interval is 'wilson' or 'clopper-pearson', not {method!r}.")
+    ends = _wilson if method == "wilson" else _clopper_pearson
+    low, high = ends(count, n, (1 + confidence) / 2)
+    # At its end of the scale an interval reaches it; rounding might stop it just short.
+    low, high = (0.0 if count == 0 else low), (1.0 if count == n else high)
+    return Frequency(count, n, low, high, confidence)
+
+
+def _wilson(count: int, n: int, upper: float) -> tuple[float, float]:
+    z, share = float(special.ndtri(upper)), count / n
+    shrunk = 1 + z**2 / n
+    centre = (share + z**2 / (2 * n)) / shrunk
+    half = z / shrunk * sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return centre - half, centre + half
+
+
+def _clopper_pearson(count: int, n: int, upper: float) -> tuple[float, float]:
+    low = special.betaincinv(count, n - count + 1, 1 - upper) if count else 0.0
+    high = special.betaincinv(count + 1, n - count, upper) if count < n else 1.0
+    return float(low), float(high)
+
+
+@dataclass(frozen=True, eq=False)
+class ConclusionStability:
+    """What random sets say about the order of two snapshots.
+
+    Attributes:
+        truth: the difference a - b over the large class set.
+        differences: a - b on each set, float64 ``[S]``, in the order of the sets.
+        delta: what a difference must exceed the true one by to be an exaggeration.
+        flips: sets on which the order is opposite to the true one (conclusion flips).
+        exaggerations: sets on which the truly better one leads by more than the true difference
+            and ``delta`` (improvement exaggerations).
+        unclear: sets whose 95 % intervals do not tell the two apart.
+        clear_flips: flips on sets that are not ``unclear``: many tasks do not prevent these.
+        noise: standard deviation of a set's difference that its finite number of tasks causes.
+        paired: whether a set's tasks were the same for both.
+        caution: why not to trust it, or None.
+    """
+
+    truth: Interval
+    differences: np.ndarray
+    delta: float
+    flips: Frequency
+    exaggerations: Frequency
+    unclear: Frequency
+    clear_flips: Frequency
+    noise: float
+    paired: bool
+    caution: str | None
+
+    def cdf(self, difference: float) -> float:
+        """The share of sets with at most this difference."""
+        return float(np.mean(self.differences <= difference))
+
+
+def conclusion_stability(
+    truth: Interval,
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    delta: float = 0.005,
+    paired: bool = True,
+    method: Method = "wilson",
+) -> ConclusionStability:
+    """How often random sets flip or exaggerate the true difference of two snapshots.
+
+    The frequencies are those of this pair of snapshots under fresh draws of a set; their intervals
+    (95 %) say how well so many sets determine them. A tie on a set is no flip.
+
+    A set is unclear where the paired interval of a - b contains 0, or, where each snapshot had
+    tasks of its own, where the two snapshots' intervals overlap, as the authors' code counts.
+
+    Args:
+        truth: interval of a - b over the large class set.
+        a: accuracies on the tasks of each set, ``[S, T]``.
+        b: those of the other snapshot.
+        delta: at least 0.
+        paired: whether task t of a set is the same for both.
+        method: of the frequencies' intervals.
+
+    Raises:
+        ValueError: fewer than 2 sets or 2 tasks, shapes that differ, values that are not finite, a
+            true difference of 0, which has no order to flip, or a negative ``delta``.
+    """
+    first, second = _tables(a, b)
+    if not np.isfinite(truth.mean) or truth.mean == 0:
+        raise ValueError(f"A true difference of {truth.mean} has no order that could flip.")
+    if not delta >= 0:
+        raise ValueError(f"An exaggeration cannot begin at {delta} above the truth.")
+    sets, tasks = first.shape
+    sign = np.sign(truth.mean)
+    # From counts of whole queries: the same accuracies in another order are a tie.
+    differences = np.round(first.mean(axis=1) - second.mean(axis=1), 12)
+    if paired:
+        errors = _errors(first - second)
+        reach = errors
+    else:
+        errors = np.hypot(_errors(first), _errors(second))
+        reach = _errors(first) + _errors(second)
+    unclear = np.abs(differences) <= quantile(tasks, 0.95) * reach
+    flipped = sign * differences < 0
+    noise = float(np.sqrt(np.mean(errors**2)))
+
+    def often(event: np.ndarray) -> Frequency:
+        return frequency(int(np.count_nonzero(event)), sets, method=method)
+
+    return ConclusionStability(
+        truth,
+        differences,
+        delta,
+        flips=often(flipped),
+        exaggerations=often(sign * differences > abs(truth.mean) + delta),
+        unclear=often(unclear),
+        clear_flips=often(flipped & ~unclear),
+        noise=noise,
+        paired=paired,
+        caution=_caution(truth, differences, noise),
+    )
+
+
+def _tables(*given: ArrayLike) -> list[np.ndarray]:
+    """Accuracies as float64 ``[S, T]``."""
+    tables = [np.asarray(one, dtype=np.float64) for one in given]
+    for table in tables:
+        if table.ndim != 2 or min(table.shape) < 2:
+            raise ValueError(f"2 sets of 2 tasks or more are needed, not {table.shape}.")
+        if not np.isfinite(table).all():
+            bad = np.count_nonzero(~np.isfinite(table))
+            raise ValueError(f"{bad} of the accuracies are not finite.")
+    if len({table.shape for table in tables}) > 1:
+        raise ValueError(f"Shapes differ: {' and '.join(str(table.shape) for table in tables)}.")
+    return tables
+
+
+def _errors(table: np.ndarray) -> np.ndarray:
+    """Standard error over tasks of each set's mean, float64 ``[S]``."""
+    return np.std(table, axis=1, ddof=1) / sqrt(table.shape[1])
+
+
+def _caution(truth: Interval, differences: np.ndarray, noise: float) -> str | None:
+    if truth.low <= 0 <= truth.high:
+        return "the true order is not known: its interval contains 0"
+    if len(differences) < FEW_SETS:
+        return f"only {len(differences)} sets"
+    # Where a quarter of the variance is that of tasks, more tasks would change the figures.
+    if noise > float(np.std(differences, ddof=1)) / 2:
+        return "too few tasks a set: much of the spread is theirs"
+    return None

@@ -1,0 +1,129 @@
+"""Strategies and methods over worlds: by hand, and against SciPy."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from scipy import stats
+from trials import trial
+
+from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.selection.comparing.over_worlds import (
+    OverWorlds,
+    World,
+    compare_over_worlds,
+    decisions,
+)
+from fsl_sweep.orchestrator.selection.lead import lead_strategy
+from fsl_sweep.orchestrator.selection.methods import summarise
+from fsl_sweep.orchestrator.selection.select import select
+from fsl_sweep.orchestrator.statistics.sign_flips import pairwise_p_values
+
+STRATEGIES = ("last", "val", "oracle"), ("val", "base", "oracle")
+
+
+def method(
+    name: str, novel: Sequence[float], val: Sequence[float], base: Sequence[float] = (0.6, 0.7)
+) -> list[TrialHistory]:
+    """Three seeds of two snapshots each; seeds differ a little in NovelGen."""
+    return [
+        trial(name, "x", seed, base=base, val=val, novel=np.add(novel, 0.002 * seed), spread=0.01)
+        for seed in range(3)
+    ]
+
+
+def world(*methods: list[TrialHistory]) -> World:
+    histories = [one for own in methods for one in own]
+    selected = select(histories, *STRATEGIES)
+    return World(histories, selected, summarise(selected))
+
+
+def worlds(count: int) -> dict[str, World]:
+    """ValGen takes the first snapshot, the last epoch the second; which is better varies."""
+    rng = np.random.default_rng(count)
+    return {
+        f"world {i}": world(
+            method("A", rng.uniform(0.5, 0.7, 2), (0.6, 0.5)),
+            method("B", rng.uniform(0.5, 0.7, 2), (0.6, 0.5)),
+        )
+        for i in range(count)
+    }
+
+
+def compared(given: Mapping[str, World]) -> OverWorlds:
+    lead = lead_strategy(next(iter(given.values())).selected)
+    assert str(lead) == "val / val"
+    assert lead is not None
+    return compare_over_worlds(given, lead)
+
+
+def test_means_and_intervals_are_over_worlds() -> None:
+    given = worlds(4)
+    found = compared(given)
+    own = next(one for one in found.strategies if str(one.strategy) == "last / val")
+    by_hand = []
+    for one in given.values():
+        cells = [s for s in one.summaries if str(s.strategy) == "last / val"]
+        by_hand.append(np.mean([c.regret for s in cells for c in s.choices]))
+    assert list(own.regrets.values()) == pytest.approx(by_hand)
+    expected = stats.t.interval(0.95, 3, np.mean(by_hand), stats.sem(by_hand))
+    assert (own.regret.low, own.regret.high) == pytest.approx(expected)
+    assert own.regret.caution == "only 4 worlds"
+
+
+def test_methods_are_paired_over_worlds() -> None:
+    found = compared(worlds(5))
+    a, b = (np.array(list(one.means.values())) for one in found.methods)
+    (difference,) = found.differences
+    assert difference.result.effect.mean == pytest.approx((a - b).mean())
+    assert difference.result.p_value == pytest.approx(stats.ttest_rel(a, b).pvalue)
+
+
+def test_verdicts_of_strategies_are_sign_flips_with_worlds_as_rows() -> None:
+    few, found = compared(worlds(5)), compared(worlds(8))
+    assert all(one.against_least is None for one in few.strategies)
+    usual = [one for one in found.strategies if not one.strategy.oracle]
+    table = np.array([list(one.regrets.values()) for one in usual]).T
+    least = int(np.argmin(np.round(table, 12).mean(axis=0)))
+    _, adjusted = pairwise_p_values(np.round(table, 12))
+    for i, one in enumerate(usual):
+        if one.against_least is not None:
+            assert one.against_least.p_adjusted == pytest.approx(adjusted[least, i])
+    assert sum(one.against_least is not None for one in usual) == len(usual) - 1
+
+
+def test_a_strategy_is_right_where_what_it_reads_orders_two_methods_as_the_oracle_does() -> None:
+    given = world(
+        method("A", (0.70, 0.60), val=(0.60, 0.50), base=(0.5, 0.5)),
+        method("B", (0.60, 0.65), val=(0.55, 0.50), base=(0.8, 0.9)),
+    )
+    share = {str(s): np.mean(found) for s, found in decisions(given).items()}
+    # A is better: 0.70 against 0.65 by oracle / oracle.
+    assert share == {
+        "val / val": 1,
+        "val / base": 0,
+        "val / oracle": 1,
+        "last / val": 0.5,  # equal ValGen: a coin's toss
+        "last / base": 0,
+        "last / oracle": 0,  # 0.60 against 0.65 at the last epoch
+        "oracle / val": 1,
+        "oracle / base": 0,
+        "oracle / oracle": 1,
+    }
+    assert {len(found) for found in decisions(given).values()} == {3}
+
+
+def test_methods_that_are_equally_good_leave_nothing_to_decide() -> None:
+    same = method("A", (0.7, 0.6), (0.6, 0.5)), method("B", (0.7, 0.6), (0.5, 0.6))
+    found = compared({"one": world(*same), "two": world(*same)})
+    assert all(one.accuracy is None for one in found.strategies)
+
+
+def test_what_some_world_lacks_is_named() -> None:
+    both = worlds(2)
+    both["third"] = world(method("A", (0.7, 0.6), (0.6, 0.5)))
+    found = compared(both)
+    assert [one.method for one in found.methods] == ["A"]
+    assert found.lacking == ("B",)
+    # A strategy is averaged over the methods that a world has.
+    assert len(found.strategies) == 9

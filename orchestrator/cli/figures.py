@@ -1,8 +1,9 @@
 """``fsl-sweep figures``: the report's figures as files for a paper."""
 
 import enum
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,8 +17,15 @@ from fsl_sweep.orchestrator.cli.options import (
     Snapshots,
 )
 from fsl_sweep.orchestrator.cli.report import write
-from fsl_sweep.orchestrator.errors import RunFolderError, folder_error
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, folder_error
 from fsl_sweep.orchestrator.text.printed import say
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.report.figures.panel import Figure
+
+Plot = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Draw it, as .svg, .pdf or .png.")
+]
 
 
 class Form(enum.StrEnum):
@@ -88,3 +96,21 @@ def _make(folder: Path) -> None:
         raise folder_error(
             failure, f"{folder} cannot be made: {reason}. Choose another place."
         ) from failure
+
+
+def check_plot(path: Path | None) -> None:
+    """Raise ConfigError if a figure cannot be written there, before a study that may take long."""
+    if path is None:
+        return
+    if path.suffix[1:] not in [*Form]:
+        raise ConfigError("", "--plot", f"{path.name} ends in none of .svg, .pdf, .png")
+    if not path.parent.is_dir():
+        raise ConfigError("", "--plot", f"there is no folder {path.parent}")
+
+
+def put_figure(path: Path, figure: "Figure") -> None:
+    """Write one figure, 17.8 cm wide, and print its caption."""
+    from fsl_sweep.orchestrator.report.figures.sheet import sheet
+
+    write(path, sheet(figure, 17.8).saved(path.suffix[1:]))
+    say(f"{path}: {figure.caption}", sys.stderr)

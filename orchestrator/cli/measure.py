@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.sweep.execute import Measured
 
 _FLAGS = {
+    "preset": "--preset",
     "episode.way": "--way",
     "episode.shot": "--shot",
     "episode.query": "--query",
     "evaluation.report_tasks": "--tasks",
     "evaluation.selection_tasks": "--selection-tasks",
     "evaluation.seed": "--seed",
+    "evaluation.base_query": "--base-query",
     "evaluation.replacement": "--without-replacement",
     "mixture": "--mixture",
     "classes": "--classes",
@@ -42,9 +44,15 @@ def measure(
     name: Annotated[
         str | None, typer.Argument(help="A protocol of the run, or the name of a new one.")
     ] = None,
+    preset: Annotated[
+        str | None, typer.Option(metavar="oops", help="A paper's protocol; see docs/measuring.md.")
+    ] = None,
     way: Annotated[str | None, typer.Option(metavar="N", help="Classes of a task.")] = None,
     shot: Annotated[int | None, typer.Option(metavar="K", help="Support of a class.")] = None,
     query: Annotated[str | None, typer.Option(metavar="Q", help="Queries of a class.")] = None,
+    base_query: Annotated[
+        int | None, typer.Option(metavar="Q", help="Queries of a class of BaseGen.")
+    ] = None,
     tasks: Annotated[int | None, typer.Option(metavar="N", help="Report tasks.")] = None,
     selection_tasks: Annotated[
         int | None, typer.Option(metavar="N", help="Selection tasks.")
@@ -91,8 +99,9 @@ def measure(
 
     episode = _given(way=_number(way), shot=shot, query=_number(query))
     replacement = False if without_replacement else None
-    counts = {"report_tasks": tasks, "selection_tasks": selection_tasks}
+    counts = {"report_tasks": tasks, "selection_tasks": selection_tasks, "base_query": base_query}
     written = _given(
+        preset=preset,
         episode=episode,
         evaluation=_given(**counts, seed=seed, replacement=replacement),
         mixture=mixture,

@@ -1,6 +1,7 @@
 """Measuring snapshots on tasks of many random class sets, or sets of examples, of one class set."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, final
@@ -54,9 +55,14 @@ class ClassSetScorer:
             self._features = PoolFeatures.embedded(learner, images, examples)
             self._rule = centroid_rule(learner)
 
+    @property
+    def embeds(self) -> bool:
+        """Whether images are embedded once, so that an answer changes nothing in the learner."""
+        return self._features is not None
+
     def cheapest(self, images: int, tasks: int, shape: EpisodeShape) -> AnswerPath:
         """The path that costs least for so many tasks of a set with so many images."""
-        if self._features is None:
+        if not self.embeds:
             return "direct"
         return "gram" if self._rule and is_cheaper(images, tasks, shape) else "features"
 
@@ -168,6 +174,8 @@ class ClassSets:
     ) -> np.ndarray:
         """Accuracy of each snapshot on ``tasks`` tasks of each set, float64 ``[snapshot, S, T]``.
 
+        Snapshots that embed answer in a thread each.
+
         Args:
             scorers: of the snapshots.
             sets: parts of the class set.
@@ -178,7 +186,12 @@ class ClassSets:
         Raises:
             TrialFailure: a learner's answers are not numbers.
         """
-        rows = [self._on(one, scorers, tasks, at, paired, path) for at, one in enumerate(sets)]
+        with ThreadPoolExecutor(len(scorers)) as threads:
+            # Learners that adapt put the weights of a task into their modules meanwhile.
+            each = threads.map if all(one.embeds for one in scorers) else map
+            rows = [
+                self._on(one, scorers, tasks, at, paired, path, each) for at, one in enumerate(sets)
+            ]
         return np.array(rows).transpose(1, 0, 2)
 
     def _on(
@@ -189,19 +202,20 @@ class ClassSets:
         number: int,
         paired: bool,
         path: AnswerPath | None,
+        each: Callable[..., Iterable[np.ndarray]],
     ) -> list[np.ndarray]:
         """Accuracy of each snapshot on the tasks of one set, ``[tasks]``."""
         images, shape = len(one.examples), self.shape
         score = [s.by(path or s.cheapest(images, tasks, shape), one.examples) for s in scorers]
         streams = range(1 if paired else len(scorers))
         draws = [self._draws("tasks", one.size, images, number, stream) for stream in streams]
-        parts: list[list[np.ndarray]] = [[] for _ in scorers]
+        parts: list[list[np.ndarray]] = []
         for first in range(0, tasks, _TASKS_AT_ONCE):
             size = min(_TASKS_AT_ONCE, tasks - first)
             episodes = [one.sample(size, shape, stream) for stream in draws]
-            for which, answers in enumerate(score):
-                parts[which].append(answers(episodes[0 if paired else which]).accuracy)
-        return [np.concatenate(each) for each in parts]
+            given = episodes * len(score) if paired else episodes
+            parts.append([*each(lambda answer, tasks: answer(tasks).accuracy, score, given)])
+        return [np.concatenate(each) for each in zip(*parts, strict=True)]
 
     def _draws(self, *words: object) -> np.random.Generator:
         return named_generator(self.seed, *map(str, words))

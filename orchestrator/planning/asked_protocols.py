@@ -181,13 +181,18 @@ def _checked_name(name: str) -> str:
 
 def _default_name(config: MeasureConfig) -> str:
     """``5-shot``, ``10000-tasks``, ``cifar-fs``: a name that says what was asked for."""
-    parts = [f"{value}-{key}" for key, value in config.episode.items()]
-    named = {"report_tasks": "tasks", "selection_tasks": "selection-tasks"}
+    parts = [config.preset] if config.preset else []
+    parts += [f"{value}-{key}" for key, value in config.episode.items()]
+    named = {"report_tasks": "tasks"}
     for key, value in config.evaluation.items():
         if key == "replacement":
             parts.append("with-replacement" if value else "without-replacement")
         else:
-            parts.append(f"seed-{value}" if key == "seed" else f"{value}-{named.get(key, key)}")
+            parts.append(
+                f"seed-{value}"
+                if key == "seed"
+                else f"{value}-{named.get(key, key).replace('_', '-')}"
+            )
     if config.benchmark is not None:
         parts.append(config.benchmark.name)
     if config.classes is not None:

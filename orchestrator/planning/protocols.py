@@ -10,11 +10,17 @@ from fsl_sweep.orchestrator.planning.configuration import resolved
 from fsl_sweep.orchestrator.planning.suitability import check_measured
 from fsl_sweep.orchestrator.records.model import Model, Named, canonical_json
 from fsl_sweep.orchestrator.records.plan import PlannedTrial
-from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol, Protocol
+from fsl_sweep.orchestrator.records.protocol import MAIN, MOST_TASKS, PlannedProtocol, Protocol
 from fsl_sweep.orchestrator.sweepfile.grammar import MeasureConfig, SweepConfig
 from fsl_sweep.orchestrator.sweepfile.messages import validated
 
 M = TypeVar("M", bound=Model)
+
+QUERIES = {1: 1, 5: 5, 10: 7}
+"""Queries of each class, by shots, that make open intervals shortest on real data.
+
+"Oops, I Sampled it Again: Reinterpreting Confidence Intervals in Few-Shot Learning", section 4.1.1.
+"""
 
 
 def planned_protocols(config: SweepConfig, where: str) -> tuple[PlannedProtocol, ...]:
@@ -50,6 +56,7 @@ def further(
         where: the file, for messages.
         path: the key path of ``given``. ConfigError names it where a value cannot be used.
     """
+    given = _with_preset(given, main, where, path)
     merged = Protocol(
         episode=_over(main.episode, given.episode, where, f"{path}.episode"),
         tasks=_over(main.tasks, given.evaluation, where, f"{path}.evaluation"),
@@ -92,6 +99,24 @@ def check_suitable(
 def stem(name: str) -> str:
     """The name that several mixtures share: ``mixtures`` of ``mixtures(0.25)``."""
     return name.partition("(")[0]
+
+
+def _with_preset(given: MeasureConfig, main: Protocol, where: str, path: str) -> MeasureConfig:
+    """With what its preset says where nothing else is given.
+
+    ``oops``: the few queries that fit the shots, on tasks without a common example until the
+    examples are used up, so that intervals are open. Common tasks make every comparison paired.
+    """
+    if given.preset is None:
+        return given
+    shot = given.episode.get("shot", main.episode.shot)
+    if "query" not in given.episode and shot not in [*QUERIES]:
+        problem = f"'oops' knows the queries for {', '.join(map(str, QUERIES))} shots, not {shot}"
+        raise ConfigError(where, f"{path}.preset", f"{problem}; give episode.query as well")
+    tasks = {"report_tasks": MOST_TASKS, "replacement": False}
+    episode = {"query": QUERIES.get(shot), **given.episode}
+    update = {"episode": episode, "evaluation": {**tasks, **given.evaluation}}
+    return given.model_copy(update=update)
 
 
 def _over(base: M, given: Mapping[str, Any], where: str, path: str) -> M:

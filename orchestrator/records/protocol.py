@@ -23,7 +23,8 @@ Recorded = Literal["counts", "predictions"]
 
 Ways = Annotated[int, Field(ge=2)] | Literal["all"]
 Queries = Count | Literal["rest"]
-TaskCount = Annotated[int, Field(ge=2, le=1_000_000)]
+MOST_TASKS = 1_000_000
+TaskCount = Annotated[int, Field(ge=2, le=MOST_TASKS)]
 Weight = Annotated[float, Field(ge=0, le=1)]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.answer.race import some
@@ -80,7 +81,11 @@ def build_worlds(
         name: of all of them.
         reports: of each world, by its name.
         histories: what each was built from.
+
+    Raises:
+        RunFolderError: two worlds hold the same numbers.
     """
+    _check_distinct(histories)
     every = [one.lead for one in reports.values()]
     common = [lead for lead in every if lead is not None and _everywhere(lead, reports)]
     lead = next(iter(sorted(common, key=lambda one: str(one) != USUAL)), None)
@@ -90,6 +95,22 @@ def build_worlds(
     }
     over = None if lead is None else compare_over_worlds(worlds, lead)
     return WorldsReport(name, reports, lead, over)
+
+
+def _check_distinct(histories: Mapping[str, Sequence[TrialHistory]]) -> None:
+    """A copy under another name would count twice, and every interval would be too short."""
+    seen: dict[object, str] = {}
+    for world, trials in histories.items():
+        numbers = frozenset(
+            (t.method, t.seed, t.fold, *(t.scores[key].means.tobytes() for key in sorted(t.scores)))
+            for t in trials
+            if len(t.epochs)
+        )
+        if numbers and (other := seen.setdefault(numbers, world)) != world:
+            raise RunFolderError(
+                f"The worlds '{other}' and '{world}' hold the same numbers, which would count "
+                "twice. Leave one of them out."
+            )
 
 
 def _everywhere(strategy: Strategy, reports: Mapping[str, Report]) -> bool:

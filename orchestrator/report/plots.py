@@ -34,43 +34,36 @@ class Plots:
 
     def forest(self, width: float = WIDTH) -> "Sheet":
         """Methods by strategies with their intervals. Raises RunFolderError without any."""
-        return self._sheet("answer", width)
+        return self._sheet("answer", width, "no method has a whole seed with a chosen snapshot")
 
     def tradeoff(self, width: float = WIDTH) -> "Sheet":
         """BaseGen and NovelGen of every configuration. Raises RunFolderError without any."""
-        return self._sheet("strategies", width)
+        return self._sheet(
+            "strategies",
+            width,
+            "no snapshot selector has all of its snapshots measured on the report tasks",
+        )
 
     def differences(self, width: float = WIDTH) -> "Sheet":
         """Pairs of methods over seeds. Raises RunFolderError without any."""
-        return self._sheet("differences", width)
+        return self._sheet("differences", width, "it takes two methods with common report tasks")
 
     def curves(self, width: float = WIDTH) -> "Sheet":
         """Learning curves, with the epochs that were chosen. Raises RunFolderError without any."""
-        return self._sheet("curves", width)
+        return self._sheet("curves", width, "no trial is finished")
 
     def response(self, width: float = WIDTH) -> "Sheet":
         """Accuracy over each axis of the grid. Raises RunFolderError without any."""
-        return self._sheet("response", width)
+        return self._sheet("response", width, "no method has a grid with two values or more")
 
     def budget(self, width: float = WIDTH) -> "Sheet":
         """Regret against novel evaluations. Raises RunFolderError without any."""
-        return self._sheet("budget", width)
+        return self._sheet("budget", width, "no strategy has a budget")
 
-    def _sheet(self, key: str, width: float) -> "Sheet":
+    def _sheet(self, key: str, width: float, lacking: str) -> "Sheet":
         from fsl_sweep.orchestrator.report.figures.figures import DRAWN
         from fsl_sweep.orchestrator.report.figures.sheet import sheet
 
         for figure in DRAWN[key](self._report):
             return sheet(figure, width)
-        raise RunFolderError(f"{self._report.info.name} has nothing to draw there: {LACKING[key]}")
-
-
-LACKING = {
-    "answer": "no method has a whole seed with a chosen snapshot.",
-    "strategies": "no snapshot selector has all of its snapshots measured on the report tasks.",
-    "differences": "it takes two methods with common report tasks.",
-    "curves": "no trial is finished.",
-    "response": "no method has a grid with two values or more.",
-    "budget": "no strategy has a budget.",
-}
-"""What a figure needs, by the key of its section."""
+        raise RunFolderError(f"{self._report.info.name} has nothing to draw there: {lacking}.")

@@ -21,7 +21,8 @@ class TradeOffPoint:
 
     Attributes:
         method, hyperparameters: which one.
-        base, novel: accuracy on the report tasks, mean over seeds, in [0, 1].
+        base, novel: accuracy on the report tasks, mean over seeds, in [0, 1]; base is NaN where
+            it is not known.
         seeds: the two of each seed, ``[seeds][2]``.
         on_front: whether no other point of any method beats it in one without losing in the other.
     """
@@ -53,8 +54,8 @@ def tradeoffs_of(chosen: Chosen, selectors: Sequence[str]) -> tuple[TradeOff, ..
     """The points of each snapshot selector; equal ones once.
 
     A configuration of which any seed is not usable, or in which the selector has nothing to
-    choose by, has no point. Where any chosen snapshot is not measured on the report tasks, the
-    selector has none at all: the front would be one of those that happen to be measured.
+    choose by, has no point. Where any chosen snapshot's NovelGen is not measured on the report
+    tasks, the selector has none at all: the front would be one of those that happen to be measured.
 
     Source: "Two Sides of Meta-Learning Evaluation", section 4 and figure 1.
     """
@@ -66,7 +67,7 @@ def tradeoffs_of(chosen: Chosen, selectors: Sequence[str]) -> tuple[TradeOff, ..
     found: dict[tuple[object, ...], list[str]] = {}
     for name in selectors:
         scores = [_scores(own, chosen, name) for own in whole]
-        if not np.isfinite([value for own in scores for pair in own for value in pair]).all():
+        if not np.isfinite([novel for own in scores for _, novel in own]).all():
             continue
         found.setdefault((is_oracle(chosen.selector(name)), *scores), []).append(name)
     return tuple(

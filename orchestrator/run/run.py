@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fsl_sweep.learners.loaded import LoadedLearner
     from fsl_sweep.orchestrator.report import Report, RunInfo
     from fsl_sweep.orchestrator.report.plots import Plots
+    from fsl_sweep.orchestrator.run.flips import Flips
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -372,3 +373,40 @@ class Run:
             ChosenSnapshot(run, method, one.seed, one.trial, one.epoch, one.hyperparameters)
             for one in selected.selections
         ]
+
+    def flips(
+        self,
+        a: str,
+        b: str,
+        *,
+        size: int | Sequence[int] = 20,
+        examples: int | Sequence[int] = (),
+        epochs: tuple[int | None, int | None] = (None, None),
+        trial_seed: int | None = None,
+        difference: float | None = None,
+        **asked: Any,
+    ) -> "Flips":
+        """How often a random novel set gets the order of two snapshots wrong; needs torch.
+
+        Args:
+            a: a method; its snapshot is what the leading strategy chose.
+            b: another, or the same.
+            size: classes of a novel set, or several numbers.
+            examples: examples of each class of an example set, or several numbers.
+            epochs: other snapshots.
+            trial_seed: of another seed than the first.
+            difference: take the kept snapshots whose recorded NovelGen differ by about so much.
+            asked: ``sets``, ``tasks`` and whatever else `run.flips.Study` has, by name.
+
+        Raises:
+            UnknownName, ConfigError, BadData, MissingData, RunFolderError: as
+                `run.pairs.pair_of` and `run.flips.flips`.
+        """
+        from fsl_sweep.orchestrator.run.flips import Study, flips
+        from fsl_sweep.orchestrator.run.pairs import pair_of
+
+        run: Any = self  # as in `chosen`
+        pair = pair_of(run, (a, b), epochs, trial_seed, difference)
+        sizes, kept = ((x,) if isinstance(x, int) else tuple(x) for x in (size, examples))
+        *_, whole = flips(run, pair, Study(sizes, kept, **asked))
+        return whole

@@ -47,12 +47,14 @@ class MeasureConfig(Model):
     """A further protocol: what differs from the main one, and which snapshots it measures.
 
     Attributes:
+        preset: a protocol of a paper, under what is given beside it.
         episode, evaluation: the keys that differ from the sections of the same name.
         mixture: lambda of P_BN(lambda), or several: each is a protocol of its own.
         classes: names of the classes for NovelGen, or the path of a text file with one per line.
         benchmark: another benchmark, whose novel classes NovelGen is measured on.
     """
 
+    preset: Literal["oops"] | None = None
     episode: dict[str, Any] = Field(default={})
     evaluation: dict[str, Any] = Field(default={})
     mixture: Weight | list[Weight] | None = None

@@ -13,7 +13,7 @@ from tensorboard.compat.proto.types_pb2 import DT_STRING
 from tensorboard.plugins.image.metadata import create_summary_metadata
 
 from fsl_sweep.orchestrator.report.figures.figures import Figure
-from fsl_sweep.orchestrator.report.figures.painter import painted
+from fsl_sweep.orchestrator.report.figures.painter import picture
 from fsl_sweep.orchestrator.tensorboard.names import LONGEST
 from fsl_sweep.orchestrator.text.printed import printable
 
@@ -32,7 +32,7 @@ def pictures(figures: Sequence[Figure]) -> Iterator[Summary]:
             taken[tag] += 1
             if taken[tag] > 1:  # long titles that were cut
                 tag = f"{tag} {taken[tag]}"
-            png = painted(panel, "png")
+            png = picture(panel)
             size = (int.from_bytes(png[at : at + 4]) for at in (16, 20))  # of the IHDR chunk
             # What TensorBoard reads as an image: width and height as text, then the PNG.
             tensor = TensorProto(

@@ -1,43 +1,20 @@
 """``fsl-sweep analyze novel-classes``: how often a small novel set misjudges two snapshots."""
 
 import json
-from collections.abc import Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
-from fsl_sweep.orchestrator.cli.analyze.novel_findings import (
-    Found,
-    Over,
-    Truth,
-    described,
-    plain,
-    show,
-)
-from fsl_sweep.orchestrator.cli.analyze.snapshot_pairs import (
-    Pair,
-    Picked,
-    chosen_pair,
-    nearest_pair,
-)
+from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
 from fsl_sweep.orchestrator.cli.status import RunFolder
-from fsl_sweep.orchestrator.errors import BadData, ConfigError
+from fsl_sweep.orchestrator.run.flips import ClassSetName
 from fsl_sweep.orchestrator.text.printed import say
 
 if TYPE_CHECKING:
-    from fsl_sweep.datasets.benchmark import Benchmark
-    from fsl_sweep.datasets.tasks.classes import ClassTasks
-    from fsl_sweep.orchestrator.measuring.class_sets import ClassSets, ClassSetScorer
-    from fsl_sweep.orchestrator.planning.asked_protocols import Asked
-
-ClassSetName = Literal["novel", "val+novel", "base", "all"]
-_SPLITS: dict[str, tuple[Literal["base", "val", "novel"], ...]] = {
-    "novel": ("novel",),
-    "val+novel": ("val", "novel"),
-    "base": ("base",),
-    "all": ("base", "val", "novel"),
-}
+    from fsl_sweep.orchestrator.run.flips import Flips
+    from fsl_sweep.orchestrator.statistics import Frequency
 
 
 def novel_classes(
@@ -77,130 +54,86 @@ def novel_classes(
     root: Annotated[
         str | None, typer.Option(metavar="PATH", help="Where the run's data are now.")
     ] = None,
+    plot: Plot = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, with every set.")] = False,
 ) -> int:
     """How often a random novel set flips or exaggerates the difference of two snapshots."""
+    from fsl_sweep.orchestrator.report.figures.flips import spread_figure
     from fsl_sweep.orchestrator.run import load_run
+    from fsl_sweep.orchestrator.run.flips import Study, flips
+    from fsl_sweep.orchestrator.run.pairs import pair_of
     from fsl_sweep.orchestrator.trial.trial import use_threads
 
+    check_plot(plot)
     opened = load_run(run)
-    if difference is None:
-        pair = chosen_pair(opened, (a, b), (epoch_a, epoch_b), trial_seed)
-    elif epoch_a is None and epoch_b is None:
-        pair = nearest_pair(opened, (a, b), difference, trial_seed)
-    else:
-        raise ConfigError("", "--difference", "it picks the epochs; leave --epoch-a and -b out")
+    pair = pair_of(opened, (a, b), (epoch_a, epoch_b), trial_seed, difference)
     use_threads(1)  # pieces are so small that more threads are slower
-    benchmark, drawn, scorers = _prepared(run, root, classes, (way, shot, query), pair, seed)
-    parts = _parts(drawn, size or ([] if examples else [20]), examples or [], sets)
-    if not as_json:
-        say(f"{pair[0]} against {pair[1]}, by {pair[0].by}.")
-        say(described(drawn, classes))
-    truth = _truth(drawn, scorers, truth_tasks)
-    found = (
-        _measured(drawn, scorers, truth, part, tasks, delta=delta, paired=not apart)
-        for part in parts
+    asked = Study(
+        sizes=tuple(size or ([] if examples else [20])),
+        examples=tuple(examples or ()),
+        sets=sets,
+        tasks=tasks,
+        truth_tasks=truth_tasks,
+        classes=classes,
+        delta=delta,
+        way=way,
+        shot=shot,
+        query=query,
+        paired=not apart,
+        seed=seed,
+        root=root,
     )
+    found = flips(opened, pair, asked)
+    known = next(found)
+    if not as_json:
+        say("\n".join(_truth(known)))
+    for known in found:
+        if not as_json:
+            say("\n".join(_found(known)))
+    if plot is not None:
+        rows = [(one.described, one.stability, one.spreads) for one in known.found]
+        put_figure(plot, spread_figure(rows, known.names))
     if as_json:
-        print(json.dumps(plain(benchmark.name, drawn, pair, truth, tasks, [*found]), indent=2))
-    else:
-        show(truth, pair, found, delta)
+        print(json.dumps(known.to_plain(), indent=2))
     return 0
 
 
-def _prepared(
-    run: Path,
-    root: str | None,
-    classes: ClassSetName,
-    episode: tuple[int | None, int | None, int | None],
-    pair: Pair,
-    seed: int,
-) -> "tuple[Benchmark, ClassSets, list[ClassSetScorer]]":
-    """The data of the run, its class set, and what answers for each snapshot."""
-    from fsl_sweep.datasets.tasks.distribution import definite
-    from fsl_sweep.orchestrator.measuring.class_sets import ClassSets, class_set
-    from fsl_sweep.orchestrator.planning.asked_protocols import asked_protocols
-    from fsl_sweep.orchestrator.records.protocol import MAIN, episode_shape
-
-    asked = asked_protocols(run, MAIN, root=root)
-    benchmark = asked.benchmarks[MAIN]
-    keys = zip(("way", "shot", "query"), episode, strict=True)
-    written = {key: value for key, value in keys if value is not None}
-    shape = definite(episode_shape(asked.plan.main.protocol.episode.model_copy(update=written)))
-    drawn = ClassSets(class_set(benchmark, _SPLITS[classes]), shape, seed)
-    return benchmark, drawn, [_scorer(asked, benchmark, drawn, one) for one in pair]
-
-
-def _scorer(
-    asked: "Asked", benchmark: "Benchmark", drawn: "ClassSets", one: Picked
-) -> "ClassSetScorer":
-    """Embeds the class set through a snapshot. Raises BadData if it cannot answer such tasks."""
-    import torch
-
-    from fsl_sweep.learners.snapshot import restored
-    from fsl_sweep.orchestrator.measuring.class_sets import ClassSetScorer
-    from fsl_sweep.orchestrator.measuring.common_tasks import trained_benchmark
-    from fsl_sweep.orchestrator.measuring.images import PoolImages
-
-    path = asked.ledger.trial(one.trial).check_snapshot(one.epoch)
-    learner, _ = restored(path.read_bytes(), str(path))
-    if (fixed := learner.fixed_way(learner.options)) not in (None, drawn.shape.way):
-        raise BadData(f"{one.method} answers tasks of {fixed} classes only; give --way {fixed}.")
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    trained = trained_benchmark(asked.plan.specs[one.trial], benchmark)
-    images = PoolImages(drawn.whole.pool, trained, device)
-    learner.to(device).eval()
-    return ClassSetScorer(learner, images, drawn.whole.examples, trained.train.classes)
-
-
-def _parts(
-    drawn: "ClassSets", sizes: list[int], examples: list[int], sets: int
-) -> "list[tuple[Over, int, Iterable[ClassTasks]]]":
-    """What is drawn, each kind and size once; all are checked before the first is measured."""
-    for size in sizes:
-        drawn.check_size(size)
-        if size == drawn.whole.size:
-            problem = f"{size} classes are the whole class set, of which nothing varies"
-            raise ConfigError("", "--size", f"{problem}; choose fewer")
-    for kept in examples:
-        drawn.check_kept(kept)
-    return [
-        *(("novel sets", size, drawn.novel_sets(size, sets)) for size in dict.fromkeys(sizes)),
-        *(("example sets", k, drawn.example_sets(k, sets)) for k in dict.fromkeys(examples)),
-    ]
-
-
-def _truth(drawn: "ClassSets", scorers: "list[ClassSetScorer]", tasks: int) -> Truth:
-    from fsl_sweep.orchestrator.statistics import paired_interval
-
-    a, b = drawn.accuracies(scorers, [drawn.whole], tasks)[:, 0]
-    difference = paired_interval(a, b)
-    if difference.mean == 0:
-        raise BadData(
-            f"Both snapshots score {a.mean():.2%} over the whole class set: there is no order that "
-            "could flip. Take other snapshots, or more --truth-tasks."
-        )
-    return Truth(difference, (float(a.mean()), float(b.mean())))
-
-
-def _measured(
-    drawn: "ClassSets",
-    scorers: "list[ClassSetScorer]",
-    truth: Truth,
-    part: "tuple[Over, int, Iterable[ClassTasks]]",
-    tasks: int,
-    *,
-    delta: float,
-    paired: bool,
-) -> Found:
-    from fsl_sweep.orchestrator.statistics import (
-        conclusion_stability,
-        example_set_variance,
-        novel_set_variance,
+def _truth(known: "Flips") -> Iterator[str]:
+    """What is compared, and which is better over the whole class set."""
+    a, b = known.pair
+    yield f"{a} against {b}, by {a.by}."
+    yield f"Class set: {known.class_set}."
+    truth, (better, _) = known.truth, known.ordered
+    low, high = sorted(100 * known.sign * end for end in (truth.low, truth.high))
+    scores = ", ".join(f"{n} {100 * s:.2f}" for n, s in zip(known.names, known.scores, strict=True))
+    yield (
+        f"Truth: {better} is better by {100 * abs(truth.mean):.2f} points (95 %: {low:.2f} to "
+        f"{high:.2f}) over {truth.n:,} tasks of the whole set: {scores} %."
     )
 
-    over, size, sets = part
-    a, b = drawn.accuracies(scorers, sets, tasks, paired=paired)
-    spread = novel_set_variance if over == "novel sets" else example_set_variance
-    stability = conclusion_stability(truth.difference, a, b, delta=delta, paired=paired)
-    return Found(over, size, stability, (spread(a), spread(b)))
+
+def _found(known: "Flips") -> Iterator[str]:
+    """What the last kind and size of sets showed; shares with their 95 % intervals."""
+    one, (better, _) = known.found[-1], known.ordered
+    stable, more = one.stability, f"{100 * known.asked.delta:g} points"
+    ends = np.quantile(100 * known.sign * stable.differences, [0, 0.05, 0.5, 0.95, 1])
+    at = zip(("least", "5 %", "median", "95 %", "most"), ends, strict=True)
+    lead = ", ".join(f"{name} {x:+.2f}" for name, x in at)
+    yield ""
+    yield f"{stable.flips.n} random {one.over} of {one.described}:"
+    yield f"  conclusion flips              {_often(stable.flips)}"
+    yield f"    clear ones                  {_often(stable.clear_flips)}"
+    yield f"  exaggerated by > {more:<12} {_often(stable.exaggerations)}"
+    yield f"  lead of {better}, points: {lead}"
+    for name, spread in zip(known.names, one.spreads, strict=True):
+        ends = f"{100 * spread.low:.2f} to {100 * spread.high:.2f}"
+        yield (
+            f"  {name}: mean {100 * spread.mean:.2f} %, sd {100 * spread.observed:.2f} points; "
+            f"{100 * spread.deviation:.2f} (95 %: {ends}) without the noise of tasks"
+        )
+    if stable.caution:
+        yield f"  caution: {stable.caution}"
+
+
+def _often(found: "Frequency") -> str:
+    return f"{100 * found.share:5.1f} % ({100 * found.low:.1f} to {100 * found.high:.1f})"

@@ -4,17 +4,20 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
+from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
 from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, Snapshot
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.text.printed import say
 
 if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.run import Run
     from fsl_sweep.orchestrator.selection.comparing.task_sizes import TaskSizes
 
 _SHOWN = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100)
@@ -31,9 +34,7 @@ def queries(
     ] = None,
     snapshot: Snapshot = None,
     hyperparameter: Hyperparameter = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw it, as .svg, .pdf or .png.")
-    ] = None,
+    plot: Plot = None,
     as_json: AsJson = False,
 ) -> int:
     """Say how many queries make open intervals shortest, for a fixed number of novel examples.
@@ -47,8 +48,7 @@ def queries(
     from fsl_sweep.orchestrator.selection.lead import lead_strategy
     from fsl_sweep.orchestrator.selection.select import select
 
-    if plot is not None and plot.suffix not in (".svg", ".pdf", ".png"):
-        raise ConfigError("", "--plot", f"{plot.name} ends in none of .svg, .pdf, .png")
+    check_plot(plot)
     source = open_sources([run.expanduser()])
     opened = Run(source)
     info = opened.info(
@@ -63,11 +63,12 @@ def queries(
         if method not in [one.method for one in found]:
             say(f"{method} is left out: not all of its trials are done and whole.", sys.stderr)
     count = examples or _used_up(found)
-    tables = [_table(one, count) for one in found]
+    most = _examples_of_a_class(opened, count)
+    tables = [_table(one, count, most) for one in found]
     if plot is not None:
-        _draw(found, tables, plot)
+        _put(found, tables, plot)
     plain = [_as_plain(one, count, rows) for one, rows in zip(found, tables, strict=True)]
-    say(json.dumps(plain, indent=1) if as_json else "\n".join(_lines(found, count, tables)))
+    say(json.dumps(plain, indent=1) if as_json else "\n".join(_lines(found, count, most, tables)))
     return 0 if opened.complete else 1
 
 
@@ -85,8 +86,20 @@ def _used_up(found: "Sequence[TaskSizes]") -> int:
     return max(used)
 
 
-def _table(one: "TaskSizes", examples: int) -> list[dict[str, Any]]:
-    """Rows of q, tasks, and the predicted and the measured half-width."""
+def _examples_of_a_class(run: "Run", examples: int) -> float:
+    """Of a novel class on average; infinite where no class tuples are recorded."""
+    try:
+        return examples / len(np.unique(run.class_tuples()["novel", "report"]))
+    except RunFolderError:
+        return inf
+
+
+def _table(one: "TaskSizes", examples: int, most: float) -> list[dict[str, Any]]:
+    """Rows of q, tasks, and the predicted and the measured half-width.
+
+    A class of ``most`` examples on average bounds q, but for what was measured: where classes
+    differ in size, the larger ones gave its tasks.
+    """
     from fsl_sweep.orchestrator.statistics.sampling.task_sizing import (
         open_half_width,
         tasks_of_examples,
@@ -99,7 +112,7 @@ def _table(one: "TaskSizes", examples: int) -> list[dict[str, Any]]:
     for q in sorted(wanted):
         tasks = tasks_of_examples(examples, one.way, one.shot, q)
         own = measured.get(q)
-        if tasks >= 2:
+        if tasks >= 2 and (one.shot + q <= most or own):
             rows.append(
                 {
                     "queries": q,
@@ -117,13 +130,22 @@ _HEAD = ("q", "tasks", "predicted +-", "measured +-", "")
 
 
 def _lines(
-    found: "Sequence[TaskSizes]", examples: int, tables: Sequence[Sequence[dict[str, Any]]]
+    found: "Sequence[TaskSizes]",
+    examples: int,
+    most: float,
+    tables: Sequence[Sequence[dict[str, Any]]],
 ) -> list[str]:
     first = found[0]
     lines = [
         f"{first.strategy}, NovelGen, {first.way}-way {first.shot}-shot, {examples:,} examples; "
         "half-widths of 95 % intervals in points"
     ]
+    if isfinite(most):
+        left = max(0, int(most) - first.shot)
+        lines.append(
+            f"A class has {most:.4g} of them on average, so that a task has at most {left} queries "
+            "of each class."
+        )
     for one, rows in zip(found, tables, strict=True):
         shown = [_HEAD, *map(_row, rows)]
         widths = [max(len(row[i]) for row in shown) for i in range(len(_HEAD))]
@@ -172,25 +194,17 @@ def _as_plain(one: "TaskSizes", examples: int, rows: Sequence[dict[str, Any]]) -
     }
 
 
-def _draw(
+def _put(
     found: "Sequence[TaskSizes]", tables: Sequence[Sequence[dict[str, Any]]], path: Path
 ) -> None:
-    """Predicted half-widths over q as lines, measured ones as points; of 10 tasks or more."""
-    from matplotlib.figure import Figure
+    from fsl_sweep.orchestrator.report.figures.queries import queries_figure
 
-    figure = Figure(figsize=(5, 3.2), layout="constrained")
-    axes = figure.subplots()
-    for one, rows in zip(found, tables, strict=True):
-        rows = [row for row in rows if row["tasks"] >= _DRAWN]
-        at, predicted = ([row[key] for row in rows] for key in ("queries", "predicted"))
-        (line,) = axes.plot(at, [100 * half for half in predicted], label=one.method)
-        points = [(row["queries"], 100 * row["measured"]) for row in rows if row["protocol"]]
-        if points:
-            axes.plot(*zip(*points, strict=True), "o", color=line.get_color())
-    axes.set(xscale="log", xlabel="queries of each class", ylabel="half-width of 95 %, in points")
-    axes.legend()
-    try:
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-    except OSError as failure:
-        reason = failure.strerror or str(failure)
-        raise RunFolderError(f"{path} cannot be written: {reason}.") from failure
+    lines = [
+        (
+            one.method,
+            [(row["queries"], row["predicted"]) for row in rows if row["tasks"] >= _DRAWN],
+            [(row["queries"], row["measured"]) for row in rows if row["protocol"]],
+        )
+        for one, rows in zip(found, tables, strict=True)
+    ]
+    put_figure(path, queries_figure(lines))

@@ -34,7 +34,7 @@ def _note(report: Report, bars: Sequence[Bar]) -> Iterable[str]:
             "differ may overlap."
         )
     if any(len(bar.seeds) == 2 for bar in usual):
-        yield "Two seeds are shown as they are, without an interval."
+        yield "Two seeds are shown as they are: only their difference has an interval."
     if any(isfinite(bar.low) and len(bar.seeds) == 1 for bar in usual):
         yield "Of one seed: 95 %, of these snapshots, over tasks and selection."
     if any(not isfinite(bar.low) and len(bar.seeds) != 2 for bar in usual):

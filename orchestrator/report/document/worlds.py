@@ -1,6 +1,7 @@
 """The document of several worlds."""
 
 from collections.abc import Iterable
+from math import nan
 
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.document.blocks import (
@@ -63,12 +64,16 @@ def _answer(report: WorldsReport) -> Iterable[Block]:
     shown = sorted(report.over.strategies, key=lambda one: str(one.strategy) not in references)
     marks = tuple(map(_mark, shown))
     note = "Means and 95 % intervals over worlds."
+    if len(report.reports) == 2:
+        note = "Means over worlds; two have no interval."
     yield Forest("regret, points", marks, note)
 
 
 def _mark(one: StrategyOverWorlds) -> Mark:
-    ends = (100 * value for value in (one.regret.mean, one.regret.low, one.regret.high))
-    return Mark("", str(one.strategy), *ends, reference=one.strategy.oracle)
+    mean, low, high = (100 * x for x in (one.regret.mean, one.regret.low, one.regret.high))
+    if len(one.regrets) == 2:
+        low = high = nan
+    return Mark("", str(one.strategy), mean, low, high, reference=one.strategy.oracle)
 
 
 def _strategies(over: OverWorlds) -> Iterable[Block]:

@@ -32,14 +32,10 @@ def budgets(report: Report) -> Iterable[Figure]:
                     for p in points
                     if (p.method, f"{p.snapshot}, {p.allocation}") == (method, name)
                 ]
-                look: dict[str, Any] = {
-                    "marker": marker(number),
-                    "ls": dashes(number),
-                    "color": colour(number),
-                }
-                axes.plot(*np.array(own).T, label=label(name), **look)
+                look: Any = {"marker": marker(number), "ls": dashes(number)}
+                axes.plot(*np.array(own).T, color=colour(number), label=label(name), **look)
 
-        return Panel(method, draw)
+        return Panel(report.named(method), draw)
 
     methods = dict.fromkeys(p.method for p in points)
     caption = "Regret of the budgeted oracle against oracle / oracle, mean over seeds."

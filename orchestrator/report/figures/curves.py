@@ -51,11 +51,13 @@ def curves(report: Report) -> Iterable[Figure]:
         "curves",
         caption,
         [SHOWN_AS[measure] for measure in MEASURES],
-        [_panel(group, names, scale) for group in groups],
+        [_panel(group, names, scale, report.named(group[0].trial.method)) for group in groups],
     )
 
 
-def _panel(group: Sequence[Curve], names: Sequence[str], scale: tuple[float, float]) -> Panel:
+def _panel(
+    group: Sequence[Curve], names: Sequence[str], scale: tuple[float, float], method: str
+) -> Panel:
     def draw(axes: "Axes") -> None:
         axes.set(xlabel="epoch", ylabel="accuracy, %")
         axes.locator_params(axis="x", nbins=5, integer=True)
@@ -64,8 +66,8 @@ def _panel(group: Sequence[Curve], names: Sequence[str], scale: tuple[float, flo
         for name, at in _below(axes, names, scale).items():
             _picks(axes, group, name, at)
 
-    one = group[0].trial
-    title = ", ".join(filter(None, (one.method, wording.values(one.hyperparameters))))
+    values = wording.values(group[0].trial.hyperparameters)
+    title = ", ".join(filter(None, (method, values)))
     return Panel(title, draw, lines=len(names), longest=max(map(len, names), default=5))
 
 
@@ -91,12 +93,15 @@ def _measure(axes: "Axes", group: Sequence[Curve], number: int, measure: Measure
 
 def _below(axes: "Axes", names: Sequence[str], scale: tuple[float, float]) -> dict[str, float]:
     """Make room for a row for each snapshot selector under the curves, and give their places."""
+    from matplotlib.ticker import MaxNLocator
+
     low, high = scale
     edge = low - 0.05 * (high - low)
     text = ROW / in_ems(axes)[1]  # of the whole plane
     row = 1.05 * (high - low) * text / max(1 - text * (len(names) + 1), 0.2)
     places = {name: edge - (i + 0.7) * row for i, name in enumerate(names)}
-    ticks = [tick for tick in _ticks(low, high) if edge <= tick <= high + row]
+    every = MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high)
+    ticks = [tick for tick in every if edge <= tick <= high + row]
     shown = [*(f"{tick:g}" for tick in ticks), *(cut(name, 12) for name in names)]
     axes.set_yticks([*ticks, *places.values()], shown)
     axes.set_ylim(edge - (len(names) + 0.4) * row if names else edge, high + 0.5 * row)
@@ -122,11 +127,3 @@ def _picks(axes: "Axes", group: Sequence[Curve], name: str, at: float) -> None:
     told = [f"{name}: epoch {epoch} (seed {', '.join(own)})" for epoch, own in seeds.items()]
     marks.set_urls(list(map(tooltip, told)))
     axes.axhline(at, color=RULES, linewidth=0.4, zorder=0)
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """About five round numbers."""
-    rough = (high - low) / 5
-    power = 10.0 ** np.floor(np.log10(rough))
-    step = next(s * power for s in (1, 2, 5, 10) if s * power >= rough)
-    return np.arange(np.ceil(low / step) * step, high + step, step).round(6).tolist()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Any
 
 from fsl_sweep.orchestrator.report.figures.panel import Panel, cut, label, tooltip
@@ -14,34 +14,40 @@ if TYPE_CHECKING:
 LONGEST = 26
 """Characters of a row's name; what is cut is in the tooltip."""
 
+_AT_ROW: Any = {"xycoords": ("axes fraction", "data"), "va": "center"}
+"""Of a text: at a share of the width, and at a row."""
+
 
 @dataclass(frozen=True)
 class Row:
     """One interval, in percent or percentage points.
 
     Attributes:
-        group, name: the row's heading, if it has one, and its name.
+        name: what stands at its left.
         mean, low, high: the ends are NaN where there is no interval.
-        within: a narrower interval of another kind; NaN where there is none.
-        dots: single values.
-        number: of its colour; None for a reference, which is drawn apart.
         text: the value as it stands on the right.
         about: the tooltip.
+        number: of its colour; None for a reference, which is drawn apart.
+        group: the row's heading, if it has one.
+        within: a narrower interval of another kind; NaN where there is none.
+        dots: single values.
     """
 
-    group: str
     name: str
     mean: float
     low: float
     high: float
-    within: tuple[float, float]
-    dots: tuple[float, ...]
-    number: int | None
     text: str
     about: str
+    number: int | None
+    group: str = ""
+    within: Sequence[float] = (nan, nan)
+    dots: Sequence[float] = ()
 
 
-def panel_of(rows: Sequence[Row], scale: str, legend: Sequence[str], zero: bool = False) -> Panel:
+def panel_of(
+    rows: Sequence[Row], scale: str, legend: Sequence[str] = (), zero: bool = False
+) -> Panel:
     """Rows from top to bottom; those of a group follow each other.
 
     Args:
@@ -71,12 +77,7 @@ def panel_of(rows: Sequence[Row], scale: str, legend: Sequence[str], zero: bool 
                     axes.plot([0, 0], [at - 0.5, at + 0.5], color=SOFT, linewidth=0.9)
                 _row(axes, at, one, wide=(legend or [""])[0])
             else:
-                place: dict[str, Any] = {
-                    "xycoords": ("axes fraction", "data"),
-                    "va": "center",
-                    "weight": "bold",
-                }
-                axes.annotate(cut(one, heading), (0.01, at), **place)
+                axes.annotate(cut(one, heading), (0.01, at), weight="bold", **_AT_ROW)
                 axes.axhline(at - 0.5, color=RULES, linewidth=0.6)
         if len(legend) > 1:
             axes.plot([], [], color=colour(1), linewidth=4, label=label(legend[1]))
@@ -100,10 +101,4 @@ def _row(axes: "Axes", at: int, row: Row, wide: str) -> None:
         look |= {"marker": "D", "facecolors": "#ffffff", "s": 14}
     mark = axes.scatter([row.mean], [at], edgecolors=shade, linewidths=0.9, zorder=3, **look)
     mark.set_urls([tooltip(row.about)])
-    _beside(axes, f" {row.text}", (1, at), color=SOFT)
-
-
-def _beside(axes: "Axes", text: str, place: tuple[float, float], **look: Any) -> None:
-    """Text at a share of the width and at a row."""
-    where: Any = ("axes fraction", "data")
-    axes.annotate(text, place, xycoords=where, va="center", annotation_clip=False, **look)
+    axes.annotate(f" {row.text}", (1, at), color=SOFT, annotation_clip=False, **_AT_ROW)

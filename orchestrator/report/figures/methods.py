@@ -1,6 +1,6 @@
 """Which method is how good, and by how much they differ: the figures about methods."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence
 from math import isfinite, isnan, nan
 
 from fsl_sweep.orchestrator.report import wording
@@ -10,8 +10,6 @@ from fsl_sweep.orchestrator.report.document.blocks import grouped
 from fsl_sweep.orchestrator.report.figures.intervals import Row, panel_of
 from fsl_sweep.orchestrator.report.figures.panel import Figure
 from fsl_sweep.orchestrator.selection.comparing.over_seeds import MethodDifference
-from fsl_sweep.orchestrator.selection.results import Strategy
-from fsl_sweep.orchestrator.statistics import Interval
 
 FULL = "oracle / oracle"
 ROWS = 32
@@ -33,19 +31,15 @@ def forest(report: Report) -> Iterable[Figure]:
     bars = list(forest_of(report))
     if not bars:
         return
-    bars = [bar for bar in bars if not bar.oracle or _is_reference(bar, bars)]
+    # Of the oracles the one that regret is measured against; of others the table tells.
+    full = [bar for bar in bars if FULL in map(str, bar.strategies)]
+    bars = [bar for bar in bars if not bar.oracle or bar in (full or bars)]
     every = len(bars) <= ROWS
     shown = bars if every else [bar for bar in bars if report.lead in bar.strategies][:ROWS]
     numbers = {method: i for i, method in enumerate(report.selected.methods)}
     rows = [_bar(report, bar, numbers[bar.method], headed=every) for bar in shown]
     scale = f"{wording.metric(report.base_weight)}, %"
-    yield Figure("forest", _forest_caption(report, shown, every), (), [panel_of(rows, scale, ())])
-
-
-def _is_reference(bar: Bar, bars: Sequence[Bar]) -> bool:
-    """Whether regret is measured against it; of other oracles the table tells."""
-    full = [one for one in bars if FULL in map(str, one.strategies)]
-    return bar in full or not full
+    yield Figure("forest", _forest_caption(report, shown, every), (), [panel_of(rows, scale)])
 
 
 def _bar(report: Report, bar: Bar, number: int, headed: bool) -> Row:
@@ -55,16 +49,15 @@ def _bar(report: Report, bar: Bar, number: int, headed: bool) -> Row:
     values = ", ".join(f"{100 * value:.2f}" for value in bar.seeds)
     names = list(map(str, bar.strategies))
     return Row(
-        group=name if headed else "",
         name=f"{names[0]}{more}" if headed else name,
         mean=mean,
         low=low,
         high=high,
-        within=(nan, nan),
-        dots=tuple(100 * value for value in bar.seeds),
-        number=None if bar.oracle else number,
         text=f"{mean:.1f}",
         about=f"{name}, {', '.join(names)}: {mean:.2f}; seeds: {values}",
+        number=None if bar.oracle else number,
+        group=name if headed else "",
+        dots=[100 * value for value in bar.seeds],
     )
 
 
@@ -77,7 +70,7 @@ def _forest_caption(report: Report, shown: Sequence[Bar], every: bool) -> str:
     if any(isfinite(bar.low) and len(bar.seeds) > 2 for bar in usual):
         text += " Lines: 95 %, of training again: with seeds, tasks and selection."
     if any(len(bar.seeds) == 2 for bar in usual):
-        text += " Two seeds have no interval."
+        text += " Two seeds are shown as they are: only their difference has an interval."
     if any(isfinite(bar.low) and len(bar.seeds) == 1 for bar in usual):
         text += " Lines with one seed: 95 %, of these snapshots: with tasks and selection."
     if every and any(len(bar.strategies) > 1 for bar in shown):
@@ -97,10 +90,7 @@ def differences(report: Report) -> Iterable[Figure]:
     led = [own for own in groups if own[0].strategy == report.lead]
     with_best = [own for own in led if order[0] in (own[0].a, own[0].b)]
     shown = groups if every else led if len(led) <= ROWS else with_best[:ROWS]
-    snapshots = {(one.strategy, one.a, one.b): one.result.effect for one in report.comparisons}
-    repeated = {(one.method, one.strategy) for one in report.resampled}
-    named = report.named
-    rows = [_difference(own, order, snapshots, repeated, named, headed=every) for own in shown]
+    rows = [_difference(report, own, order, headed=every) for own in shown]
     again = any(not isnan(row.low) for row in rows)
     paired = any(not isnan(row.within[0]) for row in rows)
     metric = wording.metric(report.base_weight)
@@ -135,41 +125,34 @@ def _alike(report: Report, order: Sequence[str]) -> list[tuple[MethodDifference,
 
 
 def _difference(
-    group: Sequence[MethodDifference],
-    order: Sequence[str],
-    snapshots: Mapping[tuple[Strategy, str, str], Interval],
-    repeated: Set[tuple[str, Strategy]],
-    named: Callable[[str], str],
-    headed: bool,
+    report: Report, group: Sequence[MethodDifference], order: Sequence[str], headed: bool
 ) -> Row:
     """Strategies that chose alike have one interval: the widest of what repeating each gave."""
     first = group[0]
-    turned = order.index(first.a) > order.index(first.b)
-    a, b = map(named, (first.b, first.a) if turned else (first.a, first.b))
+    sign = -1 if order.index(first.a) > order.index(first.b) else 1
+    a, b = map(report.named, (first.a, first.b)[::sign])
     # Without repeating the selection the interval of methods is too narrow to be shown.
+    repeated = {(one.method, one.strategy) for one in report.resampled}
     known = [
         one.result
         for one in group
         if not isnan(one.result.low) and {(m, one.strategy) for m in (one.a, one.b)} <= repeated
     ]
     wide = min((x.low for x in known), default=nan), max((x.high for x in known), default=nan)
-    tasks = snapshots.get((first.strategy, first.a, first.b))
-
-    def points(low: float, high: float) -> tuple[float, float]:
-        return (-100 * high, -100 * low) if turned else (100 * low, 100 * high)
-
-    effect, _ = points(first.result.effect, first.result.effect)
-    low, high = points(*wide)
+    pairs = {(one.strategy, one.a, one.b): one.result.effect for one in report.comparisons}
+    tasks = pairs.get((first.strategy, first.a, first.b))
+    effect = 100 * sign * first.result.effect
+    low, high = sorted(100 * sign * end for end in wide)
+    within = sorted(100 * sign * end for end in (tasks.low, tasks.high)) if tasks else (nan, nan)
     more = f" + {len(group) - 1}" if len(group) > 1 else ""
     return Row(
-        group=f"{a} minus {b}" if headed else f"{a} minus",
         name=f"{first.strategy}{more}" if headed else b,
         mean=effect,
         low=low,
         high=high,
-        within=points(tasks.low, tasks.high) if tasks else (nan, nan),
-        dots=(),
-        number=0,
         text=f"{effect:+.1f}",
         about=f"{a} minus {b}, {', '.join(str(one.strategy) for one in group)}: {effect:+.2f}",
+        number=0,
+        group=f"{a} minus {b}" if headed else f"{a} minus",
+        within=within,
     )

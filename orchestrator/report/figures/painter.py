@@ -6,34 +6,29 @@ Equal panels give equal bytes with one version of matplotlib, whatever its user 
 import io
 import re
 from html import escape
-from typing import Literal
 
 from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel
 from fsl_sweep.orchestrator.report.figures.style import INK, LIGHT, RULES, SOFT
 from fsl_sweep.orchestrator.text.printed import printable
 
-Form = Literal["svg", "png", "pdf"]
-
 PLANE, ROWS = 4.7, 5.6
 """Inches of a drawing's width: of a plane, and of rows of intervals."""
 
 
-def painted(panel: Panel, form: Form) -> bytes:
-    """The panel as a file with its title and a legend; an SVG leaves both to the page.
-
-    A PNG is 640 wide.
-    """
+def picture(panel: Panel) -> bytes:
+    """The panel with its title and a legend, as a PNG that is 640 wide."""
     # Loaded where something is painted: it takes longer than a whole report on the terminal.
     from fsl_sweep.orchestrator.report.figures.sheet import sheet
 
-    if form == "svg":
-        return _plain(panel)
-    return sheet(Figure("", "", (), [panel]), width=12.8, dpi=127).saved(form)
+    return sheet(Figure("", "", (), [panel]), width=12.8, dpi=127).saved("png")
 
 
 def drawing(panel: Panel) -> str:
-    """The panel as an element of a page, in the page's colours and with tooltips."""
-    svg = painted(panel, "svg").decode()
+    """The panel as an element of a page, in the page's colours and with tooltips.
+
+    The page has its title and its legend.
+    """
+    svg = _plain(panel).decode()
     svg = svg[svg.index("<svg ") :]
     svg = re.sub(r" <defs>\n  <style.*?</defs>\n", "", svg, count=1, flags=re.DOTALL)
     svg = re.sub(r'<g id="[^"]*">', "<g>", svg)

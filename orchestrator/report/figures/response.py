@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PANELS = 12
-"""The most panels: those of the most important axes of each method are shown first."""
+"""The most panels: those of the most important axes are shown."""
 
 
 def responses(report: Report) -> Iterable[Figure]:
@@ -37,24 +37,21 @@ def responses(report: Report) -> Iterable[Figure]:
     if len(found) > len(shown):
         caption += f" {len(shown)} of {len(found)} axes are shown."
     scale = min(every), max(every)
-    panels = [_panel(one, numbers[one.method], f"{metric}, %", scale) for one in shown]
+    panels = [
+        _panel(one, report.named(one.method), numbers[one.method], f"{metric}, %", scale)
+        for one in shown
+    ]
     yield Figure("response", caption, (), panels, shared="y")
 
 
 def _shown(found: Sequence[Response]) -> list[Response]:
-    def importance(one: Response) -> float:
-        return one.effect.share if one.effect else 0.0
-
-    def turn(one: Response) -> int:
-        """How many axes of its method come before it."""
-        own = [other for other in found if other.method == one.method]
-        return sorted(own, key=importance, reverse=True).index(one)
-
-    kept = sorted(found, key=turn)[:PANELS]
-    return [one for one in found if one in kept]
+    ranked = sorted(found, key=lambda one: -one.effect.share if one.effect else 0.0)[:PANELS]
+    return [one for one in found if one in ranked]
 
 
-def _panel(one: Response, number: int, metric: str, scale: tuple[float, float]) -> Panel:
+def _panel(
+    one: Response, method: str, number: int, metric: str, scale: tuple[float, float]
+) -> Panel:
     (name,) = wording.short_keys([one.axis]).values()
     low, high = scale
     edge = 0.05 * max(high - low, 1)
@@ -80,7 +77,7 @@ def _panel(one: Response, number: int, metric: str, scale: tuple[float, float]) 
             place: dict[str, Any] = {"xycoords": "axes fraction", "va": "top", "color": SOFT}
             axes.annotate(f"{share}, by chance {by_chance}", (0.02, 1), **place)
 
-    return Panel(f"{one.method}: {name}", draw)
+    return Panel(f"{method}: {name}", draw)
 
 
 def _name_levels(axes: "Axes", places: Sequence[float], names: Sequence[str]) -> None:

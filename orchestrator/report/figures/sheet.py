@@ -20,8 +20,8 @@ from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, cut
 from fsl_sweep.orchestrator.report.figures.style import INK, RULES, SOFT
 from fsl_sweep.orchestrator.text.printed import one_line
 
-COLUMN, NARROWEST, WIDEST = 8.5, 6.0, 40.0
-"""Widths in cm: of a paper's column, and the limits of a sheet."""
+COLUMN = 8.5
+"""Width in cm of a paper's column."""
 
 LEAST_PANEL = 4.0
 """Width in cm of the narrowest panel that stands beside another."""

@@ -1,7 +1,8 @@
 """The trade-off of BaseGen and NovelGen over configurations."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,13 +33,14 @@ CROWDED = 40
 
 def tradeoffs(report: Report) -> Iterable[Figure]:
     """A panel for each snapshot selector that chooses otherwise, the leading one first."""
-    shown = [one for one in report.tradeoffs if one.points]
+    # Records from elsewhere may lack BaseGen.
+    shown = [o for o in report.tradeoffs if o.points and all(isfinite(p.base) for p in o.points)]
     if not shown:
         return
     if report.lead is not None:
         first = report.lead.snapshot
         shown.sort(key=lambda one: (one.oracle, first not in one.snapshots))
-    methods = list(report.selected.methods)
+    methods = {method: report.named(method) for method in report.selected.methods}
     points = [point for one in shown for point in one.points]
     every = 100 * np.array([pair for point in points for pair in point.seeds])
     seeds = max(len(point.seeds) for point in points)
@@ -50,13 +52,13 @@ def tradeoffs(report: Report) -> Iterable[Figure]:
         f"Each mark is a configuration with the snapshots that the selector chose, on the report "
         f"tasks{mean}.{bars} Outlined and joined: the Pareto front, where no other configuration "
         "is better in one without being worse in the other.",
-        methods,
+        list(methods.values()),
         [_tradeoff(one, methods, every, crowded) for one in shown],
         shaped=True,
     )
 
 
-def _tradeoff(one: TradeOff, methods: Sequence[str], every: np.ndarray, crowded: bool) -> Panel:
+def _tradeoff(one: TradeOff, methods: Mapping[str, str], every: np.ndarray, crowded: bool) -> Panel:
     """A panel whose axes hold ``every`` point of all panels, ``[n, 2]`` in percent."""
     least, most = every.min(axis=0), every.max(axis=0)
     edge = np.maximum(0.06 * (most - least), 0.2)
@@ -66,10 +68,10 @@ def _tradeoff(one: TradeOff, methods: Sequence[str], every: np.ndarray, crowded:
         axes.set(xlabel="BaseGen, %", ylabel="NovelGen, %", xlim=(left, right), ylim=(low, high))
         front = sorted((100 * p.base, 100 * p.novel) for p in one.points if p.on_front)
         axes.plot(*zip(*front, strict=True), color=INK, linestyle="--", linewidth=0.9, zorder=1)
-        for number, method in enumerate(methods):
+        for number, (method, name) in enumerate(methods.items()):
             own = [point for point in one.points if point.method == method]
             if own:
-                _method(axes, own, number, method, crowded)
+                _method(axes, own, number, name, crowded)
         if len(one.points) <= LABELLED:
             _label_points(axes, one.points)
 
@@ -81,18 +83,12 @@ def _method(
 ) -> None:
     means = 100 * np.array([(point.base, point.novel) for point in points])
     if not crowded and any(len(point.seeds) > 1 for point in points):
-        least, most = (
-            100 * np.array([f(np.array(point.seeds), axis=0) for point in points])
-            for f in (np.min, np.max)
+        ends = 100 * np.array(
+            [[f(point.seeds, axis=0) for f in (np.min, np.max)] for point in points]
         )
-        x, y = np.stack([means - least, most - means]).transpose(2, 0, 1)
-        thin: dict[str, Any] = {
-            "fmt": "none",
-            "ecolor": colour(number),
-            "elinewidth": 0.8,
-            "alpha": 0.6,
-        }
-        axes.errorbar(*means.T, xerr=x.clip(0), yerr=y.clip(0), **thin)
+        x, y = np.abs(ends - means[:, None]).transpose(2, 1, 0)
+        thin: dict[str, Any] = {"fmt": "none", "elinewidth": 0.8, "alpha": 0.6}
+        axes.errorbar(*means.T, xerr=x, yerr=y, ecolor=colour(number), **thin)
     marks = axes.scatter(
         *means.T,
         s=8 if crowded else 24,

@@ -20,7 +20,6 @@ from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.figures.figures import Figure, Panel, figures
 from fsl_sweep.orchestrator.report.figures.painter import drawing
 from fsl_sweep.orchestrator.report.figures.style import LIGHT, SHAPES
-from fsl_sweep.orchestrator.report.formats.forest_text import drawn as drawn_with_characters
 from fsl_sweep.orchestrator.report.formats.page_style import CSS
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.text.printed import counted, printable
@@ -37,9 +36,6 @@ LONG = 28
 ITEMS_SHOWN = 5
 """What is missing from a run is folded where it is more than so many."""
 
-FOREST_WIDTH = 72
-"""Characters of a forest plot that no figure replaces."""
-
 
 def to_html(report: Report | WorldsReport) -> str:
     """The report as a page, ending in a newline.
@@ -50,7 +46,7 @@ def to_html(report: Report | WorldsReport) -> str:
     text can be selected. All names are escaped.
     """
     content = document(report)
-    figured = figures(report) if isinstance(report, Report) else {}
+    figured = figures(report)
     sections = list(content.sections)
     if _RESPONSE.key in figured:
         keys = [section.key for section in sections]
@@ -80,12 +76,9 @@ def first_screen(content: Document, drawings: Sequence[Figure]) -> Iterable[str]
         else:
             yield shown(block)
     yield '</header>\n<div class="answer"><div>'
-    yield from (shown(block) for block in content.answer if not isinstance(block, Forest))
+    yield from map(shown, content.answer)
     yield "</div>"
-    if drawings:
-        yield from map(_figure, drawings)
-    else:
-        yield from (shown(block) for block in content.answer if isinstance(block, Forest))
+    yield from map(_figure, drawings)
     yield "</div>"
 
 
@@ -103,10 +96,8 @@ def folded(summary: str, inside: Iterable[str], key: str = "") -> str:
 def shown(block: Block) -> str:
     """The block as an element."""
     match block:
-        case Forest(note=note):
-            plot = escaped("\n".join(drawn_with_characters(block, FOREST_WIDTH)))
-            figure = f'<div class="wide" tabindex="0"><pre>{plot}</pre></div>'
-            return f"<figure>{figure}<figcaption>{escaped(note)}</figcaption></figure>"
+        case Forest():
+            return ""  # a figure shows it
         case Paragraph(text, tone):
             return f'<p class="{tone}">{escaped(text)}</p>' if tone else f"<p>{escaped(text)}</p>"
         case Bullets(items):

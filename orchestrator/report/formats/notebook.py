@@ -32,7 +32,7 @@ HOW = (
 def report_shown(report: Report | WorldsReport) -> str:
     """The answer with its figure, and the tables folded; other figures take a call of their own."""
     content = document(report)
-    drawings = figures(report).get("answer", ()) if isinstance(report, Report) else ()
+    drawings = figures(report).get("answer", ())
     parts = [*first_screen(content, drawings)]
     for section in content.sections:
         parts.append(folded(f"<h2>{escaped(section.title)}</h2>", map(shown, section.blocks)))

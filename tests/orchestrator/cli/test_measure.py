@@ -139,6 +139,7 @@ OPTIONS = [  # options, and the names of the protocols that they make
     (["mine", "--classes", NAMES], "mine"),
     (["--without-replacement", "--tasks", "3", "--selection-tasks", "2"],
      "3-tasks-2-selection-tasks-without-replacement"),
+    (["--preset", "oops", "--base-query", "2"], "oops-2-base-query"),
     (OTHER, "glyphs"),
 ]  # fmt: skip
 
@@ -153,6 +154,8 @@ def test_options_make_protocols_and_their_names(run, capsys):
     assert named["few"].protocol.classes == tuple(Path("few.txt").read_text().split())
     assert len(named["mine"].protocol.classes) == 4
     assert named["glyphs"].protocol.benchmark.options["image_size"] == 20
+    oops = named["oops-2-base-query"].protocol
+    assert (oops.episode.query, oops.tasks.base_query, oops.tasks.replacement) == (1, 2, False)
     assert (named["glyphs"].snapshots, named["few"].snapshots) == ("last", "chosen")
     # A name for several mixtures goes on with all of them; other snapshots are more to measure.
     assert invoke(["measure", "run", "mixture", "--snapshots", "all", "--no-progress"]) == 0
@@ -174,6 +177,9 @@ MISTAKES = [  # the command, and its message
     (["run", "main", "--shot", "2"], "NAME: a further protocol cannot be called 'main'"),
     (["run", "--shot", "0"], "--shot: input should be greater than or equal to 1, not 0"),
     (["run", "--query", "few"], "--query: "),
+    (["run", "--base-query", "0"], "--base-query: input should be greater than or equal to 1"),
+    (["run", "--preset", "ops"], "--preset: input should be 'oops'"),
+    (["run", "--preset", "oops", "--shot", "3"], "--preset: 'oops' knows the queries for 1, 5, 10"),
     (["run", "--mixture", "1.5"], "--mixture: input should be less than or equal to 1, not 1.5"),
     (["run", "--mixture", "1", "--mixture", "1"], "--mixture: give each weight once"),
     (["run", "--snapshots", "some"], "--snapshots: input should be 'all', 'chosen' or 'last'"),

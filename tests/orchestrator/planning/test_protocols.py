@@ -285,3 +285,19 @@ def test_listed_classes_that_were_trained_on_are_a_caution():
         "on new classes"
     ]
     assert check_protocols(plan, [plan.main], data) == []
+
+
+@pytest.mark.parametrize(("shot", "queries"), [(1, 1), (5, 5), (10, 7)])
+def test_the_preset_of_the_papers_open_tasks(shot, queries):
+    """Queries as in "Oops, I Sampled it Again", section 4.1.1; what is given beside it wins."""
+    (_, one) = planned(measure={"oops": {"preset": "oops", "episode": {"shot": shot}}}).protocols
+    written = {"episode": {"shot": shot, "query": queries}}
+    written["evaluation"] = {"replacement": False, "report_tasks": 1_000_000}
+    (_, other) = planned(measure={"oops": written}).protocols
+    assert one.protocol == other.protocol
+    given = {"preset": "oops", "episode": {"shot": 3, "query": 4}, "evaluation": {"seed": 5}}
+    (_, mine) = planned(measure={"mine": given}).protocols
+    assert (mine.protocol.episode.query, mine.protocol.tasks.seed) == (4, 5)
+    assert not mine.protocol.tasks.replacement
+    with pytest.raises(ConfigError, match=r"measure\.x\.preset: 'oops' knows the queries for 1, 5"):
+        planned(measure={"x": {"preset": "oops", "episode": {"shot": 3}}})

@@ -135,6 +135,19 @@ def test_differences_are_of_methods_and_apart_of_snapshots(report: Report) -> No
     assert f"{-100 * lead.result.effect:+.1f}" in texts(axes)
 
 
+def test_every_figure_marks_a_method_that_is_not_complete() -> None:
+    given = runs(grid={"optimizer.lr": [0.1, 0.01]})
+    given = [
+        replace(one, end=None) if (one.method, one.seed) == ("M0", 2) else one for one in given
+    ]
+    report = build(INFO, given, bootstrap=20)
+    for key, own in figures(report).items():
+        axes = [drawn(panel) for panel in own[0].panels]
+        labels = [text for one in axes for text in one.get_legend_handles_labels()[1]]
+        shown = [*(panel.title for panel in own[0].panels), *labels, *map(texts, axes)]
+        assert "M0 (2 of 3 seeds)" in " ".join(shown), key
+
+
 def test_one_seed_claims_nothing_about_methods() -> None:
     one = figure(build(INFO, runs(seeds=1), bootstrap=20), "differences")
     assert list(one.names) == []

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure as Canvas
 from trials import trial
 
 from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.report import (
     FORMATS,
@@ -19,6 +21,7 @@ from fsl_sweep.orchestrator.report import (
     to_json,
     to_text,
 )
+from fsl_sweep.orchestrator.report.figures.figures import figures
 from fsl_sweep.orchestrator.report.over_worlds import build_worlds
 
 INFO = RunInfo(
@@ -152,6 +155,35 @@ def test_every_format_shows_the_worlds() -> None:
         {"w0": 0.0, "w1": 0.0},
     ]
     assert len(to_text(found, full=False).splitlines()) < 24
+    page = FORMATS["html"](found)
+    assert page.count("<svg ") == 2
+    assert "small dots: worlds" in page
+
+
+def test_figures_have_means_intervals_and_worlds() -> None:
+    found = report(*DECIDED)
+    assert found.over is not None
+    drawn = {key: own[0] for key, own in figures(found).items()}
+    assert set(drawn) == {"answer", "methods"}
+    for figure, given in (
+        (drawn["answer"], {str(o.strategy): (o.regret, o.regrets) for o in found.over.strategies}),
+        (drawn["methods"], {o.method: (o.mean, o.means) for o in found.over.methods}),
+    ):
+        axes = Canvas().add_subplot()
+        figure.panels[0].draw(axes)
+        for at, name in zip(axes.get_yticks(), axes.get_yticklabels(), strict=True):
+            interval, worlds = given[name.get_text()]
+            ends = [line.get_xdata() for line in axes.lines if set(line.get_ydata()) == {at}]
+            assert any(x == pytest.approx([100 * interval.low, 100 * interval.high]) for x in ends)
+            dots = [np.asarray(one.get_offsets()) for one in axes.collections]
+            own = [xy[:, 0] for xy in dots if len(xy) == len(worlds) and (xy[:, 1] > at).all()]
+            expected = [100 * value for value in worlds.values()]
+            assert any(x == pytest.approx(expected) for x in own)
+
+
+def test_a_copy_of_a_world_is_refused() -> None:
+    with pytest.raises(RunFolderError, match="The worlds 'w0' and 'w2' hold the same numbers"):
+        report(DECIDED[0], DECIDED[1], DECIDED[0])
 
 
 def test_a_table_of_worlds_is_reported_together(tmp_path: Path, capsys) -> None:

@@ -16,7 +16,7 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 
 from fsl_sweep.orchestrator.report.figures import painter, panel
-from fsl_sweep.orchestrator.report.figures.painter import drawing, painted
+from fsl_sweep.orchestrator.report.figures.painter import drawing, picture
 from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel
 from fsl_sweep.orchestrator.report.figures.sheet import Sheet, pages, sheet
 from fsl_sweep.orchestrator.report.figures.style import INK, LIGHT, colour
@@ -31,7 +31,7 @@ def line(number: int = 0, name: str = "a") -> Callable[["Axes"], None]:
 
 def pixels(draw: Callable[["Axes"], None], title: str = "title") -> np.ndarray:
     """The picture of a panel, uint8 ``[height, width, 3]``."""
-    with Image.open(io.BytesIO(painted(Panel(title, draw), "png"))) as opened:
+    with Image.open(io.BytesIO(picture(Panel(title, draw)))) as opened:
         return np.asarray(opened.convert("RGB"))
 
 
@@ -55,12 +55,11 @@ def test_a_picture_has_the_colours_of_its_lines_and_a_legend() -> None:
 @pytest.mark.parametrize("form", ["svg", "png", "pdf"])
 def test_a_users_settings_and_hostile_names_change_nothing(form: str) -> None:
     one = Panel("$\\undefined$ 学 \x1b" + "long " * 60, line(name="$\\undefined{x}$ 100 % 学習 😀"))
-    plain = painted(one, form)
+    page, plain = drawing(one), sheet(Figure("", "", (), [one])).saved(form)
     assert plain.startswith({"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[form])
-    wide = sheet(Figure("", "", (), [one])).saved(form)
     with rc_context({"text.usetex": True, "font.size": 30, "lines.linewidth": 9}):
-        assert painted(one, form) == plain
-        assert sheet(Figure("", "", (), [one])).saved(form) == wide
+        assert drawing(one) == page
+        assert sheet(Figure("", "", (), [one])).saved(form) == plain
 
 
 def test_a_drawing_is_in_the_colours_of_the_page_and_has_tooltips() -> None:

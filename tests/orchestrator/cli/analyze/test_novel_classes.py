@@ -8,6 +8,7 @@ from commands import TINY
 
 import fsl_sweep
 from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.errors import UnknownName
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 
 SMALL = ("--size", "4", "--sets", "8", "--tasks", "60", "--truth-tasks", "300")
@@ -70,6 +71,25 @@ def test_json_holds_every_set_and_is_the_same_again(analyze):
     assert analyze(*arguments, "--apart")[1] != shown
 
 
+def test_python_gives_what_the_command_prints(analyze, folder):
+    options = ("--classes", "val+novel", *SMALL, "--examples", 6, "--shot", 2, "--json")
+    asked = {"classes": "val+novel", "sets": 8, "tasks": 60, "truth_tasks": 300, "shot": 2}
+    found = fsl_sweep.load_run(folder).flips("PN", "RR", size=4, examples=[6], **asked)
+    assert json.loads(json.dumps(found.to_plain())) == json.loads(analyze("PN", "RR", *options)[1])
+    with pytest.raises(UnknownName, match="unknown class set 'train'"):
+        fsl_sweep.load_run(folder).flips("PN", "RR", classes="train")
+
+
+@pytest.mark.parametrize("form", ["svg", "pdf", "png"])
+def test_it_draws_the_sets(analyze, tmp_path, form):
+    path = tmp_path / f"sets.{form}"
+    code, shown, errors = analyze("PN", "RR", *SMALL, "--plot", path)
+    assert code == 0
+    assert path.read_bytes()[:5] in (b"<?xml", b"%PDF-", b"\x89PNG\r")
+    assert "random sets" in errors
+    assert "random sets of each kind" not in shown
+
+
 def test_a_pair_of_a_wanted_difference_is_found(analyze, folder):
     code, shown, _ = analyze("PN", "PN", "--difference", 0.02, *SMALL, "--json")
     assert code == 0
@@ -102,6 +122,8 @@ def test_a_pair_of_a_wanted_difference_is_found(analyze, folder):
         (("PN", "RR", "--shot", 20), "need 22 examples a class"),
         (("PN", "RR", "--way", 0), "way"),
         (("PN", "RR", "--difference", 0), "--difference"),
+        (("PN", "RR", "--plot", "sets.gif"), "--plot: sets.gif ends in none of .svg, .pdf, .png"),
+        (("PN", "RR", "--plot", "no/sets.svg"), "--plot: there is no folder no"),
         (("PN", "RR", "--difference", 0.1, "--epoch-a", 1), "leave --epoch-a"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import made
@@ -10,7 +11,7 @@ import pytest
 
 from fsl_sweep import load_run
 from fsl_sweep.orchestrator.cli import invoke
-from fsl_sweep.orchestrator.records.measures import TrialEnd
+from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, TrialEnd
 from fsl_sweep.orchestrator.statistics.sampling.task_sizing import (
     variance_of_tasks,
     variance_over_queries,
@@ -55,6 +56,21 @@ def test_the_estimate_and_the_table(folder, capsys) -> None:
     half = np.mean([2.000995 * one.std(ddof=1) / np.sqrt(60) for one in five])  # t of 59
     assert rows[5]["measured"] == pytest.approx(half, rel=1e-5)
     assert rows[15]["measured"] is None  # the main tasks share examples
+
+
+def test_no_more_queries_than_a_class_has_examples(tmp_path, capsys) -> None:
+    """40 classes of 2,000 / 40 examples on average, one of which is the support."""
+    path = tmp_path / "run"
+    ledger = made.with_protocols(path, 50, {"more": {"episode": {"query": 60}}}, seeds=(0,))
+    tuples = {"classes": np.arange(40).reshape(8, 5).tolist()}
+    for measure, tasks in product(MEASURES, TASK_SETS):
+        ledger.write_note(f"tasks/{ledger.planned().main.id}/{measure}-{tasks}.json", tuples)
+    found = plain(capsys, path, "--examples", "2000")
+    assert [row["queries"] for row in found[0]["rows"] if row["queries"] > 20] == [30]
+    assert invoke(["analyze", "queries", str(path), "--examples", "2000"]) == 0
+    assert "A class has 50 of them on average, so that a task has at most 49 queries of each" in (
+        capsys.readouterr().out
+    )
 
 
 def test_one_number_of_queries(tmp_path, capsys) -> None:

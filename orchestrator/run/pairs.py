@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.run import Run
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.run.run import Run
 
 
 @dataclass(frozen=True)
@@ -27,8 +30,23 @@ class Picked:
 Pair = tuple[Picked, Picked]
 
 
+def pair_of(
+    run: "Run",
+    methods: tuple[str, str],
+    epochs: tuple[int | None, int | None] = (None, None),
+    seed: int | None = None,
+    difference: float | None = None,
+) -> Pair:
+    """``chosen_pair``, or ``nearest_pair`` where a difference is given. Raises as these."""
+    if difference is None:
+        return chosen_pair(run, methods, epochs, seed)
+    if epochs != (None, None):
+        raise ConfigError("", "--difference", "it picks the epochs; leave --epoch-a and -b out")
+    return nearest_pair(run, methods, difference, seed)
+
+
 def chosen_pair(
-    run: Run, methods: tuple[str, str], epochs: tuple[int | None, int | None], seed: int | None
+    run: "Run", methods: tuple[str, str], epochs: tuple[int | None, int | None], seed: int | None
 ) -> Pair:
     """What the run's leading strategy chose of both methods, for one seed; or epochs of its trials.
 
@@ -67,7 +85,7 @@ def chosen_pair(
     return a, b
 
 
-def nearest_pair(run: Run, methods: tuple[str, str], difference: float, seed: int | None) -> Pair:
+def nearest_pair(run: "Run", methods: tuple[str, str], difference: float, seed: int | None) -> Pair:
     """The kept snapshots of two methods whose recorded NovelGen differ most nearly by so much.
 
     Of all configurations and epochs, one seed, in either direction; report tasks. The true
@@ -92,7 +110,7 @@ def nearest_pair(run: Run, methods: tuple[str, str], difference: float, seed: in
     return Picked(methods[0], seed, *a, by), Picked(methods[1], seed, *b, by)
 
 
-def _kept(run: Run, method: str, seed: int) -> tuple[list[tuple[str, int]], np.ndarray]:
+def _kept(run: "Run", method: str, seed: int) -> tuple[list[tuple[str, int]], np.ndarray]:
     """Trial and epoch of each snapshot that has weights, and its recorded NovelGen."""
     from fsl_sweep.orchestrator.ledger.ledger import Ledger
 
@@ -114,11 +132,11 @@ def _kept(run: Run, method: str, seed: int) -> tuple[list[tuple[str, int]], np.n
     return found, np.array(scores)
 
 
-def _trial(run: Run, trial: str) -> TrialHistory:
+def _trial(run: "Run", trial: str) -> TrialHistory:
     return next(one for one in run.histories if one.trial == trial)
 
 
-def _trials(run: Run, methods: Sequence[str]) -> list[TrialHistory]:
+def _trials(run: "Run", methods: Sequence[str]) -> list[TrialHistory]:
     """Full trials of these methods. Raises UnknownName."""
     known = dict.fromkeys(one.method for one in run.histories)
     for method in methods:
@@ -127,7 +145,7 @@ def _trials(run: Run, methods: Sequence[str]) -> list[TrialHistory]:
     return [one for one in run.histories if one.method in methods and one.fold is None]
 
 
-def _seed(run: Run, methods: tuple[str, str], seed: int | None) -> int:
+def _seed(run: "Run", methods: tuple[str, str], seed: int | None) -> int:
     """The seed, by default the first that both methods have."""
     seeds = [{t.seed for t in _trials(run, (method,))} for method in methods]
     both = sorted(seeds[0] & seeds[1])

@@ -109,8 +109,9 @@ def check_plot(path: Path | None) -> None:
 
 
 def put_figure(path: Path, figure: "Figure") -> None:
-    """Write one figure, 17.8 cm wide, and print its caption."""
+    """Write one figure, 8.5 cm wide or with several panels 17.8, and print its caption."""
     from fsl_sweep.orchestrator.report.figures.sheet import sheet
 
-    write(path, sheet(figure, 17.8).saved(path.suffix[1:]))
+    width = 8.5 if len(figure.panels) == 1 else 17.8
+    write(path, sheet(figure, width).saved(path.suffix[1:]))
     say(f"{path}: {figure.caption}", sys.stderr)

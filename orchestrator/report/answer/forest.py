@@ -11,6 +11,11 @@ from fsl_sweep.orchestrator.selection.results import Strategy
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.report.content import Report
 
+TWO_SEEDS = (
+    "Two seeds are shown as they are: a method's interval needs three, a difference's two of each."
+)
+"""Why the sentence of the answer may have an interval where the figure has none."""
+
 
 @dataclass(frozen=True)
 class Bar:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from math import isfinite
 
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.answer.forest import Bar, forest_of
+from fsl_sweep.orchestrator.report.answer.forest import TWO_SEEDS, Bar, forest_of
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document.blocks import Block, Forest, Mark, Paragraph
 
@@ -34,7 +34,7 @@ def _note(report: Report, bars: Sequence[Bar]) -> Iterable[str]:
             "differ may overlap."
         )
     if any(len(bar.seeds) == 2 for bar in usual):
-        yield "Two seeds are shown as they are: only their difference has an interval."
+        yield TWO_SEEDS
     if any(isfinite(bar.low) and len(bar.seeds) == 1 for bar in usual):
         yield "Of one seed: 95 %, of these snapshots, over tasks and selection."
     if any(not isfinite(bar.low) and len(bar.seeds) != 2 for bar in usual):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from math import isfinite, isnan, nan
 
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.answer.forest import Bar, forest_of
+from fsl_sweep.orchestrator.report.answer.forest import TWO_SEEDS, Bar, forest_of
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document.blocks import grouped
 from fsl_sweep.orchestrator.report.figures.intervals import Row, panel_of
@@ -70,7 +70,7 @@ def _forest_caption(report: Report, shown: Sequence[Bar], every: bool) -> str:
     if any(isfinite(bar.low) and len(bar.seeds) > 2 for bar in usual):
         text += " Lines: 95 %, of training again: with seeds, tasks and selection."
     if any(len(bar.seeds) == 2 for bar in usual):
-        text += " Two seeds are shown as they are: only their difference has an interval."
+        text += f" {TWO_SEEDS}"
     if any(isfinite(bar.low) and len(bar.seeds) == 1 for bar in usual):
         text += " Lines with one seed: 95 %, of these snapshots: with tasks and selection."
     if every and any(len(bar.strategies) > 1 for bar in shown):

@@ -90,11 +90,11 @@ def novel_classes(
     for known in found:
         if not as_json:
             say("\n".join(_found(known)))
+    if as_json:
+        print(json.dumps(known.to_plain(), indent=2))
     if plot is not None:
         rows = [(one.described, one.stability, one.spreads) for one in known.found]
         put_figure(plot, spread_figure(rows, known.names))
-    if as_json:
-        print(json.dumps(known.to_plain(), indent=2))
     return 0
 
 

@@ -53,8 +53,8 @@ class Benchmark:
         pixels: what images are normalised by, in place of the statistics of ``train``.
 
     Raises:
-        BadData: an example of ``train`` is in ``base`` although ``fresh_base``; the pools' image
-            shapes differ, or some hold images and others features.
+        BadData: an example of ``train`` is in ``base`` although ``fresh_base``, or the pools' image
+            shapes differ.
     """
 
     name: str
@@ -68,12 +68,9 @@ class Benchmark:
     pixels: PixelStatistics | None = None
 
     def __post_init__(self) -> None:
-        pools = [self.distribution(split).pool for split in SPLITS]
-        shapes = {pool.image_shape for pool in pools}
+        shapes = {self.distribution(split).pool.image_shape for split in SPLITS}
         if len(shapes) > 1:
             raise BadData(f"The splits of '{self.name}' have images of several shapes: {shapes}.")
-        if len({pool.holds_features for pool in pools}) > 1:
-            raise BadData(f"Some splits of '{self.name}' hold images and others features.")
         same_pool = self.train.pool.fingerprint == self.base.pool.fingerprint
         shared = same_pool and np.intersect1d(self.train.examples, self.base.examples).size
         if shared and self.fresh_base:
@@ -181,10 +178,8 @@ def common_tasks(
     Raises:
         BadData: the split has too few classes, examples or writers, or its tasks cannot be drawn
             without replacement.
-        ValueError: an unknown split or task set.
+        ValueError: an unknown split.
     """
-    if task_set not in ("selection", "report"):
-        raise ValueError(f"task_set is 'selection' or 'report', not {task_set!r}")
     distribution = benchmark.distribution(split) if others is None else others
     asked = (shape.way, shape.shot, shape.query, seed)
     words = [benchmark.fingerprint, split, task_set, tasks, *asked]

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from fsl_sweep.datasets.benchmarks.cifar.cifar100 import Cifar100Metadl, CifarFs, Fc100
+from fsl_sweep.datasets.benchmarks.cifar100 import Cifar100Metadl, CifarFs, Fc100
 from fsl_sweep.datasets.benchmarks.features import Features
-from fsl_sweep.datasets.benchmarks.femnist.femnist import Femnist
+from fsl_sweep.datasets.benchmarks.femnist import Femnist
 from fsl_sweep.datasets.benchmarks.glyphs.glyphs import Glyphs
 from fsl_sweep.datasets.benchmarks.image_folder import ImageFolder
 from fsl_sweep.datasets.benchmarks.imagenet.mini import MiniImagenet
 from fsl_sweep.datasets.benchmarks.imagenet.tiered import TieredImagenet
 from fsl_sweep.datasets.benchmarks.in_distribution import PREFIX, in_distribution_of
-from fsl_sweep.datasets.benchmarks.omniglot.omniglot import Omniglot
-from fsl_sweep.datasets.benchmarks.zappos.zappos import ZapposId, ZapposOod
+from fsl_sweep.datasets.benchmarks.omniglot import Omniglot
+from fsl_sweep.datasets.benchmarks.zappos import ZapposId, ZapposOod
 from fsl_sweep.datasets.source import AbstractBenchmark
 from fsl_sweep.orchestrator.catalogue import Catalogue, Family, Info
 from fsl_sweep.orchestrator.errors import UnknownName

@@ -28,7 +28,7 @@ class ImagePool:
             if every class has images of its own.
 
     Raises:
-        BadData: the arrays disagree in length, shape, type or range.
+        BadData: the arrays disagree in length or range.
     """
 
     images: np.ndarray
@@ -42,31 +42,23 @@ class ImagePool:
     families: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        shape, kind = self.images.shape, self.images.dtype
-        features = kind == np.float32 and shape[2:] == (1, 1)
-        if len(shape) != 4 or not (kind == np.uint8 or features):
-            raise BadData(
-                "The images of a pool must be uint8 [N, C, H, W], or its features float32 "
-                f"[N, d, 1, 1]; these are {kind} {list(shape)}."
-            )
-        self._check_labels()
-        classes = len(self.class_names)
+        images, classes = (len(self),), len(self.class_names)
         if len(set(self.class_names)) != classes:
             raise BadData("Two classes of a pool have the same name.")
-        if self.superclasses is not None and len(self.superclasses) != classes:
-            raise BadData(f"{len(self.superclasses)} superclasses are given for {classes} classes.")
-        if self.writers is not None and self.writers.shape != self.labels.shape:
-            raise BadData(f"{self.writers.shape[0]} writers are given for {len(self)} images.")
-        names = self.attribute_names or ()
-        if self.attributes is not None and self.attributes.shape != (classes, len(names)):
-            raise BadData(
-                f"Attributes must be [{classes} classes, {len(names)} names]; "
-                f"these are {list(self.attributes.shape)}."
-            )
+        for name, shape in {
+            "labels": images,
+            "writers": images,
+            "superclasses": (classes,),
+            "attributes": (classes, len(self.attribute_names or ())),
+            "families": (classes,),
+        }.items():
+            value = getattr(self, name)
+            if value is not None and np.shape(value) != shape:
+                raise BadData(f"The {name} of a pool are {np.shape(value)} instead of {shape}.")
+        if np.any((self.labels < 0) | (self.labels >= classes)):
+            raise BadData(f"Labels of a pool that names {classes} classes are below {classes}.")
         if self.families is not None:
             counts = np.bincount(self.labels, minlength=classes).tolist()
-            if len(self.families) != classes:
-                raise BadData(f"{len(self.families)} families are given for {classes} classes.")
             if len(set(zip(self.families, counts, strict=True))) != len(set(self.families)):
                 raise BadData("The classes of a family must have equally many examples.")
 
@@ -112,19 +104,6 @@ class ImagePool:
         fingerprint = pool_fingerprint(images.shape, digests, class_names, above, known)
         names = tuple(class_names)
         return cls(images, labels, names, fingerprint, above, writers, attributes, known)
-
-    def _check_labels(self) -> None:
-        labels, classes = self.labels, len(self.class_names)
-        if labels.shape != (len(self),) or labels.dtype != np.int64:
-            raise BadData(
-                f"The labels of a pool of {len(self)} images must be int64 [{len(self)}]; "
-                f"these are {labels.dtype} {list(labels.shape)}."
-            )
-        if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
-            raise BadData(
-                f"Labels run from {labels.min()} to {labels.max()}, "
-                f"but the pool names {classes} classes."
-            )
 
 
 def pool_fingerprint(

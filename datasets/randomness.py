@@ -19,13 +19,7 @@ def distinct(rng: np.random.Generator, population: np.ndarray, size: int) -> np.
     then a random order: every ordered sample has the same probability, and neither time nor
     memory depends on the population.
 
-    Args:
-        rng: the source of randomness.
-        population: int64 ``[R]``, each at least ``size``.
-        size: how many to draw in each row.
-
-    Returns:
-        int64 ``[R, size]``.
+    ``population`` is int64 ``[R]``, each at least ``size``; the result is int64 ``[R, size]``.
     """
     last = population[:, None] - size + np.arange(size)  # (R, size): the value that j may reach
     drawn = rng.integers(0, last, endpoint=True)

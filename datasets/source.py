@@ -1,7 +1,7 @@
 """What a benchmark must implement; one file a benchmark, and one line in the catalogue."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -24,6 +24,9 @@ Progress = Callable[[int, int | None], None]
 
 BATCH = 128
 """Images that are decoded and written together."""
+
+Part = tuple[int | np.ndarray, Sequence[Any], Callable[[Any], Image.Image]]
+"""Images: their label, or one for each; what they are made of; what makes an image of that."""
 
 
 class Options(BaseModel):
@@ -94,26 +97,14 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
 
     @abstractmethod
     def assemble(self, options: OptionsT, pools: Mapping[str, ImagePool]) -> Benchmark:
-        """The benchmark over prepared pools.
-
-        Raises:
-            BadData: too few classes or examples for the split.
-        """
+        """The benchmark over prepared pools. Raises BadData if they are too few for the split."""
 
     def expected(self, options: OptionsT) -> Mapping[str, int]:  # noqa: ARG002 (an interface)
         """How many classes the official base, val and novel have; those left out vary."""
         return {}
 
-    def remarks(self, benchmark: Benchmark) -> tuple[str, ...]:  # noqa: ARG002 (an interface)
-        """What else to know about the tasks; lines for ``data check``."""
-        return ()
-
     def given(self, root: Path | None) -> Path:
-        """The source's place.
-
-        Raises:
-            MissingData: none is given.
-        """
+        """The source's place. Raises MissingData if none is given."""
         if root is None:
             raise MissingData(f"{self.name} is prepared from its files: set benchmark.root.")
         return root.expanduser()
@@ -121,18 +112,24 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
 
 def append_images(
     pool: PoolWriter,
-    parts: Sequence[tuple[int, Sequence[Any], Callable[[Any], Image.Image]]],
+    parts: Iterable[Part],
     side: int,
     progress: Progress,
+    total: int | None = None,
 ) -> None:
     """Append centre squares of images, scaled with antialiasing, in bounded memory.
 
-    ``parts`` has a class label each, what its images are made of, and what makes an image of that.
+    ``total`` is the number of images, where ``parts`` can be gone through only once.
     """
-    total, done = sum(len(items) for _, items, _ in parts), 0
+    if total is None:
+        parts = [*parts]
+        total = sum(len(items) for _, items, _ in parts)
+    done = 0
     for label, items, load in parts:
+        labels = np.broadcast_to(label, len(items))
         for start in range(0, len(items), BATCH):
-            batch = items[start : start + BATCH]
-            pool.append(np.stack([squared(load(item), side) for item in batch]), label)
-            done += len(batch)
+            batch = slice(start, start + BATCH)
+            images = np.stack([squared(load(item), side) for item in items[batch]])
+            pool.append(images, labels[batch])
+            done += len(images)
             progress(done, total)

@@ -1,6 +1,9 @@
-"""Pools and counts, for the tests of `datasets`."""
+"""Pools, counts and image files, for the tests of `datasets`."""
+
+import io
 
 import numpy as np
+from PIL import Image
 
 from fsl_sweep.datasets.pool import ImagePool
 
@@ -28,3 +31,10 @@ def classes_of(benchmark, split: str) -> set[str]:
     """The names of a split's classes."""
     tasks = benchmark.distribution(split)
     return {tasks.pool.class_names[label] for label in tasks.classes}
+
+
+def encoded(pixels: np.ndarray, kind: str = "PNG") -> bytes:
+    """An image file of uint8 or bool pixels ``[H, W]`` or ``[H, W, 3]``."""
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, kind)
+    return stream.getvalue()

@@ -9,15 +9,14 @@ import unicodedata
 import zipfile
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
 from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
-from fsl_sweep.datasets.files.digests import canonical_digest
-from fsl_sweep.datasets.files.file_tree import UNREADABLE
+from fsl_sweep.datasets.files.archives import open_tree
+from fsl_sweep.datasets.files.file_tree import UNREADABLE, Bounds
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
 from fsl_sweep.datasets.splits.drawn import SplitOptions, marked, marks, split_benchmark
@@ -28,27 +27,22 @@ _MOST_BYTES = 64 * 2**30
 _SAFETENSORS = ".safetensors"
 
 
-@dataclass(frozen=True)
-class FeatureFile:
-    """The arrays of a file by name, in memory; ``where`` is the file, for messages."""
-
-    where: Path
-    arrays: Mapping[str, np.ndarray]
+Arrays = Mapping[str, np.ndarray]
 
 
-def read_features(path: Path) -> FeatureFile:
-    """All arrays of a file."""
+def read_features(path: Path) -> Arrays:
+    """All arrays of a file by name, in memory."""
     try:
         if path.suffix == _SAFETENSORS:
             from safetensors.numpy import load_file
 
-            return FeatureFile(path, load_file(path))
-        _members(path)
+            return load_file(path)
+        _check_members(path)
         with np.load(path, allow_pickle=False) as file:
             arrays = dict(file)
         if not all(isinstance(array, np.ndarray) for array in arrays.values()):
             raise ValueError("a member is not an array")
-        return FeatureFile(path, arrays)
+        return arrays
     except BadData:
         raise
     except MemoryError as failure:
@@ -63,26 +57,21 @@ def file_signature(path: Path) -> str:
         if path.suffix == _SAFETENSORS:
             with path.open("rb") as file:
                 return hashlib.file_digest(file, "sha256").hexdigest()
-        return canonical_digest([[m.filename, m.file_size, m.CRC] for m in _members(path)])
+        return _check_members(path)
     except UNREADABLE as failure:
         raise _unreadable(path, failure) from failure
 
 
-def _members(path: Path) -> list[zipfile.ZipInfo]:
-    """The directory of an ``.npz``, sorted by name; checked before anything is expanded."""
-    with zipfile.ZipFile(path) as archive:
-        members = sorted(archive.infolist(), key=lambda member: member.filename)
-    total = sum(member.file_size for member in members)
-    if total > _MOST_BYTES:
-        raise BadData(f"{path} would expand to {total} bytes and is refused.")
-    names = [member.filename for member in members]
-    for name in names:
-        if not name.endswith(".npy") or "/" in name or names.count(name) > 1:
-            raise BadData(
-                f"{path} is refused: its member {name!r} is not an array (NAME.npy), or is twice "
-                "in it."
-            )
-    return members
+def _check_members(path: Path) -> str:
+    """Hex digest of an ``.npz``'s directory, which is checked before anything is expanded."""
+    zipfile.ZipFile(path).close()  # no other archive holds features
+    with open_tree(path, Bounds(member_bytes=_MOST_BYTES, total_bytes=_MOST_BYTES)) as tree:
+        for member in tree.members:
+            if not member.path.endswith(".npy") or "/" in member.path:
+                raise BadData(
+                    f"{path} is refused: its member {member.path!r} is not an array (NAME.npy)."
+                )
+        return tree.signature()
 
 
 def _unreadable(path: Path, failure: Exception) -> BadData:
@@ -125,22 +114,23 @@ class Features(AbstractBenchmark[SplitOptions]):
         self, options: SplitOptions, root: Path | None, writer: StoreWriter, progress: Progress
     ) -> None:
         """Every row in the file's order, as float32."""
-        file = read_features(self.given(root))
-        _check_arrays(file)
-        values, labels = np.unique(_column(file, "labels"), return_inverse=True)
-        names = _names(file, values.tolist())
+        where = self.given(root)
+        file = read_features(where)
+        _check_arrays(where, file)
+        values, labels = np.unique(_text(file["labels"]), return_inverse=True)
+        names = _names(where, file, values.tolist())
         superclasses, split = (
-            _of_classes(file, array, labels, names) for array in ("superclasses", "split")
+            _of_classes(where, file, array, labels, names) for array in ("superclasses", "split")
         )
         if wrong := set(split or ()) - set(MEASURED):
             raise BadData(
-                f"Array 'split' of {file.where} has '{min(wrong)}'; it must say base, val or novel."
+                f"Array 'split' of {where} has '{min(wrong)}'; it must say base, val or novel."
             )
-        total, width = file.arrays["features"].shape
+        total, width = file["features"].shape
         pool = writer.pool((width, 1, 1), values="float32")
         for start in range(0, total, _BATCH):
             rows = slice(start, min(start + _BATCH, total))
-            pool.append(_as_images(file, rows), labels[rows])
+            pool.append(_as_images(where, file["features"], rows), labels[rows])
             progress(rows.stop, total)
         pool.describe(names, superclasses, **(marks(split) if split else {}))
 
@@ -158,8 +148,7 @@ class Features(AbstractBenchmark[SplitOptions]):
         return path
 
 
-def _check_arrays(file: FeatureFile) -> None:
-    where, arrays = file.where, file.arrays
+def _check_arrays(where: Path, arrays: Arrays) -> None:
     unknown = [name for name in arrays if name not in _KNOWN]
     if unknown or not all(name in arrays for name in _NEEDED):
         raise BadData(
@@ -182,57 +171,56 @@ def _check_arrays(file: FeatureFile) -> None:
             )
 
 
-def _names(file: FeatureFile, values: list[Any]) -> tuple[str, ...]:
+def _names(where: Path, file: Arrays, values: list[Any]) -> tuple[str, ...]:
     """A name for each label that occurs, in the order of the labels."""
     names = tuple(map(str, values))
-    if "names" in file.arrays:
+    if "names" in file:
         if isinstance(values[0], str):
-            raise BadData(f"{file.where} names classes twice: its labels are strings already.")
-        names = tuple(_column(file, "names").tolist())
+            raise BadData(f"{where} names classes twice: its labels are strings already.")
+        names = tuple(_text(file["names"]).tolist())
         if values != list(range(len(names))):
             raise BadData(
-                f"{file.where} names {len(names)} classes, but labels are not all the numbers from "
+                f"{where} names {len(names)} classes, but labels are not all the numbers from "
                 f"0 to {len(names) - 1}."
             )
     # Two spellings of one accented name look the same to a reader.
     spelled = Counter(unicodedata.normalize("NFC", name) for name in names)
     for name, uses in spelled.items():
         if uses > 1 or not name.strip():
-            raise BadData(f"{file.where} has an empty class name, or two classes '{name}'.")
+            raise BadData(f"{where} has an empty class name, or two classes '{name}'.")
     return names
 
 
 def _of_classes(
-    file: FeatureFile, array: str, labels: np.ndarray, names: tuple[str, ...]
+    where: Path, file: Arrays, array: str, labels: np.ndarray, names: tuple[str, ...]
 ) -> tuple[str, ...] | None:
     """The word of each class, from an array that has one for each row."""
-    if array not in file.arrays:
+    if array not in file:
         return None
-    words, codes = np.unique(_column(file, array), return_inverse=True)
+    words, codes = np.unique(_text(file[array]), return_inverse=True)
     pairs = np.unique(labels * len(words) + codes)
     owners, times = np.unique(pairs // len(words), return_counts=True)
     if np.any(times > 1):
         raise BadData(
-            f"Array '{array}' of {file.where} differs between rows of class "
+            f"Array '{array}' of {where} differs between rows of class "
             f"'{names[owners[np.argmax(times)]]}'."
         )
     return tuple(words[pairs % len(words)].tolist())
 
 
-def _column(file: FeatureFile, array: str) -> np.ndarray:
+def _text(column: np.ndarray) -> np.ndarray:
     """An array ``[N]`` of integers or strings, bytes decoded."""
-    column = file.arrays[array]
     return np.char.decode(column, "utf-8", "replace") if column.dtype.kind == "S" else column
 
 
-def _as_images(file: FeatureFile, rows: slice) -> np.ndarray:
+def _as_images(where: Path, features: np.ndarray, rows: slice) -> np.ndarray:
     """Some rows as float32 ``[M, d, 1, 1]``; all finite."""
     with np.errstate(over="ignore"):
-        block = file.arrays["features"][rows].astype(np.float32)
+        block = features[rows].astype(np.float32)
     finite = np.isfinite(block).all(axis=1)
     if not finite.all():
         raise BadData(
-            f"Row {rows.start + np.argmin(finite)} of the features of {file.where} has NaN, "
+            f"Row {rows.start + np.argmin(finite)} of the features of {where} has NaN, "
             "infinity or a value beyond float32."
         )
     return block[:, :, None, None]

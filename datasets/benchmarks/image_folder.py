@@ -1,20 +1,27 @@
 """Any folder, zip or tar of images by class: ``[SUPERCLASS/]CLASS/image``."""
 
-from collections.abc import Mapping
+import posixpath
+import unicodedata
+from collections.abc import Collection, Mapping
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import final
 
 from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.files.archives import open_tree
-from fsl_sweep.datasets.files.class_tree import read_class_tree
 from fsl_sweep.datasets.files.decoding import Colour, read_image
+from fsl_sweep.datasets.files.file_tree import FileTree, Member
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress, append_images
 from fsl_sweep.datasets.splits.drawn import SplitOptions, split_benchmark
 from fsl_sweep.datasets.store.writing import StoreWriter
+from fsl_sweep.orchestrator.errors import BadData
+
+_SUFFIXES = frozenset(
+    {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm"}
+)
 
 
 class ImageFolderOptions(SplitOptions):
@@ -32,7 +39,6 @@ class ImageFolder(AbstractBenchmark[ImageFolderOptions]):
     Options = ImageFolderOptions
     version = 1
     download = "a folder, or a zip or tar of one, with an image folder for each class"
-
     pooled = frozenset({"image_size", "colour"})
 
     def prepare(
@@ -48,12 +54,67 @@ class ImageFolder(AbstractBenchmark[ImageFolderOptions]):
             channels = 3 if options.colour == "rgb" else 1
             pool = writer.pool((channels, options.image_size, options.image_size))
             load = partial(read_image, tree, colour=options.colour)
-            parts = [(label, entry.members, load) for label, entry in enumerate(classes)]
+            parts = [(label, images, load) for label, images in enumerate(classes.values())]
             append_images(pool, parts, options.image_size, progress)
-            superclasses = [entry.superclass for entry in classes]
-            known = [name for name in superclasses if name is not None]
-            pool.describe([entry.name for entry in classes], known or None)
+            superclasses, names = zip(*classes, strict=True)
+            pool.describe(names, superclasses if any(superclasses) else None)
 
     def assemble(self, options: ImageFolderOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Classes by the given lists, or drawn."""
         return split_benchmark(self.name, pools["main"], options)
+
+
+def read_class_tree(tree: FileTree) -> dict[tuple[str, str], list[Member]]:
+    """The images of each class, by superclass (empty without superclasses) and name, sorted.
+
+    A folder around everything, as many zips have, is ignored.
+
+    Raises:
+        BadData: files that are not images, images at different depths, a class without images,
+            two classes of one name, or no classes at all; the message names them.
+    """
+    others = [m.path for m in tree.members if PurePosixPath(m.path).suffix.lower() not in _SUFFIXES]
+    if others:
+        more = f" (and {len(others) - 1} more files)" if len(others) > 1 else ""
+        raise BadData(
+            f"{tree.where / others[0]}{more} is not an image; remove it, or give the folder that "
+            "holds only class folders."
+        )
+    if not tree.members:
+        raise BadData(f"{tree.where} holds no images.")
+    folders: dict[str, list[Member]] = {}
+    for member in tree.members:
+        folders.setdefault(member.path.rpartition("/")[0], []).append(member)
+    around = posixpath.commonpath([folder.rpartition("/")[0] for folder in folders])
+    outer = len(PurePosixPath(around).parts)
+    examples = {m[0].path.count("/") - outer: m[0].path for m in folders.values()}
+    if len(examples) != 1 or not examples.keys() <= {1, 2}:
+        raise BadData(
+            f"{tree.where} must have images in CLASS/ folders, or all in SUPERCLASS/CLASS/ "
+            f"folders, but it has {' and '.join(examples.values())}."
+        )
+    _check_folders(tree, folders)
+    return dict(sorted((_names(folder, *examples), images) for folder, images in folders.items()))
+
+
+def _names(folder: str, depth: int) -> tuple[str, str]:
+    parts = folder.split("/")
+    return parts[-2] if depth == 2 else "", parts[-1]
+
+
+def _check_folders(tree: FileTree, filled: Collection[str]) -> None:
+    """No class is empty, and no two have one name."""
+    used = {str(parent) for folder in filled for parent in PurePosixPath(folder, "x").parents}
+    for folder in tree.folders:
+        if folder not in used:
+            raise BadData(f"Class folder {tree.where / folder} holds no images.")
+    seen: dict[str, str] = {}
+    for folder in filled:
+        # Two spellings of one accented name look the same to a reader.
+        name = unicodedata.normalize("NFC", folder.rpartition("/")[2])
+        if name in seen:
+            raise BadData(
+                f"Two classes of {tree.where} are called '{name}': {seen[name]} and {folder}. "
+                "Rename one of them; class names must be unique across superclasses."
+            )
+        seen[name] = folder

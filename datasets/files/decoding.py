@@ -15,11 +15,7 @@ _MOST_PIXELS = 64_000_000
 
 
 def read_image(tree: FileTree, member: Member, colour: Colour) -> Image.Image:
-    """The image in a file of a tree, as `decode` gives it.
-
-    Raises:
-        BadData: the file cannot be read or decoded; names it.
-    """
+    """The image in a file of a tree. Raises BadData if it cannot be read, or as `decode`."""
     return decode(tree.read(member), f"{tree.where}/{member.path}", colour)
 
 

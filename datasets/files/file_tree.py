@@ -1,9 +1,9 @@
 """Files by relative path, in a folder or an archive, and which archives are refused."""
 
+import os
 import zipfile
 import zlib
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.orchestrator.errors import BadData
 
 _LEFT_BEHIND = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
-_DEEPEST = 32
+_DEEPEST, _DEEPEST_ON_DISK = 32, 8
 UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -40,32 +40,33 @@ class Member:
 
     Attributes:
         path: relative, with slashes.
-        size: in bytes.
+        size: in bytes, once expanded.
         stamp: what changes with its content, without reading it: the CRC-32 that an archive
             records, else when the file, or the archive, was last changed, in nanoseconds.
+        handle: what an archive's reader finds the content by.
     """
 
     path: str
     size: int
     stamp: int
+    handle: Any = None
 
 
-class FileTree(ABC):
+@dataclass(frozen=True)
+class FileTree:
     """What is in a folder or an archive.
 
     Attributes:
         where: the folder or archive, for messages.
         members: every file, sorted by path, without those that operating systems leave behind.
         folders: every folder, empty ones too, sorted.
+        content: what is there of a file, or a byte more than its size; raises `UNREADABLE`.
     """
 
     where: Path
     members: list[Member]
     folders: list[str]
-
-    @abstractmethod
-    def content(self, member: Member) -> bytes:
-        """What is there of a file, or a byte more than its size. Raises some of `UNREADABLE`."""
+    content: Callable[[Member], bytes]
 
     def read(self, member: Member) -> bytes:
         """The content of a file.
@@ -87,69 +88,86 @@ class FileTree(ABC):
         return canonical_digest([[m.path, m.size, m.stamp] for m in self.members])
 
 
-@dataclass(frozen=True)
-class Entry:
-    """What an archive says of one of its members.
-
-    Attributes:
-        size: in bytes, once expanded.
-        handle: what the archive's reader finds the content by.
-        problem: why the member is refused, or None.
-        stamp: as of `Member`.
-    """
-
-    name: str
-    size: int
-    is_folder: bool
-    handle: Any
-    problem: str | None
-    stamp: int
+Entry = tuple[Member, bool, str | None]
+"""A member under the name that its archive has, whether it is a folder, and why it is refused."""
 
 
-class ArchiveTree(FileTree):
-    """Files in an archive, which comes from a stranger and is never extracted.
-
-    Attributes:
-        handles: the handle of each member, by path.
+def archive_tree(
+    where: Path, bounds: Bounds, entries: Iterable[Entry], content: Callable[[Member], bytes]
+) -> FileTree:
+    """The files of an archive, which comes from a stranger.
 
     Raises:
         BadData: a member is absolute, climbs out, is a link or device, appears twice or is too
             large; or they are too many or too large together.
     """
+    files: dict[str, Member] = {}
+    folders: set[str] = set()
+    total = 0
+    for entry, is_folder, problem in entries:
+        path = _checked_path(where, entry.path)
+        if entry.size > bounds.member_bytes:
+            problem = problem or f"would expand to {entry.size} bytes"
+        if path in files:
+            problem = problem or "appears twice"
+        if problem is not None:
+            raise _refused(where, entry.path, problem)
+        if _left_behind(path):
+            continue
+        if is_folder:
+            folders.add(path)
+            continue
+        files[path] = Member(path, entry.size, entry.stamp, entry.handle)
+        total += entry.size
+        if len(files) > bounds.members:
+            raise BadData(f"{where} holds more than {bounds.members} files.")
+        if total > bounds.total_bytes:
+            raise BadData(f"{where} would expand to {total} bytes and is refused.")
+        while (path := path.rpartition("/")[0]) and path not in folders:
+            folders.add(path)
+    return FileTree(where, [files[path] for path in sorted(files)], sorted(folders), content)
 
-    def __init__(self, where: Path, bounds: Bounds, entries: Iterable[Entry]) -> None:
-        self.where = where
-        self.handles: dict[str, Any] = {}
-        self.members = []
-        folders: set[str] = set()
-        total = 0
+
+def folder_tree(where: Path) -> FileTree:
+    """The files under a folder. Raises BadData if it cannot be read, or a link in it is broken."""
+    members: list[Member] = []
+    folders: list[str] = []
+    try:
+        _walk(where, "", members, folders)
+    except OSError as failure:
+        problem = f"{failure.filename or where} cannot be read: {failure.strerror}."
+        raise BadData(problem) from failure
+    members.sort(key=lambda member: member.path)
+    folders.sort()
+    return FileTree(where, members, folders, lambda member: (where / member.path).read_bytes())
+
+
+def _walk(where: Path, relative: str, members: list[Member], folders: list[str]) -> None:
+    folder = where / relative
+    # Links are followed, for people link data sets together; a loop of links ends here.
+    if relative.count("/") > _DEEPEST_ON_DISK:
+        raise BadData(
+            f"{folder} is more than {_DEEPEST_ON_DISK} folders deep; is {where} the right folder?"
+        )
+    with os.scandir(folder) as entries:
         for entry in entries:
-            path = _checked_path(where, entry.name)
-            if entry.problem is not None:
-                raise _refused(where, entry.name, entry.problem)
-            if entry.size > bounds.member_bytes:
-                raise _refused(where, entry.name, f"would expand to {entry.size} bytes")
-            if left_behind(path):
+            path = f"{relative}{entry.name}"
+            if _left_behind(path):
                 continue
-            if entry.is_folder:
-                folders.add(path)
-                continue
-            if path in self.handles:
-                raise _refused(where, entry.name, "appears twice")
-            self.handles[path] = entry.handle
-            self.members.append(Member(path, entry.size, entry.stamp))
-            total += entry.size
-            if len(self.members) > bounds.members:
-                raise BadData(f"{where} holds more than {bounds.members} files.")
-            if total > bounds.total_bytes:
-                raise BadData(f"{where} would expand to {total} bytes and is refused.")
-            while (path := path.rpartition("/")[0]) and path not in folders:
-                folders.add(path)
-        self.members.sort(key=lambda member: member.path)
-        self.folders = sorted(folders)
+            if entry.is_dir():
+                folders.append(path)
+                _walk(where, f"{path}/", members, folders)
+            elif entry.is_file():
+                state = entry.stat()
+                members.append(Member(path, state.st_size, state.st_mtime_ns))
+            else:
+                raise BadData(
+                    f"{folder / entry.name} is a broken link or not a file; remove it, or is "
+                    f"{where} the wrong folder?"
+                )
 
 
-def left_behind(path: str) -> bool:
+def _left_behind(path: str) -> bool:
     """Whether an operating system left the file there, such as ``.DS_Store``."""
     parts = path.split("/")
     return not _LEFT_BEHIND.isdisjoint(parts) or parts[-1].startswith("._")

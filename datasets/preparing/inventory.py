@@ -18,6 +18,7 @@ from fsl_sweep.datasets.preparing.opening import (
     silent,
 )
 from fsl_sweep.datasets.source import Progress
+from fsl_sweep.datasets.splits.attributes import pair_remarks
 from fsl_sweep.datasets.store.reading import Store, datasets_folder, open_store
 from fsl_sweep.datasets.tasks.distribution import TaskDistribution
 from fsl_sweep.orchestrator.errors import BadData, FslSweepError, MissingData, PluginError
@@ -48,7 +49,6 @@ class Checked:
 
     Attributes:
         store: what was read.
-        features: whether it holds features, as many as there are channels, instead of images.
         expected: classes that the official splits have; empty where any number is right.
         problems: full sentences; empty when all is well.
         remarks: what else a user should know of its tasks.
@@ -56,7 +56,6 @@ class Checked:
 
     store: Store
     benchmark: Benchmark
-    features: bool
     expected: Mapping[str, int]
     problems: tuple[str, ...]
     remarks: tuple[str, ...]
@@ -89,7 +88,7 @@ def check(
         )
     store.verify()
     benchmark, expected = source.assemble(chosen, store.pools()), source.expected(chosen)
-    remarks = [*benchmark.cautions, *source.remarks(benchmark), *_copies(benchmark)]
+    remarks = [*benchmark.cautions, *pair_remarks(benchmark), *_copies(benchmark)]
     official = source.official_images
     if official not in (None, store.images):
         remarks.insert(0, f"{store.images:,} images; the official data set has {official:,}")
@@ -100,8 +99,7 @@ def check(
         for split in SPLITS
         if split in expected and counts[split].classes != expected[split]
     ]
-    features = source.holds_features
-    return Checked(store, benchmark, features, expected, tuple(problems), tuple(remarks))
+    return Checked(store, benchmark, expected, tuple(problems), tuple(remarks))
 
 
 def prepare(

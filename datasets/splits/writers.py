@@ -49,9 +49,7 @@ def writer_benchmark(
     Raises:
         BadData: the pool does not say who wrote what, or there are too few writers or examples.
     """
-    if pool.writers is None:
-        raise BadData(f"The images of '{name}' do not say who wrote them.")
-    everybody = WriterTasks(pool, np.unique(pool.writers))
+    everybody = WriterTasks(pool, np.unique(np.asarray(pool.writers)))
     able = everybody.writers[everybody.able(_EVERYTHING)]
     people = named_generator(seed, "writers").permutation(able)
     train, val, novel = writer_sizes(len(people))

@@ -34,8 +34,7 @@ class AttributeTasks(TaskDistribution):
         examples: pool indices that may be drawn; by default all.
 
     Raises:
-        BadData: the pool has no attributes, there is no pair, a pair is not of two attributes, an
-            example is repeated, or a pair has no positive or no negative example.
+        BadData: the pool has no attributes, or an example is repeated or not in the pool.
     """
 
     unit: ClassVar[str] = "attributes"
@@ -46,7 +45,8 @@ class AttributeTasks(TaskDistribution):
     ) -> None:
         self.pool = pool
         known = _attributes(pool)
-        self.pairs = _checked_pairs(pairs, known.shape[1])
+        pairs = np.sort(np.asarray(pairs, dtype=np.int64).reshape(-1, 2), axis=1)
+        self.pairs = np.unique(pairs, axis=0)
         if examples is None:
             examples = np.arange(len(pool))
         self.examples = checked_examples(pool, examples)
@@ -60,9 +60,6 @@ class AttributeTasks(TaskDistribution):
         pair = np.repeat(np.arange(len(self.pairs)), self._counts)
         order = np.arange(len(pair)) - self._starts[pair]
         self._gaps = pair * (len(self.examples) + 1) + self._positive - order
-        for group, count in (("both", self._counts), ("not both", self._negatives)):
-            if count.min() < 1:
-                raise BadData(f"No image has {group} of {self._names(int(count.argmin()))}.")
 
     @property
     def size(self) -> int:
@@ -87,20 +84,12 @@ class AttributeTasks(TaskDistribution):
                 )
 
     def _sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:
-        return self.sample_of(self.draw_pairs(tasks, rng), shape, rng)
-
-    def draw_pairs(self, tasks: int, rng: np.random.Generator) -> np.ndarray:
-        """Positions in ``pairs``, uniform and independent, int64 ``[tasks]``."""
-        return rng.integers(0, len(self.pairs), tasks)
+        return self.sample_of(rng.integers(0, len(self.pairs), tasks), shape, rng)
 
     def sample_of(
         self, which: np.ndarray, shape: EpisodeShape, rng: np.random.Generator
     ) -> Episodes:
-        """An episode of each of the pairs at the positions ``which`` ``[T]``.
-
-        Raises:
-            BadData: as ``check``.
-        """
+        """An episode of each pair at positions ``which`` ``[T]``. Raises BadData as ``check``."""
         self.check(shape)
         return in_chunks(
             len(which),
@@ -181,15 +170,6 @@ def _attributes(pool: ImagePool) -> np.ndarray:
     return np.asarray(pool.attributes, dtype=bool)
 
 
-def _checked_pairs(pairs: np.ndarray, known: int) -> np.ndarray:
-    ordered = np.unique(np.sort(np.asarray(pairs, dtype=np.int64).reshape(-1, 2), axis=1), axis=0)
-    if len(ordered) == 0:
-        raise BadData("A distribution of attribute pairs needs at least one pair.")
-    if ordered.min() < 0 or ordered.max() >= known or np.any(ordered[:, 0] == ordered[:, 1]):
-        raise BadData(f"A pair is two different attributes from 0 to {known - 1}.")
-    return ordered
-
-
 @final
 class FixedTasks(CountedTasks):
     """``count`` attribute tasks, drawn once; training goes over them again and again.
@@ -198,11 +178,6 @@ class FixedTasks(CountedTasks):
     such tasks (section 4 and appendix E.2), each with one randomly drawn support and query set.
     Pairs are drawn independently, so that one may be drawn twice. They depend only on the seed, the
     examples also on the episode's shape.
-
-    Args:
-        tasks: what they are drawn from.
-        count: how many, at least 1.
-        seed: of the draw.
     """
 
     unit: ClassVar[str] = "attributes"
@@ -212,7 +187,8 @@ class FixedTasks(CountedTasks):
         self.pool, self.examples = tasks.pool, tasks.examples
         self.classes = tasks.classes
         self._tasks, self._seed = tasks, seed
-        self.which = tasks.draw_pairs(count, named_generator(seed, "training tasks"))
+        rng = named_generator(seed, "training tasks")
+        self.which = rng.integers(0, len(tasks.pairs), count)
         self._kept: dict[EpisodeShape, Episodes] = {}
 
     @property
@@ -226,11 +202,7 @@ class FixedTasks(CountedTasks):
         return len(np.unique(self.pairs))
 
     def episodes(self, shape: EpisodeShape) -> Episodes:
-        """All of the tasks, in the order of their draw.
-
-        Raises:
-            BadData: as ``check``.
-        """
+        """All of the tasks, in the order of their draw. Raises BadData as ``check``."""
         if shape not in self._kept:
             rng = named_generator(self._seed, "training episodes", str(shape))
             self._kept[shape] = self._tasks.sample_of(self.which, shape, rng)

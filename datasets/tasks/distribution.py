@@ -52,11 +52,7 @@ class TaskDistribution(ABC):
         self._check(self._admitted(shape))
 
     def sample(self, tasks: int, shape: Shape, rng: np.random.Generator) -> Episodes:
-        """``tasks`` independent episodes; examples may return from one task to the next.
-
-        Raises:
-            BadData: as ``check``.
-        """
+        """``tasks`` independent episodes; examples may return. Raises BadData as ``check``."""
         self.check(shape, tasks)
         return self._sample(tasks, self._admitted(shape), rng)
 
@@ -85,11 +81,7 @@ class CountedTasks(TaskDistribution):
 
     @abstractmethod
     def take(self, which: np.ndarray, shape: Shape, rng: np.random.Generator) -> Episodes:
-        """An episode of each of the tasks ``which`` ``[T]``, numbers from 0 to ``count - 1``.
-
-        Raises:
-            BadData: as ``check``.
-        """
+        """An episode of each of ``which`` ``[T]``, from 0 to ``count - 1``; raises as ``check``."""
 
     def _sample(self, tasks: int, shape: Shape, rng: np.random.Generator) -> Episodes:
         return self.take(rng.integers(0, self.count(shape), tasks), shape, rng)
@@ -106,11 +98,7 @@ class VaryingTasks(CountedTasks):
 
 
 def definite(shape: Shape) -> EpisodeShape:
-    """A shape with a number for everything.
-
-    Raises:
-        BadData: the shape takes all that a task has.
-    """
+    """A shape with a number for everything. Raises BadData if it takes all that a task has."""
     if isinstance(shape, EpisodeShape):
         return shape
     asked = "way: all" if shape.way is None else "query: rest"
@@ -141,11 +129,7 @@ def digest_of(kind: str, **parts: Any) -> str:
 
 
 def checked_examples(pool: ImagePool, examples: np.ndarray) -> np.ndarray:
-    """Pool indices as int64, sorted.
-
-    Raises:
-        BadData: one is repeated, or is not in the pool.
-    """
+    """Pool indices as int64, sorted. Raises BadData if one is repeated or not in the pool."""
     ordered = np.sort(np.asarray(examples, dtype=np.int64))
     if np.any(np.diff(ordered) == 0) or np.any((ordered < 0) | (ordered >= len(pool))):
         raise BadData(f"Examples must be distinct and from 0 to {len(pool) - 1}.")

@@ -5,23 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fsl_sweep.orchestrator.errors import BadData, ConfigError
-
 
 @dataclass(frozen=True)
 class EpisodeShape:
-    """``way`` classes, each with ``shot`` support and ``query`` query examples.
-
-    Raises:
-        ConfigError: a number is not an integer of at least 1.
-    """
+    """``way`` classes, each with ``shot`` support and ``query`` query examples, from 1 up."""
 
     way: int
     shot: int
     query: int
-
-    def __post_init__(self) -> None:
-        _check_numbers(self, ())
 
     @property
     def per_class(self) -> int:
@@ -37,28 +28,14 @@ class VaryingShape:
         way: classes of every task, or None for all that the task has.
         shot: support examples of every class.
         query: queries of every class, or None for all that the support leaves of it.
-
-    Raises:
-        ConfigError: a number is not an integer of at least 1.
     """
 
     way: int | None
     shot: int
     query: int | None
 
-    def __post_init__(self) -> None:
-        _check_numbers(self, ("way", "query"))
-
 
 Shape = EpisodeShape | VaryingShape
-
-
-def _check_numbers(shape: Shape, optional: tuple[str, ...]) -> None:
-    for name, value in vars(shape).items():
-        if value is None and name in optional:
-            continue
-        if type(value) is not int or value < 1:
-            raise ConfigError("", f"episode.{name}", f"{value!r} is not an integer from 1 up")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,22 +48,11 @@ class Episodes:
             there is no further class, or the class has no further query.
         classes: int64 ``[T, n]``, the pool's class labels, -1 where padded; of attribute pairs the
             two attributes.
-
-    Raises:
-        BadData: the shapes disagree.
     """
 
     support: np.ndarray
     query: np.ndarray
     classes: np.ndarray
-
-    def __post_init__(self) -> None:
-        shapes = {self.classes.shape, self.support.shape[:2], self.query.shape[:2]}
-        if len(shapes) != 1 or self.support.ndim != 3 or self.query.ndim != 3:
-            raise BadData(
-                "Episodes need support [T, n, k], query [T, n, q] and classes [T, n]; these are "
-                f"{self.support.shape}, {self.query.shape} and {self.classes.shape}."
-            )
 
     def __len__(self) -> int:
         return int(self.classes.shape[0])
@@ -110,8 +76,5 @@ class Episodes:
     @staticmethod
     def concatenate(parts: Sequence["Episodes"]) -> "Episodes":
         """The tasks of all parts, in order; parts have one shape."""
-        return Episodes(
-            np.concatenate([part.support for part in parts]),
-            np.concatenate([part.query for part in parts]),
-            np.concatenate([part.classes for part in parts]),
-        )
+        arrays = ([part.support, part.query, part.classes] for part in parts)
+        return Episodes(*map(np.concatenate, zip(*arrays, strict=True)))

@@ -27,7 +27,7 @@ class MixedTasks(TaskDistribution):
         weight: lambda, the probability that a task's first class is novel, from 0 to 1.
 
     Raises:
-        BadData: the pools differ, a class is in both sets, or ``weight`` is no probability.
+        BadData: the pools differ, or a class is in both sets.
     """
 
     def __init__(self, base: ClassTasks, novel: ClassTasks, weight: float) -> None:
@@ -40,8 +40,6 @@ class MixedTasks(TaskDistribution):
         if len(both):
             name = base.pool.class_names[both[0]]
             raise BadData(f"Class '{name}' is both a base and a novel class.")
-        if not 0 <= weight <= 1:
-            raise BadData(f"The probability of a novel class is from 0 to 1, not {weight}.")
         self.pool, self.weight = base.pool, float(weight)
         self._base, self._novel = base, novel
         if weight in (0, 1):

@@ -18,9 +18,6 @@ class MultinomialQueries(TaskDistribution):
     any with the same probability: a multinomial draw. The released code of "Two Sides of
     Meta-Learning Evaluation" trains Prototypical Networks so; the paper's text does not say so.
     Queries are padded with -1.
-
-    Args:
-        tasks: where classes, support and queries come from.
     """
 
     def __init__(self, tasks: ClassTasks | FixedSupportTasks) -> None:

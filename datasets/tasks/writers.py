@@ -42,8 +42,8 @@ class WriterTasks(VaryingTasks):
         kept_support: the seed of the support that is drawn once; None draws one for each task.
 
     Raises:
-        BadData: the pool does not say who wrote what, a writer has no example, or an example is
-            repeated or is by another writer.
+        BadData: the pool does not say who wrote what, or an example is repeated, not in the pool,
+            or by another writer.
     """
 
     unit: ClassVar[str] = "writers"
@@ -62,7 +62,8 @@ class WriterTasks(VaryingTasks):
         if examples is None:
             examples = np.flatnonzero(np.isin(pool.writers, self.writers))
         self.examples = checked_examples(pool, examples)
-        self._check_members(pool.writers)
+        if not np.isin(pool.writers[self.examples], self.writers).all():
+            raise BadData("Some examples are by a writer that the task distribution does not have.")
         # A cell is what one writer has of one class; cells are ordered by writer.
         place = np.searchsorted(self.writers, pool.writers[self.examples])
         labels = pool.labels[self.examples]
@@ -139,10 +140,7 @@ class WriterTasks(VaryingTasks):
         rng: np.random.Generator,
         kept: bool,
     ) -> Episodes:
-        """Episodes with at most ``padded.way`` of ``cells`` and ``padded.per_class`` examples.
-
-        ``kept`` takes the examples of a cell in their order.
-        """
+        """Episodes of at most ``padded``; ``kept`` takes the examples of a cell in their order."""
         examples = np.full((len(people), padded.way, padded.per_class), -1, dtype=np.int64)
         classes = np.full((len(people), padded.way), -1, dtype=np.int64)
         owners = self._cell_writer[cells]
@@ -165,16 +163,6 @@ class WriterTasks(VaryingTasks):
             return self.examples
         order = named_generator(self._kept_support, "kept support").permutation(len(self.pool))
         return order[self.examples]
-
-    def _check_members(self, pool_writers: np.ndarray) -> None:
-        writers, examples = self.writers, self.examples
-        if len(writers) == 0:
-            raise BadData("Tasks of writers need at least one writer.")
-        if not np.isin(pool_writers[examples], writers).all():
-            raise BadData("Some examples are by a writer that the task distribution does not have.")
-        empty = np.setdiff1d(writers, pool_writers[examples])
-        if len(empty):
-            raise BadData(f"Writer {empty[0]} has no examples.")
 
 
 def _per_class(shape: Shape) -> int:

@@ -132,7 +132,7 @@ def _with_options(name: str, overrides: list[str] | None, action: Any) -> Any:
 
 
 def _content(checked: Any) -> str:
-    if checked.features:
+    if checked.benchmark.train.pool.holds_features:
         return f"features: {checked.benchmark.image_shape[0]}"
     return f"images: {'x'.join(map(str, checked.benchmark.image_shape))}"
 

@@ -1,4 +1,3 @@
-import io
 import zipfile
 from pathlib import Path
 
@@ -6,6 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from places import REAL_DATA
+from pools import encoded
 
 from fsl_sweep.datasets.pool import ImagePool
 
@@ -25,12 +25,9 @@ def png():
 
     def encode(value=128, size=(12, 10), mode="RGB") -> bytes:
         if isinstance(value, np.ndarray):
-            image = Image.fromarray(value)
-        else:
-            image = Image.new(mode, size, value if mode != "RGB" else (value, value, value))
-        stream = io.BytesIO()
-        image.save(stream, "PNG")
-        return stream.getvalue()
+            return encoded(value)
+        colour = value if mode != "RGB" else (value, value, value)
+        return encoded(np.asarray(Image.new(mode, size, colour)))
 
     return encode
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fsl_sweep.datasets.benchmarks.cifar.files import SUPERCLASS_OF
+from fsl_sweep.datasets.benchmarks.cifar100 import SUPERCLASS_OF
 from fsl_sweep.datasets.benchmarks.imagenet.folders import mini_classes
-from fsl_sweep.datasets.benchmarks.zappos.files import published_sets
+from fsl_sweep.datasets.benchmarks.zappos import published_sets
 from fsl_sweep.orchestrator.cli.planned import show_plan
 from fsl_sweep.orchestrator.planning.prepare import Prepared, prepare
 from fsl_sweep.orchestrator.sweep.execute import execute_one

@@ -19,7 +19,6 @@ from fsl_sweep.datasets.splits.attributes import (
     AttributeOptions,
     attribute_benchmark,
     attribute_sets,
-    pair_remarks,
 )
 from fsl_sweep.datasets.splits.drawn import class_benchmark
 from fsl_sweep.datasets.splits.writers import writer_benchmark
@@ -89,44 +88,18 @@ class GlyphWorld:
         alphabets = range(_alphabets(self.options))
         return tuple(c for alphabet in alphabets for c in draw_characters(seed, alphabet, size))
 
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """``alphabet-AA/character-CC`` for each class."""
-        size = self.options.classes_per_alphabet
-        return tuple(
-            f"{alphabet}/character-{label % size:02d}"
-            for label, alphabet in enumerate(self.superclasses)
-        )
-
-    @property
-    def superclasses(self) -> tuple[str, ...]:
-        """The alphabet of each class."""
-        size = self.options.classes_per_alphabet
-        return tuple(f"alphabet-{label // size:02d}" for label in range(len(self.characters)))
-
-    @property
-    def attributes(self) -> np.ndarray:
-        """What is true of each class, bool ``[n_classes, len(ATTRIBUTES)]``."""
-        return np.stack([character.attributes for character in self.characters])
-
     def render(
-        self, classes: Sequence[int], count: int, seed: int
+        self, classes: Sequence[int], count: int, seed: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Fresh examples from the true distribution of each class, not those of the prepared pool.
+        """Examples from the true distribution of each class.
+
+        Those that the prepared pool holds, or with a seed fresh ones.
 
         Returns:
             uint8 images ``[len(classes), count, 1, image_size, image_size]`` and their writers,
             int64 ``[len(classes), count]``.
         """
-        return self._render(classes, count, "fresh", str(seed))
-
-    def pool_examples(self, classes: Sequence[int], count: int) -> tuple[np.ndarray, np.ndarray]:
-        """The examples that the prepared pool holds, in the form of ``render``."""
-        return self._render(classes, count, "pool")
-
-    def _render(
-        self, classes: Sequence[int], count: int, *purpose: str
-    ) -> tuple[np.ndarray, np.ndarray]:
+        purpose = ("pool",) if seed is None else ("fresh", str(seed))
         options = self.options
         jitter = Jitter(options.wobble, options.drift, options.turn, options.speckle)
         people = draw_writers(options.seed, options.writers, options.spread)
@@ -163,12 +136,15 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
         """Render every class of the world."""
         world = GlyphWorld(options)
         pool = writer.pool((1, options.image_size, options.image_size))
-        names = world.class_names
-        for label in range(len(names)):
-            images, writers = world.pool_examples([label], options.examples)
+        total, size = len(world.characters), options.classes_per_alphabet
+        for label in range(total):
+            images, writers = world.render([label], options.examples)
             pool.append(images[0], label, writers[0])
-            progress((label + 1) * options.examples, len(names) * options.examples)
-        pool.describe(names, world.superclasses, world.attributes, ATTRIBUTES)
+            progress((label + 1) * options.examples, total * options.examples)
+        alphabets = [f"alphabet-{label // size:02d}" for label in range(total)]
+        names = [f"{a}/character-{label % size:02d}" for label, a in enumerate(alphabets)]
+        attributes = np.stack([character.attributes for character in world.characters])
+        pool.describe(names, alphabets, attributes, ATTRIBUTES)
 
     def assemble(self, options: GlyphOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """The first alphabets are base, the next validation, the rest novel.
@@ -201,10 +177,6 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
             "val": options.val_alphabets * size,
             "novel": options.novel_alphabets * size,
         }
-
-    def remarks(self, benchmark: Benchmark) -> tuple[str, ...]:
-        """Of attribute pairs, how many are new to a learner."""
-        return pair_remarks(benchmark)
 
 
 def _alphabets(options: GlyphOptions) -> int:

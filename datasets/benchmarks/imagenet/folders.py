@@ -8,7 +8,8 @@ has more than a million files.
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +18,15 @@ from typing import Any, ClassVar
 from PIL import Image
 from pydantic import Field
 
-from fsl_sweep.datasets.benchmark import MEASURED as CLASS_SPLITS
+from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
 from fsl_sweep.datasets.files.archives import open_tree
 from fsl_sweep.datasets.files.decoding import read_image
 from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.files.file_tree import FileTree, Member
-from fsl_sweep.datasets.source import AbstractBenchmark, Options
-from fsl_sweep.datasets.splits.drawn import marks, read_facts
-from fsl_sweep.datasets.store.writing import PoolWriter
+from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.source import AbstractBenchmark, Options, Part, Progress, append_images
+from fsl_sweep.datasets.splits.drawn import class_benchmark, marked, marks, read_facts
+from fsl_sweep.datasets.store.writing import StoreWriter
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 
@@ -50,7 +52,7 @@ class ListedClass:
 def mini_classes() -> tuple[ListedClass, ...]:
     """The 64, 16 and 20 classes of miniImageNet (Ravi and Larochelle, 2017), sorted by name."""
     lists = read_facts("mini_imagenet_classes.json")["classes"]
-    return _sorted(ListedClass(name, split) for split in CLASS_SPLITS for name in lists[split])
+    return _sorted(ListedClass(name, split) for split in MEASURED for name in lists[split])
 
 
 def tiered_classes() -> tuple[ListedClass, ...]:
@@ -58,19 +60,9 @@ def tiered_classes() -> tuple[ListedClass, ...]:
     lists = read_facts("tiered_imagenet_classes.json")["superclasses"]
     return _sorted(
         ListedClass(name, split, superclass)
-        for split in CLASS_SPLITS
+        for split in MEASURED
         for superclass, names in lists[split].items()
         for name in names
-    )
-
-
-def describe(pool: PoolWriter, classes: Sequence[ListedClass]) -> None:
-    """Name a pool's classes, in the order of their labels; attributes hold their splits."""
-    superclasses = [c.superclass for c in classes if c.superclass is not None]
-    pool.describe(
-        [c.name for c in classes],
-        superclasses=superclasses or None,
-        **marks([c.split for c in classes]),
     )
 
 
@@ -101,8 +93,8 @@ class ClassImages:
         return read_image(self.tree, member, "rgb")
 
 
-Source = list[Path] | dict[str, ClassImages]
-"""Pickled files, or the images of every class."""
+Pickled = tuple[Sequence[ListedClass], Iterable[Part], int]
+"""The classes and the images of pickled files, and how many images there are."""
 
 
 class AbstractImagenet(AbstractBenchmark[Any]):
@@ -111,23 +103,73 @@ class AbstractImagenet(AbstractBenchmark[Any]):
     Attributes:
         listed: the classes.
         folders: names of folders in which the source may lie.
-        pickled: finds pickled files in a folder; they go before class folders.
-        pickles: how these files are called.
+        pickles: how pickled files are called; they go before class folders.
     """
 
+    Options = ImagenetOptions
     version = 1
     pooled = frozenset({"image_size"})
     listed: ClassVar[tuple[ListedClass, ...]]
     folders: ClassVar[tuple[str, ...]]
-    pickled: ClassVar[Callable[[Path], list[Path] | None]]
     pickles: ClassVar[str]
 
-    def opened(self, root: Path | None, stack: ExitStack) -> Source:
-        """The source, which the stack keeps open."""
+    @abstractmethod
+    def pickled(self, place: Path) -> list[Path] | None:
+        """The pickled files in a folder, or None without any."""
+
+    @abstractmethod
+    def unpickled(self, files: Sequence[Path]) -> Pickled:
+        """What pickled files hold."""
+
+    def parts(self, source: Mapping[str, ClassImages], root: Path) -> Iterable[Part]:
+        """The images of class folders: all, class by class."""
+        return [(label, c.members, c.image) for label, c in enumerate(source.values())]
+
+    def signed(self, images: Mapping[str, str], root: Path) -> Any:
+        """What the signature is of, from that of each class's images."""
+        return images
+
+    def signature(self, options: ImagenetOptions, root: Path | None) -> str:
+        """Of the pickled files, or of the images of the listed classes."""
+        with ExitStack() as stack:
+            source = self._opened(root, stack)
+            if isinstance(source, list):
+                return canonical_digest([[path.name, path.stat().st_size] for path in source])
+            images = {name: images.signature() for name, images in source.items()}
+            return canonical_digest(self.signed(images, self.given(root)))
+
+    def prepare(
+        self, options: ImagenetOptions, root: Path | None, writer: StoreWriter, progress: Progress
+    ) -> None:
+        """Image by image as pickled files have them, or class by class."""
+        with ExitStack() as stack:
+            source = self._opened(root, stack)
+            pool = writer.pool((3, options.image_size, options.image_size))
+            classes, total = self.listed, None
+            if isinstance(source, list):
+                classes, parts, total = self.unpickled(source)
+            else:
+                parts = [*self.parts(source, self.given(root))]
+            superclasses = [c.superclass for c in classes if c.superclass is not None]
+            splits = marks([c.split for c in classes])
+            pool.describe([c.name for c in classes], superclasses or None, **splits)
+            append_images(pool, parts, options.image_size, progress, total)
+
+    def assemble(self, options: ImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
+        """Classes by the published lists, or by the files that they came in."""
+        pool = pools["main"]
+        return class_benchmark(self.name, pool, marked(pool), options.held_out, options.seed)
+
+    def expected(self, options: ImagenetOptions) -> Mapping[str, int]:
+        """The published counts."""
+        return {split: sum(c.split == split for c in self.listed) for split in MEASURED}
+
+    def _opened(self, root: Path | None, stack: ExitStack) -> list[Path] | dict[str, ClassImages]:
+        """Pickled files, or the images of every class, which the stack keeps open."""
         start, wanted = self.given(root), [c.name for c in self.listed]
         places = [start, *(start / name for name in self.folders)]
         for place in places:
-            if files := type(self).pickled(place):
+            if files := self.pickled(place):
                 return files
         for place in places:
             if place.exists() and (classes := open_classes(place, wanted, stack)):
@@ -136,17 +178,6 @@ class AbstractImagenet(AbstractBenchmark[Any]):
             f"{self.name} is not in {start}: neither {self.pickles} nor class folders such as "
             f"{wanted[0]} (directly, or under train, val and test). Get {self.download}."
         )
-
-    def expected(self, options: Any) -> Mapping[str, int]:
-        """The published counts."""
-        return {split: sum(c.split == split for c in self.listed) for split in CLASS_SPLITS}
-
-
-def source_signature(source: Source) -> list[Any] | dict[str, str]:
-    """Names and sizes of the files, for a digest."""
-    if isinstance(source, list):
-        return [[path.name, path.stat().st_size] for path in source]
-    return {name: images.signature() for name, images in source.items()}
 
 
 def complete_files(root: Path, names: Sequence[str]) -> list[Path] | None:

@@ -2,11 +2,18 @@
 
 "Matching Networks for One Shot Learning" (Vinyals et al., 2016), with the class lists of
 "Optimization as a Model for Few-Shot Learning" (Ravi and Larochelle, 2017).
+
+Two families of pickled arrays of decoded images of 84 x 84 pixels are in use.
+``mini-imagenet-cache-{train,val,test}.pkl`` came with "Meta-Learning for Semi-Supervised Few-Shot
+Classification" (Ren et al., 2018): ``image_data`` and ``class_dict``, from class names to row
+numbers. ``miniImageNet_category_split_*.pickle`` came with "Dynamic Few-Shot Visual Learning
+without Forgetting" (Gidaris and Komodakis, 2018): ``data``, ``labels`` and ``catname2label``. Two
+more files hold images of the training classes that are not among the 600.
 """
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -18,19 +25,16 @@ from fsl_sweep.datasets.benchmarks.imagenet.folders import (
     AbstractImagenet,
     ClassImages,
     ImagenetOptions,
-    ListedClass,
-    describe,
+    Pickled,
+    complete_files,
     mini_classes,
-    source_signature,
 )
-from fsl_sweep.datasets.benchmarks.imagenet.mini_caches import NAMES, find_caches, read_caches
-from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.files.file_tree import Member
+from fsl_sweep.datasets.files.pickles import as_text, load_dict, whole_numbers
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
-from fsl_sweep.datasets.source import Progress, append_images
-from fsl_sweep.datasets.splits.drawn import class_benchmark, marked
-from fsl_sweep.datasets.store.writing import StoreWriter
+from fsl_sweep.datasets.source import Part
+from fsl_sweep.datasets.splits.drawn import marked
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.orchestrator.errors import BadData
 
@@ -38,7 +42,11 @@ OFFICIAL_IMAGES = 600
 """Images of a class in miniImageNet; what ImageNet has beyond them is unused, and so is fresh."""
 
 _CSV = ("train.csv", "val.csv", "test.csv")
-_Part = tuple[int, Sequence[Any], Callable[[Any], Image.Image]]
+_CACHES = tuple(f"mini-imagenet-cache-{part}.pkl" for part in ("train", "val", "test"))
+_CATEGORY = "miniImageNet_category_split_{}.pickle"
+_CATEGORIES = tuple(map(_CATEGORY.format, ("train_phase_train", "val", "test")))
+_FURTHER = tuple(map(_CATEGORY.format, ("train_phase_val", "train_phase_test")))
+_PICKLES = "mini-imagenet-cache-{train,val,test}.pkl or miniImageNet_category_split_*.pickle"
 
 
 @final
@@ -52,47 +60,54 @@ class MiniImagenet(AbstractImagenet):
     """
 
     name = "mini-imagenet"
-    Options = ImagenetOptions
     listed = mini_classes()
     folders = ("mini-imagenet", "miniImageNet")
-    pickled, pickles = staticmethod(find_caches), NAMES
+    pickles = _PICKLES
     download = (
         "ImageNet (ILSVRC 2012, training images) from https://image-net.org/download, or "
-        f"miniImageNet as class folders (n01532829/...), or as {NAMES}"
+        f"miniImageNet as class folders (n01532829/...), or as {_PICKLES}"
     )
 
-    def signature(self, options: ImagenetOptions, root: Path | None) -> str:
-        """Of the pickled files, or of the images of the 100 classes and the lists beside them."""
-        with ExitStack() as stack:
-            source = self.opened(root, stack)
-            content = source_signature(source)
-            if isinstance(source, dict):
-                content = [content, _listed_images(self.given(root))]
-            return canonical_digest(content)
+    def pickled(self, place: Path) -> list[Path] | None:
+        """Those of base first, then val and novel."""
+        if files := complete_files(place, _CACHES):
+            return files
+        if files := complete_files(place, _CATEGORIES):
+            files[1:1] = [path for name in _FURTHER if (path := place / name).is_file()]
+        return files
 
-    def prepare(
-        self,
-        options: ImagenetOptions,
-        root: Path | None,
-        writer: StoreWriter,
-        progress: Progress,
-    ) -> None:
+    def unpickled(self, files: Sequence[Path]) -> Pickled:
+        """Class by class; all arrays are in memory together."""
+        found: dict[str, list[Part]] = {}
+        label = {listed.name: number for number, listed in enumerate(self.listed)}
+        splits = ["base"] * (len(files) - 2) + ["val", "novel"]
+        for split, path in zip(splits, files, strict=True):
+            wanted = {c.name for c in self.listed if c.split == split}
+            images, rows = _read(path)
+            if set(rows) != wanted:
+                strange = sorted(set(rows) ^ wanted)
+                raise BadData(
+                    f"{path} has {len(rows)} classes; the {len(wanted)} of the published list are "
+                    f"expected. They differ in {', '.join(strange[:5])}."
+                )
+            for name, own in rows.items():
+                part = label[name], own.tolist(), partial(_row, images)
+                found.setdefault(name, []).append(part)
+        parts = [part for listed in self.listed for part in found[listed.name]]
+        return self.listed, parts, sum(len(rows) for _, rows, _ in parts)
+
+    def signed(self, images: Mapping[str, str], root: Path) -> Any:
+        """The lists beside the images too."""
+        return [images, _listed_images(root)]
+
+    def parts(self, source: Mapping[str, ClassImages], root: Path) -> Iterable[Part]:
         """Class by class: the 600 images of miniImageNet, then what else a base class has."""
-        with ExitStack() as stack:
-            source = self.opened(root, stack)
-            pool = writer.pool((3, options.image_size, options.image_size))
-            describe(pool, self.listed)
-            if isinstance(source, list):
-                found = read_caches(source, self.listed)
-                parts = [
-                    (label, rows.rows, rows.image)
-                    for label, listed in enumerate(self.listed)
-                    for rows in found[listed.name]
-                ]
-            else:
-                positions = _listed_images(self.given(root))
-                parts = _from_folders(source, positions, self.listed)
-            append_images(pool, list(parts), options.image_size, progress)
+        positions = _listed_images(root)
+        for label, listed in enumerate(self.listed):
+            images = source[listed.name]
+            official, further = _official(listed.name, images, positions.get(listed.name))
+            chosen = [*official, *(further if listed.split == "base" else ())]
+            yield label, chosen, images.image
 
     def assemble(self, options: ImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Classes by the published lists; base examples as the class's description says."""
@@ -100,7 +115,7 @@ class MiniImagenet(AbstractImagenet):
         split = marked(pool)
         counts = np.bincount(pool.labels, minlength=len(pool.class_names))
         if not (counts[split["base"]] > OFFICIAL_IMAGES).all():
-            return class_benchmark(self.name, pool, split, options.held_out, options.seed)
+            return super().assemble(options, pools)
         official = _first_of_each(pool.labels, OFFICIAL_IMAGES)
         base = np.isin(pool.labels, split["base"])
         return Benchmark.of(
@@ -119,18 +134,6 @@ def _first_of_each(labels: np.ndarray, count: int) -> np.ndarray:
     among = np.empty(len(labels), dtype=bool)
     among[order] = np.arange(len(labels)) - starts < count
     return among
-
-
-def _from_folders(
-    source: Mapping[str, ClassImages],
-    listed_images: Mapping[str, Sequence[int]],
-    classes: Sequence[ListedClass],
-) -> Iterator[_Part]:
-    for label, listed in enumerate(classes):
-        images = source[listed.name]
-        official, further = _official(listed.name, images, listed_images.get(listed.name))
-        chosen = [*official, *(further if listed.split == "base" else ())]
-        yield label, chosen, images.image
 
 
 def _official(
@@ -182,3 +185,46 @@ def _listed_images(root: Path) -> dict[str, list[int]]:
                 f"n0153282900000005.jpg,n01532829 ({failure})."
             ) from failure
     return listed
+
+
+def _read(path: Path) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """A file's images, and the rows of each of its classes."""
+    content = load_dict(path, str(path))
+    if {"image_data", "class_dict"} <= set(content):
+        images, names = content["image_data"], content["class_dict"]
+    elif {"data", "labels", "catname2label"} <= set(content):
+        images, names = content["data"], content["catname2label"]
+    else:
+        raise BadData(
+            f"{path} has the keys {', '.join(sorted(content))[:200]}; expected are "
+            "image_data and class_dict, or data, labels and catname2label."
+        )
+    if not isinstance(images, np.ndarray) or images.dtype != np.uint8 or images.shape[3:] != (3,):
+        shape = f"{getattr(images, 'dtype', type(images).__name__)} {np.shape(images)}"
+        raise BadData(f"{path} must have images as uint8 [N, height, width, 3]; it has {shape}.")
+    if not isinstance(names, dict):
+        raise BadData(f"{path} must have its classes as a dict from names.")
+    labels = whole_numbers(content["labels"]) if "labels" in content else None
+    if "labels" in content and (labels is None or len(labels) != len(images)):
+        raise BadData(f"{path} must have a whole number as label for each of {len(images)} images.")
+    rows = {
+        as_text(name): value if labels is None else np.flatnonzero(labels == value)
+        for name, value in names.items()
+    }
+    return images, {name: _checked(path, name, value, len(images)) for name, value in rows.items()}
+
+
+def _row(images: np.ndarray, row: int) -> Image.Image:
+    return Image.fromarray(images[row])
+
+
+def _checked(path: Path, name: str, value: Any, images: int) -> np.ndarray:
+    rows = whole_numbers(value)
+    if (
+        rows is None
+        or not len(rows)
+        or len(np.unique(rows)) < len(rows)
+        or not (0 <= rows.min() <= rows.max() < images)
+    ):
+        raise BadData(f"{path}: class {name} must have different rows from 0 to {images - 1}.")
+    return rows

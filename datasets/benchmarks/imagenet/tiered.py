@@ -10,35 +10,27 @@ pixels, several gigabytes that are read into memory. ``{train,val,test}_labels.p
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
+from PIL import Image
 
-from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.benchmark import MEASURED
 from fsl_sweep.datasets.benchmarks.imagenet.folders import (
-    CLASS_SPLITS,
     AbstractImagenet,
-    ImagenetOptions,
     ListedClass,
+    Pickled,
     complete_files,
-    describe,
-    source_signature,
     tiered_classes,
 )
-from fsl_sweep.datasets.files.decoding import decode, squared
-from fsl_sweep.datasets.files.digests import canonical_digest
+from fsl_sweep.datasets.files.decoding import decode
 from fsl_sweep.datasets.files.pickles import load_dict, load_pickle, whole_numbers
-from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.source import BATCH, Progress, append_images
-from fsl_sweep.datasets.splits.drawn import class_benchmark, marked
-from fsl_sweep.datasets.store.writing import PoolWriter, StoreWriter
+from fsl_sweep.datasets.source import Part
 from fsl_sweep.orchestrator.errors import BadData
 
-NAMES = "{train,val,test}_images_png.pkl with {train,val,test}_labels.pkl"
-
+_PICKLES = "{train,val,test}_images_png.pkl with {train,val,test}_labels.pkl"
 _FILES = tuple(
     f"{part}_{what}.pkl" for part in ("train", "val", "test") for what in ("images_png", "labels")
 )
@@ -47,29 +39,51 @@ _SUPERCLASSES = {"base": 20, "val": 6, "novel": 8}
 _MOST_SUPERCLASSES = 1000  # their numbers have gaps
 
 
-def find_pickles(root: Path) -> list[Path] | None:
-    """The six pickled files in a folder, or None without any of them."""
-    return complete_files(root, _FILES)
+@final
+class TieredImagenet(AbstractImagenet):
+    """The pickled PNG lists, or ImageNet folders."""
+
+    name = "tiered-imagenet"
+    listed = tiered_classes()
+    folders = ("tiered-imagenet", "tieredImageNet")
+    pickles = _PICKLES
+    download = (
+        f"tiered-imagenet.tar, extracted ({_PICKLES}), from the address in the README of "
+        "https://github.com/renmengye/few-shot-ssl-public, or ImageNet (ILSVRC 2012, training "
+        "images) from https://image-net.org/download"
+    )
+
+    def pickled(self, place: Path) -> list[Path] | None:
+        """All six."""
+        return complete_files(place, _FILES)
+
+    def unpickled(self, files: Sequence[Path]) -> Pickled:
+        """Split by split and image by image, with one split's images in memory."""
+        sheets = [_labels(path, s) for s, path in zip(MEASURED, files[1::2], strict=True)]
+        classes = _distinct([c for classes, _ in sheets for c in classes])
+        return classes, _parts(files[::2], sheets), sum(len(of) for _, of in sheets)
 
 
-def write_pickles(files: Sequence[Path], pool: PoolWriter, side: int, progress: Progress) -> None:
-    """Append the images of every split to a pool, in the order of the files."""
-    sheets = [_labels(path, s) for s, path in zip(CLASS_SPLITS, files[1::2], strict=True)]
-    describe(pool, _distinct([c for classes, _ in sheets for c in classes]))
-    total, done, first = sum(len(specific) for _, specific in sheets), 0, 0
-    for (classes, specific), path in zip(sheets, files[::2], strict=True):
+def _parts(
+    files: Sequence[Path], sheets: Sequence[tuple[list[ListedClass], np.ndarray]]
+) -> Iterator[Part]:
+    first = 0
+    for path, (classes, specific) in zip(files, sheets, strict=True):
         images = load_pickle(path)
         if not isinstance(images, list) or len(images) != len(specific):
             raise BadData(
                 f"{path} must hold a list of {len(specific)} images, as many as the file "
                 "beside it has labels."
             )
-        for start in range(0, len(images), BATCH):
-            batch = images[start : start + BATCH]
-            labels = first + specific[start : start + BATCH]
-            pool.append(_pixels(path, start, batch, side), labels)
-            done += len(batch)
-            progress(done, total)
+
+        def image(number: int, path: Path = path, images: list[Any] = images) -> Image.Image:
+            content = images[number]
+            content = content.tobytes() if isinstance(content, np.ndarray) else content
+            if not isinstance(content, bytes):
+                raise BadData(f"{path}: item {number} is not an encoded image.")
+            return decode(content, f"{path}, image {number}", "rgb")
+
+        yield first + specific, range(len(images)), image
         first += len(classes)
 
 
@@ -97,16 +111,6 @@ def _labels(path: Path, split: str) -> tuple[list[ListedClass], np.ndarray]:
     return listed, specific
 
 
-def _pixels(path: Path, start: int, images: Sequence[Any], side: int) -> np.ndarray:
-    squares = []
-    for number, image in enumerate(images, start):
-        content = image.tobytes() if isinstance(image, np.ndarray) else image
-        if not isinstance(content, bytes):
-            raise BadData(f"{path}: item {number} is not an encoded image.")
-        squares.append(squared(decode(content, f"{path}, image {number}", "rgb"), side))
-    return np.stack(squares)
-
-
 def _numbers(path: Path, sheet: Mapping[str, Any], key: str) -> np.ndarray:
     numbers = whole_numbers(sheet.get(key))
     if numbers is None or len(numbers) == 0 or numbers.min() < 0:
@@ -132,43 +136,3 @@ def _distinct(classes: Sequence[ListedClass]) -> list[ListedClass]:
         ListedClass(f"{c.name} #{n}", c.split, c.superclass) if uses[c.name] > 1 else c
         for n, c in enumerate(classes)
     ]
-
-
-@final
-class TieredImagenet(AbstractImagenet):
-    """The pickled PNG lists, or ImageNet folders."""
-
-    name = "tiered-imagenet"
-    Options = ImagenetOptions
-    listed = tiered_classes()
-    folders = ("tiered-imagenet", "tieredImageNet")
-    pickled, pickles = staticmethod(find_pickles), NAMES
-    download = (
-        f"tiered-imagenet.tar, extracted ({NAMES}), from the address in the README of "
-        "https://github.com/renmengye/few-shot-ssl-public, or ImageNet (ILSVRC 2012, training "
-        "images) from https://image-net.org/download"
-    )
-
-    def signature(self, options: ImagenetOptions, root: Path | None) -> str:
-        """Of the pickled files, or of the images of the 608 classes."""
-        with ExitStack() as stack:
-            return canonical_digest(source_signature(self.opened(root, stack)))
-
-    def prepare(
-        self, options: ImagenetOptions, root: Path | None, writer: StoreWriter, progress: Progress
-    ) -> None:
-        """Split by split and image by image as the pickles have them, or class by class."""
-        with ExitStack() as stack:
-            source = self.opened(root, stack)
-            pool = writer.pool((3, options.image_size, options.image_size))
-            if isinstance(source, list):
-                write_pickles(source, pool, options.image_size, progress)
-                return
-            describe(pool, self.listed)
-            parts = [(label, c.members, c.image) for label, c in enumerate(source.values())]
-            append_images(pool, parts, options.image_size, progress)
-
-    def assemble(self, options: ImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
-        """Classes by the published lists, or by the files that they came in."""
-        pool = pools["main"]
-        return class_benchmark(self.name, pool, marked(pool), options.held_out, options.seed)

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from PIL import Image
+from pools import encoded
 from pydantic import BaseModel, ConfigDict, Field
 
 from fsl_sweep.datasets.benchmark import Benchmark
@@ -35,7 +35,7 @@ class TestImageFolder(BenchmarkContract):
             folder.mkdir()
             for image in range(10):
                 pixels = rng.integers(0, 256, (8, 9, 3), dtype=np.uint8)
-                Image.fromarray(pixels).save(folder / f"{image}.png")
+                (folder / f"{image}.png").write_bytes(encoded(pixels))
         return tmp_path
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fsl_sweep.datasets.benchmarks.omniglot.omniglot import Omniglot
+from fsl_sweep.datasets.benchmarks.omniglot import Omniglot
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.files.download import RemoteFile, fetch
 from fsl_sweep.datasets.preparing import inventory
@@ -101,13 +101,6 @@ def test_a_bad_transfer_does_not_replace_what_is_there(get, tmp_path):
     with pytest.raises(BadData):
         get("truncated.zip")
     assert [p.read_bytes() for p in (tmp_path / "to").iterdir()] == [b"mine"]
-
-
-def test_a_local_address_is_never_opened(tmp_path):
-    (tmp_path / "x.zip").write_bytes(CONTENT)
-    file = RemoteFile((tmp_path / "x.zip").as_uri(), SHA256)
-    with pytest.raises(MissingData, match="No connection adapters"):
-        fetch(file, tmp_path / "to", lambda *_: None)
 
 
 def test_a_file_larger_than_allowed_is_refused(get, tmp_path, monkeypatch):

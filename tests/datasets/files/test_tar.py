@@ -1,7 +1,7 @@
 import errno
 import gzip
 import io
-import shutil
+import os
 import tarfile
 import tracemalloc
 
@@ -9,7 +9,7 @@ import pytest
 
 from fsl_sweep.datasets.files.archives import open_tree, tree_signature
 from fsl_sweep.datasets.files.file_tree import Bounds
-from fsl_sweep.orchestrator.errors import BadData, MachineFailure, MissingData
+from fsl_sweep.orchestrator.errors import BadData, MachineFailure
 
 FILES = {"b/c/3.txt": b"three", "a/1.txt": b"one", "a/2.txt": bytes(1000)}
 
@@ -69,13 +69,26 @@ def test_a_tar_lists_and_reads_its_files(write_tar, tmp_path, style, prefix):
     assert list(tmp_path.iterdir()) == [path]  # nothing is extracted
 
 
-def test_the_signature_follows_the_content_and_not_the_place(write_tar, tmp_path):
-    first = write_tar(entries(FILES), name="one")
-    one = tree_signature(first)
-    assert tree_signature(shutil.copy2(first, tmp_path / "two")) == one
-    assert tree_signature(write_tar(entries({**FILES, "a/1.txt": b"more"}))) != one
-    with pytest.raises(MissingData):
-        tree_signature(tmp_path / "gone")
+@pytest.mark.parametrize("kind", ["folder", "zip", "tar", "tar.gz"])
+def test_the_signature_follows_the_content_and_not_the_place(write_tree, tmp_path, kind):
+    def signature(files, name, touched=""):
+        path = write_tree(files, name, kind == "zip")
+        for one in (path, *path.rglob("*")):
+            os.utime(one, (0, 0) if one.name != touched else None)
+        if kind.startswith("tar"):
+            with tarfile.open(tmp_path / f"{name}.{kind}", f"w:{kind[4:]}") as archive:
+                archive.add(path, ".")
+            path = tmp_path / f"{name}.{kind}"
+            os.utime(path, None if touched else (0, 0))
+        return tree_signature(path)
+
+    found = signature(FILES, "x")
+    assert signature(FILES, "y") == found
+    assert signature({**FILES, "a/1.txt": b"longer"}, "z") != found
+    assert signature({**FILES, "a/9.txt": b""}, "w") != found
+    # As many bytes, other content: an archive with checksums shows it, elsewhere the date does.
+    touched = "" if kind == "zip" else "1.txt"
+    assert signature({**FILES, "a/1.txt": b"eno"}, "v", touched) != found
 
 
 def test_a_compressed_one_is_known_by_its_checksum_without_being_decompressed(tmp_path):
@@ -203,7 +216,7 @@ def test_no_room_to_decompress_is_the_machine_s_failure(tmp_path, compressed, mo
         def write(self, _):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("fsl_sweep.datasets.files.tar.tempfile.TemporaryFile", Full)
+    monkeypatch.setattr("fsl_sweep.datasets.files.archives.tempfile.TemporaryFile", Full)
     path = tmp_path / "made.tar.gz"
     path.write_bytes(compressed)
     with pytest.raises(MachineFailure, match=r"No space left on device.*TMPDIR"), open_tree(path):

@@ -146,5 +146,5 @@ def test_too_few_writers_or_none_are_refused(pool):
     with pytest.raises(BadData, match=r"'made' needs at least 4 writers, .* and has 3 with two"):
         writer_benchmark("made", made_pool(3), 0.2, 0)
     writer_benchmark("made", made_pool(4), 0.2, 0)
-    with pytest.raises(BadData, match="do not say who wrote them"):
+    with pytest.raises(BadData, match="who wrote each image"):
         writer_benchmark("made", pool, 0.2, 0)

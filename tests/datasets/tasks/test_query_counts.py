@@ -55,21 +55,6 @@ def test_support_and_queries_of_every_number_are_uniform(tasks):
     assert stats.chisquare(supports).pvalue > 1e-4
 
 
-def test_examples_are_of_their_class_and_in_one_place_only(tasks):
-    episodes = drawn(tasks, EpisodeShape(4, 2, 2), 300)
-    labels = tasks.pool.labels
-    for support, query, classes in zip(
-        episodes.support, episodes.query, episodes.classes, strict=True
-    ):
-        asked = query[query >= 0]
-        assert len(set(support.ravel()) | set(asked)) == 4 * 2 + 4 * 2
-        assert (labels[support] == classes[:, None]).all()
-        for row, label in zip(query, classes, strict=True):
-            count = int((row >= 0).sum())
-            assert (row[:count] >= 0).all()
-            assert (labels[row[:count]] == label).all()
-
-
 def test_a_fixed_support_stays_fixed_and_is_never_asked(tasks):
     fixed = FixedSupportTasks(tasks, 2, np.random.default_rng(3))
     episodes = drawn(fixed, EpisodeShape(3, 2, 3), 400)

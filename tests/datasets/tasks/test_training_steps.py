@@ -58,13 +58,6 @@ def test_so_many_steps_are_one_pass_and_the_next_is_another(make, shape, count, 
     assert first != second or count < 3
 
 
-def test_a_shorter_epoch_repeats_no_task():
-    tasks = writer_tasks(30)
-    drawn = training_steps(tasks, 4, 6, EVERYTHING, np.random.default_rng(0))
-    seen = [*chain(*map(numbers, drawn))]
-    assert len(seen) == len(set(seen)) == 24
-
-
 def test_class_tuples_are_drawn_without_end(pool):
     tasks = ClassTasks(pool, np.arange(6))
     shape = EpisodeShape(2, 1, 1)

@@ -1,8 +1,13 @@
 from contextlib import ExitStack
 
 import pytest
+from places import REAL_DATA
 
-from fsl_sweep.datasets.benchmarks.imagenet.folders import open_classes
+from fsl_sweep.datasets.benchmarks.imagenet.folders import (
+    mini_classes,
+    open_classes,
+    tiered_classes,
+)
 from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 WANTED = ("n00000001", "n00000002")
@@ -87,3 +92,14 @@ def test_an_empty_class_and_one_in_two_places(write_tree, files, tmp_path):
         twice = {f"{part}/{path}": content for part in "ab" for path, content in files.items()}
         with pytest.raises(BadData, match="class n00000001 in a/n00000001 and in b/n00000001"):
             open_classes(write_tree(twice, "twice", zipped=True), WANTED, stack)
+
+
+def test_the_lists_are_those_that_were_handed_down():
+    if not (REAL_DATA / "splits").is_dir():
+        pytest.skip(f"the published lists are not at {REAL_DATA}: ours are NOT compared")
+    for split, file in (("base", "train"), ("val", "val"), ("novel", "test")):
+        mini = (REAL_DATA / "splits" / f"mini_imagenet_{file}.txt").read_text().split()
+        assert sorted(mini) == [c.name for c in mini_classes() if c.split == split]
+        rows = (REAL_DATA / "splits" / f"tiered_imagenet_{file}.csv").read_text().split()
+        ours = [f"{c.name},{c.superclass}" for c in tiered_classes() if c.split == split]
+        assert sorted(rows) == ours

@@ -1,14 +1,11 @@
-import io
 import os
 import pickle
-import shutil
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pytest
-from PIL import Image
-from pools import counts_of
+from pools import counts_of, encoded
 
 from fsl_sweep.datasets.benchmarks.imagenet.folders import tiered_classes
 from fsl_sweep.datasets.benchmarks.imagenet.tiered import TieredImagenet
@@ -23,13 +20,11 @@ SUPERCLASSES = {"base": 20, "val": 6, "novel": 8}
 IMAGES = {"base": 4, "val": 2, "novel": 2}
 
 
-def encoded(first: int, second: int, third: int) -> np.ndarray:
+def opencv(first: int, second: int, third: int) -> np.ndarray:
     """A PNG file as OpenCV gives it: a column of bytes."""
     image = np.full((8, 8, 3), 100, np.uint8)
     image[0, 0] = first % 256, second, third
-    stream = io.BytesIO()
-    Image.fromarray(image).save(stream, "PNG")
-    return np.frombuffer(stream.getvalue(), np.uint8)[:, None].copy()
+    return np.frombuffer(encoded(image), np.uint8)[:, None].copy()
 
 
 def labels(split: str) -> dict:
@@ -45,7 +40,7 @@ def labels(split: str) -> dict:
 
 def images(split: str) -> list[np.ndarray]:
     order = list(FILES).index(split)
-    return [encoded(int(n), int(n) // 256, order) for n in labels(split)["label_specific"]]
+    return [opencv(int(n), int(n) // 256, order) for n in labels(split)["label_specific"]]
 
 
 def write_pickles(root: Path, protocol: int = 2) -> Path:
@@ -97,7 +92,7 @@ def test_the_pickled_lists(tmp_path):
 
 
 def test_imagenet_folders_split_by_superclass(tmp_path):
-    png = encoded(7, 8, 9).tobytes()
+    png = opencv(7, 8, 9).tobytes()
     for listed in tiered_classes():
         folder = tmp_path / "source" / "train" / listed.name
         folder.mkdir(parents=True)
@@ -111,9 +106,6 @@ def test_imagenet_folders_split_by_superclass(tmp_path):
     assert [len(group) for group in owners] == [20, 6, 8]
     assert len(set().union(*owners)) == 34
     assert [len(benchmark.distribution(split).classes) for split in FILES] == [351, 97, 160]
-    shutil.rmtree(tmp_path / "source" / "train" / tiered_classes()[0].name)
-    with pytest.raises(MissingData, match=r"607 of 608 classes; missing are n01440764\."):
-        open_benchmark("tiered-imagenet", OPTIONS, tmp_path / "source", tmp_path)
 
 
 def altered(**values) -> dict:

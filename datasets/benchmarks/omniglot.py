@@ -14,10 +14,11 @@ import numpy as np
 from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
-from fsl_sweep.datasets.files.archives import FileTree, Member, open_tree
+from fsl_sweep.datasets.files.archives import open_tree
 from fsl_sweep.datasets.files.decoding import read_image, squared
 from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.files.download import RemoteFile
+from fsl_sweep.datasets.files.file_tree import FileTree, Member
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress

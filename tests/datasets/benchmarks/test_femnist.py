@@ -1,6 +1,7 @@
 """FEMNIST from LEAF's JSON files."""
 
 import json
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from places import REAL_DATA
 from pools import counts_of
 
-from fsl_sweep.datasets.benchmarks.femnist.femnist import Femnist, open_leaf, read_users
+from fsl_sweep.datasets.benchmarks.femnist import Femnist, open_leaf, read_users
 from fsl_sweep.datasets.preparing.inventory import check, prepare
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.tasks.episodes import VaryingShape
@@ -66,20 +67,12 @@ def test_images_labels_and_writers_are_those_of_the_files(tmp_path):
     assert found == ["digits", "capitals", "small letters"]
 
 
-def zipped(folder: Path) -> Path:
-    path = folder.parent / "packed" / f"{folder.name}.zip"
-    path.parent.mkdir()
-    with zipfile.ZipFile(path, "w") as archive:
-        for file in sorted(folder.rglob("*.json")):
-            archive.write(file, file.relative_to(folder))
-    return path
-
-
 def test_every_form_of_the_source_gives_the_same_pools(tmp_path):
     root = write_leaf(tmp_path / "leaf")
     (root / "data" / "sampled_data").mkdir()
     (root / "data" / "sampled_data" / "all_data_niid_1.json").write_text("not looked at")
-    archive = zipped(root)
+    (tmp_path / "packed").mkdir()
+    archive = Path(shutil.make_archive(str(tmp_path / "packed" / "leaf"), "zip", root))
     forms = [root, root / "data", root / "data" / "all_data", archive, archive.parent]
     fingerprints = {store(form, tmp_path / str(n)).fingerprint for n, form in enumerate(forms)}
     assert len(fingerprints) == 1
@@ -113,15 +106,13 @@ def with_pixel(value) -> dict:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("content", "message"),
     [
-        ("[1, 2]", "is not JSON as LEAF writes it"),
-        ("{", "is not JSON as LEAF writes it"),
-        ("{}", "with an object 'user_data'"),
+        *((text, "is not JSON as LEAF writes it") for text in ("[1, 2]", "{", "[" * 100_000)),
         (b'{"users": ["\xff"]}', "is not JSON as LEAF writes it"),
         (leaf({"u": GOOD}) + "x", "is not JSON as LEAF writes it, .* Extra data"),
+        ("{}", "with an object 'user_data'"),
         (leaf({"u": GOOD}, user_data=[GOOD]), "with an object 'user_data'"),
-        ("[" * 100_000, "is not JSON as LEAF writes it"),
         *(
             (leaf({"u": user}), "user 'u' must have lists x and y")
             for user in (
@@ -137,39 +128,33 @@ def with_pixel(value) -> dict:
         ),
     ],
 )
-def test_a_file_of_the_wrong_shape_is_named_and_leaves_nothing(tmp_path, text, message):
-    root = tmp_path / "leaf"
-    root.mkdir()
-    (root / "all_data_0.json").write_bytes(text if isinstance(text, bytes) else text.encode())
+def test_a_file_of_the_wrong_shape_is_named_and_leaves_nothing(
+    write_tree, tmp_path, content, message
+):
+    content = content if isinstance(content, bytes) else content.encode()
+    root = write_tree({"all_data_0.json": content})
     with pytest.raises(BadData, match=message) as caught:
         store(root, tmp_path / "home")
     assert str(caught.value).startswith(f"{root}/all_data_0.json")
     assert not list((tmp_path / "home" / "datasets").glob("[!.]*"))
 
 
-def test_a_person_in_two_files_is_refused(tmp_path):
-    for number in (0, 1):
-        (tmp_path / f"all_data_{number}.json").write_text(leaf({"u": GOOD}))
-    with pytest.raises(BadData, match=r"all_data_1.json has user 'u', as .*all_data_0.json has"):
-        store(tmp_path, tmp_path / "home")
-
-
-def test_other_folders_are_told_what_was_looked_for(tmp_path):
-    root = tmp_path / "leaf"
-    root.mkdir()
-    with pytest.raises(MissingData, match=r"a folder all_data .* there are none"):
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (
+            {f"all_data_{n}.json": leaf({"u": GOOD}) for n in (0, 1)},
+            r"all_data_1.json has user 'u', as .*all_data_0.json has",
+        ),
+        ({"all_data_0.json": leaf({"u": {"x": [], "y": []}})}, "holds no images"),
+        ({"images/1.txt": ""}, r"a folder all_data .* there are none"),
+        ({"a/x.json": "{}", "train/x.json": "{}"}, "there are JSON files in a, train"),
+    ],
+)
+def test_files_that_are_not_leaf_s_are_refused(write_tree, tmp_path, files, message):
+    root = write_tree({path: text.encode() for path, text in files.items()})
+    with pytest.raises((BadData, MissingData), match=message):
         store(root, tmp_path / "home")
-    for place in ("a", "train"):
-        (root / place).mkdir()
-        (root / place / "x.json").write_text("{}")
-    with pytest.raises(MissingData, match="there are JSON files in a, train"):
-        store(root, tmp_path / "home")
-
-
-def test_files_without_images_are_refused(tmp_path):
-    (tmp_path / "all_data_0.json").write_text(leaf({"u": {"x": [], "y": []}}))
-    with pytest.raises(BadData, match="holds no images"):
-        store(tmp_path, tmp_path / "home")
 
 
 @pytest.mark.slow

@@ -1,1 +1,0 @@
-"""Benchmarks made of CIFAR-100."""

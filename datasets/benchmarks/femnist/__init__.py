@@ -1,1 +1,0 @@
-"""FEMNIST, where a task is a writer."""

@@ -1,1 +1,0 @@
-"""UT Zappos50K, where a task is a pair of attributes."""

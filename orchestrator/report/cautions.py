@@ -101,12 +101,12 @@ def _left_out(report: "Report") -> Iterable[str]:
     for method in selected.methods:
         lost = [s for s in selected.strategies if (method, s) not in cells]
         if lost and len(lost) == len(selected.strategies):
-            yield f"{method} is left out of the table: {why_left_out(report, method)}."
+            yield f"{method} is left out of the table: {_why_left_out(report, method)}."
         elif lost:
             yield f"{method} is left out under {', '.join(map(str, lost))}."
 
 
-def why_left_out(report: "Report", method: str) -> str:
+def _why_left_out(report: "Report", method: str) -> str:
     """Why no strategy has a row for a method."""
     own = [one for one in report.left_out if one.method == method]
     if any(one.epoch is not None for one in own):

@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 _One = TypeVar("_One")
@@ -144,8 +144,8 @@ WRAPPED = 28
 """Cells and names of columns with more characters may be broken into lines."""
 
 
-def in_parts(table: Table, room: float) -> list[tuple[Table, list[int]]]:
-    """The table, or several with some of its columns where a line has not room for all.
+def in_parts(table: Table, room: float) -> tuple[list[int], list[list[int]]]:
+    """Which columns stand together, where a line has not room for all of them.
 
     The leading columns of words, or else the first column, are in every part.
 
@@ -154,7 +154,7 @@ def in_parts(table: Table, room: float) -> list[tuple[Table, list[int]]]:
         room: characters in a line, with two of them between columns.
 
     Returns:
-        The parts, each with the number of characters in the longest line of each column.
+        The number of characters in the longest line of each column, and the columns of each part.
     """
     rows = [row for group in table.groups for row in group.rows]
     names = [textwrap.wrap(column.name, WRAPPED) for column in table.columns]
@@ -166,20 +166,7 @@ def in_parts(table: Table, room: float) -> list[tuple[Table, list[int]]]:
     for at in range(lead, len(widths)):
         wanted = [*(parts[-1] if parts else range(lead)), at]
         if parts and sum(min(widths[i], WRAPPED) + 2 for i in wanted) > room + 2:
-            wanted = [*range(lead), at]
-            parts.append(wanted)
+            parts.append([*range(lead), at])
         else:
             parts[-1:] = [wanted]
-    return [(_kept(table, kept), [widths[i] for i in kept]) for kept in parts]
-
-
-def _kept(table: Table, kept: Sequence[int]) -> Table:
-    columns = tuple(table.columns[at] for at in kept)
-    groups = [
-        replace(
-            group,
-            rows=tuple(replace(row, cells=tuple(row.cells[i] for i in kept)) for row in group.rows),
-        )
-        for group in table.groups
-    ]
-    return Table(columns, tuple(groups))
+    return widths, parts

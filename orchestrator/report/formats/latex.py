@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pylatexenc.latexencode import (
     RULE_DICT,
@@ -89,23 +89,21 @@ def _block(block: Block, name: str) -> Iterable[str]:
         case Forest():
             pass  # its numbers are in the table of strategies, its picture a figure
         case Table():
-            for number, (part, widths) in enumerate(in_parts(block, ROOM)):
+            widths, parts = in_parts(block, ROOM)
+            for number, kept in enumerate(parts):
                 yield f"% table: {name}" + f"-{number}" * bool(number)
-                yield from _table(part, widths)
+                yield from _table(block, kept, widths)
                 yield "% end of table"
 
 
-def _table(table: Table, widths: list[int]) -> Iterable[str]:
-    """Columns of long text share what the others leave of the line."""
-    long = [width > WRAPPED for width in widths]
-    taken = sum(width for width, share in zip(widths, long, strict=True) if not share)
-    share = (1 - CHARACTER * (taken + 2 * len(widths))) / max(sum(long), 1)
-    columns = "".join(
-        _column(column.numeric, share if one else None)
-        for column, one in zip(table.columns, long, strict=True)
-    )
+def _table(table: Table, kept: Sequence[int], widths: Sequence[int]) -> Iterable[str]:
+    """Some columns of a table; those of long text share what the others leave of the line."""
+    shown = [(table.columns[at], widths[at] > WRAPPED) for at in kept]
+    taken = sum(widths[at] for at in kept if widths[at] <= WRAPPED)
+    share = (1 - CHARACTER * (taken + 2 * len(kept))) / max(sum(long for _, long in shown), 1)
+    columns = "".join(_column(column.numeric, share if long else None) for column, long in shown)
     yield rf"{{\footnotesize\begin{{longtable}}{{@{{}}{columns}@{{}}}}"
-    heads = " & ".join(_head(column.name, column.numeric) for column in table.columns)
+    heads = " & ".join(_head(column.name, column.numeric) for column, _ in shown)
     yield rf"\toprule {heads} \\ \midrule \endhead"
     yield r"\bottomrule \endlastfoot"
     for number, group in enumerate(table.groups):
@@ -113,9 +111,9 @@ def _table(table: Table, widths: list[int]) -> Iterable[str]:
             yield r"\midrule"
         if group.title:
             look = "l" if len(group.title) < ROOM / 2 else r"p{0.95\linewidth}"
-            span = rf"\multicolumn{{{len(widths)}}}{{@{{}}{look}@{{}}}}"
+            span = rf"\multicolumn{{{len(kept)}}}{{@{{}}{look}@{{}}}}"
             yield rf"{span}{{\textbf{{{escaped(group.title)}}}}} \\*[1pt]"
-        yield from (f"{_row(row)} \\\\" for row in group.rows)
+        yield from (f"{_row(row, kept)} \\\\" for row in group.rows)
     yield r"\end{longtable}}"
 
 
@@ -134,9 +132,9 @@ def _head(name: str, numeric: bool) -> str:
     return inner + r" \\ ".join(lines) + r"\end{tabular}"
 
 
-def _row(row: Row) -> str:
+def _row(row: Row, kept: Sequence[int]) -> str:
     look, close = (r"\textcolor{gray}{", "}") if row.reference else ("", "")
-    return " & ".join(f"{look}{escaped(cell)}{close}" for cell in row.cells)
+    return " & ".join(f"{look}{escaped(row.cells[at])}{close}" for at in kept)
 
 
 def _code_point(character: str) -> str:

@@ -3,7 +3,7 @@
 import io
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import RenderableType
 from rich.padding import Padding
@@ -155,22 +155,25 @@ def _block(block: Block, console: SafeConsole) -> Iterable[RenderableType]:
                 if group.title:
                     yield Text(f"\n{group.title}", "bold cyan")
                 whole = Table(block.columns, (group,))
-                for number, (part, widths) in enumerate(in_parts(whole, console.width)):
+                widths, parts = in_parts(whole, console.width)
+                for number, kept in enumerate(parts):
                     if number:
                         yield Text()
-                    yield _table(part, widths)
+                    yield _table(whole, kept, widths)
 
 
-def _table(table: Table, widths: list[int]) -> RichTable:
-    """A table without a frame: it stays aligned as plain text."""
+def _table(table: Table, kept: Sequence[int], widths: Sequence[int]) -> RichTable:
+    """Some columns of a table, without a frame: they stay aligned as plain text."""
     drawn = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column, width in zip(table.columns, widths, strict=True):
+    for at in kept:
+        column = table.columns[at]
         drawn.add_column(
             Text("\n".join(textwrap.wrap(column.name, WRAPPED))),
             justify="right" if column.numeric else "left",
-            no_wrap=column.numeric and width <= WRAPPED,
+            no_wrap=column.numeric and widths[at] <= WRAPPED,
             overflow="fold",
         )
     for row in table.groups[0].rows:
-        drawn.add_row(*map(Text, row.cells), style="dim" if row.reference else "")
+        cells = (Text(row.cells[at]) for at in kept)
+        drawn.add_row(*cells, style="dim" if row.reference else "")
     return drawn

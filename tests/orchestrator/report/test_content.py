@@ -158,14 +158,9 @@ def test_text_keeps_to_its_width_and_loses_nothing(everything: Report, width: in
 def test_a_table_that_is_too_wide_comes_in_parts() -> None:
     columns = words("name") + numbers(["a", "b", "a long name of a column"])
     table = Table(columns, (Group("", (Row(("x" * 40, "1" * 9, "22", "3" * 20)),)),))
-    assert [part for part, _ in in_parts(table, 200)] == [table]
-    first, second = (part for part, _ in in_parts(table, 45))
-    assert [column.name for column in first.columns] == ["name", "a", "b"]
-    assert second.groups[0].rows[0].cells == ("x" * 40, "3" * 20)
-    narrow = [part for part, _ in in_parts(table, 10)]
-    assert [part.groups[0].rows[0].cells[1:] for part in narrow] == [
-        *(("1" * 9,), ("22",), ("3" * 20,))
-    ]
+    assert in_parts(table, 200) == ([40, 9, 2, 23], [[0, 1, 2, 3]])
+    assert in_parts(table, 45)[1] == [[0, 1, 2], [0, 3]]
+    assert in_parts(table, 10)[1] == [[0, 1], [0, 2], [0, 3]]
 
 
 def test_columns_are_aligned(usual: Report) -> None:

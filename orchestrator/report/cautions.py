@@ -118,12 +118,10 @@ def _why_left_out(report: "Report", method: str) -> str:
 
 def _intervals(name: str, cells: Sequence[tuple[str, Interval, Interval | None]]) -> Iterable[str]:
     """Of cells of (method, interval over seeds, interval over tasks)."""
-    for title, intervals in (
-        ("over seeds", [(method, seeds) for method, seeds, _ in cells]),
-        ("over tasks", [(method, tasks) for method, _, tasks in cells]),
-    ):
+    for title, at in (("over seeds", 0), ("over tasks", 1)):
         where: dict[str, list[str]] = {}
-        for method, one in intervals:
+        for method, *intervals in cells:
+            one = intervals[at]
             if one is not None and one.caution:
                 where.setdefault(one.caution, []).append(method)
         for caution, methods in where.items():

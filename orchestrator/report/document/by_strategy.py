@@ -1,6 +1,6 @@
 """The tables of strategies: what each chose for a method, and strategies over all methods."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -65,23 +65,15 @@ def strategy_rows(cells: Iterable[tuple[Strategy, Iterable[str]]]) -> tuple[Row,
 
 
 def _matrix(report: Report, own: Sequence[Summary], second: Sequence[str]) -> Group:
-    """Snapshot selectors that chose alike under every configuration selector share a row."""
-
-    def key(row: Sequence[Summary]) -> Hashable:
-        chosen = (
-            (one.strategy.hyperparameter, tuple((c.trial, c.epoch) for c in one.choices))
-            for one in row
-        )
-        return all(one.strategy.oracle for one in row), tuple(chosen)
-
-    rows: list[Row] = []
-    for alike in grouped(grouped(own, lambda one: one.strategy.snapshot), key):
-        names = ", ".join(wording.snapshot_by(row[0].strategy.snapshot) for row in alike)
-        column = grouped([one for row in alike for one in row], lambda c: c.strategy.hyperparameter)
-        cells = {own[0].strategy.hyperparameter: _cell(report, own) for own in column}
-        shown = (cells.get(name, "-") for name in second)
-        oracle = all(one.strategy.oracle for one in alike[0])
-        rows.append(Row((names, *shown), oracle))
+    """Snapshot selectors with equal cells share a row."""
+    found = {(one.strategy.snapshot, one.strategy.hyperparameter): one for one in own}
+    names: dict[Row, list[str]] = {}
+    for first in dict.fromkeys(snapshot for snapshot, _ in found):
+        there = [found.get((first, name)) for name in second]
+        cells = ("-" if one is None else _cell(report, one) for one in there)
+        oracle = all(one.strategy.oracle for one in there if one is not None)
+        names.setdefault(Row(tuple(cells), oracle), []).append(wording.snapshot_by(first))
+    rows = [Row((", ".join(own), *row.cells), row.reference) for row, own in names.items()]
     two = len(own[0].choices) == 2
     again = any(cell.method == own[0].method for cell in report.resampled)
     what = " (each seed)" if two else f" {wording.SELECTION}" if again else ""
@@ -89,15 +81,14 @@ def _matrix(report: Report, own: Sequence[Summary], second: Sequence[str]) -> Gr
     return Group(title, tuple(rows))
 
 
-def _cell(report: Report, alike: Sequence[Summary]) -> str:
-    """What methods are compared by: of two seeds with both, else with the widest interval."""
-    first = alike[0]
-    mean = wording.percent(first.reported.mean)
-    if len(first.choices) == 2:
-        both = ", ".join(f"{100 * choice.reported.mean:.1f}" for choice in first.choices)
+def _cell(report: Report, one: Summary) -> str:
+    """What methods are compared by: of two seeds with both, else with the interval."""
+    mean = wording.percent(one.reported.mean)
+    if len(one.choices) == 2:
+        both = ", ".join(f"{100 * choice.reported.mean:.1f}" for choice in one.choices)
         return f"{mean} ({both})"
-    known = _again(report, alike)
-    return f"{mean} +- {wording.half_width(known[-1])}" if known else mean
+    known = _again(report, [one])
+    return f"{mean} +- {wording.half_width(known[0])}" if known else mean
 
 
 def _typed(report: Report) -> str:

@@ -25,7 +25,6 @@ from fsl_sweep.orchestrator.selection.comparing.over_seeds import MethodDifferen
 from fsl_sweep.orchestrator.selection.comparing.stability import Agreement, Stability
 from fsl_sweep.orchestrator.selection.results import Front
 from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS
-from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference
 
 FRONTS = (
     "Configurations that no other beats in one of the two without losing in the other, by the "
@@ -52,7 +51,11 @@ def differences(report: Report) -> Iterable[Block]:
     groups: list[Group] = []
     for own in grouped(found, lambda one: (one.a, one.b)):
         counts = " and ".join(map(str, dict.fromkeys(own[0].result.seeds)))
-        rows = strategy_rows((one.strategy, _compared(one, AGAIN)) for one in own)
+        rows = strategy_rows(
+            (one.strategy, _compared(one, (found.effect, found.low, found.high), AGAIN))
+            for one in own
+            for found in [one.result]
+        )
         groups.append(Group(f"{_minus(report, own[0])}, over {counts} seeds", rows))
     if groups:
         yield Table((*STRATEGY, *words("trained again"), *ENDS), tuple(groups))
@@ -71,20 +74,21 @@ def comparisons(report: Report) -> Iterable[Block]:
 
     groups: list[Group] = []
     for own in grouped(report.comparisons, lambda one: (one.a, one.b)):
-        rows = strategy_rows((one.strategy, _compared(one, THESE)) for one in own)
+        rows = strategy_rows(
+            (one.strategy, _compared(one, (effect.mean, effect.low, effect.high), THESE))
+            for one in own
+            for effect in [one.result.effect]
+        )
         groups.append(Group(f"{_minus(report, own[0])}, on common tasks", rows))
     yield Paragraph("About the snapshots that were trained, and no claim about training again.")
     yield Table((*STRATEGY, *words("these snapshots"), *ENDS), tuple(groups))
 
 
-def _compared(one: MethodDifference | MethodComparison, said: tuple[str, str]) -> tuple[str, ...]:
+def _compared(
+    one: MethodDifference | MethodComparison, ends: Iterable[float], said: tuple[str, str]
+) -> tuple[str, ...]:
     """What is ``said`` of the better of the two, or of neither; the effect, its interval and p."""
-    found, rope, effect = one.result, one.result.rope, one.result.effect
-    ends = (
-        (effect, found.low, found.high)
-        if isinstance(found, SeedDifference)
-        else (effect.mean, effect.low, effect.high)
-    )
+    found, rope = one.result, one.result.rope
     verdict = {
         "better": said[0].format(one.a),
         "worse": said[0].format(one.b),

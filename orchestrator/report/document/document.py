@@ -65,7 +65,7 @@ def document(report: Report | WorldsReport) -> Document:
     return Document(
         headline=headline(report.info.name, found.complete),
         complete=found.complete,
-        banner=(*done(found), *_unmeasured(report), *protocols.named(report)),
+        banner=(*progress(found), *_unmeasured(report), *protocols.named(report)),
         answer=tuple(_answer(report)),
         sections=tuple(section for section in built if section.blocks),
     )
@@ -76,7 +76,7 @@ def headline(name: str, complete: bool) -> str:
     return f"{name}: {'complete' if complete else 'INCOMPLETE'}"
 
 
-def done(found: Completeness) -> Iterable[Block]:
+def progress(found: Completeness) -> Iterable[Block]:
     """How much of the plan is done, and what is missing."""
     text = f"{counted(found.planned, 'trial')} planned, {found.done} done, {found.failed} failed"
     if found.trained:

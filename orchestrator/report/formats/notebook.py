@@ -7,7 +7,7 @@ from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.completeness import completeness_of
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document.blocks import Bullets, Document
-from fsl_sweep.orchestrator.report.document.document import document, done, headline
+from fsl_sweep.orchestrator.report.document.document import document, headline, progress
 from fsl_sweep.orchestrator.report.figures.figures import figures
 from fsl_sweep.orchestrator.report.formats.html import escaped, first_screen, folded, shown
 from fsl_sweep.orchestrator.report.formats.page_style import CSS
@@ -38,7 +38,7 @@ def run_shown(
     texts = tuple(f"protocol {one.name}: {one.protocol.described}" for one in protocols)
     answer = (Bullets(texts),) if texts else ()
     title = headline(name, found.complete)
-    content = Document(title, found.complete, tuple(done(found)), answer, ())
+    content = Document(title, found.complete, tuple(progress(found)), answer, ())
     return _part([*first_screen(content, ()), f'<p class="note">{HOW}</p>'])
 
 

@@ -101,12 +101,12 @@ def _left_out(report: "Report") -> Iterable[str]:
     for method in selected.methods:
         lost = [s for s in selected.strategies if (method, s) not in cells]
         if lost and len(lost) == len(selected.strategies):
-            yield f"{method} is left out of the table: {why_left_out(report, method)}."
+            yield f"{method} is left out of the table: {_why_left_out(report, method)}."
         elif lost:
             yield f"{method} is left out under {', '.join(map(str, lost))}."
 
 
-def why_left_out(report: "Report", method: str) -> str:
+def _why_left_out(report: "Report", method: str) -> str:
     """Why no strategy has a row for a method."""
     own = [one for one in report.left_out if one.method == method]
     if any(one.epoch is not None for one in own):
@@ -118,12 +118,10 @@ def why_left_out(report: "Report", method: str) -> str:
 
 def _intervals(name: str, cells: Sequence[tuple[str, Interval, Interval | None]]) -> Iterable[str]:
     """Of cells of (method, interval over seeds, interval over tasks)."""
-    for title, intervals in (
-        ("over seeds", [(method, seeds) for method, seeds, _ in cells]),
-        ("over tasks", [(method, tasks) for method, _, tasks in cells]),
-    ):
+    for title, at in (("over seeds", 0), ("over tasks", 1)):
         where: dict[str, list[str]] = {}
-        for method, one in intervals:
+        for method, *intervals in cells:
+            one = intervals[at]
             if one is not None and one.caution:
                 where.setdefault(one.caution, []).append(method)
         for caution, methods in where.items():

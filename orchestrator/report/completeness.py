@@ -1,24 +1,13 @@
 """How much of a plan is there."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.selection.results import why_unusable
+from fsl_sweep.orchestrator.selection.results import LeftOut, why_unusable
 from fsl_sweep.orchestrator.text.printed import counted
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A planned trial that is not done, and why."""
-
-    method: str
-    trial: str
-    seed: int
-    fold: int | None
-    hyperparameters: Mapping[str, Any]
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -29,7 +18,7 @@ class Completeness:
         planned, done, failed, missing: numbers of trials; missing ones are neither done nor
             failed: not run, unfinished, or damaged.
         budget: how many of the done ones were stopped by their time budget.
-        problems: all that is not done.
+        problems: all trials that are not done, and why.
         unmeasured: how many chosen snapshots are not measured under the protocol of the report.
         seeds: of each method, how many seeds are whole, and how many are planned.
         trials: of each method, how many trials are done, and how many are planned.
@@ -40,7 +29,7 @@ class Completeness:
     failed: int
     missing: int
     budget: int
-    problems: tuple[Problem, ...]
+    problems: tuple[LeftOut, ...]
     unmeasured: int
     seeds: Mapping[str, tuple[int, int]]
     trials: Mapping[str, tuple[int, int]]
@@ -78,7 +67,7 @@ def completeness_of(histories: Sequence[TrialHistory], unmeasured: int) -> Compl
     """Count planned trials by what became of them."""
     distinct = {trial.trial: trial for trial in histories}.values()
     problems = tuple(
-        Problem(t.method, t.trial, t.seed, t.fold, t.hyperparameters, reason)
+        LeftOut(t.method, t.seed, reason, t.trial, t.hyperparameters, fold=t.fold)
         for t in distinct
         if (reason := why_unusable(t)) is not None
     )
@@ -92,21 +81,20 @@ def completeness_of(histories: Sequence[TrialHistory], unmeasured: int) -> Compl
         budget=ended.count("budget"),
         problems=problems,
         unmeasured=unmeasured,
-        seeds=_seeds(histories),
-        trials=_trials(histories),
+        seeds=_counts(
+            {(t.method, t.seed) for t in whole_replicates(histories)},
+            dict.fromkeys((t.method, t.seed) for t in histories),
+        ),
+        trials=_counts(
+            [(t.method, t) for t in histories if why_unusable(t) is None],
+            [(t.method, t) for t in histories],
+        ),
     )
 
 
-def _seeds(histories: Sequence[TrialHistory]) -> dict[str, tuple[int, int]]:
-    planned: dict[str, set[int]] = {}
-    for trial in histories:
-        planned.setdefault(trial.method, set()).add(trial.seed)
-    whole = {(trial.method, trial.seed) for trial in whole_replicates(histories)}
-    return {m: (sum((m, s) in whole for s in own), len(own)) for m, own in planned.items()}
-
-
-def _trials(histories: Sequence[TrialHistory]) -> dict[str, tuple[int, int]]:
-    planned: dict[str, list[bool]] = {}
-    for trial in histories:
-        planned.setdefault(trial.method, []).append(why_unusable(trial) is None)
-    return {method: (sum(own), len(own)) for method, own in planned.items()}
+def _counts(
+    done: Iterable[tuple[str, Any]], planned: Iterable[tuple[str, Any]]
+) -> dict[str, tuple[int, int]]:
+    """Of each method, how many of what is planned are done, and how many are planned."""
+    there = Counter(method for method, _ in done)
+    return {m: (there[m], n) for m, n in Counter(method for method, _ in planned).items()}

@@ -332,9 +332,9 @@ def _needs(
 
 
 def _all_measured(histories: Sequence[TrialHistory]) -> bool:
-    """Whether every snapshot of the usable full trials is measured on the report tasks."""
-    usable = (t for t in histories if t.fold is None and why_unusable(t) is None)
-    return all(np.isfinite(t.scores["novel", "report"].means).all() for t in usable)
+    """Whether every snapshot of the full trials, all of whole seeds, has its report scores."""
+    full = (trial for trial in histories if trial.fold is None)
+    return all(np.isfinite(trial.scores["novel", "report"].means).all() for trial in full)
 
 
 def _over_protocols(

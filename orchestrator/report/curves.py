@@ -9,7 +9,6 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
 from fsl_sweep.orchestrator.selection.choices import Chosen
-from fsl_sweep.orchestrator.selection.select import why_unusable
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,10 @@ def curves_of(
     """The curves of at most ``limit`` configurations, all of their seeds; and how many there are.
 
     Methods share them fairly, and show first the configurations that reach the highest ValGen.
-    Unfinished trials are not shown: nothing was selected from them.
     """
     groups: dict[tuple[str, str], list[TrialHistory]] = {}
     for trial in chosen.planned:
-        if trial.fold is None and why_unusable(trial) is None:
+        if trial.fold is None:
             groups.setdefault((trial.method, trial.configuration), []).append(trial)
     queues = [
         sorted(own, key=lambda key: -_best(groups[key]))

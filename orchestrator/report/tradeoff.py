@@ -9,7 +9,6 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selection.choices import Chosen
-from fsl_sweep.orchestrator.selection.select import why_unusable
 from fsl_sweep.orchestrator.selectors.base import is_oracle
 from fsl_sweep.orchestrator.selectors.hyperparameter import front
 from fsl_sweep.orchestrator.statistics.ties import comparable
@@ -53,9 +52,9 @@ class TradeOff:
 def tradeoffs_of(chosen: Chosen, selectors: Sequence[str]) -> tuple[TradeOff, ...]:
     """The points of each snapshot selector; equal ones once.
 
-    A configuration of which any seed is not usable, or in which the selector has nothing to
-    choose by, has no point. Where any chosen snapshot's NovelGen is not measured on the report
-    tasks, the selector has none at all: the front would be one of those that happen to be measured.
+    All trials are of whole seeds. A configuration in which the selector has nothing to choose by
+    has no point. Where any chosen snapshot's NovelGen is not measured on the report tasks, the selector has
+    none at all: the front would be one of those that happen to be measured.
 
     Source: "Two Sides of Meta-Learning Evaluation", section 4 and figure 1.
     """
@@ -63,7 +62,7 @@ def tradeoffs_of(chosen: Chosen, selectors: Sequence[str]) -> tuple[TradeOff, ..
     for trial in chosen.planned:
         if trial.fold is None:
             groups.setdefault((trial.method, trial.configuration), []).append(trial)
-    whole = [own for own in groups.values() if all(why_unusable(t) is None for t in own)]
+    whole = list(groups.values())
     found: dict[tuple[object, ...], list[str]] = {}
     for name in selectors:
         scores = [_scores(own, chosen, name) for own in whole]

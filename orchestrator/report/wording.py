@@ -194,24 +194,24 @@ def configuration_by(name: str) -> str:
     return _chosen_by(name, hyperparameter_selector(name))
 
 
-def strategies(group: Sequence[Strategy]) -> tuple[str, str]:
-    """What strategies that share a row choose snapshots by, and configurations.
+def strategies(group: Sequence[Strategy]) -> list[tuple[str, str]]:
+    """What strategies choose snapshots by, and configurations.
 
-    A line for all snapshot selectors that go with the same configuration selectors.
+    A pair for all snapshot selectors that go with the same configuration selectors.
     """
     own: dict[str, list[str]] = defaultdict(list)
     for one in group:
         own[snapshot_by(one.snapshot)].append(configuration_by(one.hyperparameter))
-    lines: dict[str, list[str]] = defaultdict(list)
+    pairs: dict[str, list[str]] = defaultdict(list)
     for snapshot, names in own.items():
-        lines[", ".join(names)].append(snapshot)
-    return "\n".join(map(", ".join, lines.values())), "\n".join(lines)
+        pairs[", ".join(names)].append(snapshot)
+    return [(", ".join(snapshots), names) for names, snapshots in pairs.items()]
 
 
 def on_one_line(group: Sequence[Strategy]) -> str:
     """The same as a title: ``snapshot by last epoch, ValGen; configuration by ValGen``."""
-    lines = zip(*(cell.split("\n") for cell in strategies(group)), strict=True)
-    return "; ".join(f"snapshot by {one}; configuration by {other}" for one, other in lines)
+    pairs = strategies(group)
+    return "; ".join(f"snapshot by {one}; configuration by {other}" for one, other in pairs)
 
 
 def value(given: Any) -> str:

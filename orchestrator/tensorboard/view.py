@@ -12,7 +12,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +20,11 @@ from tensorboard.compat.proto.event_pb2 import Event
 
 from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError, folder_error
 from fsl_sweep.orchestrator.ledger.storage import kind_of
+from fsl_sweep.orchestrator.ledger.trial_ledger import record_name, snapshot_name
 from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.report.figures.figures import Figure
 from fsl_sweep.orchestrator.selection.select import Selected
 from fsl_sweep.orchestrator.tensorboard import curves, hparams, images
-from fsl_sweep.orchestrator.tensorboard.dates import dates, recorded_at
 from fsl_sweep.orchestrator.tensorboard.events import FILE, append, scalars
 from fsl_sweep.orchestrator.tensorboard.names import REPORT, Place, of_method, places
 
@@ -77,7 +77,7 @@ class LiveView:
         for trial, place in zip(histories, places(histories), strict=True):
             self._shown.setdefault(trial.trial, []).append((trial, place))
         self._last: dict[str, tuple[int, float, float]] = {
-            trial.trial: _last(trial, dates(folder.parent, trial))
+            trial.trial: _last(trial, _dates(folder.parent, trial))
             for trial in histories
             if len(trial.epochs)
         }
@@ -96,7 +96,7 @@ class LiveView:
         last = self._last.get(trial)
         if last and record.epoch <= last[0]:
             return
-        written = recorded_at(self._folder.parent, trial, record.epoch)
+        written = _recorded_at(self._folder.parent, trial, record.epoch)
         spent = record.train_seconds + record.evaluation_seconds
         date = (last[2] if last else 0.0) + spent if written is None else written
         for planned, place in self._shown[trial]:
@@ -142,7 +142,7 @@ def _write(
     selected: Selected | None,
     figures: Sequence[Figure],
 ) -> None:
-    dated = [dates(folder.parent, trial) for trial in histories]
+    dated = [_dates(folder.parent, trial) for trial in histories]
     groups: dict[str, str] = {}
     means: dict[str, list[int]] = {}
     for i, (trial, place) in enumerate(zip(histories, places(histories), strict=True)):
@@ -189,6 +189,30 @@ def _last(trial: TrialHistory, dated: np.ndarray) -> tuple[int, float, float]:
     """The last recorded epoch, NovelGen there on selection tasks, and its date."""
     novel = trial.scores["novel", "selection"].means[-1]
     return int(trial.epochs[-1]), float(novel), float(dated[-1])
+
+
+def _recorded_at(run: Path, trial: str, epoch: int) -> float | None:
+    """When an epoch was recorded, in seconds since 1970, by its files or by the trial's end.
+
+    They keep their dates, so that a view that is rebuilt has the same. None where there are none.
+    """
+    for name in (record_name(epoch), snapshot_name(epoch), "end.json"):
+        with suppress(OSError, ValueError):  # an id may be any text
+            return (run / "trials" / trial / name).lstat().st_mtime
+    return None
+
+
+def _dates(run: Path, trial: TrialHistory) -> np.ndarray:
+    """The date of each recorded epoch, in seconds since 1970, float64 ``[E]``.
+
+    They count back from the last one by what each epoch cost, so that differences are seconds of
+    training and measuring, without the breaks. From 0 on where no file tells.
+    """
+    if len(trial.epochs) == 0:
+        return np.empty(0)
+    seconds = np.cumsum(trial.curves["train_seconds"] + trial.curves["evaluation_seconds"])
+    last = _recorded_at(run, trial.trial, int(trial.epochs[-1]))
+    return seconds if last is None else last - seconds[-1] + seconds
 
 
 def _check_ours(folder: Path) -> None:

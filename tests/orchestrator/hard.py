@@ -13,10 +13,9 @@ SPECIAL = "".join(map(chr, range(33, 127)))
 METHODS = (
     "PN",
     SPECIAL,
-    "<b>&amp;</b> 100 % --- ``off''",
     "".join(["a-method-with-a-very-long-name", "_and_no_space" * 7]),
     "αβγ × 学習 → café naïve ß ø Ω ’n’ – 😀",
-    "[1] * and \\newline \\input{x} ^^41 ?` !`",
+    "[1] * and <b>&amp;</b> 100 % --- ``off'' \\newline \\input{x} ^^41 ?` !`",
 )
 INFO = RunInfo(
     name=f"hard {SPECIAL} 😀",

@@ -154,15 +154,15 @@ def test_reading_runs_imports_neither_torch_nor_ray(folder: Path, tmp_path: Path
 def test_what_a_notebook_shows_of_a_run(folder: Path) -> None:
     page = fsl_sweep.load_run(folder)._repr_html_()
     assert repr(fsl_sweep.load_run(folder)) == "<Run 'run'>"
-    assert "<h1>run: complete</h1><p>4 of 4 trials done, 0 failed.</p>" in page
-    assert '<td>PN</td><td class="n">2 of 2</td><td class="n">2 of 2</td>' in page
+    assert '<h1>run: complete</h1>\n<p class="good">4 trials planned, 4 done, 0 failed' in page
     assert "protocol main: 5-way 1-shot" in page
     assert len(page) < 10_000
     first = min((folder / "trials").iterdir())
     (first / "end.json").unlink()
     page = fsl_sweep.load_run(folder)._repr_html_()
-    assert "<h1>run: INCOMPLETE</h1><p>3 of 4 trials done, 0 failed.</p>" in page
-    assert "1 of 2</td>" in page
+    assert "<h1>run: INCOMPLETE</h1>" in page
+    assert "4 trials planned, 3 done, 0 failed, 1 missing" in page
+    assert f", {first.name}): " in page
 
 
 def test_report_options(folder: Path) -> None:

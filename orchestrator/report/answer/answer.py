@@ -52,14 +52,14 @@ def answer_of(report: "Report", timed: bool = True) -> Answer:
     if report.lead is None:
         said = filter(None, (_nothing(report), _unfinished(report.completeness)))
         return Answer(tuple(said), None, False, None, ())
-    race = Race.of(report, report.lead)
+    race = Race(report, report.lead)
     pair = {race.order[0].method, race.rival}
     needs = tuple(one for one in report.needs if {one.a, one.b} == pair)
     said = [
         race.won(),
         *_saturated(race),
-        _strategies(report, race),
-        _next(report, race, needs, timed),
+        _strategies(race),
+        _next(race, needs, timed),
     ]
     return Answer(
         sentences=tuple(filter(None, said)),
@@ -85,37 +85,36 @@ def _saturated(race: Race) -> Iterable[str]:
         )
 
 
-def _strategies(report: "Report", race: Race) -> str:
+def _strategies(race: Race) -> str:
     """Whether the order survives a change of strategy, what choosing cost, and how to choose."""
+    report = race.report
     usual = [one for one in report.rankings if not one.strategy.oracle]
     if not usual:
         return "Every strategy here reads novel scores: none can be used where those are unknown."
+    verdicts: Iterable[str] = ()
     if len(usual) == 1:
-        said = [f"{race.strategy} is the only strategy here that reads no novel score."]
-        return " ".join([*said, *_cost(report, race)])
-    if _chose_alike(report.summaries):
+        said: Iterable[str] = [
+            f"{race.strategy} is the only strategy here that reads no novel score."
+        ]
+    elif _chose_alike(report.summaries):
         said = [f"{_all(usual)} strategies chose the same snapshots."]
-        return " ".join([*said, *_cost(report, race)])
-    verdicts = _verdicts(report) if race.complete else ()
-    return " ".join([*_order(report, usual, race), *_cost(report, race), *verdicts])
+    else:
+        said, verdicts = _order(usual, race), _verdicts(report) if race.complete else ()
+    return " ".join([*said, *_cost(race), *verdicts])
 
 
-def _order(report: "Report", usual: Sequence[Ranking], race: Race) -> Iterable[str]:
+def _order(usual: Sequence[Ranking], race: Race) -> Iterable[str]:
     if len(race.order) == 1 or len(race.tied) > 1:
         return
     best, seeds = race.order[0].method, race.seeds
-    first = {one: _first(report, one) for one in usual if best in one.methods}
+    first = {one: _first(race.report, one) for one in usual if best in one.methods}
     others = {one: leaders for one, leaders in first.items() if best not in leaders}
-    equal = {one: leaders for one, leaders in first.items() if best in leaders and leaders[1:]}
-    if others:
-        names = some([str(one.strategy) for one in others])
-        leaders = list(dict.fromkeys(method for own in others.values() for method in own))
-        lead = "leads" if len(leaders) == 1 else "lead"
+    equal = {one: leaders for one, leaders in first.items() if leaders[1:]}
+    if found := others or equal:
+        names = some([str(one.strategy) for one in found])
+        leaders = list(dict.fromkeys(method for own in found.values() for method in own))
+        lead = "are equal" if not others else "leads" if len(leaders) == 1 else "lead"
         yield f"Who leads depends on the strategy: {some(leaders)} {lead} under {names}."
-    elif equal:
-        names = some([str(one.strategy) for one in equal])
-        methods = list(dict.fromkeys(method for own in equal.values() for method in own))
-        yield f"Who leads depends on the strategy: {some(methods)} are equal under {names}."
     elif len({one.methods for one in usual}) == 1:
         ranked = "the methods" if seeds > 1 else "these snapshots"
         yield f"{_all(usual)} strategies rank {ranked} alike."
@@ -134,9 +133,9 @@ def _all(ranked: Sequence[Ranking]) -> str:
     return "Both" if len(ranked) == 2 else f"All {len(ranked)}"
 
 
-def _cost(report: "Report", race: Race) -> Iterable[str]:
+def _cost(race: Race) -> Iterable[str]:
     """What choosing cost against the oracle, and whether that is more than the methods differ."""
-    usual = [one for one in report.over_methods.results if not one.strategy.oracle]
+    usual = [one for one in race.report.over_methods.results if not one.strategy.oracle]
     own = next((one.regret.mean for one in usual if one.strategy == race.strategy), None)
     if own is None:
         return
@@ -185,10 +184,10 @@ def _chose_alike(summaries: Sequence[Summary]) -> bool:
     return len(same_choices(usual)) == len({one.method for one in usual})
 
 
-def _next(report: "Report", race: Race, needs: Sequence[Needs], timed: bool) -> str:
+def _next(race: Race, needs: Sequence[Needs], timed: bool) -> str:
     """What would decide it."""
     if not race.complete:
-        return _unfinished(report.completeness)
+        return _unfinished(race.report.completeness)
     if len(race.order) < 2 or race.strategy.oracle:
         return ""
     if race.decided:

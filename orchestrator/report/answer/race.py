@@ -6,7 +6,6 @@ from functools import cached_property
 from math import isnan
 from typing import TYPE_CHECKING
 
-from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.selection.comparing.over_seeds import MethodDifference
 from fsl_sweep.orchestrator.selection.methods import Summary
@@ -27,43 +26,36 @@ class Race:
     """The methods under one strategy.
 
     Attributes:
-        strategy: which one.
-        order: the methods' cells, best first.
-        against: the best minus each other one, in that order; without those that have no tasks in
-            common with it.
-        absent: the planned methods that have no whole cell under the strategy.
-        planned: how many seeds are planned, at most.
-        complete: whether nothing is missing from the report.
-        repeated: whether the selection was repeated; without that nothing is decided.
-        partly: the protocol that not every snapshot is measured under, if any.
+        report, strategy: which ones; some method has a cell under the strategy.
     """
 
+    report: "Report"
     strategy: Strategy
-    order: Sequence[Summary]
-    against: dict[str, SeedDifference]
-    absent: Sequence[str]
-    planned: int
-    complete: bool
-    repeated: bool
-    partly: PlannedProtocol | None
 
-    @classmethod
-    def of(cls, report: "Report", strategy: Strategy) -> "Race":
-        """The race under a strategy that some method has."""
-        cells = {s.method: s for s in report.summaries if s.strategy == strategy}
-        order = next(one.methods for one in report.rankings if one.strategy == strategy)
-        own = [one for one in report.differences if one.strategy == strategy]
-        pairs = [(m, _minus(own, order[0], m)) for m in order[1:]]
-        return cls(
-            strategy=strategy,
-            order=[cells[method] for method in order],
-            against={method: one for method, one in pairs if one is not None},
-            absent=[method for method in report.completeness.seeds if method not in order],
-            planned=max(planned for _, planned in report.completeness.seeds.values()),
-            complete=report.completeness.complete,
-            repeated=any(cell.strategy == strategy for cell in report.resampled),
-            partly=report.partly,
-        )
+    @cached_property
+    def order(self) -> Sequence[Summary]:
+        """The methods' cells, best first."""
+        cells = {one.method: one for one in self.report.summaries if one.strategy == self.strategy}
+        methods = next(o.methods for o in self.report.rankings if o.strategy == self.strategy)
+        return [cells[method] for method in methods]
+
+    @cached_property
+    def against(self) -> dict[str, SeedDifference]:
+        """The best minus each other one, in that order; only those with tasks in common with it."""
+        own = [one for one in self.report.differences if one.strategy == self.strategy]
+        pairs = [(one.method, _minus(own, self.order[0].method, one.method)) for one in self.order]
+        return {method: one for method, one in pairs if one is not None}
+
+    @property
+    def absent(self) -> list[str]:
+        """The planned methods that have no whole cell under the strategy."""
+        there = [one.method for one in self.order]
+        return [method for method in self.report.completeness.seeds if method not in there]
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing from the report."""
+        return self.report.completeness.complete
 
     @property
     def tied(self) -> list[str]:
@@ -104,10 +96,8 @@ class Race:
     @property
     def decided(self) -> bool:
         """Whether the best is better than every other method: never of an unfinished run."""
-        verdicts = [one.verdict for one in self.against.values()]
-        better = verdicts == ["better"] * (len(self.order) - 1) and bool(verdicts)
-        whole = self.complete and not self.absent
-        return better and whole and not self.strategy.oracle and not self.copied
+        better = all(one.verdict == "better" for one in self.against.values())
+        return len(self.order) > 1 and better and self._why_not is None
 
     def won(self) -> str:
         """Who leads and whether that is decided, in a sentence."""
@@ -127,12 +117,8 @@ class Race:
         if self.decided:
             return self._best(best, second)
         leads = f"{first}{best} leads {second} by {self._points} under {self.strategy}"
-        apart = [one.method for one in self.order[1:] if one.method not in self.against]
-        if apart:
-            shared = f"has no tasks in common with {some(apart)}: nothing is decided"
-            return f"{leads}, over {self._seeds}, but {shared}."
-        if why := self._why_not(second):
-            return f"{leads}, over {self._seeds}{why}."
+        if self._why_not is not None:
+            return f"{leads}, over {self._seeds}{self._why_not}."
         return f"{leads}{self._undecided(second)}."
 
     def _single(self) -> str:
@@ -153,19 +139,23 @@ class Race:
         text = f"{best} is the best of {count} methods under {self.strategy}, over {self._seeds}"
         return f"{text}: {self._points} above {second}, the next ({shown})."
 
-    def _why_not(self, second: str) -> str | None:
+    @cached_property
+    def _why_not(self) -> str | None:
         """What keeps any difference from being decided, whatever its size."""
-        shown = f" ({self._range(second)})"
+        if apart := [one.method for one in self.order[1:] if one.method not in self.against]:
+            return f", but has no tasks in common with {some(apart)}: nothing is decided"
+        shown = f" ({self._range(self.order[1].method)})"
         if self.strategy.oracle:
             return f"{shown}, where novel scores choose: a reference, not a result"
         if self.copied:
             return f"; all seeds of {some(self.copied)} have the same scores: nothing is decided"
-        if not self.repeated and not len(self.order[0].choices[0].novel_tasks):
-            return "; records without scores by task decide nothing"
-        if not self.repeated and self.partly is not None:
-            every = wording.measuring(self.partly, every=True)
-            return f"; nothing is decided before every snapshot is measured ({every})"
-        if not self.repeated:
+        # Without a repeated selection nothing is decided.
+        if not any(cell.strategy == self.strategy for cell in self.report.resampled):
+            if not len(self.order[0].choices[0].novel_tasks):
+                return "; records without scores by task decide nothing"
+            if self.report.partly is not None:
+                every = wording.measuring(self.report.partly, every=True)
+                return f"; nothing is decided before every snapshot is measured ({every})"
             return "; nothing is decided unless the selection is repeated (`--bootstrap 1000`)"
         if not self.complete:
             return f"{shown}; an incomplete run decides nothing"
@@ -212,9 +202,10 @@ class Race:
     def _seeds(self) -> str:
         """``2 seeds``, ``2 to 3 seeds`` where the best two differ, ``2 of 3 seeds`` so far."""
         counts = sorted({len(one.choices) for one in self.order[:2]})
+        planned = max(planned for _, planned in self.report.completeness.seeds.values())
         shown = " to ".join(map(str, counts))
-        if counts != [self.planned] and not self.complete:
-            return f"{shown} of {counted(self.planned, 'seed')}"
+        if counts != [planned] and not self.complete:
+            return f"{shown} of {counted(planned, 'seed')}"
         return f"{shown} seed{'' if counts == [1] else 's'}"
 
     def _range(self, other: str, named: bool = False) -> str:

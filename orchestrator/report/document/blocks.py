@@ -2,16 +2,11 @@
 
 import textwrap
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeVar
-
-import numpy as np
-
-from fsl_sweep.orchestrator.report import wording
 
 _One = TypeVar("_One")
 Tone = Literal["", "note", "alarm", "good"]
-Weight = Literal["", "reference"]
 
 
 @dataclass(frozen=True)
@@ -24,10 +19,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """Cells of a row, lines within one separated by newlines; a ``reference`` read novel scores."""
+    """Cells of a row; a ``reference`` read novel scores."""
 
     cells: tuple[str, ...]
-    weight: Weight = ""
+    reference: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,25 +140,12 @@ def grouped(given: Iterable[_One], key: Callable[[_One], Hashable]) -> list[tupl
     return [tuple(group) for group in groups.values()]
 
 
-class Trend(str):
-    """A cell with the first and the last of ``values``, for formats that draw a line between."""
-
-    values: np.ndarray
-
-    @classmethod
-    def of(cls, values: np.ndarray) -> "Trend":
-        """The cell of accuracies ``[E]``, at least one."""
-        cell = cls(f"{wording.percent(values[0])} to {wording.percent(values[-1])}")
-        cell.values = values
-        return cell
-
-
 WRAPPED = 28
 """Cells and names of columns with more characters may be broken into lines."""
 
 
-def in_parts(table: Table, room: float) -> list[tuple[Table, list[int]]]:
-    """The table, or several with some of its columns where a line has not room for all.
+def in_parts(table: Table, room: float) -> tuple[list[int], list[list[int]]]:
+    """Which columns stand together, where a line has not room for all of them.
 
     The leading columns of words, or else the first column, are in every part.
 
@@ -172,34 +154,19 @@ def in_parts(table: Table, room: float) -> list[tuple[Table, list[int]]]:
         room: characters in a line, with two of them between columns.
 
     Returns:
-        The parts, each with the number of characters in the longest line of each column.
+        The number of characters in the longest line of each column, and the columns of each part.
     """
     rows = [row for group in table.groups for row in group.rows]
-    lines = [
-        [line for row in rows for line in row.cells[at].split("\n")]
-        for at in range(len(table.columns))
-    ]
     names = [textwrap.wrap(column.name, WRAPPED) for column in table.columns]
-    widths = [max(map(len, [*own, *name])) for own, name in zip(lines, names, strict=True)]
+    widths = [
+        max(map(len, [*name, *(row.cells[at] for row in rows)])) for at, name in enumerate(names)
+    ]
     lead = max([column.numeric for column in table.columns].index(True), 1)
     parts: list[list[int]] = []
     for at in range(lead, len(widths)):
         wanted = [*(parts[-1] if parts else range(lead)), at]
         if parts and sum(min(widths[i], WRAPPED) + 2 for i in wanted) > room + 2:
-            wanted = [*range(lead), at]
-            parts.append(wanted)
+            parts.append([*range(lead), at])
         else:
             parts[-1:] = [wanted]
-    return [(_kept(table, kept), [widths[i] for i in kept]) for kept in parts]
-
-
-def _kept(table: Table, kept: Sequence[int]) -> Table:
-    columns = tuple(table.columns[at] for at in kept)
-    groups = [
-        replace(
-            group,
-            rows=tuple(replace(row, cells=tuple(row.cells[i] for i in kept)) for row in group.rows),
-        )
-        for group in table.groups
-    ]
-    return Table(columns, tuple(groups))
+    return widths, parts

@@ -1,11 +1,10 @@
 """The tables of strategies: what each chose for a method, and strategies over all methods."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.cautions import why_left_out
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
@@ -17,6 +16,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     numbers,
     words,
 )
+from fsl_sweep.orchestrator.selection.comparing.overtuning import Overtuning
 from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyComparison, StrategyResult
 from fsl_sweep.orchestrator.selection.methods import Summary, same_choices
 from fsl_sweep.orchestrator.selection.results import Strategy
@@ -25,7 +25,7 @@ from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS
 from fsl_sweep.orchestrator.text.printed import counted
 
 STRATEGY = words("snapshot by", "configuration by")
-"""The columns of ``strategy_row``."""
+"""The columns of ``strategy_rows``."""
 
 
 def methods_and_strategies(report: Report) -> Iterable[Block]:
@@ -41,49 +41,39 @@ def methods_and_strategies(report: Report) -> Iterable[Block]:
         columns = (*STRATEGY, *titles, *words("chosen (epoch of each seed)"))
         yield Table(columns, tuple(_numbers(report, own) for own in cells))
         yield Paragraph(_explained(report), "note")
-    yield from _left_out(report)
 
 
-def _left_out(report: Report) -> Iterable[Block]:
-    """What has no row; what is not done or not measured is in the banner."""
-    there = {summary.method for summary in report.summaries}
-    for method in report.selected.methods:
-        if method not in there:
-            yield Paragraph(f"{report.named(method)}: {why_left_out(report, method)}.", "alarm")
+def left_out(report: Report) -> Iterable[str]:
+    """What strategies have no row for; what is not done or not measured is in the banner."""
     for one in report.selected.left_out:
         unplanned = one.fold is not None and one.trial is None
         listed = one.epoch is not None and report.completeness.unmeasured
         if unplanned or (one.snapshot_selector is not None and not listed):
             some = one.snapshot_selector or "cross-validated"
             strategy = f"{some} / {one.hyperparameter_selector or 'any'}"
-            text = f"Left out: {one.method}, {strategy}, seed {one.seed}: {one.reason}"
-            yield Paragraph(text, "alarm")
+            yield f"Left out: {one.method}, {strategy}, seed {one.seed}: {one.reason}"
 
 
-def strategy_row(group: Sequence[Strategy], cells: Iterable[str]) -> Row:
-    """A row of strategies that share it: their names and ``cells``."""
-    names = wording.strategies(group)
-    return Row((*names, *cells), "reference" if group[0].oracle else "")
+def strategy_rows(cells: Iterable[tuple[Strategy, Iterable[str]]]) -> tuple[Row, ...]:
+    """The names of strategies and their cells: those with equal cells together, oracles apart."""
+    rows = [(one, tuple(own)) for one, own in cells]
+    return tuple(
+        Row((*names, *alike[0][1]), alike[0][0].oracle)
+        for alike in grouped(rows, lambda row: (row[0].oracle, row[1]))
+        for names in wording.strategies([one for one, _ in alike])
+    )
 
 
 def _matrix(report: Report, own: Sequence[Summary], second: Sequence[str]) -> Group:
-    """Snapshot selectors that chose alike under every configuration selector share a row."""
-
-    def key(row: Sequence[Summary]) -> Hashable:
-        chosen = (
-            (one.strategy.hyperparameter, tuple((c.trial, c.epoch) for c in one.choices))
-            for one in row
-        )
-        return all(one.strategy.oracle for one in row), tuple(chosen)
-
-    rows: list[Row] = []
-    for alike in grouped(grouped(own, lambda one: one.strategy.snapshot), key):
-        names = ", ".join(wording.snapshot_by(row[0].strategy.snapshot) for row in alike)
-        column = grouped([one for row in alike for one in row], lambda c: c.strategy.hyperparameter)
-        cells = {own[0].strategy.hyperparameter: _cell(report, own) for own in column}
-        shown = (cells.get(name, "-") for name in second)
-        oracle = all(one.strategy.oracle for one in alike[0])
-        rows.append(Row((names, *shown), "reference" if oracle else ""))
+    """Snapshot selectors with equal cells share a row."""
+    found = {(one.strategy.snapshot, one.strategy.hyperparameter): one for one in own}
+    names: dict[Row, list[str]] = {}
+    for first in dict.fromkeys(snapshot for snapshot, _ in found):
+        there = [found.get((first, name)) for name in second]
+        cells = ("-" if one is None else _cell(report, one) for one in there)
+        oracle = all(one.strategy.oracle for one in there if one is not None)
+        names.setdefault(Row(tuple(cells), oracle), []).append(wording.snapshot_by(first))
+    rows = [Row((", ".join(own), *row.cells), row.reference) for row, own in names.items()]
     two = len(own[0].choices) == 2
     again = any(cell.method == own[0].method for cell in report.resampled)
     what = " (each seed)" if two else f" {wording.SELECTION}" if again else ""
@@ -91,15 +81,14 @@ def _matrix(report: Report, own: Sequence[Summary], second: Sequence[str]) -> Gr
     return Group(title, tuple(rows))
 
 
-def _cell(report: Report, alike: Sequence[Summary]) -> str:
-    """What methods are compared by: of two seeds with both, else with the widest interval."""
-    first = alike[0]
-    mean = wording.percent(first.reported.mean)
-    if len(first.choices) == 2:
-        both = ", ".join(f"{100 * choice.reported.mean:.1f}" for choice in first.choices)
+def _cell(report: Report, one: Summary) -> str:
+    """What methods are compared by: of two seeds with both, else with the interval."""
+    mean = wording.percent(one.reported.mean)
+    if len(one.choices) == 2:
+        both = ", ".join(f"{100 * choice.reported.mean:.1f}" for choice in one.choices)
         return f"{mean} ({both})"
-    known = _again(report, alike)
-    return f"{mean} +- {wording.half_width(known[-1])}" if known else mean
+    known = _again(report, [one])
+    return f"{mean} +- {wording.half_width(known[0])}" if known else mean
 
 
 def _typed(report: Report) -> str:
@@ -116,13 +105,11 @@ def _typed(report: Report) -> str:
 
 def _numbers(report: Report, own: Sequence[Summary]) -> Group:
     rows = [
-        strategy_row(
-            [one.strategy for one in group],
-            (*cells_of(report, group).values(), wording.choices(group[0].choices)),
-        )
-        for group in same_choices(own)
+        (one.strategy, (*cells_of(report, alike).values(), wording.choices(one.choices)))
+        for alike in same_choices(own)
+        for one in alike
     ]
-    return Group(report.named(own[0].method), tuple(rows))
+    return Group(report.named(own[0].method), strategy_rows(rows))
 
 
 def cells_of(report: Report, group: Sequence[Summary]) -> dict[str, str]:
@@ -179,20 +166,12 @@ def _explained(report: Report) -> str:
 
 
 def over_methods(report: Report) -> Iterable[Block]:
-    """Every strategy over all methods; strategies that chose alike everywhere share a row."""
+    """Every strategy over all methods."""
     found = report.over_methods
-
-    def key(one: StrategyResult) -> Hashable:
-        chosen = tuple((choice.method, choice.trial, choice.epoch) for choice in one.choices)
-        return chosen, one.novel_evaluations, one.training, one.strategy.oracle
-
-    rows = [
-        strategy_row([one.strategy for one in group], _result(found, group[0]).values())
-        for group in grouped(found.results, key)
-    ]
-    if rows:
+    if found.results:
         titles = numbers(list(_result(found, found.results[0])))
-        yield Table((*STRATEGY, *titles), (Group("", tuple(rows)),))
+        rows = strategy_rows((one.strategy, _result(found, one).values()) for one in found.results)
+        yield Table((*STRATEGY, *titles), (Group("", rows),))
         verdicts = any(one.against_least is not None for one in found.results)
         if not verdicts and sum(not one.strategy.oracle for one in found.results) > 1:
             few = counted(len(found.methods), "method")
@@ -232,23 +211,19 @@ def _result(found: StrategyComparison, one: StrategyResult) -> dict[str, str]:
 
 
 def _overtuning(report: Report) -> Iterable[Block]:
-    """What choosing a configuration lost, strategies with the same values in one row."""
+    """What choosing a configuration lost."""
     usual = [one for one in report.overtuning if not one.strategy.oracle]
     if not usual:
         return
-    rows = [
-        Row(
-            (
-                report.named(alike[0].method),
-                *wording.strategies([one.strategy for one in alike]),
-                f"{100 * alike[0].below.mean:+.2f}",
-                wording.spread(alike[0].below, alike[0].values),
-            )
-        )
-        for alike in grouped(usual, lambda one: (one.method, one.values))
+
+    def cells(one: Overtuning) -> tuple[str, str]:
+        return f"{100 * one.below.mean:+.2f}", wording.spread(one.below, one.values)
+
+    groups = [
+        Group(report.named(own[0].method), strategy_rows((one.strategy, cells(one)) for one in own))
+        for own in grouped(usual, lambda one: one.method)
     ]
     title = "Overtuning: how far the chosen configuration is below the first one of the grid"
-    columns = (*words("method"), *STRATEGY)
+    yield Paragraph(f"{title}{wording.by_metric(report.base_weight)}.")
     titles = ["below the first", over("seed", [len(one.values) for one in usual])]
-    group = Group(f"{title}{wording.by_metric(report.base_weight)}", tuple(rows))
-    yield Table((*columns, *numbers(titles)), (group,))
+    yield Table((*STRATEGY, *numbers(titles)), tuple(groups))

@@ -1,13 +1,12 @@
 """The tables on conclusions: differences, their stability, budgets, and fronts."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from math import isnan
 
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
-    Bullets,
     Group,
     Paragraph,
     Row,
@@ -19,14 +18,13 @@ from fsl_sweep.orchestrator.report.document.blocks import (
 from fsl_sweep.orchestrator.report.document.by_strategy import (
     STRATEGY,
     over,
-    strategy_row,
+    strategy_rows,
 )
 from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
 from fsl_sweep.orchestrator.selection.comparing.over_seeds import MethodDifference
 from fsl_sweep.orchestrator.selection.comparing.stability import Agreement, Stability
 from fsl_sweep.orchestrator.selection.results import Front
 from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS
-from fsl_sweep.orchestrator.statistics.ties import comparable
 
 FRONTS = (
     "Configurations that no other beats in one of the two without losing in the other, by the "
@@ -53,8 +51,12 @@ def differences(report: Report) -> Iterable[Block]:
     groups: list[Group] = []
     for own in grouped(found, lambda one: (one.a, one.b)):
         counts = " and ".join(map(str, dict.fromkeys(own[0].result.seeds)))
-        title = f"{_minus(report, own[0])}, over {counts} seeds"
-        groups.append(Group(title, tuple(_trained_again(own))))
+        rows = strategy_rows(
+            (one.strategy, _compared(one, (found.effect, found.low, found.high), AGAIN))
+            for one in own
+            for found in [one.result]
+        )
+        groups.append(Group(f"{_minus(report, own[0])}, over {counts} seeds", rows))
     if groups:
         yield Table((*STRATEGY, *words("trained again"), *ENDS), tuple(groups))
     single = dict.fromkeys(s.method for s in report.summaries if len(s.choices) == 1)
@@ -65,42 +67,21 @@ def differences(report: Report) -> Iterable[Block]:
         yield Paragraph(wording.claims(report.summaries, False, report.partly))
 
 
-def _trained_again(own: Sequence[MethodDifference]) -> Iterable[Row]:
-    """Strategies with the same difference and verdict share a row, with the widest interval."""
-
-    def key(one: MethodDifference) -> Hashable:
-        return one.strategy.oracle, one.result.verdict, float(comparable(one.result.effect))
-
-    for alike in grouped(own, key):
-        one = max(alike, key=lambda one: one.result.high - one.result.low)
-        ends = one.result.effect, one.result.low, one.result.high
-        yield strategy_row([one.strategy for one in alike], _compared(one, ends, AGAIN))
-
-
 def comparisons(report: Report) -> Iterable[Block]:
-    """Every pair of methods by their trained snapshots, and how the means rank them."""
+    """Every pair of methods by their trained snapshots."""
     if not report.comparisons:
         return
 
-    def cells(one: MethodComparison) -> tuple[str, ...]:
-        effect = one.result.effect
-        return _compared(one, (effect.mean, effect.low, effect.high), THESE)
-
     groups: list[Group] = []
     for own in grouped(report.comparisons, lambda one: (one.a, one.b)):
-        alike = grouped(own, lambda one: (one.strategy.oracle, cells(one)))
-        rows = (strategy_row([one.strategy for one in some], cells(some[0])) for some in alike)
-        groups.append(Group(f"{_minus(report, own[0])}, on common tasks", tuple(rows)))
+        rows = strategy_rows(
+            (one.strategy, _compared(one, (effect.mean, effect.low, effect.high), THESE))
+            for one in own
+            for effect in [one.result.effect]
+        )
+        groups.append(Group(f"{_minus(report, own[0])}, on common tasks", rows))
     yield Paragraph("About the snapshots that were trained, and no claim about training again.")
     yield Table((*STRATEGY, *words("these snapshots"), *ENDS), tuple(groups))
-    orders: list[str] = []
-    for alike in grouped(report.rankings, lambda one: one.methods):
-        everywhere = report.ranking_survives is not False
-        by = wording.on_one_line([one.strategy for one in alike])
-        order = " > ".join(alike[0].methods)
-        orders.append(f"{order}: {'every strategy' if everywhere else by}")
-    yield Paragraph("Order of the means of these snapshots:")
-    yield Bullets(tuple(orders))
 
 
 def _compared(
@@ -124,12 +105,8 @@ def stability(report: Report) -> Iterable[Block]:
         return
     # Of a single method there is no order, and without resamples no other tasks.
     shown = [name for name in found[0][1] if any(cells[name] != "-" for _, cells in found)]
-    rows = [
-        strategy_row([strategy for strategy, _ in own], [own[0][1][name] for name in shown])
-        for own in grouped(found, lambda one: (one[0].oracle, *one[1].values()))
-    ]
-    columns = (*STRATEGY, *words(shown[0]), *numbers(shown[1:]))
-    yield Table(columns, (Group("", tuple(rows)),))
+    rows = strategy_rows((one, [cells[name] for name in shown]) for one, cells in found)
+    yield Table((*STRATEGY, *words(shown[0]), *numbers(shown[1:])), (Group("", rows),))
     if not report.resampled and report.differences:
         how = "that needs every snapshot measured" if report.partly else "`--bootstrap 1000` does"
         yield Paragraph(f"No other tasks were drawn: {how}.", "note")
@@ -176,26 +153,25 @@ def fronts(report: Report) -> Iterable[Block]:
     if not report.selected.fronts:
         return
     cells = grouped(report.selected.fronts, lambda one: (one.method, one.selector, one.snapshot))
-
-    def same(own: Sequence[Front]) -> str:
-        points = [(one.seed, one.points) for one in own]
-        return repr((own[0].method, own[0].selector, own[0].oracle, points))
-
+    rows = {(own[0].method, _by(own[0]), own[0].snapshot): _front(own) for own in cells}
     groups: list[Group] = []
-    for alike in grouped(cells, same):
-        first = alike[0][0]
-        names = ", ".join(wording.snapshot_by(own[0].snapshot) for own in alike)
-        by = f"{first.selector}{' (oracle)' if first.oracle else ''}"
-        title = f"{report.named(first.method)}: snapshot by {names}; front by {by}"
-        groups.append(Group(title, tuple(map(Row, _front(alike[0])))))
+    for alike in grouped(rows, lambda key: (*key[:2], rows[key])):
+        method, by, _ = alike[0]
+        names = ", ".join(wording.snapshot_by(snapshot) for *_, snapshot in alike)
+        title = f"{report.named(method)}: snapshot by {names}; front by {by}"
+        groups.append(Group(title, rows[alike[0]]))
     heads = ["BaseGen", "NovelGen", "on the front of seeds"]
     yield Table(words("configuration") + numbers(heads), tuple(groups))
     yield Paragraph(FRONTS, "note")
 
 
-def _front(own: Sequence[Front]) -> list[tuple[str, str, str, str]]:
+def _by(one: Front) -> str:
+    return f"{one.selector}{' (oracle)' if one.oracle else ''}"
+
+
+def _front(own: Sequence[Front]) -> tuple[Row, ...]:
     """Configuration, BaseGen, NovelGen and seeds of what any seed keeps, by rising NovelGen."""
-    rows: list[tuple[float, tuple[str, str, str, str]]] = []
+    rows: list[tuple[float, Row]] = []
     for configuration in dict.fromkeys(p.configuration for front in own for p in front.kept):
         points = [p for front in own for p in front.points if p.configuration == configuration]
         base, novel = (
@@ -203,8 +179,9 @@ def _front(own: Sequence[Front]) -> list[tuple[str, str, str, str]]:
         )
         name = wording.values(points[0].hyperparameters) or "the only one"
         seeds = f"{sum(point.kept for point in points)}/{len(own)}"
-        rows.append((novel, (name, wording.percent(base), wording.percent(novel), seeds)))
-    return [row for _, row in sorted(rows, key=lambda row: (isnan(row[0]), row[0]))]
+        cells = name, wording.percent(base), wording.percent(novel), seeds
+        rows.append((novel, Row(cells)))
+    return tuple(row for _, row in sorted(rows, key=lambda row: (isnan(row[0]), row[0])))
 
 
 def ensembles(report: Report) -> Iterable[Block]:

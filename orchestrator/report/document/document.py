@@ -3,25 +3,28 @@
 A new table is a function that gives blocks, and a line in ``document``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from math import isfinite
 
 import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.completeness import Problem
+from fsl_sweep.orchestrator.report.answer.forest import TWO_SEEDS, Bar, forest_of
+from fsl_sweep.orchestrator.report.completeness import Completeness
 from fsl_sweep.orchestrator.report.content import Report
-from fsl_sweep.orchestrator.report.document import answer, by_strategy, conclusions, protocols
+from fsl_sweep.orchestrator.report.document import by_strategy, conclusions, protocols
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
     Bullets,
     Document,
+    Forest,
     Group,
+    Mark,
     Paragraph,
     Row,
     Section,
     Table,
-    Trend,
     numbers,
     words,
 )
@@ -53,24 +56,28 @@ def document(report: Report | WorldsReport) -> Document:
         ("budget", "Regret against novel looks", conclusions.budgets(report)),
         ("ensembles", "Votes of the best snapshots by ValGen", conclusions.ensembles(report)),
         ("fronts", "Fronts of BaseGen and NovelGen", conclusions.fronts(report)),
-        ("cautions", "Cautions", [Bullets(report.cautions)] if report.cautions else []),
+        ("cautions", "Cautions", _cautions(report)),
         ("cost", "Cost", _cost(report)),
         ("provenance", "Provenance", [Bullets(tuple(_provenance(report)))]),
     )
     built = [Section(key, title, tuple(blocks)) for key, title, blocks in sections]
-    complete = report.completeness.complete
+    found = report.completeness
     return Document(
-        headline=f"{report.info.name}: {'complete' if complete else 'INCOMPLETE'}",
-        complete=complete,
-        banner=(*_banner(report), *protocols.named(report)),
-        answer=tuple(answer.answer(report)),
+        headline=headline(report.info.name, found.complete),
+        complete=found.complete,
+        banner=(*progress(found), *_unmeasured(report), *protocols.named(report)),
+        answer=tuple(_answer(report)),
         sections=tuple(section for section in built if section.blocks),
     )
 
 
-def _banner(report: Report) -> Iterable[Block]:
+def headline(name: str, complete: bool) -> str:
+    """What every format begins with."""
+    return f"{name}: {'complete' if complete else 'INCOMPLETE'}"
+
+
+def progress(found: Completeness) -> Iterable[Block]:
     """How much of the plan is done, and what is missing."""
-    found = report.completeness
     text = f"{counted(found.planned, 'trial')} planned, {found.done} done, {found.failed} failed"
     if found.trained:
         stopped = f" ({found.budget} stopped by their budget)" if found.budget else ""
@@ -79,13 +86,54 @@ def _banner(report: Report) -> Iterable[Block]:
         missing = f"{found.missing} missing. Only whole seeds are shown; not done:"
         yield Paragraph(f"{text}, {missing}", "alarm")
         yield Bullets(tuple(map(_problem, found.problems)))
+
+
+def _answer(report: Report) -> Iterable[Block]:
+    """What a reader wants to know first."""
+    for sentence in report.answer.sentences:
+        yield Paragraph(sentence)
+    if bars := forest_of(report):
+        title = f"{wording.metric(report.base_weight)}, %"
+        marks = tuple(_mark(report, bar) for bar in bars)
+        yield Forest(title, marks, " ".join(_note(report, bars)))
+
+
+def _mark(report: Report, bar: Bar) -> Mark:
+    percents = (100 * value for value in (bar.mean, bar.low, bar.high))
+    both = tuple(100 * value for value in bar.seeds) if len(bar.seeds) == 2 else ()
+    name = str(bar.strategies[0])
+    return Mark(report.named(bar.method), name, *percents, reference=bar.oracle, seeds=both)
+
+
+def _note(report: Report, bars: Sequence[Bar]) -> Iterable[str]:
+    usual = [bar for bar in bars if not bar.oracle] or bars
+    if any(isfinite(bar.low) and len(bar.seeds) > 2 for bar in usual):
+        yield (
+            "Intervals: 95 %, with seeds, tasks and selection; as methods share tasks, those that "
+            "differ may overlap."
+        )
+    if any(len(bar.seeds) == 2 for bar in usual):
+        yield TWO_SEEDS
+    if any(isfinite(bar.low) and len(bar.seeds) == 1 for bar in usual):
+        yield "Of one seed: 95 %, of these snapshots, over tasks and selection."
+    if any(not isfinite(bar.low) and len(bar.seeds) != 2 for bar in usual):
+        possible = any(one.novel_tasks is not None for one in report.summaries)
+        yield "No intervals: " + (
+            "`--bootstrap 1000` adds them." if possible else "scores by task are not known."
+        )
+    if any(len(bar.strategies) > 1 for bar in bars):
+        yield "Strategies that chose alike share a line."
+
+
+def _unmeasured(report: Report) -> Iterable[Block]:
+    found = report.completeness
     if found.unmeasured and report.info.protocol is not None:
         text = wording.unmeasured(found.unmeasured, report.info.protocol, report.info.as_planned)
         yield Paragraph(text, "alarm")
         yield Bullets(tuple(map(_problem, report.selected.unmeasured)))
 
 
-def _problem(one: Problem | LeftOut) -> str:
+def _problem(one: LeftOut) -> str:
     place = f"seed {one.seed}" + ("" if one.fold is None else f", fold {one.fold}")
     values = wording.values(one.hyperparameters or {})
     name = " ".join(part for part in (one.method, values, f"({place}, {one.trial})") if part)
@@ -98,11 +146,11 @@ def _curves(report: Report) -> Iterable[Block]:
     selectors = report.info.snapshot
     lines = []
     for curve in report.curves:
-        trends = [Trend.of(curve.scores(measure)) for measure in MEASURES]
+        ends = [[wording.percent(x) for x in curve.scores(m)[[0, -1]]] for m in MEASURES]
         picks = [str(curve.picks.get(name, "-")) for name in selectors]
         one = curve.trial
         values = wording.values(one.hyperparameters)
-        lines.append(Row((one.method, values, str(one.seed), *trends, *picks)))
+        lines.append(Row((one.method, values, str(one.seed), *map(" to ".join, ends), *picks)))
     measures = [f"{SHOWN_AS[measure]}, first to last" for measure in MEASURES]
     heads = [f"epoch by {wording.snapshot_by(name)}" for name in selectors]
     columns = words("method", "configuration") + numbers(["seed", *measures, *heads])
@@ -130,6 +178,11 @@ def _rank_correlation(report: Report) -> Iterable[Block]:
         heads = [f"{name}: {which}" for name in names for which in ("mean", "least", "most")]
         columns = words("method", "epochs") + numbers([*heads, "trials"])
         yield Table(columns, (Group("", tuple(lines)),))
+
+
+def _cautions(report: Report) -> Iterable[Block]:
+    if known := (*report.cautions, *by_strategy.left_out(report)):
+        yield Bullets(known)
 
 
 def _cost(report: Report) -> Iterable[Block]:

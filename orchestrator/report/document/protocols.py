@@ -1,6 +1,6 @@
 """The protocols of a report in words, and the table of the chosen snapshots under all of them."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import Report
@@ -39,14 +39,19 @@ def over_protocols(report: Report) -> Iterable[Block]:
     if len(found) < 2:
         return
     yield Bullets(tuple(_described(report, one) for one in found))
-    there = {summary.method for one in found for summary in one.summaries}
-    methods = [method for method in report.selected.methods if method in there]
+    summaries = [summary for one in found for summary in one.summaries]
+    methods = [m for m in report.selected.methods if m in {one.method for one in summaries}]
     if not methods:
         return
-    counts = [len(s.choices) for one in found for s in one.summaries]
+    counts = [len(one.choices) for one in summaries]
     each = ("", f": {over('seed', counts)}", ": +- tasks")
     columns = numbers([f"{report.named(one)}{head}" for one in methods for head in each])
-    groups = [_group(found, alike, methods) for alike in _alike(report)]
+    there = {one.strategy for one in summaries}
+    rows = [(s, _rows(found, s, methods)) for s in report.selected.strategies if s in there]
+    groups = [
+        Group(wording.on_one_line([strategy for strategy, _ in alike]), alike[0][1])
+        for alike in grouped(rows, lambda one: (one[0].oracle, one[1]))
+    ]
     yield Table(words("NovelGen under protocol") + columns, tuple(groups))
 
 
@@ -60,31 +65,15 @@ def _described(report: Report, one: UnderProtocol) -> str:
     return f"{text}; {used}" if used else text
 
 
-def _alike(report: Report) -> list[tuple[Strategy, ...]]:
-    """Strategies that chose the same snapshots of every method; an oracle with oracles only."""
-
-    def key(strategy: Strategy) -> Hashable:
-        chosen = [
-            (pick.trial.method, pick.trial.trial, pick.epoch)
-            for own in report.selected.picks
-            for pick in own.picks
-            if pick.strategy == strategy
-        ]
-        return strategy.oracle, tuple(chosen)
-
-    there = {one.strategy for under in report.over_protocols for one in under.summaries}
-    return grouped([one for one in report.selected.strategies if one in there], key)
-
-
-def _group(
-    found: Sequence[UnderProtocol], alike: Sequence[Strategy], methods: Sequence[str]
-) -> Group:
+def _rows(
+    found: Sequence[UnderProtocol], strategy: Strategy, methods: Sequence[str]
+) -> tuple[Row, ...]:
     rows: list[Row] = []
     for one in found:
-        own = {s.method: s for s in one.summaries if s.strategy == alike[0]}
+        own = {s.method: s for s in one.summaries if s.strategy == strategy}
         cells = [cell for method in methods for cell in _cells(own.get(method))]
         rows.append(Row((one.planned.name, *cells)))
-    return Group(wording.on_one_line(alike), tuple(rows))
+    return tuple(rows)
 
 
 def _cells(one: Summary | None) -> tuple[str, str, str]:

@@ -90,7 +90,7 @@ def _strategies(over: OverWorlds) -> Iterable[Block]:
                 ["-", "-"] if against is None else [against.verdict, f"{against.p_adjusted:.3g}"]
             )
         cells += [wording.percent(one.regrets[world]) for world in over.worlds]
-        rows.append(Row(tuple(cells), "reference" if one.strategy.oracle else ""))
+        rows.append(Row(tuple(cells), one.strategy.oracle))
     heads = ["regret", "+- worlds", "right of two, %", "+- worlds"]
     heads += ["vs least", "p"] if verdicts else []
     heads += [f"regret, {world}" for world in over.worlds]

@@ -14,7 +14,6 @@ from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.answer.answer import Answer, answer_of
 from fsl_sweep.orchestrator.report.answer.deciding import WAYS
 from fsl_sweep.orchestrator.report.content import Report
-from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.selection.comparing.needs import Need
 from fsl_sweep.orchestrator.selection.comparing.stability import Stability
@@ -69,7 +68,12 @@ def to_plain(report: Report) -> dict[str, Any]:
         "answer": _answer(answer_of(report, timed=False)),
         "run": _run(report, metric),
         "protocols": [_protocol(one.planned) for one in under],
-        "over_protocols": _over_protocols(under),
+        "over_protocols": [
+            {"method": one.method, "protocol": shown.planned.id, **_plain(one.strategy)}
+            | {key: _plain(getattr(one, key)) for key in ("base", "val", "novel", "novel_tasks")}
+            for shown in under
+            for one in shown.summaries
+        ],
         "selections": _plain(report.selected.selections),
         "summary": [
             _plain(one)
@@ -102,18 +106,14 @@ def to_plain(report: Report) -> dict[str, Any]:
 
 def worlds_to_plain(report: WorldsReport) -> dict[str, Any]:
     """A report of several worlds as plain data: what they say together, and each report."""
-    over = report.over
-    together: dict[str, Any] = {
-        "strategy": _plain(report.lead),
-        "methods": _plain(over.methods) if over else [],
-        "differences": [_plain(one) | {"over": "worlds"} for one in over.differences]
-        if over
-        else [],
-        "strategies": [_plain(one) | {"oracle": one.strategy.oracle} for one in over.strategies]
-        if over
-        else [],
-        "lacking": _plain(over.lacking) if over else [],
-    }
+    together: dict[str, Any] = {"methods": [], "differences": [], "strategies": [], "lacking": []}
+    if (over := report.over) is not None:
+        together = {key: _plain(getattr(over, key)) for key in together}
+        for one in together["differences"]:
+            one["over"] = "worlds"
+        for one, found in zip(together["strategies"], over.strategies, strict=True):
+            one["oracle"] = found.strategy.oracle
+    together["strategy"] = _plain(report.lead)
     return {
         "answer": {"sentences": list(report.sentences)},
         "over_worlds": together,
@@ -147,6 +147,7 @@ def _mixture(
 
 def _run(report: Report, metric: Mapping[str, str]) -> dict[str, Any]:
     info, found = report.info, report.completeness
+    problem = ("method", "trial", "seed", "fold", "hyperparameters", "reason")
     return {
         "name": info.name,
         "complete": found.complete,
@@ -158,7 +159,7 @@ def _run(report: Report, metric: Mapping[str, str]) -> dict[str, Any]:
         "unmeasured": found.unmeasured,
         "protocol": info.protocol and _protocol(info.protocol),
         "chosen_by": info.chosen_by and _protocol(info.chosen_by),
-        "problems": _plain(found.problems),
+        "problems": [{key: _plain(getattr(one, key)) for key in problem} for one in found.problems],
         "left_out": _plain(report.left_out),
         "sweep": info.sweep_hash,
         "fingerprint": info.fingerprint,
@@ -175,16 +176,6 @@ def _protocol(planned: PlannedProtocol) -> dict[str, Any]:
     """Its id and content, not its name: after an edit of the sweep file another may have that."""
     protocol = planned.protocol
     return {"id": planned.id, "description": protocol.described, **protocol.canonical()}
-
-
-def _over_protocols(found: Sequence[UnderProtocol]) -> list[dict[str, Any]]:
-    """The chosen snapshots by protocol, then by method and strategy."""
-    return [
-        {"method": one.method, "protocol": under.planned.id, **_plain(one.strategy)}
-        | {key: _plain(getattr(one, key)) for key in ("base", "val", "novel", "novel_tasks")}
-        for under in found
-        for one in under.summaries
-    ]
 
 
 def _strategy(one: StrategyResult) -> dict[str, Any]:

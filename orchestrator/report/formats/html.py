@@ -148,17 +148,15 @@ def _group(table: Table, group: Group) -> str:
 
 def _row(table: Table, row: Row) -> str:
     cells = "".join(
-        f"<td{_look(column.numeric, cell)}>{escaped(cell).replace(chr(10), '<br>')}</td>"
+        f"<td{_look(column.numeric, cell)}>{escaped(cell)}</td>"
         for column, cell in zip(table.columns, row.cells, strict=True)
     )
-    return f'<tr class="{row.weight}">{cells}</tr>' if row.weight else f"<tr>{cells}</tr>"
+    return f'<tr class="reference">{cells}</tr>' if row.reference else f"<tr>{cells}</tr>"
 
 
 def _look(numeric: bool, cell: str) -> str:
     """Numbers stand to the right; only long words break, or a phone would break them all."""
-    if numeric:
-        return _number(numeric)
-    return ' class="long"' if max(map(len, cell.split("\n"))) > LONG else ""
+    return _number(True) if numeric else ' class="long"' if len(cell) > LONG else ""
 
 
 def _number(numeric: bool) -> str:

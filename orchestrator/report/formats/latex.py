@@ -2,8 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterable
-from math import isfinite
+from collections.abc import Iterable, Sequence
 
 from pylatexenc.latexencode import (
     RULE_DICT,
@@ -18,15 +17,10 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
     Bullets,
     Forest,
-    Group,
-    Mark,
     Paragraph,
     Row,
     Table,
-    grouped,
     in_parts,
-    numbers,
-    words,
 )
 from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
@@ -93,53 +87,23 @@ def _block(block: Block, name: str) -> Iterable[str]:
             yield from (rf"\item {{{escaped(item)}}}" for item in items)
             yield r"\end{itemize}"
         case Forest():
-            yield from _block(_numbers(block), name)
-            yield from _block(Paragraph(block.note, "note"), name)
+            pass  # its numbers are in the table of strategies, its picture a figure
         case Table():
-            for number, (part, widths) in enumerate(in_parts(block, ROOM)):
+            widths, parts = in_parts(block, ROOM)
+            for number, kept in enumerate(parts):
                 yield f"% table: {name}" + f"-{number}" * bool(number)
-                yield from _table(part, widths)
+                yield from _table(block, kept, widths)
                 yield "% end of table"
 
 
-def _numbers(forest: Forest) -> Table:
-    """The plot's numbers: a paper draws its own plot, or takes the PDF of the figure."""
-    marks = forest.marks
-    heads = (
-        *["95 % interval"] * any(isfinite(mark.low) for mark in marks),
-        *["each seed"] * any(mark.seeds for mark in marks),
-    )
-    columns = (*words(""), *numbers([forest.title, " or ".join(heads)]))
-    groups = (
-        Group(own[0].group, tuple(map(_cells, own)))
-        for own in grouped(marks, lambda mark: mark.group)
-    )
-    return Table(columns, tuple(groups))
-
-
-def _cells(mark: Mark) -> Row:
-    mean = f"{mark.mean:.1f}" if isfinite(mark.mean) else "-"
-    around = ", ".join(f"{value:.1f}" for value in mark.seeds) or "-"
-    if isfinite(mark.low):
-        around = f"{mark.low:.1f} to {mark.high:.1f}"
-    return Row((mark.name, mean, around), "reference" if mark.reference else "")
-
-
-def _table(table: Table, widths: list[int]) -> Iterable[str]:
-    """Columns of long text share what the others leave of the line."""
-    rows = [row for group in table.groups for row in group.rows]
-    long = [
-        width > WRAPPED or any("\n" in row.cells[at] for row in rows)
-        for at, width in enumerate(widths)
-    ]
-    taken = sum(width for width, share in zip(widths, long, strict=True) if not share)
-    share = (1 - CHARACTER * (taken + 2 * len(widths))) / max(sum(long), 1)
-    columns = "".join(
-        _column(column.numeric, share if one else None)
-        for column, one in zip(table.columns, long, strict=True)
-    )
+def _table(table: Table, kept: Sequence[int], widths: Sequence[int]) -> Iterable[str]:
+    """Some columns of a table; those of long text share what the others leave of the line."""
+    shown = [(table.columns[at], widths[at] > WRAPPED) for at in kept]
+    taken = sum(widths[at] for at in kept if widths[at] <= WRAPPED)
+    share = (1 - CHARACTER * (taken + 2 * len(kept))) / max(sum(long for _, long in shown), 1)
+    columns = "".join(_column(column.numeric, share if long else None) for column, long in shown)
     yield rf"{{\footnotesize\begin{{longtable}}{{@{{}}{columns}@{{}}}}"
-    heads = " & ".join(_head(column.name, column.numeric) for column in table.columns)
+    heads = " & ".join(_head(column.name, column.numeric) for column, _ in shown)
     yield rf"\toprule {heads} \\ \midrule \endhead"
     yield r"\bottomrule \endlastfoot"
     for number, group in enumerate(table.groups):
@@ -147,9 +111,9 @@ def _table(table: Table, widths: list[int]) -> Iterable[str]:
             yield r"\midrule"
         if group.title:
             look = "l" if len(group.title) < ROOM / 2 else r"p{0.95\linewidth}"
-            span = rf"\multicolumn{{{len(widths)}}}{{@{{}}{look}@{{}}}}"
+            span = rf"\multicolumn{{{len(kept)}}}{{@{{}}{look}@{{}}}}"
             yield rf"{span}{{\textbf{{{escaped(group.title)}}}}} \\*[1pt]"
-        yield from (f"{_row(row)} \\\\" for row in group.rows)
+        yield from (f"{_row(row, kept)} \\\\" for row in group.rows)
     yield r"\end{longtable}}"
 
 
@@ -168,11 +132,9 @@ def _head(name: str, numeric: bool) -> str:
     return inner + r" \\ ".join(lines) + r"\end{tabular}"
 
 
-def _row(row: Row) -> str:
-    look = {"reference": r"\textcolor{gray}{", "": ""}[row.weight]
-    close = "}" if look else ""
-    cells = [r"\newline ".join(map(escaped, cell.split("\n"))) for cell in row.cells]
-    return " & ".join(f"{look}{cell}{close}" for cell in cells)
+def _row(row: Row, kept: Sequence[int]) -> str:
+    look, close = (r"\textcolor{gray}{", "}") if row.reference else ("", "")
+    return " & ".join(f"{look}{escaped(row.cells[at])}{close}" for at in kept)
 
 
 def _code_point(character: str) -> str:

@@ -10,7 +10,6 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     Forest,
     Group,
     Paragraph,
-    Row,
     Table,
 )
 from fsl_sweep.orchestrator.report.document.document import document
@@ -75,12 +74,5 @@ def _group(table: Table, group: Group) -> Iterable[str]:
         yield f"### {escaped(group.title)}"
     head = [escaped(column.name) for column in table.columns]
     rule = ["---:" if column.numeric else ":---" for column in table.columns]
-    yield "\n".join(map(_line, [head, rule, *map(_cells, group.rows)]))
-
-
-def _cells(row: Row) -> list[str]:
-    return ["<br>".join(map(escaped, cell.split("\n"))) for cell in row.cells]
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    rows = [[*map(escaped, row.cells)] for row in group.rows]
+    yield "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))

@@ -3,9 +3,8 @@
 import io
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-import numpy as np
 from rich.console import RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
@@ -19,11 +18,8 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
     Bullets,
     Forest,
-    Group,
     Paragraph,
-    Row,
     Table,
-    Trend,
     in_parts,
 )
 from fsl_sweep.orchestrator.report.document.document import document
@@ -41,14 +37,7 @@ PROSE = 100
 SENTENCE = 600
 """Characters of a sentence of the answer: enough for all but names without end."""
 
-TREND = 12
-"""Characters of a curve."""
-
-_LEVELS = "▁▂▃▄▅▆▇█"
-_ASCII = str.maketrans(f"{_LEVELS}─", "_.-=+*#@-")
 _TONES = {"": "", "note": "dim", "alarm": "red", "good": "green"}
-_WEIGHTS = {"": "", "reference": "dim"}
-_VERDICTS = {"better": "green", "worse": "red", "equivalent": "cyan", "undecided": "dim"}
 _AS_WIDE_AS_NEEDED = 10**6
 
 
@@ -71,7 +60,7 @@ def show(
         return
     width = console.width if console.is_terminal else None
     text = to_text(report, width, full=full, command=command).removesuffix("\n")
-    say(text.translate(_ASCII) if ascii_only else text, console.file)
+    say(text.replace("─", "-") if ascii_only else text, console.file)
 
 
 def to_text(
@@ -165,51 +154,26 @@ def _block(block: Block, console: SafeConsole) -> Iterable[RenderableType]:
             for group in groups:
                 if group.title:
                     yield Text(f"\n{group.title}", "bold cyan")
-                whole = Table(block.columns, (_with_curves(group, console),))
-                for number, (part, widths) in enumerate(in_parts(whole, console.width)):
+                whole = Table(block.columns, (group,))
+                widths, parts = in_parts(whole, console.width)
+                for number, kept in enumerate(parts):
                     if number:
                         yield Text()
-                    yield _table(part, widths)
+                    yield _table(whole, kept, widths)
 
 
-def _table(table: Table, widths: list[int]) -> RichTable:
-    """A table without a frame: it stays aligned as plain text."""
+def _table(table: Table, kept: Sequence[int], widths: Sequence[int]) -> RichTable:
+    """Some columns of a table, without a frame: they stay aligned as plain text."""
     drawn = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column, width in zip(table.columns, widths, strict=True):
+    for at in kept:
+        column = table.columns[at]
         drawn.add_column(
             Text("\n".join(textwrap.wrap(column.name, WRAPPED))),
             justify="right" if column.numeric else "left",
-            no_wrap=column.numeric and width <= WRAPPED,
+            no_wrap=column.numeric and widths[at] <= WRAPPED,
             overflow="fold",
         )
     for row in table.groups[0].rows:
-        cells = [Text(cell, _VERDICTS.get(cell, "")) for cell in row.cells]
-        drawn.add_row(*cells, style=_WEIGHTS[row.weight])
+        cells = (Text(row.cells[at]) for at in kept)
+        drawn.add_row(*cells, style="dim" if row.reference else "")
     return drawn
-
-
-def _with_curves(group: Group, console: SafeConsole) -> Group:
-    """The group with a small curve in each cell of a trend whose values are known."""
-
-    def drawn(cell: str) -> str:
-        if not isinstance(cell, Trend) or not np.isfinite(cell.values).all():
-            return cell
-        curve = sparkline(cell.values)
-        curve = curve.translate(_ASCII) if console.options.ascii_only else curve
-        return cell.replace(" to ", f" {curve} ")
-
-    rows = (Row(tuple(map(drawn, row.cells)), row.weight) for row in group.rows)
-    return Group(group.title, tuple(rows))
-
-
-def sparkline(values: np.ndarray) -> str:
-    """Values ``[E]`` as at most ``TREND`` characters, from the lowest to the highest.
-
-    Where there are more points than characters, a character shows the mean of its points. A flat
-    curve is drawn in the middle.
-    """
-    shown = [points.mean() for points in np.array_split(values, min(len(values), TREND))]
-    low, span = min(shown), float(np.ptp(shown))
-    steps = len(_LEVELS) - 1
-    levels = [round((one - low) / span * steps) if span else (steps + 1) // 2 for one in shown]
-    return "".join(_LEVELS[level] for level in levels)

@@ -53,7 +53,7 @@ def tradeoffs_of(chosen: Chosen, selectors: Sequence[str]) -> tuple[TradeOff, ..
     """The points of each snapshot selector; equal ones once.
 
     All trials are of whole seeds. A configuration in which the selector has nothing to choose by
-    has no point. Where any chosen snapshot's NovelGen is not measured on the report tasks, the selector has
+    has no point. Where the NovelGen of any chosen snapshot is not measured, the selector has
     none at all: the front would be one of those that happen to be measured.
 
     Source: "Two Sides of Meta-Learning Evaluation", section 4 and figure 1.

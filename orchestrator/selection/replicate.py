@@ -8,6 +8,7 @@ snapshot are shifted by what the draw adds to its mean; accuracies may then lie 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -83,34 +84,30 @@ class ResampledTrial:
             known.update(zip(missing, found.T, strict=True))
         return np.stack([known[row] for row in rows], axis=1)
 
-    def rivals(
-        self, measure: Measure, best: ScoreTable, accuracies: np.ndarray, mean: float
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def rivals(self, measure: Measure, best: "_Best") -> tuple[np.ndarray, np.ndarray]:
         """The snapshots that can be the highest of a replicate in a resample of selection tasks.
 
         Args:
             measure: by which.
-            best: the table of the trial whose snapshot is the highest without resampling.
-            accuracies: of that snapshot, of each task ``[T]``.
-            mean: its mean.
+            best: the highest without resampling.
 
         Returns:
-            Their positions ``[n]``, and their scores in each resample ``[R, n]``.
+            Their positions ``[n]``, and their accuracies of each task ``[n, T]``.
         """
         table = self.trial.scores[measure, "selection"]
-        gaps, tasks = mean - table.means, len(accuracies)
+        gaps, tasks = best.mean - table.means, len(best.accuracies)
         rows = np.arange(len(gaps))
-        if table.deviation is not None and best.deviation is not None:
+        if table.deviation is not None and best.table.deviation is not None:
             # Of two variables, whatever their correlation.
-            most = (table.deviation + best.deviation) ** 2
+            most = (table.deviation + best.table.deviation) ** 2
             rows = np.flatnonzero(may_be_higher(gaps, most, 1 + gaps, tasks))
         if not len(rows):
-            return rows, np.empty((1 + self._draws.resamples, 0))
-        found, gaps = table.load()[rows], gaps[rows]
-        apart = found - accuracies
+            return rows, np.empty((0, tasks))
+        found = best.loaded if table is best.table else table.load()
+        found, gaps = found[rows], gaps[rows]
+        apart = found - best.accuracies
         kept = may_be_higher(gaps, apart.var(axis=1), apart.max(axis=1) + gaps, tasks)
-        weights = self._weights(measure, "selection", tasks)
-        return rows[kept], weighted_means(found[kept], weights)
+        return rows[kept], found[kept]
 
     def history(self, resample: int) -> History:
         """The history of one resample, with the class folds' histories of the same one.
@@ -127,7 +124,7 @@ class ResampledTrial:
     ) -> np.ndarray:
         table = self.trial.scores[measure, task_set].load()
         table = table if rows is None else table[rows]
-        means = weighted_means(table, self._weights(measure, task_set, table.shape[1]))
+        means = weighted_means(table, self.weights(measure, task_set, table.shape[1]))
         if (measure, task_set) not in self._classes:
             return means
         shifts = self._draws.shifts(table, self._classes[measure, task_set])
@@ -135,7 +132,8 @@ class ResampledTrial:
             self._shifts[measure] = shifts
         return means + shifts
 
-    def _weights(self, measure: Measure, task_set: TaskSet, tasks: int) -> np.ndarray:
+    def weights(self, measure: Measure, task_set: TaskSet, tasks: int) -> np.ndarray:
+        """Of its tasks in each resample, as of ``Resampling.weights``."""
         fold = () if self.trial.fold is None else (f"fold {self.trial.fold}",)
         return self._draws.weights((measure, task_set, *fold), tasks)
 
@@ -165,10 +163,26 @@ class ResampledTrial:
         if measure not in self._tables:
             self._tables[measure] = self.trial.scores[measure, "selection"].load()
         table = self._tables[measure]
-        times = self._weights(measure, "selection", table.shape[1])[resample].astype(np.int64)
+        times = self.weights(measure, "selection", table.shape[1])[resample].astype(np.int64)
         drawn = np.repeat(table, times, axis=1)
         shifts = self._shifts.get(measure)
         return drawn if shifts is None else drawn + shifts[resample][:, None]
+
+
+class _Best(NamedTuple):
+    """A replicate's highest snapshot: where it is in a table, and the table's tasks ``[E, T]``."""
+
+    table: ScoreTable
+    loaded: np.ndarray
+    at: int
+
+    @property
+    def mean(self) -> float:
+        return float(self.table.means[self.at])
+
+    @property
+    def accuracies(self) -> np.ndarray:
+        return self.loaded[self.at]
 
 
 class ResampledReplicate:
@@ -228,7 +242,10 @@ class ResampledReplicate:
         return np.array([number for number, *_ in rivals])[kept], np.stack(picks)[kept, rows]
 
     def _rivals(self, measure: str | None) -> list[tuple[int, np.ndarray, np.ndarray]]:
-        """As ``ResampledTrial.rivals``, after the number of the trial; none if all may be."""
+        """Of each trial that has any, its number, and positions and scores ``[R, n]`` of rivals.
+
+        None if all snapshots may be.
+        """
         known: Measure | None = next((m for m in MEASURES if m == measure), None)
         if known is None or any(one.draws_classes(known) for one in self.trials):
             return []
@@ -236,12 +253,17 @@ class ResampledReplicate:
         highest = [comparable(table.means).max() for table in tables]
         if not np.isfinite(highest).all():
             return []
-        number = int(np.argmax(highest))
-        best = tables[number]
-        at = int(np.argmax(best.means))
-        mean, accuracies = float(best.means[at]), best.load()[at]
-        found = [one.rivals(known, best, accuracies, mean) for one in self.trials]
-        return [(number, *own) for number, own in enumerate(found) if len(own[0])]
+        table = tables[int(np.argmax(highest))]
+        best = _Best(table, table.load(), int(np.argmax(table.means)))
+        found = [one.rivals(known, best) for one in self.trials]
+        weights = self.trials[0].weights(known, "selection", len(best.accuracies))
+        scores = weighted_means(np.concatenate([accuracies for _, accuracies in found]), weights)
+        ends = np.cumsum([len(rows) for rows, _ in found])
+        return [
+            (number, rows, scores[:, end - len(rows) : end])
+            for number, ((rows, _), end) in enumerate(zip(found, ends, strict=True))
+            if len(rows)
+        ]
 
     def snapshots(self, selector: SnapshotSelector, trial: ResampledTrial) -> np.ndarray:
         """Position of the snapshot that the selector leaves of a trial in each resample."""

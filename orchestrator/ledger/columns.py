@@ -226,12 +226,11 @@ def summary_of(plain: Mapping[str, Any], epochs: np.ndarray) -> Summary:
     Raises:
         ValueError, KeyError, TypeError: it holds something else.
     """
-    means = {pair: np.array(plain["{}_{}_mean".format(*pair)], np.float64) for pair in PAIRS}
+    means = np.array([plain["{}_{}_mean".format(*pair)] for pair in PAIRS], np.float64)
+    if means.shape != (len(PAIRS), len(epochs)) or not ((means >= 0) & (means <= 1)).all():
+        raise ValueError("it does not hold the mean of each epoch")
     deviations = {pair: float(plain["{}_{}_deviation".format(*pair)]) for pair in PAIRS}
-    for values in means.values():
-        if values.shape != epochs.shape or not ((values >= 0) & (values <= 1)).all():
-            raise ValueError("it does not hold the mean of each epoch")
-    return Summary(epochs, means, deviations)
+    return Summary(epochs, dict(zip(PAIRS, means, strict=True)), deviations)
 
 
 def score_tables(

@@ -24,7 +24,9 @@ from math import hypot, isnan, nan, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
+
+# Of single numbers, three times as quick as ``special``'s functions of arrays.
+from scipy.special import cython_special as special
 
 from fsl_sweep.orchestrator.statistics.comparison import Verdict, holm, verdict_of
 from fsl_sweep.orchestrator.statistics.components import (
@@ -180,8 +182,9 @@ def seed_freedom(a: ArrayLike, b: ArrayLike, fewer: int) -> np.ndarray:
 
 def task_quantile(freedom: float, level: float) -> float:
     """Half-width for tasks in standard errors; normal where ``intervals.quantile`` is."""
-    normal = freedom >= NORMAL_FROM - 1
-    return -float(special.ndtri(level / 2) if normal else special.stdtrit(freedom, level / 2))
+    if freedom >= NORMAL_FROM - 1:
+        return -float(special.ndtri(level / 2))
+    return -float(special.stdtrit(float(freedom), level / 2))
 
 
 @dataclass(frozen=True)

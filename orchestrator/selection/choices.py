@@ -104,8 +104,11 @@ class Chosen:
     def _at_once(self, selector: SnapshotSelector) -> dict[int | bytes, int]:
         """Its epochs in the trials that ``apply`` need not be run on one by one."""
         found: dict[int | bytes, int] = {}
-        for count in {len(trial.epochs) for trial in self.planned} - {0}:
-            alike = [trial for trial in self.planned if len(trial.epochs) == count]
+        groups: dict[int, list[TrialHistory]] = defaultdict(list)
+        for trial in self.planned:
+            groups[len(trial.epochs)].append(trial)
+        groups.pop(0, None)
+        for alike in groups.values():
             at = apply_at_once(selector, lambda m, own=alike: np.stack([seen(t, m) for t in own]))
             if at is not None:
                 pairs = zip(alike, at.tolist(), strict=True)

@@ -242,9 +242,9 @@ class ResampledReplicate:
         return np.array([number for number, *_ in rivals])[kept], np.stack(picks)[kept, rows]
 
     def _rivals(self, measure: str | None) -> list[tuple[int, np.ndarray, np.ndarray]]:
-        """Of each trial that has any, its number, and positions and scores ``[R, n]`` of rivals.
+        """The rivals of each trial that has any: its number, their positions, scores ``[R, n]``.
 
-        None if all snapshots may be.
+        Empty where all snapshots may be rivals.
         """
         known: Measure | None = next((m for m in MEASURES if m == measure), None)
         if known is None or any(one.draws_classes(known) for one in self.trials):

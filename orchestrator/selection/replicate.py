@@ -8,7 +8,6 @@ snapshot are shifted by what the draw adds to its mean; accuracies may then lie 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -84,28 +83,31 @@ class ResampledTrial:
             known.update(zip(missing, found.T, strict=True))
         return np.stack([known[row] for row in rows], axis=1)
 
-    def rivals(self, measure: Measure, best: "_Best") -> tuple[np.ndarray, np.ndarray]:
+    def rivals(
+        self, measure: Measure, best: ScoreTable, loaded: np.ndarray, at: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The snapshots that can be the highest of a replicate in a resample of selection tasks.
 
         Args:
             measure: by which.
-            best: the highest without resampling.
+            best: the table of the trial whose snapshot is the highest without resampling.
+            loaded: its accuracies ``[E, T]``.
+            at: the position of that snapshot.
 
         Returns:
             Their positions ``[n]``, and their accuracies of each task ``[n, T]``.
         """
         table = self.trial.scores[measure, "selection"]
-        gaps, tasks = best.mean - table.means, len(best.accuracies)
+        gaps, tasks = best.means[at] - table.means, loaded.shape[1]
         rows = np.arange(len(gaps))
-        if table.deviation is not None and best.table.deviation is not None:
+        if table.deviation is not None and best.deviation is not None:
             # Of two variables, whatever their correlation.
-            most = (table.deviation + best.table.deviation) ** 2
+            most = (table.deviation + best.deviation) ** 2
             rows = np.flatnonzero(may_be_higher(gaps, most, 1 + gaps, tasks))
         if not len(rows):
             return rows, np.empty((0, tasks))
-        found = best.loaded if table is best.table else table.load()
-        found, gaps = found[rows], gaps[rows]
-        apart = found - best.accuracies
+        found, gaps = (loaded if table is best else table.load())[rows], gaps[rows]
+        apart = found - loaded[at]
         kept = may_be_higher(gaps, apart.var(axis=1), apart.max(axis=1) + gaps, tasks)
         return rows[kept], found[kept]
 
@@ -167,22 +169,6 @@ class ResampledTrial:
         drawn = np.repeat(table, times, axis=1)
         shifts = self._shifts.get(measure)
         return drawn if shifts is None else drawn + shifts[resample][:, None]
-
-
-class _Best(NamedTuple):
-    """A replicate's highest snapshot: where it is in a table, and the table's tasks ``[E, T]``."""
-
-    table: ScoreTable
-    loaded: np.ndarray
-    at: int
-
-    @property
-    def mean(self) -> float:
-        return float(self.table.means[self.at])
-
-    @property
-    def accuracies(self) -> np.ndarray:
-        return self.loaded[self.at]
 
 
 class ResampledReplicate:
@@ -253,10 +239,10 @@ class ResampledReplicate:
         highest = [comparable(table.means).max() for table in tables]
         if not np.isfinite(highest).all():
             return []
-        table = tables[int(np.argmax(highest))]
-        best = _Best(table, table.load(), int(np.argmax(table.means)))
-        found = [one.rivals(known, best) for one in self.trials]
-        weights = self.trials[0].weights(known, "selection", len(best.accuracies))
+        best = tables[int(np.argmax(highest))]
+        loaded, at = best.load(), int(np.argmax(best.means))
+        found = [one.rivals(known, best, loaded, at) for one in self.trials]
+        weights = self.trials[0].weights(known, "selection", loaded.shape[1])
         scores = weighted_means(np.concatenate([accuracies for _, accuracies in found]), weights)
         ends = np.cumsum([len(rows) for rows, _ in found])
         return [

@@ -154,27 +154,42 @@ def check_values(table: pa.Table, summary: Summary | None = None) -> None:
     if summary is not None and len(table) != len(summary.epochs):
         raise ValueError("it does not hold the recorded epochs")
     for pair in PAIRS:
-        name = "{}_{}".format(*pair)
-        mean, correct, queries = (f"{name}_{kind}" for kind in ("mean", "correct", "queries"))
+        mean, correct, queries = _names(pair)
         means = values(table[mean]) if mean in there else None
         if summary is not None:
             means = summary.means[pair]
         if means is not None and not ((means >= 0) & (means <= 1)).all():
             raise ValueError(f"{mean} is outside 0 to 1")
         if {correct, queries} <= there:
-            _check_counts(name, matrix(table[correct]), matrix(table[queries]), means)
+            _accuracies(pair, matrix(table[correct]), matrix(table[queries]), means)
 
 
-def _check_counts(
-    name: str, correct: np.ndarray, queries: np.ndarray, means: np.ndarray | None
-) -> None:
-    """Of counts ``[E, T]`` and means ``[E]``."""
+def _names(pair: Pair) -> tuple[str, str, str]:
+    """The columns of means, correct answers and queries."""
+    measure, task_set = pair
+    name = f"{measure}_{task_set}"
+    return f"{name}_mean", f"{name}_correct", f"{name}_queries"
+
+
+def accuracies_of(table: pa.Table, pair: Pair) -> np.ndarray:
+    """Accuracies ``[E, T]`` of a table's counts. Raises ValueError as ``check_values``."""
+    return _accuracies(pair, *(matrix(table[name]) for name in _names(pair)[1:]))
+
+
+def _accuracies(
+    pair: Pair, correct: np.ndarray, queries: np.ndarray, means: np.ndarray | None = None
+) -> np.ndarray:
+    """Accuracies of counts ``[E, T]``, checked, also against means ``[E]``."""
+    mean, *_ = _names(pair)
+    name = mean.removesuffix("_mean")
     if correct.shape != queries.shape:
         raise ValueError(f"{name} has counts of different tasks")
     if (queries < 1).any() or (correct < 0).any() or (correct > queries).any():
         raise ValueError(f"{name} has a task with more correct answers than queries")
-    if means is not None and (abs((correct / queries).mean(axis=1) - means) > _NEAR).any():
-        raise ValueError(f"{name}_mean is not the mean of its tasks")
+    accuracies = correct / queries
+    if means is not None and (abs(accuracies.mean(axis=1) - means) > _NEAR).any():
+        raise ValueError(f"{mean} is not the mean of its tasks")
+    return accuracies
 
 
 def scores_of(row: pa.Table) -> dict[tuple[Measure, TaskSet], TaskScores]:
@@ -196,11 +211,12 @@ def compacted(rows: Sequence[pa.Table]) -> bytes:
 def plain_summary(table: pa.Table) -> dict[str, Any]:
     """As plain data, the means of a table's rows and the largest deviation of each column."""
     found: dict[str, Any] = {}
-    for name in (f"{measure}_{task_set}" for measure, task_set in PAIRS):
-        accuracies = _accuracies(table[f"{name}_correct"], table[f"{name}_queries"])
-        found[f"{name}_mean"] = values(table[f"{name}_mean"]).tolist()
+    for pair in PAIRS:
+        mean, *_ = _names(pair)
+        found[mean] = values(table[mean]).tolist()
         # Upwards, so that the bound stays one.
-        found[f"{name}_deviation"] = ceil(accuracies.std(axis=1).max() * 10**6) / 10**6
+        most = accuracies_of(table, pair).std(axis=1).max()
+        found["{}_{}_deviation".format(*pair)] = ceil(most * 10**6) / 10**6
     return found
 
 
@@ -210,23 +226,22 @@ def summary_of(plain: Mapping[str, Any], epochs: np.ndarray) -> Summary:
     Raises:
         ValueError, KeyError, TypeError: it holds something else.
     """
-    means = {pair: np.array(plain["{}_{}_mean".format(*pair)], np.float64) for pair in PAIRS}
+    means = np.array([plain["{}_{}_mean".format(*pair)] for pair in PAIRS], np.float64)
+    if means.shape != (len(PAIRS), len(epochs)) or not ((means >= 0) & (means <= 1)).all():
+        raise ValueError("it does not hold the mean of each epoch")
     deviations = {pair: float(plain["{}_{}_deviation".format(*pair)]) for pair in PAIRS}
-    for values in means.values():
-        if values.shape != epochs.shape or not ((values >= 0) & (values <= 1)).all():
-            raise ValueError("it does not hold the mean of each epoch")
-    return Summary(epochs, means, deviations)
+    return Summary(epochs, dict(zip(PAIRS, means, strict=True)), deviations)
 
 
 def score_tables(
-    epochs: np.ndarray, summary: Summary, load: Callable[[list[str]], pa.Table]
+    epochs: np.ndarray, summary: Summary, load: Callable[[Pair], np.ndarray]
 ) -> dict[Pair, ScoreTable]:
     """Score tables of these epochs ``[E]``, with NaN where an epoch was not measured.
 
     Args:
         epochs: of the trial, ascending.
         summary: of what was measured, some of the trial's epochs.
-        load: reads columns of the same rows.
+        load: reads accuracies of each task of the same rows.
     """
     at = np.searchsorted(epochs, summary.epochs)
 
@@ -241,17 +256,12 @@ def score_tables(
         def accuracies() -> np.ndarray:
             if not len(at):
                 return np.full((len(epochs), 1), np.nan)
-            names = ["{}_{}_correct".format(*pair), "{}_{}_queries".format(*pair)]
-            return spread(_accuracies(*load(names).columns))
+            return spread(load(pair))
 
         deviation = summary.deviations.get(pair)
         return ScoreTable(spread(summary.means[pair]), accuracies, deviation=deviation)
 
     return {pair: made(pair) for pair in PAIRS}
-
-
-def _accuracies(correct: pa.ChunkedArray, queries: pa.ChunkedArray) -> np.ndarray:
-    return matrix(correct).astype(np.float64) / matrix(queries)
 
 
 def matrix(column: pa.ChunkedArray) -> np.ndarray:
@@ -278,10 +288,43 @@ def read_columns(
     file: pq.ParquetFile, names: Sequence[str] = SCHEMA.names, summary: Summary | None = None
 ) -> pa.Table:
     """Some columns of a compacted file. Raises ValueError where no trial can have measured them."""
+    return checked(_read(file, names), pa.schema([SCHEMA.field(name) for name in names]), summary)
+
+
+def read_accuracies(file: pq.ParquetFile, pair: Pair, means: np.ndarray) -> np.ndarray:
+    """Accuracies ``[E, T]`` from a compacted file, with these means. Raises as ``read_columns``."""
+    _, correct, queries = _names(pair)
+    each = _of_every_task(file, pair)
+    table = _read(file, [correct, queries] if each is None else [correct])
+    if any(field.type != COUNTS for field in table.schema) or correct not in table.column_names:
+        raise ValueError("it has other columns")
+    right = matrix(table[correct])
+    asked = (
+        matrix(table[queries]) if each is None else np.broadcast_to(np.uint16(each), right.shape)
+    )
+    return _accuracies(pair, right, asked, means)
+
+
+def _of_every_task(file: pq.ParquetFile, pair: Pair) -> int | None:
+    """The queries of every task, where the file's statistics say that they are equally many.
+
+    To read a column takes as long whether its values differ or not.
+    """
+    leaves, names = file.schema_arrow.names, _names(pair)[1:]
+    if file.metadata.num_row_groups != 1 or not {*names} <= {*leaves}:
+        return None
+    group = file.metadata.row_group(0)
+    correct, queries = (group.column(leaves.index(name)) for name in names)
+    found = queries.statistics
+    if found is None or not found.has_min_max or found.min != found.max or found.null_count:
+        return None
+    return found.min if queries.num_values == correct.num_values else None
+
+
+def _read(file: pq.ParquetFile, names: Sequence[str]) -> pa.Table:
     # Without threads: a small file gains nothing from them, and a native thread that outlives
     # the interpreter aborts the process at its exit.
     try:
-        table = file.read(list(names), use_threads=False)
+        return file.read(list(names), use_threads=False)
     except (pa.ArrowException, OSError) as failure:
         raise ValueError("it is not a Parquet file of records") from failure
-    return checked(table, pa.schema([SCHEMA.field(name) for name in names]), summary)

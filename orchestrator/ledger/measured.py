@@ -12,9 +12,10 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
-from typing import Any, NamedTuple
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -27,9 +28,11 @@ from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID
 MEASURED = "measured"
 _NUMBERED = re.compile(r"([0-9]{4}|[1-9][0-9]{4,8})\.([a-z]+)")
 _PARQUET = ".parquet"
-_EMPTY = columns.SCHEMA.empty_table()
+# Not `empty_table`, which loads pandas.
+_EMPTY = pa.table([pa.nulls(0, field.type) for field in columns.SCHEMA], schema=columns.SCHEMA)
 
 Weights = Mapping[int, str]
+T = TypeVar("T")
 
 
 def measured_name(protocol: str, epoch: int) -> str:
@@ -54,10 +57,18 @@ def numbers(folder: Folder, suffix: str) -> list[int]:
 
 
 class Measured(NamedTuple):
-    """What was measured under a protocol; ``load`` reads columns of the rows."""
+    """What was measured under a protocol.
+
+    Attributes:
+        summary: of all rows.
+        rows: reads them, with all columns.
+        accuracies: reads the accuracies of tasks ``[rows, T]`` of a measure and task set.
+        damaged: where damaged files are.
+    """
 
     summary: columns.Summary = columns.Summary.of_table(_EMPTY)
-    load: Callable[[list[str]], pa.Table] = _EMPTY.select
+    rows: Callable[[], pa.Table] = lambda: _EMPTY
+    accuracies: Callable[[columns.Pair], np.ndarray] = partial(columns.accuracies_of, _EMPTY)
     damaged: Sequence[str] = ()
 
     @property
@@ -149,7 +160,8 @@ class Measurements:
             if not compacted.damaged:
                 return compacted
         table, damaged = self._rows(protocol, weights)
-        measured = Measured(columns.Summary.of_table(table), table.select, damaged)
+        accuracies = partial(columns.accuracies_of, table)
+        measured = Measured(columns.Summary.of_table(table), lambda: table, accuracies, damaged)
         if measured.epochs == [*weights]:
             return measured
         return measured._replace(damaged=[*compacted.damaged, *damaged])
@@ -219,16 +231,20 @@ class Measurements:
     def _unread(self, protocol: str, checksum: str, summary: columns.Summary) -> Measured:
         name = compacted_name(protocol)
 
-        def load(names: list[str]) -> pa.Table:
-            # Read each time: the tasks of a thousand trials do not fit in memory.
+        # Read each time: the tasks of a thousand trials do not fit in memory.
+        def read(made: Callable[[pq.ParquetFile], T]) -> T:
             try:
-                return columns.read_columns(
-                    _last_parquet(self.folder, name, checksum), names, summary
-                )
+                return made(_last_parquet(self.folder, name, checksum))
             except ValueError as failure:
                 raise Damaged(self.folder.place(name), str(failure)) from failure
 
-        return Measured(summary, load)
+        return Measured(
+            summary,
+            lambda: read(lambda file: columns.read_columns(file, summary=summary)),
+            lambda pair: read(
+                lambda file: columns.read_accuracies(file, pair, summary.means[pair])
+            ),
+        )
 
 
 def _snapshot(row: pa.Table) -> str:

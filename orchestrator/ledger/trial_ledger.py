@@ -253,8 +253,7 @@ class TrialLedger:
                 content = self._content()
                 measured, epochs = self._measured(protocol, content), content.epochs
                 at = epochs.numbers.index(epoch)
-                row = measured.load(columns.SCHEMA.names)
-                row = row.slice(measured.epochs.index(epoch), 1)
+                row = measured.rows().slice(measured.epochs.index(epoch), 1)
             curves = {name: float(values[at]) for name, values in epochs.curves.items()}
             return EpochRecord(epoch=epoch, scores=columns.scores_of(row), **curves)
         raise KeyError(f"{self.folder.path} has no undamaged record of epoch {epoch}")
@@ -331,10 +330,10 @@ class TrialLedger:
             damaged += self._placed(reported.damaged)
         damaged += self._placed(chosen.damaged)
         epochs = np.array(content.epochs.numbers, np.int64)
-        tables = columns.score_tables(epochs, chosen.summary, chosen.load)
+        tables = columns.score_tables(epochs, chosen.summary, chosen.accuracies)
         others = tables
         if reported is not chosen:
-            others = columns.score_tables(epochs, reported.summary, reported.load)
+            others = columns.score_tables(epochs, reported.summary, reported.accuracies)
         return TrialHistory(
             trial=planned.id,
             method=planned.method,

@@ -5,10 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import final
 
+import numpy as np
+
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selection.results import LeftOut, why_unusable
 from fsl_sweep.orchestrator.selectors import Candidate, SnapshotSelector, apply, snapshot_selector
-from fsl_sweep.orchestrator.selectors.base import is_cross_validated
+from fsl_sweep.orchestrator.selectors.apply import apply_at_once
+from fsl_sweep.orchestrator.selectors.base import NONE, is_cross_validated
 from fsl_sweep.orchestrator.selectors.history import History
 
 
@@ -73,7 +76,7 @@ class Chosen:
         self.folds = FoldTrials(self.planned)
         self._histories: dict[int, History] = {}
         self._selectors: dict[str, SnapshotSelector] = {}
-        self._epochs: dict[tuple[int, str], int] = {}
+        self._epochs: dict[str, dict[int | bytes, int]] = {}
 
     def selector(self, name: str) -> SnapshotSelector:
         """The snapshot selector of that name. Raises as ``snapshot_selector``."""
@@ -89,10 +92,28 @@ class Chosen:
 
     def epoch(self, trial: TrialHistory, name: str) -> int:
         """The epoch that the selector chooses. Raises SelectionError if it cannot."""
-        key = (id(trial), name)
-        if key not in self._epochs:
-            self._epochs[key] = apply(self.selector(name), self.history(trial))
-        return self._epochs[key]
+        selector = self.selector(name)
+        if name not in self._epochs:
+            self._epochs[name] = self._at_once(selector)
+        # A selector that reads no score chooses alike where the epochs are the same.
+        known, key = self._epochs[name], id(trial) if selector.needs else trial.epochs.tobytes()
+        if key not in known:
+            known[key] = apply(selector, self.history(trial))
+        return known[key]
+
+    def _at_once(self, selector: SnapshotSelector) -> dict[int | bytes, int]:
+        """Its epochs in the trials that ``apply`` need not be run on one by one."""
+        found: dict[int | bytes, int] = {}
+        groups: dict[int, list[TrialHistory]] = defaultdict(list)
+        for trial in self.planned:
+            groups[len(trial.epochs)].append(trial)
+        groups.pop(0, None)
+        for alike in groups.values():
+            at = apply_at_once(selector, lambda m, own=alike: np.stack([seen(t, m) for t in own]))
+            if at is not None:
+                pairs = zip(alike, at.tolist(), strict=True)
+                found.update((id(trial), int(trial.epochs[i])) for trial, i in pairs if i != NONE)
+        return found
 
     def candidates(self, trials: Sequence[TrialHistory], name: str) -> list[Candidate]:
         """The snapshot that the selector leaves of each trial. Raises as ``epoch``."""
@@ -113,6 +134,14 @@ class Chosen:
             replace(one, fold_epochs=tuple(apply(selector, fold) for fold in one.history.folds))
             for one in candidates
         ]
+
+
+def seen(trial: TrialHistory, measure: str) -> np.ndarray:
+    """What a selector sees of a measure, float64 ``[E]``; NaN where it was not recorded."""
+    if measure in trial.curves:
+        return trial.curves[measure]
+    table = trial.scores.get((measure, "selection"))  # type: ignore[arg-type]
+    return np.full(len(trial.epochs), np.nan) if table is None else table.means
 
 
 def _key(trial: TrialHistory) -> tuple[str, str, int]:

@@ -22,6 +22,7 @@ from fsl_sweep.orchestrator.statistics import (
     mean_interval,
     mixture_interval,
 )
+from fsl_sweep.orchestrator.statistics.components import Accuracies
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
 PREDICTORS: tuple[Measure, ...] = ("val", "base")
@@ -60,6 +61,16 @@ class Summary:
     def common_tasks(self) -> dict[Literal["base", "novel"], np.ndarray | None]:
         """By measure, as ``task_means``."""
         return {"base": task_means(self.choices, "base"), "novel": task_means(self.choices)}
+
+    @cached_property
+    def of_base(self) -> Accuracies:
+        """As ``of_novel``, of BaseGen."""
+        return Accuracies(np.array([one.base_tasks for one in self.choices]))
+
+    @cached_property
+    def of_novel(self) -> Accuracies:
+        """NovelGen of each seed on the report tasks, which must be common."""
+        return Accuracies(np.array([one.novel_tasks for one in self.choices]))
 
     @cached_property
     def reported(self) -> Interval:

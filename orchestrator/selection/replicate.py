@@ -84,33 +84,32 @@ class ResampledTrial:
         return np.stack([known[row] for row in rows], axis=1)
 
     def rivals(
-        self, measure: Measure, best: ScoreTable, accuracies: np.ndarray, mean: float
+        self, measure: Measure, best: ScoreTable, loaded: np.ndarray, at: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """The snapshots that can be the highest of a replicate in a resample of selection tasks.
 
         Args:
             measure: by which.
             best: the table of the trial whose snapshot is the highest without resampling.
-            accuracies: of that snapshot, of each task ``[T]``.
-            mean: its mean.
+            loaded: its accuracies ``[E, T]``.
+            at: the position of that snapshot.
 
         Returns:
-            Their positions ``[n]``, and their scores in each resample ``[R, n]``.
+            Their positions ``[n]``, and their accuracies of each task ``[n, T]``.
         """
         table = self.trial.scores[measure, "selection"]
-        gaps, tasks = mean - table.means, len(accuracies)
+        gaps, tasks = best.means[at] - table.means, loaded.shape[1]
         rows = np.arange(len(gaps))
         if table.deviation is not None and best.deviation is not None:
             # Of two variables, whatever their correlation.
             most = (table.deviation + best.deviation) ** 2
             rows = np.flatnonzero(may_be_higher(gaps, most, 1 + gaps, tasks))
         if not len(rows):
-            return rows, np.empty((1 + self._draws.resamples, 0))
-        found, gaps = table.load()[rows], gaps[rows]
-        apart = found - accuracies
+            return rows, np.empty((0, tasks))
+        found, gaps = (loaded if table is best else table.load())[rows], gaps[rows]
+        apart = found - loaded[at]
         kept = may_be_higher(gaps, apart.var(axis=1), apart.max(axis=1) + gaps, tasks)
-        weights = self._weights(measure, "selection", tasks)
-        return rows[kept], weighted_means(found[kept], weights)
+        return rows[kept], found[kept]
 
     def history(self, resample: int) -> History:
         """The history of one resample, with the class folds' histories of the same one.
@@ -127,7 +126,7 @@ class ResampledTrial:
     ) -> np.ndarray:
         table = self.trial.scores[measure, task_set].load()
         table = table if rows is None else table[rows]
-        means = weighted_means(table, self._weights(measure, task_set, table.shape[1]))
+        means = weighted_means(table, self.weights(measure, task_set, table.shape[1]))
         if (measure, task_set) not in self._classes:
             return means
         shifts = self._draws.shifts(table, self._classes[measure, task_set])
@@ -135,7 +134,8 @@ class ResampledTrial:
             self._shifts[measure] = shifts
         return means + shifts
 
-    def _weights(self, measure: Measure, task_set: TaskSet, tasks: int) -> np.ndarray:
+    def weights(self, measure: Measure, task_set: TaskSet, tasks: int) -> np.ndarray:
+        """Of its tasks in each resample, as of ``Resampling.weights``."""
         fold = () if self.trial.fold is None else (f"fold {self.trial.fold}",)
         return self._draws.weights((measure, task_set, *fold), tasks)
 
@@ -165,7 +165,7 @@ class ResampledTrial:
         if measure not in self._tables:
             self._tables[measure] = self.trial.scores[measure, "selection"].load()
         table = self._tables[measure]
-        times = self._weights(measure, "selection", table.shape[1])[resample].astype(np.int64)
+        times = self.weights(measure, "selection", table.shape[1])[resample].astype(np.int64)
         drawn = np.repeat(table, times, axis=1)
         shifts = self._shifts.get(measure)
         return drawn if shifts is None else drawn + shifts[resample][:, None]
@@ -228,7 +228,10 @@ class ResampledReplicate:
         return np.array([number for number, *_ in rivals])[kept], np.stack(picks)[kept, rows]
 
     def _rivals(self, measure: str | None) -> list[tuple[int, np.ndarray, np.ndarray]]:
-        """As ``ResampledTrial.rivals``, after the number of the trial; none if all may be."""
+        """The rivals of each trial that has any: its number, their positions, scores ``[R, n]``.
+
+        Empty where all snapshots may be rivals.
+        """
         known: Measure | None = next((m for m in MEASURES if m == measure), None)
         if known is None or any(one.draws_classes(known) for one in self.trials):
             return []
@@ -236,12 +239,17 @@ class ResampledReplicate:
         highest = [comparable(table.means).max() for table in tables]
         if not np.isfinite(highest).all():
             return []
-        number = int(np.argmax(highest))
-        best = tables[number]
-        at = int(np.argmax(best.means))
-        mean, accuracies = float(best.means[at]), best.load()[at]
-        found = [one.rivals(known, best, accuracies, mean) for one in self.trials]
-        return [(number, *own) for number, own in enumerate(found) if len(own[0])]
+        best = tables[int(np.argmax(highest))]
+        loaded, at = best.load(), int(np.argmax(best.means))
+        found = [one.rivals(known, best, loaded, at) for one in self.trials]
+        weights = self.trials[0].weights(known, "selection", loaded.shape[1])
+        scores = weighted_means(np.concatenate([accuracies for _, accuracies in found]), weights)
+        ends = np.cumsum([len(rows) for rows, _ in found])
+        return [
+            (number, rows, scores[:, end - len(rows) : end])
+            for number, ((rows, _), end) in enumerate(zip(found, ends, strict=True))
+            if len(rows)
+        ]
 
     def snapshots(self, selector: SnapshotSelector, trial: ResampledTrial) -> np.ndarray:
         """Position of the snapshot that the selector leaves of a trial in each resample."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
@@ -216,9 +217,14 @@ class Selected:
         """The replicates of a cell; none if any planned part of it is left out."""
         if any(one.concerns(method, strategy) for one in self.left_out):
             return ()
-        return tuple(
-            one for one in self.selections if (one.method, one.strategy) == (method, strategy)
-        )
+        return tuple(self._cells.get((method, strategy), ()))
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, Strategy], list[Selection]]:
+        found: dict[tuple[str, Strategy], list[Selection]] = {}
+        for one in self.selections:
+            found.setdefault((one.method, one.strategy), []).append(one)
+        return found
 
 
 def identical(choices: Sequence[Selection]) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, ScoreTable, TrialHistory
 from fsl_sweep.orchestrator.replay.lacking import unknown
-from fsl_sweep.orchestrator.selection.choices import Chosen, replicates_of
+from fsl_sweep.orchestrator.selection.choices import Chosen, replicates_of, seen
 from fsl_sweep.orchestrator.selection.fronts import fronts_of
 from fsl_sweep.orchestrator.selection.results import (
     Front,
@@ -35,8 +35,8 @@ from fsl_sweep.orchestrator.selectors import (
     SnapshotSelector,
     hyperparameter_selector,
 )
-from fsl_sweep.orchestrator.selectors.apply import apply_counted
-from fsl_sweep.orchestrator.selectors.base import is_cross_validated, is_oracle
+from fsl_sweep.orchestrator.selectors.apply import apply_at_once, apply_counted
+from fsl_sweep.orchestrator.selectors.base import NONE, is_cross_validated, is_oracle
 from fsl_sweep.orchestrator.statistics import Interval, mean_alone, mean_interval
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
@@ -146,25 +146,44 @@ def _choose(
     failed: list[LeftOut] = []
     for name, selector in first:
         try:
-            candidates = chosen.candidates(trials, name)
+            left = [(trial, trial.index(chosen.epoch(trial, name))) for trial in trials]
         except SelectionError as failure:
             failed.append(LeftOut(method, seed, str(failure), snapshot_selector=name))
             continue
         for other_name, other in second:
             folds = is_cross_validated(other) and other.asks_folds
             try:
-                given = chosen.with_folds(candidates, name) if folds else candidates
-                best, spent = apply_counted(other, given)
+                at, spent = _of_configurations(left, other, chosen, name)
             except SelectionError as failure:
                 failed.append(LeftOut(method, seed, str(failure), None, None, name, other_name))
                 continue
-            trial = trials[next(i for i, one in enumerate(given) if one is best)]
             if is_oracle(selector):  # it has read all of them before
                 of_folds = [fold for one in trials for fold in chosen.folds.of(one) if folds]
                 spent = sum(len(one.epochs) for one in [*trials, *of_folds])
             strategy = _strategy((name, selector), (other_name, other))
-            picks.append(Pick(trial, best.epoch, strategy, spent))
+            trial, row = left[at]
+            picks.append(Pick(trial, int(trial.epochs[row]), strategy, spent))
     return picks, failed
+
+
+def _of_configurations(
+    left: Sequence[tuple[TrialHistory, int]],
+    selector: HyperparameterSelector,
+    chosen: Chosen,
+    snapshot: str,
+) -> tuple[int, int]:
+    """Which trial is chosen, and how many novel scores are read.
+
+    Each of ``left`` is a trial with the position of what ``snapshot`` chose in it.
+    """
+    found = apply_at_once(selector, lambda m: np.array([[seen(t, m)[i] for t, i in left]]))
+    if found is not None and found[0] != NONE:
+        return int(found[0]), len(left) if is_oracle(selector) else 0
+    given = chosen.candidates([trial for trial, _ in left], snapshot)
+    if is_cross_validated(selector) and selector.asks_folds:
+        given = chosen.with_folds(given, snapshot)
+    best, spent = apply_counted(selector, given)
+    return next(i for i, one in enumerate(given) if one is best), spent
 
 
 def _oracle(trials: Sequence[TrialHistory], chosen: Chosen) -> Pick | None:

@@ -13,13 +13,19 @@ from fsl_sweep.orchestrator.selectors.base import (
     FrontSelector,
     HyperparameterSelector,
     SnapshotSelector,
+    is_cross_validated,
     is_oracle,
 )
 from fsl_sweep.orchestrator.selectors.candidate import Candidate
 from fsl_sweep.orchestrator.selectors.history import History, require
 from fsl_sweep.orchestrator.selectors.meter import Account
 from fsl_sweep.orchestrator.selectors.sealing import Measurements
-from fsl_sweep.orchestrator.selectors.third_party import broken_promise, faults_named, short
+from fsl_sweep.orchestrator.selectors.third_party import (
+    broken_promise,
+    faults_named,
+    is_ours,
+    short,
+)
 
 Choices = History | Sequence[Candidate]
 
@@ -83,11 +89,40 @@ def apply_all(
     Raises:
         SelectorFault, SealedMeasurement, BudgetSpent: as ``apply``.
     """
-    sealed = Measurements({m: v.view() for m, v in scores.items()}, (selector.name, selector.needs))
-    with faults_named(selector):
-        found = selector.choose_all(sealed) if scores else None
+    found = _in_each(selector, scores) if scores else None
     if found is None:
         return np.array([_position(selector, one, resample) for resample in range(few)])
+    return found
+
+
+def apply_at_once(
+    selector: SnapshotSelector | HyperparameterSelector, read: Callable[[str], np.ndarray]
+) -> np.ndarray | None:
+    """Positions of what ``apply`` chooses in each row, int64 ``[R]``; NONE where it raises.
+
+    Args:
+        selector: as in ``apply``.
+        read: gives the scores of a declared measure ``[R, N]``, a row for each set of choices.
+
+    Returns:
+        None for a selector that has to be asked one by one: a third party's, whose ``select`` may
+        have another rule than its ``choose_all``, or one that reads folds, a meter or no score.
+    """
+    metered = isinstance(selector, HyperparameterSelector) and selector.novel_budget is not None
+    if metered or is_cross_validated(selector) or not selector.needs or not is_ours(selector):
+        return None
+    return _in_each(selector, {measure: read(measure) for measure in selector.needs})
+
+
+def _in_each(
+    selector: SnapshotSelector | HyperparameterSelector, scores: Mapping[str, np.ndarray]
+) -> np.ndarray | None:
+    """The checked answer of ``choose_all``."""
+    sealed = Measurements({m: v.view() for m, v in scores.items()}, (selector.name, selector.needs))
+    with faults_named(selector):
+        found = selector.choose_all(sealed)
+    if found is None:
+        return None
     at, (count, most) = np.asarray(found), next(iter(scores.values())).shape
     if at.shape != (count,) or at.dtype.kind != "i" or at.min() < NONE or at.max() >= most:
         problem = "did not give one position for each resample: `choose_all` must return"

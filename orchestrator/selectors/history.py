@@ -137,11 +137,6 @@ class History:
         folds = [f.view({"val"}, selector) for f in self._folds] if "cv" in declared else []
         return History(self.epochs, scores, tasks, (selector, declared), folds)
 
-    def __getattr__(self, name: str) -> np.ndarray:
-        if name in SCORES:
-            return self.scores[name]
-        raise AttributeError(f"History has no attribute '{name}'.")
-
     def __repr__(self) -> str:
         return f"History({len(self.epochs)} epochs; {', '.join(self.scores)})"
 

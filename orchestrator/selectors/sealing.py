@@ -23,7 +23,7 @@ V = TypeVar("V")
 class Measurements(Mapping[str, V], Generic[V]):
     """Values by measure; in a sealed view, only those of the declared measures.
 
-    Arrays are read-only. A measure can also be read as an attribute (``scores.val``).
+    Arrays are read-only.
 
     Args:
         held: values; a function is called whenever its value is read.
@@ -50,11 +50,6 @@ class Measurements(Mapping[str, V], Generic[V]):
             raise SealedMeasurement(selector, key)
         here = ", ".join(self._held) or "nothing"
         raise KeyError(f"'{key}' was not recorded; there is {here}.")
-
-    def __getattr__(self, name: str) -> V:
-        if name in SCORES:
-            return self[name]
-        raise AttributeError(f"Measurements have no attribute '{name}'.")
 
     def __contains__(self, key: object) -> bool:
         return key in self._held

@@ -4,9 +4,12 @@ Sources: "Two Sides of Meta-Learning Evaluation" (TS), "Lessons from Chasing Few
 Benchmarks".
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
-from fsl_sweep.orchestrator.selectors.base import SnapshotSelector
+import numpy as np
+
+from fsl_sweep.orchestrator.selectors.base import NONE, SnapshotSelector
 from fsl_sweep.orchestrator.selectors.best import BestSnapshot, first_best
 from fsl_sweep.orchestrator.selectors.history import History
 from fsl_sweep.orchestrator.selectors.mixture import Mixture
@@ -32,6 +35,13 @@ class TrainLoss(SnapshotSelector):
     def select(self, history: History) -> int:
         """The epoch of the lowest loss. Raises SelectionError if all losses are NaN."""
         return int(history.epochs[first_best(-history.scores["train_loss"])])
+
+    def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        """Position of the lowest loss in each row."""
+        loss = scores["train_loss"]
+        known = ~np.isnan(loss)
+        lowest = loss == loss.min(axis=1, keepdims=True, initial=np.inf, where=known)
+        return np.where(known.any(axis=1), lowest.argmax(axis=1), NONE)
 
 
 class BaseSnapshot(BestSnapshot):

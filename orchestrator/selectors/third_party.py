@@ -34,7 +34,7 @@ def faults_named(selector: object) -> Iterator[None]:
     except FslSweepError:
         raise
     except Exception as failure:  # third parties' code may raise anything
-        if _package(cls.__module__) == _OURS:
+        if is_ours(selector):
             raise
         what = f"raised {type(failure).__name__}: {short(str(failure))}"
         place = _raised_at(failure, cls) or _written_at(cls)
@@ -49,9 +49,15 @@ def broken_promise(selector: object, what: str) -> Exception:
         what: what it did and must do instead, such as ``chose 99, which is not an epoch``.
     """
     cls = selector if isinstance(selector, type) else type(selector)
-    if _package(cls.__module__) == _OURS:
+    if is_ours(selector):
         return RuntimeError(f"Selector '{_name(cls)}' {what}.")
     return SelectorFault(_message(cls, what, _written_at(cls)))
+
+
+def is_ours(selector: object) -> bool:
+    """Whether a selector, or its class, is one of this package."""
+    cls = selector if isinstance(selector, type) else type(selector)
+    return _package(cls.__module__) == _OURS
 
 
 def short(text: str) -> str:

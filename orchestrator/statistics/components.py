@@ -10,6 +10,7 @@ bootstrap's covariance between seeds is what seeds share follows from the draws,
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf, nan, sqrt
 from typing import NamedTuple
 
@@ -75,12 +76,55 @@ class PairComponents:
     caution: str | None
 
 
+@dataclass(frozen=True, eq=False)
+class Accuracies:
+    """One method's accuracies ``[S, T]``, in [0, 1], and what every pair needs of them, made once.
+
+    Raises:
+        ValueError: they are no finite ``[S, T]``.
+    """
+
+    values: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != 2 or self.values.size == 0 or not np.isfinite(self.values).all():
+            shape = self.values.shape
+            raise ValueError(f"Finite accuracies [seeds, tasks] are needed, not {shape}.")
+
+    @classmethod
+    def of(cls, values: "ArrayLike | Accuracies") -> "Accuracies":
+        """The same, made of an array unless they are."""
+        return values if isinstance(values, cls) else cls(np.asarray(values, dtype=np.float64))
+
+    @cached_property
+    def of_tasks(self) -> np.ndarray:
+        """The mean over seeds on each task ``[T]``."""
+        return self.values.mean(axis=0)
+
+    @cached_property
+    def of_seeds(self) -> np.ndarray:
+        """The mean over tasks of each seed ``[S]``."""
+        return self.values.mean(axis=1)
+
+    @cached_property
+    def rest(self) -> float:
+        """Mean square less seeds and tasks; 0 if there is no freedom for it."""
+        freedom = (self.values.shape[0] - 1) * (self.values.shape[1] - 1)
+        left = self.values - self.of_seeds[:, None] - self.of_tasks + self.values.mean()
+        return float((left**2).sum()) / freedom if freedom else 0.0
+
+    @cached_property
+    def identical(self) -> bool:
+        """Whether there are several seeds, and all are equal."""
+        return len(self.values) > 1 and bool((self.values == self.values[0]).all())
+
+
 class Part(NamedTuple):
     """Accuracies of a ``[S_a, T]`` and of b ``[S_b, T]`` on common tasks, and their weight."""
 
     weight: float
-    a: np.ndarray
-    b: np.ndarray
+    a: ArrayLike | Accuracies
+    b: ArrayLike | Accuracies
 
 
 @dataclass(frozen=True)
@@ -124,19 +168,18 @@ def components(
     Raises:
         ValueError: no finite ``[S, T]``, or the classes cannot be drawn.
     """
-    data = _checked(table)
-    seeds, tasks = data.shape
+    own = Accuracies.of(table)
+    data, (seeds, tasks) = own.values, own.values.shape
     classes = None if tuples is None else variance_of_classes(data.mean(axis=0), tuples)
     if min(seeds, tasks) < 2:
         few = "one seed: nothing is known of others" if seeds < 2 else "one task has no variance"
         return Components(nan, nan, nan, 0.0, classes, (seeds, tasks), few)
-    rest = _rest(data)
-    between = float(np.var(data.mean(axis=1), ddof=1)) - rest / tasks
-    over = float(np.var(data.mean(axis=0), ddof=1)) - rest / seeds
+    between = float(np.var(own.of_seeds, ddof=1)) - own.rest / tasks
+    over = float(np.var(own.of_tasks, ddof=1)) - own.rest / seeds
     selection = 0.0 if resampled is None else _of_selection([resampled], max(0.0, over) / tasks)
     caution = _caution(seeds, tasks, min(between, over) < 0)
-    own = max(0.0, between), max(0.0, over), rest, selection
-    return Components(*own, classes, (seeds, tasks), caution)
+    found = max(0.0, between), max(0.0, over), own.rest, selection
+    return Components(*found, classes, (seeds, tasks), caution)
 
 
 def pair_components(
@@ -160,7 +203,8 @@ def pair_components(
     tasks = found.shape[2]
     classes = None
     if tuples is not None:
-        classes = variance_of_classes(parts[0].a.mean(axis=0) - parts[0].b.mean(axis=0), tuples)
+        a, b = (Accuracies.of(one).of_tasks for one in parts[0][1:])
+        classes = variance_of_classes(a - b, tuples)
     own = [mean - rest for mean, rest in zip(found.means, found.rest, strict=True)]
     negative = found.negative or min(own) < -1e-12
     return PairComponents(
@@ -185,25 +229,26 @@ def moments(parts: Sequence[Part]) -> PairMoments:
     Raises:
         ValueError: values are not finite, tasks are not common, or there are not one or two parts.
     """
-    given = [Part(w, _checked(a), _checked(b)) for w, a, b in parts]
-    if len(given) not in (1, 2) or any(p.a.shape[1] != p.b.shape[1] for p in given):
+    given = [(w, Accuracies.of(a), Accuracies.of(b)) for w, a, b in parts]
+    counts = [(len(a.of_tasks), len(b.of_tasks)) for _, a, b in given]
+    if len(given) not in (1, 2) or any(a != b for a, b in counts):
         raise ValueError("Methods are compared on common tasks, of one or two distributions.")
-    apart = [p.a.mean(axis=0) - p.b.mean(axis=0) for p in given]
-    counts = len(given[0].a), len(given[0].b)
-    tables = [(p.weight, p.a) for p in given], [(p.weight, p.b) for p in given]
-    first, second = (sum(w**2 * _rest(x) / x.shape[1] for w, x in own) for own in tables)
-    plain, freedom = _over_tasks([p.weight for p in given], apart)
-    shared = plain - first / counts[0] - second / counts[1]
+    apart, weights = [a.of_tasks - b.of_tasks for _, a, b in given], [w for w, *_ in given]
+    tables = [(w, a) for w, a, _ in given], [(w, b) for w, _, b in given]
+    seeds = len(given[0][1].values), len(given[0][2].values)
+    first, second = (sum(w**2 * x.rest / len(x.of_tasks) for w, x in own) for own in tables)
+    plain, freedom = _over_tasks(weights, apart)
+    shared = plain - first / seeds[0] - second / seeds[1]
     return PairMoments(
-        effect=float(sum(p.weight * d.mean() for p, d in zip(given, apart, strict=True))),
+        effect=float(sum(w * d.mean() for w, d in zip(weights, apart, strict=True))),
         means=(_between(tables[0]), _between(tables[1])),
         rest=(first, second),
         plain=plain,
         shared=max(0.0, shared),
         negative=shared < -1e-12,
         freedom=freedom,
-        shape=(*counts, sum(len(d) for d in apart)),
-        identical=(_identical([p.a for p in given]), _identical([p.b for p in given])),
+        shape=(*seeds, sum(len(d) for d in apart)),
+        identical=(_identical(tables[0]), _identical(tables[1])),
     )
 
 
@@ -251,30 +296,16 @@ def _of_selection(resampled: Sequence[ArrayLike], tasks: float) -> float:
     return 2 * max(0.0, drawn * (1 - sqrt(2 / (count - 1))) - tasks)
 
 
-def _checked(table: ArrayLike) -> np.ndarray:
-    data = np.asarray(table, dtype=np.float64)
-    if data.ndim != 2 or data.size == 0 or not np.isfinite(data).all():
-        raise ValueError(f"Finite accuracies [seeds, tasks] are needed, not {data.shape}.")
-    return data
-
-
-def _rest(table: np.ndarray) -> float:
-    """Mean square of ``table [S, T]`` less its seeds and tasks; 0 if there is no freedom for it."""
-    freedom = (table.shape[0] - 1) * (table.shape[1] - 1)
-    left = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
-    return float((left**2).sum()) / freedom if freedom else 0.0
-
-
-def _between(weighted: Sequence[tuple[float, np.ndarray]]) -> float:
+def _between(weighted: Sequence[tuple[float, Accuracies]]) -> float:
     """Variance between seeds of their weighted means."""
-    means = sum(weight * table.mean(axis=1) for weight, table in weighted)
-    if len(weighted[0][1]) < 2:
+    means = sum(weight * table.of_seeds for weight, table in weighted)
+    if len(weighted[0][1].values) < 2:
         return nan
-    return 0.0 if _identical([table for _, table in weighted]) else float(np.var(means, ddof=1))
+    return 0.0 if _identical(weighted) else float(np.var(means, ddof=1))
 
 
-def _identical(tables: Sequence[np.ndarray]) -> bool:
-    return len(tables[0]) > 1 and all(bool((one == one[0]).all()) for one in tables)
+def _identical(weighted: Sequence[tuple[float, Accuracies]]) -> bool:
+    return all(table.identical for _, table in weighted)
 
 
 def _over_tasks(weights: Sequence[float], apart: Sequence[np.ndarray]) -> tuple[float, float]:

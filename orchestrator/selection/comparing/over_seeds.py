@@ -18,8 +18,8 @@ from fsl_sweep.orchestrator.statistics.comparison import holm_levels
 from fsl_sweep.orchestrator.statistics.components import Part
 from fsl_sweep.orchestrator.statistics.over_seeds import (
     SeedDifference,
+    SeedPair,
     correct_over_seeds,
-    parts_over_seeds,
 )
 
 LEVEL = 0.05
@@ -68,7 +68,10 @@ def compare_over_seeds(
         again = [
             same_draws(*(drawn.get((m.method, strategy)) for m in (a, b))) for a, b, _ in pairs
         ]
-        own = [(parts, repeated) for (_, _, parts), repeated in zip(pairs, again, strict=True)]
+        own = [
+            (SeedPair(parts, repeated), repeated is None)
+            for (_, _, parts), repeated in zip(pairs, again, strict=True)
+        ]
         for (a, b, _), one in zip(pairs, _family(own, rope), strict=True):
             found.append(MethodDifference(strategy, a.method, b.method, one))
     return tuple(found)
@@ -81,16 +84,15 @@ def parts_of(a: Summary, b: Summary) -> list[Part]:
     """
     weight = a.base_weight or 0.0
     parts: list[Part] = []
-    for part, name in ((weight, "base_tasks"), (1 - weight, "novel_tasks")):
-        tables = [[getattr(one, name) for one in cell.choices] for cell in (a, b)]
-        counts = {len(table) for own in tables for table in own}
-        if part > 0 and len(counts) > 1:
-            return []
-        if part > 0 and counts == {0}:
-            means = [np.array([[one.reported.mean] for one in cell.choices]) for cell in (a, b)]
-            return [Part(1.0, *means)]
+    for part, name in ((weight, "base"), (1 - weight, "novel")):
         if part > 0:
-            parts.append(Part(part, *map(np.array, tables)))
+            counts = {len(getattr(one, f"{name}_tasks")) for cell in (a, b) for one in cell.choices}
+            if len(counts) > 1:
+                return []
+            if counts == {0}:
+                means = [np.array([[one.reported.mean] for one in cell.choices]) for cell in (a, b)]
+                return [Part(1.0, *means)]
+            parts.append(Part(part, *(getattr(cell, f"of_{name}") for cell in (a, b))))
     return parts
 
 
@@ -102,24 +104,24 @@ def same_draws(a: np.ndarray | None, b: np.ndarray | None) -> tuple[np.ndarray, 
     return a[:, :fewest], b[:, :fewest]
 
 
-def _family(
-    pairs: Sequence[tuple[Sequence[Part], tuple[np.ndarray, np.ndarray] | None]], rope: float
-) -> list[SeedDifference]:
-    """All pairs of a strategy, with verdicts and intervals after Holm's correction."""
-    single = [parts_over_seeds(parts, rope=rope, resampled=again) for parts, again in pairs]
+def _family(pairs: Sequence[tuple[SeedPair, bool]], rope: float) -> list[SeedDifference]:
+    """All pairs of a strategy, with verdicts and intervals after Holm's correction.
+
+    Args:
+        pairs: with each, whether its selection was made only once.
+        rope: as in ``compare_over_seeds``.
+    """
+    single = [pair.difference(rope=rope) for pair, _ in pairs]
     tested = [i for i, one in enumerate(single) if not isnan(one.p_value)]
     levels = dict(zip(tested, holm_levels([single[i].p_value for i in tested], LEVEL), strict=True))
     found: list[SeedDifference] = []
     for i, one in enumerate(correct_over_seeds(single)):
-        parts, again = pairs[i]
+        pair, chosen_once = pairs[i]
         # That several pairs are equivalent is claimed of all of them together (Bonferroni).
         equal = one.verdict == "equivalent"
         level = LEVEL / len(tested) if equal else levels.get(i, LEVEL)
-        wider = parts_over_seeds(parts, 1 - level, rope, resampled=again)
-        one = replace(one, low=wider.low, high=wider.high)
-        if equal and wider.verdict != "equivalent":
-            one = replace(one, verdict="undecided")
-        if again is None:
-            one = replace(one, verdict="undecided", caution=one.caution or NOT_REPEATED)
-        found.append(one)
+        low, high, wider = pair.interval(1 - level, rope)
+        verdict = "undecided" if chosen_once or (equal and wider != "equivalent") else one.verdict
+        caution = one.caution or (NOT_REPEATED if chosen_once else None)
+        found.append(replace(one, low=low, high=high, verdict=verdict, caution=caution))
     return found

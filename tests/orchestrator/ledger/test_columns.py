@@ -57,6 +57,10 @@ FORGED: dict[str, tuple[Change, str]] = {
     "correct above queries": (put("novel_report_correct", cell(76)), "more correct answers"),
     "no queries": (put("novel_report_queries", cell(0)), "more correct answers than queries"),
     "fewer queries": (put("novel_report_queries", cell(74)), "novel_report"),
+    "fewer queries of every task": (
+        put("novel_report_queries", lambda rows: [[74] * len(row) for row in rows]),
+        "novel_report",
+    ),
     "an epoch twice": (put("epoch", cell(1)), "do not ascend"),
     "epoch 0": (put("epoch", lambda rows: [row - 1 for row in rows]), "do not ascend from 1"),
     "no tasks": (put("val_report_correct", lambda rows: [[] for _ in rows]), "different tasks"),
@@ -115,7 +119,13 @@ SHAPES: dict[str, Change] = {
 }
 
 
-SOME = ("another mean", "fewer queries", "an epoch twice", "a task less once")
+SOME = (
+    "another mean",
+    "fewer queries",
+    "fewer queries of every task",
+    "an epoch twice",
+    "a task less once",
+)
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,6 @@ def test_unrecorded_and_unknown_measures() -> None:
     with pytest.raises(KeyError):
         by_hand().tasks["train_loss"]
     assert history.scores.get("val") is None
-    with pytest.raises(AttributeError):
-        _ = history.accuracy
     with pytest.raises(ValueError, match="did you mean 'val'"):
         history.view({"vall"})
     assert by_hand().index(7) == 2

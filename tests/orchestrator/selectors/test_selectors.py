@@ -14,12 +14,15 @@ from fsl_sweep.orchestrator.selectors import (
     SNAPSHOT_SELECTORS,
     Candidate,
     History,
+    HyperparameterSelector,
     SnapshotSelector,
     apply,
     hyperparameter_selector,
     snapshot_selector,
 )
-from fsl_sweep.orchestrator.selectors.base import FrontSelector, is_oracle
+from fsl_sweep.orchestrator.selectors.apply import apply_at_once
+from fsl_sweep.orchestrator.selectors.base import NONE, FrontSelector, is_oracle
+from fsl_sweep.orchestrator.selectors.best import BestSnapshot
 from fsl_sweep.orchestrator.selectors.hyperparameter import front
 from fsl_sweep.orchestrator.selectors.names import parse
 
@@ -93,6 +96,57 @@ def test_a_loss_that_is_infinite_is_better_than_none() -> None:
     )
     expected = {"last": 30, "train_loss": 20, "base": 30, "val": 20}
     assert {name: apply(snapshot_selector(name), diverged) for name in expected} == expected
+
+
+MEASURED = ("train_loss", "base", "val", "novel")
+SCORES = np.random.default_rng(0).choice([0.1 + 0.2, 0.3, math.nan, math.nan], (4, 200, 4))
+"""Of 200 trials or replicates by measure: with ties, and some without a number."""
+
+
+def one_by_one(name: str, row: int, configurations: bool) -> int:
+    """What ``apply`` chooses in a row of SCORES."""
+    own = dict(zip(MEASURED, SCORES[:, row], strict=True))
+    try:
+        if not configurations:
+            given = History.from_arrays(epochs=[0, 1, 2, 3], **own)
+            return apply(snapshot_selector(name), given)
+        each = [{m: values[[at]] for m, values in own.items()} for at in range(4)]
+        several = [Candidate("", {}, 0, History.from_arrays(epochs=[0], **one)) for one in each]
+        selector = hyperparameter_selector(name)
+        assert isinstance(selector, HyperparameterSelector)
+        return next(i for i, c in enumerate(several) if c is apply(selector, several))
+    except SelectionError:
+        return NONE
+
+
+@pytest.mark.parametrize(
+    ("name", "configurations"),
+    [
+        *((name, False) for name in ("train_loss", "base", "val", "oracle", "mixture(0.3)")),
+        *((name, True) for name in ("base", "val", "oracle", "mixture(0.3)")),
+    ],
+)
+def test_to_choose_in_all_trials_at_once_is_to_choose_in_each(
+    name: str, configurations: bool
+) -> None:
+    selector = (hyperparameter_selector if configurations else snapshot_selector)(name)
+    assert not isinstance(selector, FrontSelector)
+    at = apply_at_once(selector, lambda measure: SCORES[MEASURED.index(measure)])
+    assert at is not None
+    assert at.tolist() == [one_by_one(name, row, configurations) for row in range(200)]
+    assert NONE in at
+
+
+class Theirs(BestSnapshot):
+    name: ClassVar[str] = "theirs"
+    needs: ClassVar[frozenset[str]] = frozenset({"val"})
+
+
+def test_some_selectors_are_asked_one_by_one() -> None:
+    budgeted = hyperparameter_selector("budgeted-oracle(2)")
+    assert isinstance(budgeted, HyperparameterSelector)
+    for one in (Theirs(), snapshot_selector("cv-epoch"), snapshot_selector("last"), budgeted):
+        assert apply_at_once(one, lambda measure: SCORES[MEASURED.index(measure)]) is None
 
 
 class Answers(SnapshotSelector):

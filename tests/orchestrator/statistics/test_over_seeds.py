@@ -12,9 +12,9 @@ from fsl_sweep.orchestrator.statistics import compare_mixtures, paired_interval
 from fsl_sweep.orchestrator.statistics.components import Part
 from fsl_sweep.orchestrator.statistics.intervals import IDENTICAL
 from fsl_sweep.orchestrator.statistics.over_seeds import (
+    SeedPair,
     correct_over_seeds,
     difference_over_seeds,
-    parts_over_seeds,
 )
 
 TASKS = 30
@@ -198,7 +198,7 @@ def test_with_identical_seeds_it_is_the_paired_interval_over_tasks(tasks) -> Non
         Part(w, np.tile(x, (3, 1)), np.tile(y, (3, 1)))
         for w, (x, y) in ((0.3, first), (0.7, second))
     ]
-    mixed, expected = parts_over_seeds(parts), compare_mixtures(first, second, 0.3)
+    mixed, expected = SeedPair(parts).difference(), compare_mixtures(first, second, 0.3)
     assert (mixed.low, mixed.high) == pytest.approx((expected.effect.low, expected.effect.high))
     assert mixed.p_value == pytest.approx(expected.p_value, rel=1e-6)
 
@@ -207,7 +207,7 @@ def test_a_mixture_of_one_distribution_with_itself_differs_by_no_seed() -> None:
     rng = np.random.default_rng(4)
     own = rng.normal(0.6, 0.03, (2, 4, 1)) * np.ones(40)
     whole = difference_over_seeds(own[0], own[1])
-    halved = parts_over_seeds([Part(0.5, own[0][:, :20], own[1][:, :20])] * 2)
+    halved = SeedPair([Part(0.5, own[0][:, :20], own[1][:, :20])] * 2).difference()
     assert (halved.low, halved.high) == pytest.approx((whole.low, whole.high))
 
 

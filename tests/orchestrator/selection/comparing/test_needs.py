@@ -17,9 +17,14 @@ from fsl_sweep.orchestrator.selection.comparing.over_seeds import (
 from fsl_sweep.orchestrator.selection.methods import summarise
 from fsl_sweep.orchestrator.selection.resample import resample
 from fsl_sweep.orchestrator.selection.select import select
-from fsl_sweep.orchestrator.statistics.components import Part, moments, pair_components
+from fsl_sweep.orchestrator.statistics.components import (
+    Accuracies,
+    Part,
+    moments,
+    pair_components,
+)
 from fsl_sweep.orchestrator.statistics.needed import seeds_needed, tasks_needed
-from fsl_sweep.orchestrator.statistics.over_seeds import difference_over_seeds, parts_over_seeds
+from fsl_sweep.orchestrator.statistics.over_seeds import SeedPair, difference_over_seeds
 
 TASKS = 60
 
@@ -90,9 +95,12 @@ def test_methods_are_compared_by_what_was_selected_for_each_seed() -> None:
 def test_a_mixture_has_two_parts_and_means_without_tasks_have_one() -> None:
     a, b, _ = summarise(select(GIVEN, ["val"], ["val"], 0.25))
     parts = parts_of(a, b)
-    assert [(part.weight, part.a.shape) for part in parts] == [(0.25, (3, 60)), (0.75, (3, 60))]
+    assert [(part.weight, Accuracies.of(part.a).values.shape) for part in parts] == [
+        (0.25, (3, 60)),
+        (0.75, (3, 60)),
+    ]
     effect = a.reported.mean - b.reported.mean
-    assert parts_over_seeds(parts).effect == pytest.approx(effect)
+    assert SeedPair(parts).difference().effect == pytest.approx(effect)
     only = [
         trial(name, "x", seed, base=[0.5], val=[0.5], novel=[0.5 + seed / 100])
         for name in "AB"
@@ -100,7 +108,7 @@ def test_a_mixture_has_two_parts_and_means_without_tasks_have_one() -> None:
     ]
     means = {key: ScoreTable.from_means(np.array([0.5])) for key in only[0].scores}
     a, b = summarise(select([replace(one, scores=means) for one in only], ["val"], ["val"]))
-    assert [part.a.shape for part in parts_of(a, b)] == [(2, 1)]
+    assert [np.shape(Accuracies.of(part.a).values) for part in parts_of(a, b)] == [(2, 1)]
     (one,) = compare_over_seeds([a, b], None)
     assert one.result.verdict == "undecided"
     # Other tasks cannot be paired.

@@ -214,8 +214,8 @@ def _lines(means: Sequence[Mapping[str, Any]], tasks: int) -> Iterator[str]:
         yield ("  " + "  ".join(cells)).rstrip()
     if any(row["fix_ml"] is None for row in means):
         yield (
-            "-: there is no fixed support: no trial, or more than one, differs from it only in "
-            "that, with as many shots."
+            "-: no fixed support: no FIX-ML trial of this learner, seed and number of shots is in "
+            "the run, or several that differ in more than the objective."
         )
     if len({row["episode"] for row in means}) > 1:
         yield "Losses on tasks of different shapes cannot be compared; --way, --query make one."

@@ -13,21 +13,34 @@ import typer
 
 from fsl_sweep.orchestrator.cli.options import AsJson
 from fsl_sweep.orchestrator.cli.status import RunFolder
-from fsl_sweep.orchestrator.errors import BadData, ConfigError, RunFolderError
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, TrialFailure
 from fsl_sweep.orchestrator.statistics import mean_interval
 from fsl_sweep.orchestrator.text.printed import counted, say
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from fsl_sweep.datasets.tasks.distribution import TaskDistribution
+    from fsl_sweep.datasets.tasks.episodes import Episodes
     from fsl_sweep.orchestrator.planning.asked_protocols import Asked
     from fsl_sweep.orchestrator.records.plan import PlannedTrial
     from fsl_sweep.orchestrator.records.protocol import Episode, Which
+    from fsl_sweep.orchestrator.records.spec import TrialSpec
     from fsl_sweep.orchestrator.trial.objectives import FixedSupport
 
 _SHOWN = {"ml": "ML", "fix_ml": "FIX-ML"}
 """The objectives."""
 _GROUP, _ENDS = ("method", "hyperparameters", "episode"), ("low", "high")
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What the options say of the tasks: parts of their shape, number, seed, and queries."""
+
+    shape: Mapping[str, int]
+    tasks: int
+    seed: int
+    queries_from: Literal["others", "all"] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +101,12 @@ def losses(
     use_threads(asked.plan.resources.cpu)
     keys = zip(("way", "shot", "query"), (way, shot, query), strict=True)
     changed = {key: value for key, value in keys if value is not None}
+    written = _Written(changed, tasks, seed, queries_from)
     found: list[_Measured] = []
     for planned, epochs in _trials(asked, snapshots):
-        found += _of_trial(asked, planned, epochs, changed, (tasks, seed, queries_from))
-        say(f"{planned.method}, seed {planned.spec.seed}: {len(found)} measured", sys.stderr)
+        found += _of_trial(asked, planned, epochs, written)
+        done = counted(len(epochs), "snapshot")
+        say(f"{planned.method}, seed {planned.spec.seed}: {done} measured", sys.stderr)
     means = _means(found)
     if plot is not None:
         _draw(means, plot)
@@ -118,13 +133,9 @@ def _trials(asked: "Asked", which: "Which") -> "list[tuple[PlannedTrial, list[in
 
 
 def _of_trial(
-    asked: "Asked",
-    planned: "PlannedTrial",
-    epochs: Sequence[int],
-    changed: Mapping[str, int],
-    drawn: tuple[int, int, Literal["others", "all"] | None],
+    asked: "Asked", planned: "PlannedTrial", epochs: Sequence[int], written: _Written
 ) -> Iterator[_Measured]:
-    """The losses of a trial's snapshots; ``drawn`` are number, seed and queries of the tasks."""
+    """The losses of a trial's snapshots."""
     import torch
 
     from fsl_sweep.learners.snapshot import restored
@@ -132,28 +143,38 @@ def _of_trial(
     from fsl_sweep.orchestrator.measuring.images import PoolImages
     from fsl_sweep.orchestrator.measuring.losses import losses_of
     from fsl_sweep.orchestrator.records.protocol import MAIN
-    from fsl_sweep.orchestrator.trial.objectives import fixed_support_of, objective_tasks
 
-    spec, (tasks, seed, queries_from) = planned.spec, drawn
-    assert spec.episodic is not None
-    episode = spec.episodic.model_copy(update=changed)
-    support = fixed_support_of(spec, asked.plan.specs.values())
-    if support is not None:
-        support = replace(support, queries_from=queries_from or support.queries_from)
-        support = support if support.shot == episode.shot else None
-    benchmark = trained_benchmark(spec, asked.benchmarks[MAIN])
-    sets = {"ml": objective_tasks(benchmark.train, episode, tasks, seed)}
-    if support is not None:
-        sets["fix_ml"] = objective_tasks(benchmark.train, episode, tasks, seed, support)
+    benchmark = trained_benchmark(planned.spec, asked.benchmarks[MAIN])
+    episode, support, sets = _objectives(asked, planned.spec, benchmark.train, written)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     images = PoolImages(benchmark.train.pool, benchmark, device)
     for epoch in epochs:
         path = asked.ledger.trial(planned.id).check_snapshot(epoch)
         learner, _ = restored(path.read_bytes(), str(path))
         if (fixed := learner.fixed_way(learner.options)) not in (None, episode.way):
-            raise BadData(f"{planned.method} answers tasks of {fixed} classes only, not --way.")
-        found = losses_of(learner.to(device).eval(), images, list(sets.values()))
+            problem = f"{planned.method} answers tasks of {fixed} classes only"
+            raise ConfigError("", "--way", f"{problem}; write {fixed}, or leave it out")
+        try:
+            found = losses_of(learner.to(device).eval(), images, list(sets.values()))
+        except TrialFailure as failure:
+            raise TrialFailure(f"{planned.method}, epoch {epoch}: {failure}") from failure
         yield _Measured(planned, epoch, episode, support, dict(zip(sets, found, strict=True)))
+
+
+def _objectives(
+    asked: "Asked", spec: "TrialSpec", train: "TaskDistribution", written: _Written
+) -> "tuple[Episode, FixedSupport | None, dict[str, Episodes]]":
+    """Shape, fixed support and tasks of the objectives of a trial; without the support only ML."""
+    from fsl_sweep.orchestrator.trial.objectives import fixed_support_of, objective_tasks
+
+    assert spec.episodic is not None
+    episode = spec.episodic.model_copy(update=written.shape)
+    draw = partial(objective_tasks, train, episode, written.tasks, written.seed)
+    support = fixed_support_of(spec, asked.plan.specs.values())
+    if support is None or support.shot != episode.shot:
+        return episode, None, {"ml": draw()}
+    support = replace(support, queries_from=written.queries_from or support.queries_from)
+    return episode, support, {"ml": draw(), "fix_ml": draw(support)}
 
 
 def _means(found: Sequence[_Measured]) -> list[dict[str, Any]]:

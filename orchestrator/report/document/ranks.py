@@ -1,6 +1,7 @@
 """Kendall's tau with NovelGen by method, of one run or of several worlds."""
 
 from collections.abc import Iterable, Mapping
+from math import isnan
 
 from fsl_sweep.orchestrator.records.measures import SHOWN_AS
 from fsl_sweep.orchestrator.report.content import Report
@@ -51,7 +52,7 @@ def _cells(found: MethodRankCorrelation | None) -> list[str]:
         return ["-"] * 3
     tau, seeds = found.tau, found.by_seed
     half = (tau.high - tau.low) / 2
-    shown = "-" if half != half else f"{half:.2f}" if half <= 1 else "> 1"
+    shown = "-" if isnan(half) else f"{half:.2f}" if half <= 1 else "> 1"
     if len(seeds) == 2:
         shown = ", ".join(f"{one:+.2f}" for one in seeds)
     return [f"{tau.mean:+.2f}", shown, f"{found.least:+.2f} to {found.most:+.2f}"]

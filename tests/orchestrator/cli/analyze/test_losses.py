@@ -47,7 +47,7 @@ def test_a_row_for_each_method_and_what_has_no_loss_is_named(analyze):
     assert [row[:6] for row in rows] == [
         [method, "3-way", "1-shot", "2-query", "2", "2"] for method in ("PN", "FIX-PN")
     ]
-    assert all(0 < float(cell) < 3 for row in rows for cell in row[6:])
+    assert all(float(cell) > 0 for row in rows for cell in row[6:])
 
 
 def test_json_has_every_snapshot_and_means_over_seeds(analyze, folder):
@@ -98,7 +98,6 @@ def test_mistakes_are_one_message(analyze, folder, tmp_path):
         (("--plot", "a.txt"), "--plot: a.txt ends in none of .svg, .pdf, .png"),
         (("--query", 99), "need 100 examples a class"),
         (("--way", 99), "99-way tasks need 99 classes"),
-        (("--root", "/none"), "--root"),
     ):
         code, _, told = analyze(*arguments)
         assert (code, message in told) == (2, True), told

@@ -15,7 +15,7 @@ from fsl_sweep.datasets.tasks.query_counts import MultinomialQueries
 from fsl_sweep.learners.base import Learner
 from fsl_sweep.learners.batches import EpisodeBatch
 from fsl_sweep.learners.building import build_learner
-from fsl_sweep.orchestrator.errors import TrialFailure
+from fsl_sweep.orchestrator.errors import BadData, TrialFailure
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.measuring.losses import losses_of
 
@@ -100,8 +100,11 @@ def rng():
 def test_what_has_no_loss_on_tasks_or_none_that_is_a_number_is_refused(data):
     made = built(data, name="protonet")
     images = PoolImages(data.train.pool, data, CPU)
-    with pytest.raises(TypeError, match="A Learner has no loss on tasks"):
+    with pytest.raises(TypeError, match="A Learner has no loss"):
         losses_of(object.__new__(Learner), images, sets(data))
+    ragged = [MultinomialQueries(data.train).sample(9, EpisodeShape(3, 2, 2), rng())]
+    with pytest.raises(BadData, match="A Fomaml has losses on tasks of one shape"):
+        losses_of(built(data, name="fomaml", way=3), images, ragged)
     with torch.no_grad():
         next(made.parameters()).fill_(float("nan"))
     with pytest.raises(TrialFailure, match="7 of 7 tasks are not numbers"):

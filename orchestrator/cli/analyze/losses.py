@@ -251,7 +251,7 @@ def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _draw(means: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """A panel for each method and configuration, as figures 4 and 5 of the paper."""
+    """A row of panels, one for each method and configuration: figures 4 and 5 of the paper."""
     from fsl_sweep.orchestrator.cli.report import write
     from fsl_sweep.orchestrator.report.document.blocks import grouped
     from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel
@@ -265,7 +265,7 @@ def _draw(means: Sequence[Mapping[str, Any]], path: Path) -> None:
         for key in [[own[0][part] for part in _GROUP]]
     ]
     figure = Figure("losses", "", list(_SHOWN.values()), panels, shared="y")
-    write(path, sheet(figure, 8.5 * min(len(panels), 2)).saved(path.suffix[1:]))
+    write(path, sheet(figure, 7.0 * len(panels)).saved(path.suffix[1:]))
 
 
 def _curves(own: Sequence[Mapping[str, Any]], limits: tuple[float, float], axes: "Axes") -> None:

@@ -274,6 +274,8 @@ def _curves(own: Sequence[Mapping[str, Any]], limits: tuple[float, float], axes:
     from fsl_sweep.orchestrator.report.figures.style import colour
 
     axes.set(xlabel="epoch", ylabel="loss, nats", yscale="log", ylim=limits)
+    axes.yaxis.set_major_formatter("{x:g}")  # in place of formulas, which are not set
+    axes.yaxis.set_minor_formatter("{x:g}" if limits[1] < 10 * limits[0] else "")
     axes.locator_params(axis="x", nbins=5, integer=True)
     for number, (key, name) in enumerate(_SHOWN.items()):
         rows = [row for row in own if row[key]]

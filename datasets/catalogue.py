@@ -113,7 +113,7 @@ BENCHMARKS: Catalogue[AbstractBenchmark[Any]] = Catalogue(
             "benchmark",
             _in_distribution,
             "Two Sides of Meta-Learning Evaluation, appendix D.2, table 4 (IC)",
-            "a benchmark's base classes only, their examples split 80 / 10 / 10",
+            "a benchmark's base classes only, tested on further examples of them",
         ),
     ),
 )

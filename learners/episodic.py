@@ -106,14 +106,21 @@ def _ragged_loss(
     support, query = _embedded(learner, batch.support, batch.query, passes)
     losses: list[Tensor] = []
     for group in batch.groups:
-        logits = learner.head(support[group.support], query[group.query])  # [task, m, way]
-        way = logits.shape[-1]
-        spread = label_smoothing * way / (way - 1)
-        each = cross_entropy(
-            logits.flatten(0, 1), group.target.flatten(), label_smoothing=spread, reduction="none"
-        )
-        losses.append(each.view(group.target.shape).mean(dim=1))
+        logits = learner.head(support[group.support], query[group.query])
+        losses.append(task_losses(logits, group.target, label_smoothing))
     return torch.cat(losses).mean()
+
+
+def task_losses(
+    logits: Float[Tensor, "task m way"], target: Int[Tensor, "task m"], label_smoothing: float
+) -> Float[Tensor, " task"]:
+    """Mean cross-entropy (nats) over the queries of each task; smoothing as in `episode_loss`."""
+    way = logits.shape[-1]
+    spread = label_smoothing * way / (way - 1)
+    each = cross_entropy(
+        logits.flatten(0, 1), target.flatten(), label_smoothing=spread, reduction="none"
+    )
+    return each.view(target.shape).mean(dim=1)
 
 
 def _embedded(

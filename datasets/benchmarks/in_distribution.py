@@ -15,22 +15,27 @@ from fsl_sweep.orchestrator.errors import BadData
 PREFIX = "in-distribution"
 SHARE = 0.1
 
-_NOTE = "An in-distribution benchmark measures on 10 % of each base class: ask for fewer queries."
+_FRESH = "train on what the benchmark trains on; its held-out examples validate and test"
+_NOTE = "An in-distribution benchmark measures on {} of each base class: ask for fewer queries."
 
 
-def in_distribution(benchmark: Benchmark, seed: int) -> Benchmark:
-    """Only the base classes of a benchmark, their examples split 80 / 10 / 10.
+def in_distribution(benchmark: Benchmark, seed: int, fresh: bool = False) -> Benchmark:
+    """Only the base classes of a benchmark, tested on further examples of them.
 
-    "Two Sides of Meta-Learning Evaluation", appendix D.2, table 4 (IC): all images of the base
-    classes are collected, those of ``train`` and of ``base``, and split at random; we do so within
-    each class. ``train`` has 80 %; ``base`` and ``val`` share the 10 % for validation, from which
-    their tasks are drawn independently; ``novel`` has the 10 % for testing. Of the n examples of a
-    class ``max(1, round(0.1 n))`` are in each of the small shares. Which ones depends only on the
-    seed, the class's name and its examples; classes of a family are split alike.
+    "Two Sides of Meta-Learning Evaluation", appendix D.2, table 4 (IC), has two such splits. For
+    the rank correlation of figure 2(b) all images of the base classes, those of ``train`` and of
+    ``base``, are split 80 / 10 / 10 at random; we do so within each class. Of its n examples
+    ``max(1, round(0.1 n))`` are in each of the small shares. For the conclusion flips of figure
+    3(b) (``fresh``) the benchmark's own training examples are trained on, and all others are fresh;
+    half of a class's, rounded down, validate, and the rest test.
+
+    ``base`` and ``val`` share the examples for validation, from which their tasks are drawn
+    independently; ``novel`` has those for testing. Which ones depends only on the seed, the class's
+    name and its examples; classes of a family are split alike.
 
     Raises:
         BadData: its training tasks are not of classes, ``train`` and ``base`` differ in pool or
-            classes, or a class has fewer than 3 examples.
+            classes, or a class has fewer than 3 examples, or 2 fresh ones.
     """
     train, base = benchmark.train, benchmark.base
     if not (isinstance(train, ClassTasks) and isinstance(base, ClassTasks)):
@@ -43,15 +48,18 @@ def in_distribution(benchmark: Benchmark, seed: int) -> Benchmark:
     if not np.array_equal(train.classes, base.classes):
         raise BadData(f"The train and base splits of '{benchmark.name}' differ in their classes.")
     pool, classes = train.pool, train.classes
-    examples = np.union1d(train.examples, base.examples)
-    learned, validation, test = _shares(pool, classes, examples, seed)
-    validating = ClassTasks(pool, classes, validation, _NOTE)
+    examples = base.examples if fresh else np.union1d(train.examples, base.examples)
+    learned, validation, test = _shares(pool, classes, examples, seed, fresh)
+    if fresh:
+        learned = train.examples
+    note = _NOTE.format("half of the fresh examples" if fresh else "10 %")
+    validating = ClassTasks(pool, classes, validation, note)
     return Benchmark.of(
         f"{PREFIX}:{benchmark.name}",
         train=ClassTasks(pool, classes, learned),
         base=validating,
         val=validating,
-        novel=ClassTasks(pool, classes, test, _NOTE),
+        novel=ClassTasks(pool, classes, test, note),
     )
 
 
@@ -61,17 +69,20 @@ def in_distribution_of(source: type[AbstractBenchmark[Any]]) -> type[AbstractBen
     extended = create_model(
         options_of.__name__,
         __base__=options_of,
-        share_seed=(int, Field(0, ge=0, description="of the 80 / 10 / 10 split of examples")),
+        share_seed=(int, Field(0, ge=0, description="of the split of examples")),
+        # It came later: trials without it keep their ids.
+        fresh=(bool, Field(False, exclude_if=lambda fresh: not fresh, description=_FRESH)),
     )
 
     def plain(options: BaseModel) -> BaseModel:
-        return options_of.model_validate(options.model_dump(exclude={"share_seed"}))
+        return options_of.model_validate(options.model_dump(exclude={"share_seed", "fresh"}))
 
     def pool_options(self: Any, options: Any) -> dict[str, Any]:  # noqa: ARG001 (a method)
         return inner.pool_options(plain(options))
 
     def assemble(self: Any, options: Any, pools: Any) -> Benchmark:  # noqa: ARG001 (a method)
-        return in_distribution(inner.assemble(plain(options), pools), options.share_seed)
+        whole = inner.assemble(plain(options), pools)
+        return in_distribution(whole, options.share_seed, options.fresh)
 
     def expected(self: Any, options: Any) -> dict[str, int]:  # noqa: ARG001 (a method)
         base = inner.expected(plain(options)).get("base")
@@ -83,20 +94,21 @@ def in_distribution_of(source: type[AbstractBenchmark[Any]]) -> type[AbstractBen
 
 
 def _shares(
-    pool: ImagePool, classes: np.ndarray, examples: np.ndarray, seed: int
+    pool: ImagePool, classes: np.ndarray, examples: np.ndarray, seed: int, halves: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pool indices to train on, to validate on and to test on, int64."""
+    """Pool indices to train on (with ``halves`` none), to validate on and to test on, int64."""
     parts: list[list[np.ndarray]] = []
-    labels = pool.labels[examples]
+    labels, needed = pool.labels[examples], 2 if halves else 3
     for label in classes:
         own, name = examples[labels == label], pool.class_names[label]
-        if len(own) < 3:
+        if len(own) < needed:
             raise BadData(
-                f"Class '{name}' has {len(own)} example(s); 3 are needed to train, validate and "
-                "test on different ones."
+                f"Class '{name}' has {len(own)} {'held-out ' * halves}example(s); {needed} are "
+                f"needed to {'' if halves else 'train, '}validate and test on different ones."
             )
         shuffled = named_generator(seed, PREFIX, pool.origins[label]).permutation(own)
-        size = max(1, round(SHARE * len(own)))
-        parts.append(np.split(shuffled, [len(own) - 2 * size, len(own) - size]))
+        size = len(own) // 2 if halves else max(1, round(SHARE * len(own)))
+        cuts = [0, size] if halves else [len(own) - 2 * size, len(own) - size]
+        parts.append(np.split(shuffled, cuts))
     train, validation, test = map(np.concatenate, zip(*parts, strict=True))
     return train, validation, test

@@ -44,8 +44,9 @@ class Episodes:
 
     Attributes:
         support: int64 ``[T, n, k]``, pool indices; -1 if a task has no further class.
-        query: int64 ``[T, n, q]``, pool indices, disjoint from the episode's support; -1 if
-            there is no further class, or the class has no further query.
+        query: int64 ``[T, n, q]``, pool indices, disjoint from the episode's support unless that is
+            fixed and queries are from all examples; -1 if there is no further class, or the class
+            has no further query.
         classes: int64 ``[T, n]``, the pool's class labels, -1 where padded; of attribute pairs the
             two attributes.
     """

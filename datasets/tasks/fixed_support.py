@@ -1,6 +1,6 @@
 """FIX-ML: every training episode takes a class's support from the same few examples."""
 
-from typing import final
+from typing import Literal, final
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from fsl_sweep.datasets.tasks.distribution import TaskDistribution, digest_of
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape
 from fsl_sweep.orchestrator.errors import BadData
 
+QueriesFrom = Literal["others", "all"]
+"""Of a class with a fixed support: the examples that are not in it, or all."""
+
 
 @final
 class FixedSupportTasks(TaskDistribution):
@@ -17,18 +20,25 @@ class FixedSupportTasks(TaskDistribution):
 
     "Lessons from Chasing Few-Shot Learning Benchmarks", section 4, objective (3): the support pool
     of each base class shrinks to the k examples that a task needs. Queries come from the class's
-    other examples.
+    other examples, or, as in that objective, from all of them: a query may then be in the support.
 
     Args:
         tasks: the class tasks to take examples from.
         shot: support examples a class, at least 1.
         rng: draws the fixed support.
+        queries_from: the class's ``others``, or ``all`` of its examples.
 
     Raises:
-        BadData: a class has no example left for queries.
+        BadData: a class has no example that is not in its support.
     """
 
-    def __init__(self, tasks: ClassTasks, shot: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        tasks: ClassTasks,
+        shot: int,
+        rng: np.random.Generator,
+        queries_from: QueriesFrom = "others",
+    ) -> None:
         self.pool, self.examples, self.classes = tasks.pool, tasks.examples, tasks.classes
         fewest = int(np.argmin(tasks.counts))
         if tasks.counts[fewest] <= shot:
@@ -42,7 +52,9 @@ class FixedSupportTasks(TaskDistribution):
         starts = np.cumsum(tasks.counts) - tasks.counts
         self.support = in_classes[starts[:, None] + distinct(rng, tasks.counts, shot)]  # [C, k]
         rest = np.setdiff1d(self.examples, self.support)
-        self._queries = ClassTasks(self.pool, tasks.classes, rest)
+        others = queries_from == "others"
+        self._besides = " besides its fixed support" if others else ""
+        self._queries = ClassTasks(self.pool, tasks.classes, rest) if others else tasks
 
     def digest(self) -> str:
         """Hex digest of the fixed support and of what queries are drawn from."""
@@ -57,7 +69,7 @@ class FixedSupportTasks(TaskDistribution):
             name = self.pool.class_names[self.classes[fewest]]
             raise BadData(
                 f"{shape.query} queries a class are asked for, but class '{name}' has "
-                f"{self._queries.counts[fewest]} examples besides its fixed support."
+                f"{self._queries.counts[fewest]} examples{self._besides}."
             )
 
     def _sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:

@@ -74,7 +74,6 @@ def report(
     if output is not None:
         _check(output)
     asked = {
-        "--last": last,
         "--ensemble": ensemble,
         "--classes": classes,
         "--protocol": protocol,
@@ -84,7 +83,7 @@ def report(
         if wrong := [name for name, value in asked.items() if value]:
             raise ConfigError("", wrong[0], "report one world by itself to ask for this")
         over = load_worlds(runs).report(
-            snapshot, hyperparameter, metric=metric, bootstrap=bootstrap
+            snapshot, hyperparameter, last=last, metric=metric, bootstrap=bootstrap
         )
         _put(over, form, output, full)
         return 0 if over.complete else 1

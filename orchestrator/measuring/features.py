@@ -41,14 +41,19 @@ class PoolFeatures:
         row_of[indices] = np.arange(len(indices))
         return cls(learner, features, row_of, images.at_once.floats)
 
+    @property
+    def images_at_once(self) -> int:
+        """Images of the tasks that are answered together, at most."""
+        return self.floats_at_once // self.features.shape[1]
+
+    def answer(self, tasks: TaskGroup) -> Float[Tensor, "task m way"]:
+        """The head's logits of the queries of tasks of equal shape."""
+        return self.learner.head(self._gathered(tasks.support), self._gathered(tasks.query))
+
     def score(self, episodes: Episodes) -> TaskScores:
         """The learner's answers. Raises as `fsl_sweep.orchestrator.measuring.scoring.score`."""
-
-        def gathered(indices: np.ndarray) -> Tensor:
-            return self.features[torch.from_numpy(self.row_of[indices]).to(self.features.device)]
-
-        def answer(tasks: TaskGroup) -> Tensor:
-            return self.learner.head(gathered(tasks.support), gathered(tasks.query))
-
         with torch.inference_mode():
-            return score(episodes, self.floats_at_once // self.features.shape[1], answer)
+            return score(episodes, self.images_at_once, self.answer)
+
+    def _gathered(self, indices: np.ndarray) -> Tensor:
+        return self.features[torch.from_numpy(self.row_of[indices]).to(self.features.device)]

@@ -5,12 +5,15 @@ the pools, and gives the same predictions as embedding each episode separately. 
 weights of its own, no feature can be shared: a few tasks at a time are answered on their images.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
+from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.datasets.tasks.ragged import TaskGroup
 from fsl_sweep.learners.base import AdaptationLearner, EmbeddingLearner
 from fsl_sweep.orchestrator.measuring.features import PoolFeatures
@@ -22,11 +25,15 @@ def measure_by_embedding(
     learner: EmbeddingLearner[Any], images: PoolImages, sets: EpisodeSets
 ) -> Results:
     """Per-task results on episodes of one pool, of a learner in evaluation mode."""
-    used = [np.unique(part) for e in sets.values() for part in (e.support, e.query)]
-    indices = np.unique(np.concatenate(used))
-    # Absent classes and queries are padded with -1.
-    features = PoolFeatures.embedded(learner, images, indices[indices >= 0])
+    features = PoolFeatures.embedded(learner, images, used(sets.values()))
     return {key: features.score(episodes) for key, episodes in sets.items()}
+
+
+def used(sets: Iterable[Episodes]) -> Int[np.ndarray, " images"]:
+    """Pool indices of all images of the episodes, each once and sorted."""
+    parts = [np.unique(part) for e in sets for part in (e.support, e.query)]
+    indices = np.unique(np.concatenate(parts))
+    return indices[indices >= 0]  # absent classes and queries are padded with -1
 
 
 def measure_by_adaptation(

@@ -1,6 +1,6 @@
 """What can be scored, and from logits to counts of correct answers."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 
 import numpy as np
 import torch
@@ -45,7 +45,21 @@ def check_scorable(episodes: Episodes) -> None:
 def score(
     episodes: Episodes, images: int, answer: Callable[[TaskGroup], Float[Tensor, "task m way"]]
 ) -> TaskScores:
-    """Answers to the queries of each task.
+    """Answers to the queries of each task. Arguments and exceptions as of `in_parts`."""
+    queries = np.sum(episodes.query >= 0, axis=(1, 2))
+    first = np.cumsum(queries) - queries
+    answers = np.zeros(queries.sum(), np.uint16)
+    for some, logits in in_parts(episodes, images, answer):
+        after = logits.argmax(dim=-1).cpu().numpy() - some.target
+        places = first[some.tasks][:, None] + np.arange(some.query.shape[1])
+        answers[places] = after % logits.shape[-1]
+    return TaskScores.of_answers(answers, queries)
+
+
+def in_parts(
+    episodes: Episodes, images: int, answer: Callable[[TaskGroup], Float[Tensor, "task m way"]]
+) -> Iterator[tuple[TaskGroup, Float[Tensor, "task m way"]]]:
+    """Every task once, a few of equal shape at a time, with the logits of their queries.
 
     Args:
         episodes: the tasks.
@@ -58,19 +72,13 @@ def score(
         TrialFailure: as `check_numbers`.
     """
     check_scorable(episodes)
-    queries = np.sum(episodes.query >= 0, axis=(1, 2))
-    first = np.cumsum(queries) - queries
-    answers = np.zeros(queries.sum(), np.uint16)
     for group in grouped(episodes):
         step = max(1, images // (group.support[0].size + group.query.shape[1]))
         for start in range(0, len(group), step):
             some = group[start : start + step]
             logits = answer(some)
             check_numbers(logits, "tasks")
-            after = logits.argmax(dim=-1).cpu().numpy() - some.target
-            places = first[some.tasks][:, None] + np.arange(some.query.shape[1])
-            answers[places] = after % logits.shape[-1]
-    return TaskScores.of_answers(answers, queries)
+            yield some, logits
 
 
 def check_numbers(logits: Float[Tensor, "n ..."], what: str) -> None:

@@ -11,6 +11,7 @@ from pydantic import (
 )
 
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
+from fsl_sweep.datasets.tasks.fixed_support import QueriesFrom
 from fsl_sweep.orchestrator.records.model import (
     Count,
     Model,
@@ -64,6 +65,7 @@ class EpisodicTraining(Episode):
         augment_support: whether support images are augmented too, or only queries.
         query_counts: ``equal``: every class has ``query`` queries. ``multinomial``: every class has
             one, and the task's other ``way * (query - 1)`` fall on its classes at random.
+        queries_from: with a fixed support, the class's ``others``, or ``all`` of its examples.
     """
 
     shot: Count = 5
@@ -74,9 +76,14 @@ class EpisodicTraining(Episode):
     query_counts: Literal["equal", "multinomial"] = Field(
         default="equal", exclude_if=lambda counts: counts == "equal"
     )
+    queries_from: QueriesFrom = Field(
+        default="others", exclude_if=lambda examples: examples == "others"
+    )
 
     @model_validator(mode="after")
     def _counts_need_numbers(self) -> "EpisodicTraining":
+        if self.queries_from == "all" and not self.fixed_support:
+            raise ValueError("queries_from: all needs fixed_support: true")
         if self.query_counts == "multinomial" and (self.way == "all" or self.query == "rest"):
             raise ValueError("query_counts: multinomial needs numbers for way and query")
         return self

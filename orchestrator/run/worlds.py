@@ -49,6 +49,7 @@ class Worlds(Mapping[str, Run]):
         snapshot: Sequence[str] | None = None,
         hyperparameter: Sequence[str] | None = None,
         *,
+        last: int | None = None,
         rope: float = 0.0,
         metric: str | None = None,
         bootstrap: int | None = None,
@@ -64,6 +65,7 @@ class Worlds(Mapping[str, Run]):
             world: run.report(
                 planned.snapshot,
                 planned.hyperparameter,
+                last=last,
                 rope=rope,
                 metric=planned.metric,
                 bootstrap=bootstrap,

@@ -1,7 +1,7 @@
 """What the selections say about each method: means over seeds, and how well measures rank."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -104,6 +104,30 @@ class TrialRankCorrelation:
     result: RankCorrelation
 
 
+@dataclass(frozen=True)
+class MethodRankCorrelation:
+    """How well a measure ranks the snapshots of each trial of a method by NovelGen.
+
+    Attributes:
+        last: how many last snapshots were ranked, or None for all.
+        tau: mean over seeds, each the mean over its configurations, with its interval over seeds.
+        by_seed: these means of the seeds.
+        least, most: of all trials.
+        trials: how many; those where a measure is constant have no tau, and are not among them.
+        caution: why not to trust it, or None.
+    """
+
+    method: str
+    measure: Measure
+    last: int | None
+    tau: Interval
+    by_seed: tuple[float, ...]
+    least: float
+    most: float
+    trials: int
+    caution: str | None
+
+
 def summarise(selected: Selected) -> tuple[Summary, ...]:
     """The complete cells, by method and strategy."""
     return tuple(
@@ -131,6 +155,31 @@ def rank_correlations(
         for window in ([None] if last is None else [None, last])
         if (correlation := _correlation(trial, measure, window)) is not None
     )
+
+
+def by_method(found: Iterable[TrialRankCorrelation]) -> tuple[MethodRankCorrelation, ...]:
+    """Kendall's tau by method, measure and window, for those of which some trial has one."""
+    cells: dict[tuple[str, Measure, int | None], list[TrialRankCorrelation]] = {}
+    for one in found:
+        if np.isfinite(one.result.tau):
+            cells.setdefault((one.method, one.measure, one.result.last), []).append(one)
+    return tuple(_over_trials(*key, own) for key, own in cells.items())
+
+
+def _over_trials(
+    method: str, measure: Measure, last: int | None, found: Sequence[TrialRankCorrelation]
+) -> MethodRankCorrelation:
+    taus: dict[int, list[float]] = {}
+    for one in found:
+        taus.setdefault(one.seed, []).append(one.result.tau)
+    by_seed = tuple(float(np.mean(own)) for own in taus.values())
+    tau = mean_interval(by_seed, kind="seeds")
+    if tau.low == tau.high:  # ranks of a few snapshots are often equal: no sign of certainty
+        tau = replace(tau, low=np.nan, high=np.nan)
+    every = [one.result.tau for one in found]
+    caution = next((c for one in found if (c := one.result.caution)), tau.caution)
+    ends = min(every), max(every)
+    return MethodRankCorrelation(method, measure, last, tau, by_seed, *ends, len(every), caution)
 
 
 def task_means(

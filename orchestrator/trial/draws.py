@@ -11,7 +11,7 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.distribution import TaskDistribution
 from fsl_sweep.datasets.tasks.episodes import Episodes
-from fsl_sweep.datasets.tasks.fixed_support import FixedSupportTasks
+from fsl_sweep.datasets.tasks.fixed_support import FixedSupportTasks, QueriesFrom
 from fsl_sweep.datasets.tasks.query_counts import MultinomialQueries
 from fsl_sweep.datasets.tasks.training_steps import training_steps
 from fsl_sweep.orchestrator.records.protocol import episode_shape
@@ -59,8 +59,16 @@ def _training_tasks(spec: TrialSpec, benchmark: Benchmark) -> TaskDistribution:
     if not isinstance(tasks, ClassTasks):
         raise TypeError(f"{asked} needs tasks of classes, not {type(tasks)}")
     if train.fixed_support:
-        tasks = FixedSupportTasks(tasks, train.shot, generator(spec.id, "fixed support"))
+        tasks = fixed_support(spec.id, tasks, train.shot, train.queries_from)
     return tasks if train.query_counts == "equal" else MultinomialQueries(tasks)
+
+
+def fixed_support(
+    trial: str, tasks: ClassTasks, shot: int, queries_from: QueriesFrom
+) -> FixedSupportTasks:
+    """The tasks of base classes with the support that a FIX-ML trial trains on."""
+    rng = generator(trial, "fixed support")
+    return FixedSupportTasks(tasks, shot, rng, queries_from)
 
 
 def seed_sequence(trial: str, purpose: str, epoch: int = 0) -> np.random.SeedSequence:

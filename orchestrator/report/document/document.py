@@ -6,8 +6,6 @@ A new table is a function that gives blocks, and a line in ``document``.
 from collections.abc import Iterable, Sequence
 from math import isfinite
 
-import numpy as np
-
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.answer.forest import TWO_SEEDS, Bar, forest_of
@@ -28,9 +26,9 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     numbers,
     words,
 )
+from fsl_sweep.orchestrator.report.document.ranks import ranks
 from fsl_sweep.orchestrator.report.document.worlds import worlds_document
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
-from fsl_sweep.orchestrator.selection.methods import PREDICTORS
 from fsl_sweep.orchestrator.selection.results import LeftOut
 from fsl_sweep.orchestrator.text.printed import counted
 
@@ -50,7 +48,7 @@ def document(report: Report | WorldsReport) -> Document:
             protocols.over_protocols(report),
         ),
         ("curves", "Learning curves on the selection tasks", _curves(report)),
-        ("rank", "Rank correlation with NovelGen (Kendall's tau-b)", _rank_correlation(report)),
+        ("rank", "Rank correlation with NovelGen (Kendall's tau-b)", ranks({"": report})),
         ("comparisons", f"These snapshots{by}", conclusions.comparisons(report)),
         ("stability", f"Stability of conclusions{by}", conclusions.stability(report)),
         ("budget", "Regret against novel looks", conclusions.budgets(report)),
@@ -158,26 +156,6 @@ def _curves(report: Report) -> Iterable[Block]:
     if report.curves_total > len(report.curves):
         text = f"{len(report.curves)} of {report.curves_total} trials are shown; "
         yield Paragraph(f"{text}`fsl-sweep tensorboard RUN` shows all.", "note")
-
-
-def _rank_correlation(report: Report) -> Iterable[Block]:
-    """Kendall's tau by method and window: mean over trials, and the lowest and highest."""
-    found = report.rank_correlations
-    lines: list[Row] = []
-    for method, last in dict.fromkeys((one.method, one.result.last) for one in found):
-        of = [one for one in found if (one.method, one.result.last) == (method, last)]
-        cells = [report.named(method), "all" if last is None else f"last {last}"]
-        for measure in PREDICTORS:
-            own = [one.result.tau for one in of if one.measure == measure]
-            taus = np.array(own)[np.isfinite(own)]
-            shown = (taus.mean(), taus.min(), taus.max()) if len(taus) else ()
-            cells += [f"{x:+.2f}" for x in shown] or ["-"] * 3
-        lines.append(Row((*cells, str(len({one.trial for one in of})))))
-    if lines:
-        names = [SHOWN_AS[measure] for measure in PREDICTORS]
-        heads = [f"{name}: {which}" for name in names for which in ("mean", "least", "most")]
-        columns = words("method", "epochs") + numbers([*heads, "trials"])
-        yield Table(columns, (Group("", tuple(lines)),))
 
 
 def _cautions(report: Report) -> Iterable[Block]:

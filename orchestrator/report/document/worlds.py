@@ -18,6 +18,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     numbers,
     words,
 )
+from fsl_sweep.orchestrator.report.document.ranks import ranks
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.selection.comparing.over_worlds import OverWorlds, StrategyOverWorlds
 from fsl_sweep.orchestrator.statistics import Interval
@@ -35,6 +36,8 @@ def worlds_document(report: WorldsReport) -> Document:
             ("strategies", "Strategies over worlds", _strategies(over)),
             ("methods", f"Methods over worlds: {metric} under {report.lead}", _methods(over)),
         ]
+    title = "Rank correlation with NovelGen (Kendall's tau-b) in each world"
+    sections.append(("rank", title, ranks(report.reports)))
     sections.append(("worlds", "Each world", _worlds(report)))
     if report.cautions:
         sections.append(("cautions", "Cautions", [Bullets(report.cautions)]))

@@ -19,7 +19,7 @@ from fsl_sweep.orchestrator.selection.comparing.needs import Need
 from fsl_sweep.orchestrator.selection.comparing.stability import Stability
 from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyResult
 from fsl_sweep.orchestrator.selection.ensembles import Ensemble
-from fsl_sweep.orchestrator.selection.methods import Summary
+from fsl_sweep.orchestrator.selection.methods import Summary, by_method
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
 from fsl_sweep.orchestrator.selection.results import Selection, Strategy
 from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
@@ -93,6 +93,7 @@ def to_plain(report: Report) -> dict[str, Any]:
         },
         "overtuning": [_plain(one) | metric for one in report.overtuning],
         "rank_correlation": _plain(report.rank_correlations),
+        "rank_correlation_by_method": _plain(by_method(report.rank_correlations)),
         "differences": [_plain(one) | metric for one in report.differences],
         "comparisons": [_plain(one) | snapshots | metric for one in report.comparisons],
         "cautions": list(report.cautions),

@@ -42,6 +42,27 @@ def test_every_class_is_split_80_10_10_and_no_example_is_in_two_shares(pool):
         assert counts == [size - 2 * tenth, tenth, tenth]
 
 
+def test_fresh_examples_are_those_held_out_and_are_halved(pool):
+    own = original(pool, held_out=0.5)
+    made = in_distribution(own, seed=0, fresh=True)
+    np.testing.assert_array_equal(made.train.examples, own.train.examples)
+    np.testing.assert_array_equal(made.base.examples, made.val.examples)
+    tested = np.union1d(made.val.examples, made.novel.examples)
+    np.testing.assert_array_equal(tested, own.base.examples)
+    for label, size in enumerate(SIZES):
+        halves = [int(np.sum(pool.labels[s.examples] == label)) for s in (made.val, made.novel)]
+        held = round(0.5 * size)
+        assert halves == [held // 2, held - held // 2]
+    other = in_distribution(own, seed=1, fresh=True)
+    assert len({made.fingerprint, other.fingerprint, in_distribution(own, 0).fingerprint}) == 3
+    with pytest.raises(BadData, match="half of the fresh examples of each base class: ask"):
+        made.novel.check(EpisodeShape(5, 1, 9))
+    with pytest.raises(
+        BadData, match=r"'c0' has 1 held-out example\(s\); 2 are needed to validate"
+    ):
+        in_distribution(original(pool, held_out=0.1), seed=0, fresh=True)
+
+
 def test_the_split_is_a_function_of_only_seed_class_and_examples(pool):
     made = in_distribution(original(pool), seed=0)
     again = in_distribution(original(pool, held_out=0.6, seed=5), seed=0)
@@ -121,6 +142,11 @@ def test_it_is_named_in_a_sweep_file_and_shares_the_prepared_data(tmp_path):
     assert len(list(prepared_stores("glyphs", tmp_path))) == 1
     other = open_benchmark("in-distribution:glyphs", {**GLYPHS, "share_seed": 1}, None, tmp_path)
     assert other.fingerprint == in_distribution(plain, seed=1).fingerprint != made.fingerprint
+    fresh = open_benchmark("in-distribution:glyphs", {**GLYPHS, "fresh": True}, None, tmp_path)
+    assert fresh.fingerprint == in_distribution(plain, seed=0, fresh=True).fingerprint
+    options = BENCHMARKS.find("in-distribution:glyphs").cls.Options
+    assert "fresh" not in options().model_dump()
+    assert options(fresh=True).model_dump()["fresh"] is True
     checked = check("in-distribution:glyphs", GLYPHS, None, tmp_path)
     assert checked.problems == ()
     assert checked.benchmark.counts["novel"].classes == 4

@@ -18,8 +18,8 @@ def tasks():
     return ClassTasks(blank_pool(labels, "abcde"), np.array([1, 3, 4]))
 
 
-def fixed(tasks, shot=2, seed=0):
-    return FixedSupportTasks(tasks, shot, np.random.default_rng(seed))
+def fixed(tasks, shot=2, seed=0, queries_from="others"):
+    return FixedSupportTasks(tasks, shot, np.random.default_rng(seed), queries_from)
 
 
 @pytest.mark.parametrize("query", [1, 4])
@@ -43,6 +43,18 @@ def test_queries_are_uniform_over_the_other_examples(tasks):
     used = counts[counts > 0]
     assert len(used) == 3 * (PER_CLASS - 2)
     assert stats.chisquare(used).pvalue > 1e-4
+
+
+def test_queries_from_all_examples_are_uniform_and_may_be_in_the_support(tasks):
+    whole = fixed(tasks, queries_from="all")
+    np.testing.assert_array_equal(whole.support, fixed(tasks).support)
+    assert whole.digest() != fixed(tasks).digest()
+    drawn = whole.sample(3000, EpisodeShape(2, 2, PER_CLASS - 1), np.random.default_rng(1))
+    counts = np.bincount(drawn.query.ravel(), minlength=30)[tasks.examples]
+    assert stats.chisquare(counts).pvalue > 1e-4
+    assert (np.diff(np.sort(drawn.query), axis=2) > 0).all()
+    with pytest.raises(BadData, match=r"7 queries .*, but class 'b' has 6 examples\."):
+        whole.check(EpisodeShape(2, 2, 7))
 
 
 def test_which_examples_are_fixed_is_uniform_and_follows_the_generator(tasks):

@@ -170,18 +170,25 @@ def test_multinomial_counts_need_numbers_and_a_learner_that_takes_them(tmp_path)
 
 def test_options_of_training_are_part_of_a_trials_identity_where_they_are_not_the_usual(tmp_path):
     plain = planned(tmp_path, "protonet").trials[0].spec
-    usual = planned(tmp_path, "protonet", "{augment_support: true, query_counts: equal}")
+    usual = planned(
+        tmp_path, "protonet", "{augment_support: true, query_counts: equal, queries_from: others}"
+    )
     assert usual.trials[0].spec.id == plain.id
     ids = {plain.id}
     for learner, train in (
         ("protonet", "{augment_support: false}"),
         ("protonet", "{query_counts: multinomial}"),
+        ("protonet", "{fixed_support: true}"),
+        ("protonet", "{fixed_support: true, queries_from: all}"),
         ("protonet, passes: joint", "{}"),
     ):
         (trial,) = planned(tmp_path, learner, train).trials
         assert TrialSpec.from_canonical(trial.spec.canonical()) == trial.spec
         ids.add(trial.id)
-    assert len(ids) == 4
+    assert len(ids) == 6
+    assert "queries_from: all needs fixed_support: true" in mistake(
+        tmp_path, "protonet", "{queries_from: all}"
+    )
     # Filled in, so that a record says them.
     assert plain.canonical()["learner"]["passes"] == "separate"
     (adapting,) = planned(tmp_path, "fomaml").trials

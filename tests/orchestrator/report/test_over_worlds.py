@@ -1,6 +1,7 @@
 """Reports of several worlds: the answer word for word, and every format."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -74,6 +75,17 @@ def test_a_method_that_is_better_in_every_world() -> None:
         "difference); chance is 50 %.",
         "3 worlds cannot tell which strategy is better (6 are needed).",
     )
+
+
+def test_rank_correlation_is_told_of_each_world_and_method() -> None:
+    text = to_text(report(*DECIDED))
+    rows = [re.split("  +", line.strip()) for line in text.splitlines()]
+    # ValGen falls with NovelGen over the two snapshots, BaseGen rises.
+    val, base = ([f"{sign}1.00", f"{sign}1.00, {sign}1.00"] for sign in "+-")
+    for world in ("w0", "w1", "w2"):
+        for method in "AB":
+            shown = [*val, "+1.00 to +1.00", *base, "-1.00 to -1.00"]
+            assert [world, method, "all", *shown, "2"] in rows
 
 
 def test_worlds_that_disagree_decide_nothing() -> None:

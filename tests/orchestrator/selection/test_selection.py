@@ -7,7 +7,7 @@ from trials import TASKS, trial
 
 from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.selection.comparing.comparison import compare_methods, rank_methods
-from fsl_sweep.orchestrator.selection.methods import rank_correlations, summarise
+from fsl_sweep.orchestrator.selection.methods import by_method, rank_correlations, summarise
 from fsl_sweep.orchestrator.selection.select import Selected, Strategy, select, why_unusable
 
 
@@ -167,6 +167,39 @@ def test_rank_correlation_against_scipy() -> None:
         stats.kendalltau(x[-k:], novel[-k:]).statistic for x in (val, base) for k in (12, 5)
     ]
     assert [r.result.tau for r in rows] == pytest.approx(expected)
+
+
+def test_rank_correlation_by_method_is_over_seeds_not_over_trials() -> None:
+    generator = np.random.default_rng(2)
+    trials = [
+        trial("PN", configuration, seed, base=base, val=val, novel=novel)
+        for configuration in "xy"
+        for seed in range(3)
+        for base, val, novel in [generator.random((3, 12))]
+    ]
+    flat = trial("RR", "x", 0, base=np.full(12, 0.5), val=[*range(12)], novel=[*range(12)])
+    same = trial("RR", "x", 1, base=np.full(12, 0.5), val=[*range(12)], novel=[*range(12)])
+    val, base, rest = by_method(rank_correlations([*trials, flat, same]))
+    taus = {
+        m: [stats.kendalltau(t.scores[m, "selection"].means, novel_of(t)).statistic for t in trials]
+        for m in ("val", "base")
+    }
+    for found in (val, base):
+        of = np.reshape(taus[found.measure], (2, 3))
+        assert found.by_seed == pytest.approx(of.mean(axis=0))
+        mean, half = of.mean(), stats.t.ppf(0.975, 2) * of.mean(axis=0).std(ddof=1) / 3**0.5
+        ends = (found.tau.mean, found.tau.low, found.tau.high)
+        assert ends == pytest.approx((mean, mean - half, mean + half))
+        assert (found.least, found.most) == pytest.approx((of.min(), of.max()))
+        assert found.trials == 6
+        assert (found.tau.kind, found.caution) == ("seeds", "only 3 seeds")
+    # The base scores of RR never change, and both of its seeds rank val alike.
+    assert (rest.method, rest.measure, rest.tau.mean, rest.trials) == ("RR", "val", 1.0, 2)
+    assert np.isnan([rest.tau.low, rest.tau.high]).all()
+
+
+def novel_of(one):
+    return one.scores["novel", "selection"].means
 
 
 def test_a_front_is_shown_apart() -> None:

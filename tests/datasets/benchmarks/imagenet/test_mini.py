@@ -116,6 +116,13 @@ def test_imagenet_gives_further_images_to_measure_base_on(tmp_path, monkeypatch)
     assert seen(again, "train") == trained
     seed = open_benchmark("mini-imagenet", {**OPTIONS, "seed": 1, "held_out": 0.1}, root, tmp_path)
     assert seen(seed, "train") == trained
+    # The classifier of "Two Sides", figure 3(b), trains on the 600 and is tested on the others.
+    options = {**OPTIONS, "fresh": True}
+    classified = open_benchmark("in-distribution:mini-imagenet", options, root, tmp_path)
+    assert seen(classified, "train") == trained
+    halves = [seen(classified, split) for split in ("val", "novel")]
+    assert set.union(*halves) == fresh
+    assert list(map(len, halves)) == [64, 64]
 
 
 def write_lists(root: Path, positions) -> None:

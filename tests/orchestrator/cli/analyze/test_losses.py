@@ -1,0 +1,110 @@
+"""``fsl-sweep analyze losses`` on a run whose trials ran in this process."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from commands import TINY
+
+from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+
+METHODS = """
+  PN: {learner: {name: protonet}}
+  FIX-PN: {learner: {name: protonet}, train: {fixed_support: true, queries_from: all}}
+  RAW: {learner: {name: ncc}, backbone: {name: identity}}
+seeds"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    home = tmp_path_factory.mktemp("losses")
+    text = TINY.replace("{grid: [1, 2]}", "1").replace("epochs: 3", "epochs: 2")
+    before, rest = text.split("methods:")
+    (home / "s.yaml").write_text(f"{before}methods:{METHODS}{rest.split('seeds')[1]}")
+    for index in range(6):
+        arguments = ["trial", str(home / "s.yaml"), "--index", str(index)]
+        assert invoke([*arguments, "-o", str(home / "run")]) == 0
+    return home / "run"
+
+
+@pytest.fixture
+def analyze(folder, capsys):
+    def call(*arguments, run=folder):
+        code = invoke(["analyze", "losses", str(run), "--tasks", "30", *map(str, arguments)])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def test_a_row_for_each_method_and_what_has_no_loss_is_named(analyze):
+    code, shown, told = analyze()
+    lines = [line.split() for line in shown.splitlines()]
+    assert code == 0
+    assert "RAW is left out: it is not trained by a loss on tasks." in told
+    rows = [line for line in lines if line[0] in ("PN", "FIX-PN")]
+    assert [row[:6] for row in rows] == [
+        [method, "3-way", "1-shot", "2-query", "2", "2"] for method in ("PN", "FIX-PN")
+    ]
+    assert all(float(cell) > 0 for row in rows for cell in row[6:])
+
+
+def test_json_has_every_snapshot_and_means_over_seeds(analyze, folder):
+    code, shown, _ = analyze("--snapshots", "all", "--json")
+    found = json.loads(shown)
+    assert code == 0
+    assert len(found["snapshots"]) == 2 * 2 * 2
+    trials = {(t.method, t.spec.seed): t.id for t in Ledger(folder).planned().trials}
+    for one in found["snapshots"]:
+        assert one["trial"] == trials[one["method"], one["seed"]]
+        support = {"trial": trials["FIX-PN", one["seed"]], "shot": 1, "queries_from": "all"}
+        assert one["support"] == support
+    for row in found["means"]:
+        own = [
+            one
+            for one in found["snapshots"]
+            if (one["method"], one["epoch"]) == (row["method"], row["epoch"])
+        ]
+        for key in ("ml", "fix_ml"):
+            assert row[key]["mean"] == pytest.approx(np.mean([one[key]["mean"] for one in own]))
+            assert row[key]["low"] < row[key]["mean"] < row[key]["high"]
+    assert analyze("--snapshots", "all", "--json")[1] == shown
+    assert analyze("--snapshots", "all", "--json", "--seed", 1)[1] != shown
+    # Queries that are never in the support are harder.
+    others = json.loads(analyze("--snapshots", "all", "--json", "--queries-from", "others")[1])
+    for one, other in zip(found["means"], others["means"], strict=True):
+        assert other["ml"] == one["ml"]
+        assert other["fix_ml"]["mean"] > one["fix_ml"]["mean"]
+
+
+def test_a_figure_over_epochs_is_the_same_again(analyze, tmp_path):
+    files = [tmp_path / f"{n}.svg" for n in "ab"]
+    for file in files:
+        assert analyze("--snapshots", "all", "--plot", file)[0] == 0
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert b"<svg" in files[0].read_bytes()
+
+
+def test_another_shape_has_no_fixed_support(analyze):
+    code, shown, _ = analyze("--shot", 2, "--way", 5)
+    assert code == 0
+    assert "5-way 2-shot 2-query" in shown
+    assert "-: no fixed support:" in shown
+
+
+def test_mistakes_are_one_message(analyze, folder, tmp_path):
+    for arguments, message in (
+        (("--plot", "a.txt"), "--plot: a.txt ends in none of .svg, .pdf, .png"),
+        (("--query", 99), "need 100 examples a class"),
+        (("--way", 99), "99-way tasks need 99 classes"),
+    ):
+        code, _, told = analyze(*arguments)
+        assert (code, message in told) == (2, True), told
+        assert "Traceback" not in told
+    pruned = tmp_path / "pruned"
+    shutil.copytree(folder, pruned)
+    assert invoke(["prune", str(pruned), "--keep", "none"]) == 0
+    code, _, told = analyze(run=pruned)
+    assert code != 0
+    assert "it was pruned" in told

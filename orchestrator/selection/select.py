@@ -17,6 +17,7 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, ScoreTable, TrialHistory
 from fsl_sweep.orchestrator.replay.lacking import unknown
+from fsl_sweep.orchestrator.selection.budget_curve import read_once
 from fsl_sweep.orchestrator.selection.choices import Chosen, replicates_of
 from fsl_sweep.orchestrator.selection.fronts import fronts_of
 from fsl_sweep.orchestrator.selection.results import (
@@ -30,6 +31,7 @@ from fsl_sweep.orchestrator.selection.results import (
     why_unusable,
 )
 from fsl_sweep.orchestrator.selectors import (
+    Candidate,
     FrontSelector,
     HyperparameterSelector,
     SnapshotSelector,
@@ -151,6 +153,15 @@ def _choose(
             failed.append(LeftOut(method, seed, str(failure), snapshot_selector=name))
             continue
         for other_name, other in second:
+            if other.every_snapshot:
+                try:
+                    trial, epoch, spent = _of_all(trials, other)
+                except SelectionError as failure:
+                    failed.append(LeftOut(method, seed, str(failure), None, None, name, other_name))
+                    continue
+                strategy = _strategy((name, selector), (other_name, other))
+                picks.append(Pick(trial, epoch, strategy, spent))
+                continue
             folds = is_cross_validated(other) and other.asks_folds
             try:
                 given = chosen.with_folds(candidates, name) if folds else candidates
@@ -165,6 +176,20 @@ def _choose(
             strategy = _strategy((name, selector), (other_name, other))
             picks.append(Pick(trial, best.epoch, strategy, spent))
     return picks, failed
+
+
+def _of_all(
+    trials: Sequence[TrialHistory], selector: HyperparameterSelector
+) -> tuple[TrialHistory, int, int]:
+    """What is chosen among all snapshots, and how many novel scores the selector read."""
+    whole = Chosen(map(read_once, trials))
+    given = [
+        Candidate(one.trial, one.hyperparameters, int(epoch), whole.history(one))
+        for one in whole.planned
+        for epoch in one.epochs
+    ]
+    best, spent = apply_counted(selector, given)
+    return next(one for one in trials if one.trial == best.trial), best.epoch, spent
 
 
 def _oracle(trials: Sequence[TrialHistory], chosen: Chosen) -> Pick | None:

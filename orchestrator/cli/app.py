@@ -28,7 +28,7 @@ from fsl_sweep.orchestrator.cli import (
     trial,
     verify,
 )
-from fsl_sweep.orchestrator.cli.analyze import novel_classes, queries
+from fsl_sweep.orchestrator.cli.analyze import along_lambda, novel_classes, pairs, queries
 from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure, UserError, is_of_machine
 from fsl_sweep.orchestrator.sweep.stopping import Stopped, signals_stop
 from fsl_sweep.orchestrator.text.printed import say
@@ -144,3 +144,5 @@ for _action in (data.check, data.prepare, data.download):
     datasets.command()(_action)
 analyses.command("novel-classes")(novel_classes.novel_classes)
 analyses.command("queries")(queries.queries)
+analyses.command("lambda")(along_lambda.along_lambda)
+analyses.command("pairs")(pairs.pairs)

@@ -28,7 +28,13 @@ from fsl_sweep.orchestrator.cli import (
     trial,
     verify,
 )
-from fsl_sweep.orchestrator.cli.analyze import losses, novel_classes, queries
+from fsl_sweep.orchestrator.cli.analyze import (
+    along_lambda,
+    losses,
+    novel_classes,
+    pairs,
+    queries,
+)
 from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure, UserError, is_of_machine
 from fsl_sweep.orchestrator.sweep.stopping import Stopped, signals_stop
 from fsl_sweep.orchestrator.text.printed import say
@@ -145,3 +151,5 @@ for _action in (data.check, data.prepare, data.download):
 analyses.command("novel-classes")(novel_classes.novel_classes)
 analyses.command("queries")(queries.queries)
 analyses.command("losses")(losses.losses)
+analyses.command("lambda")(along_lambda.along_lambda)
+analyses.command("pairs")(pairs.pairs)

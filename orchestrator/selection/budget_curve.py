@@ -79,7 +79,7 @@ def regret_by_budget(
         if set(references) != set(trials):
             continue
         choices = [one for one in own if one.strategy == own[0].strategy]
-        once = {seed: [_read_once(trial) for trial in own] for seed, own in trials.items()}
+        once = {seed: [read_once(trial) for trial in own] for seed, own in trials.items()}
         chosen = Chosen([*(trial for own in once.values() for trial in own), *folds])
         for name in first:
             try:
@@ -125,7 +125,7 @@ def _budgets(most: int, points: int) -> list[int]:
     return sorted({*dense, *np.rint(spread).astype(int).tolist()})
 
 
-def _read_once(trial: TrialHistory) -> TrialHistory:
+def read_once(trial: TrialHistory) -> TrialHistory:
     """The same trial, whose novel selection tasks are read once for all budgets."""
     table = trial.scores["novel", "selection"]
     once = replace(table, load=cache(table.load))

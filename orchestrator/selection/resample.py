@@ -88,7 +88,8 @@ def resample(
     Args:
         histories: one for each planned trial, as given to ``select``.
         selected: what was selected from them. Incomplete cells have no interval, and neither has
-            one with a resample that chooses a snapshot which is not measured on the report tasks.
+            one with a resample that chooses a snapshot which is not measured on the report tasks,
+            nor one whose selector chooses among every snapshot.
         resamples: at least 2.
         one_by_one: the number for selectors that cannot choose in all resamples at once.
         seed: of the resampling.
@@ -106,7 +107,8 @@ def resample(
     second = {s.hyperparameter: _single(s.hyperparameter) for s in selected.strategies}
     rows: dict[tuple[str, Strategy], list[_Drawn]] = {}
     for (method, _), trials in replicates_of(histories).items():
-        wanted = [s for s in selected.strategies if selected.cell(method, s)]
+        cells = [s for s in selected.strategies if selected.cell(method, s)]
+        wanted = [s for s in cells if not second[s.hyperparameter].every_snapshot]
         if not wanted:
             continue
         crossed = any(strategy.cross_validated for strategy in wanted)

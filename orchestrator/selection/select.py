@@ -17,6 +17,7 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, ScoreTable, TrialHistory
 from fsl_sweep.orchestrator.replay.lacking import unknown
+from fsl_sweep.orchestrator.selection.budget_curve import read_once
 from fsl_sweep.orchestrator.selection.choices import Chosen, replicates_of, seen
 from fsl_sweep.orchestrator.selection.fronts import fronts_of
 from fsl_sweep.orchestrator.selection.results import (
@@ -30,6 +31,7 @@ from fsl_sweep.orchestrator.selection.results import (
     why_unusable,
 )
 from fsl_sweep.orchestrator.selectors import (
+    Candidate,
     FrontSelector,
     HyperparameterSelector,
     SnapshotSelector,
@@ -151,18 +153,21 @@ def _choose(
             failed.append(LeftOut(method, seed, str(failure), snapshot_selector=name))
             continue
         for other_name, other in second:
-            folds = is_cross_validated(other) and other.asks_folds
             try:
-                at, spent = _of_configurations(left, other, chosen, name)
+                if other.every_snapshot:
+                    pick = _of_all(trials, other)
+                else:
+                    pick = _of_configurations(left, other, chosen, name)
             except SelectionError as failure:
                 failed.append(LeftOut(method, seed, str(failure), None, None, name, other_name))
                 continue
-            if is_oracle(selector):  # it has read all of them before
+            trial, epoch, spent = pick
+            if is_oracle(selector) and not other.every_snapshot:  # it has read all of them before
+                folds = is_cross_validated(other) and other.asks_folds
                 of_folds = [fold for one in trials for fold in chosen.folds.of(one) if folds]
                 spent = sum(len(one.epochs) for one in [*trials, *of_folds])
             strategy = _strategy((name, selector), (other_name, other))
-            trial, row = left[at]
-            picks.append(Pick(trial, int(trial.epochs[row]), strategy, spent))
+            picks.append(Pick(trial, epoch, strategy, spent))
     return picks, failed
 
 
@@ -171,19 +176,35 @@ def _of_configurations(
     selector: HyperparameterSelector,
     chosen: Chosen,
     snapshot: str,
-) -> tuple[int, int]:
-    """Which trial is chosen, and how many novel scores are read.
+) -> tuple[TrialHistory, int, int]:
+    """What is chosen, its epoch, and how many novel scores are read.
 
     Each of ``left`` is a trial with the position of what ``snapshot`` chose in it.
     """
     found = apply_at_once(selector, lambda m: np.array([[seen(t, m)[i] for t, i in left]]))
     if found is not None and found[0] != NONE:
-        return int(found[0]), len(left) if is_oracle(selector) else 0
+        trial, row = left[int(found[0])]
+        return trial, int(trial.epochs[row]), len(left) if is_oracle(selector) else 0
     given = chosen.candidates([trial for trial, _ in left], snapshot)
     if is_cross_validated(selector) and selector.asks_folds:
         given = chosen.with_folds(given, snapshot)
     best, spent = apply_counted(selector, given)
-    return next(i for i, one in enumerate(given) if one is best), spent
+    trial, row = next(own for own, one in zip(left, given, strict=True) if one is best)
+    return trial, int(trial.epochs[row]), spent
+
+
+def _of_all(
+    trials: Sequence[TrialHistory], selector: HyperparameterSelector
+) -> tuple[TrialHistory, int, int]:
+    """What is chosen among all snapshots, and how many novel scores the selector read."""
+    whole = Chosen(map(read_once, trials))
+    given = [
+        Candidate(one.trial, one.hyperparameters, int(epoch), whole.history(one))
+        for one in whole.planned
+        for epoch in one.epochs
+    ]
+    best, spent = apply_counted(selector, given)
+    return next(one for one in trials if one.trial == best.trial), best.epoch, spent
 
 
 def _oracle(trials: Sequence[TrialHistory], chosen: Chosen) -> Pick | None:

@@ -93,7 +93,7 @@ def share(budget: Fraction, meters: Sequence[Meter]) -> int:
     if each < 1:
         raise SelectionError(
             f"{float(budget):g} novel evaluations of {count} tasks cannot be shared among "
-            f"{len(meters)} configurations: that is less than a task each. Raise the budget, or "
+            f"{len(meters)} candidates: that is less than a task each. Raise the budget, or "
             "spend it with 'top'."
         )
     return each

@@ -1,5 +1,6 @@
 """Confidence intervals of a mean, over tasks or over seeds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, nan, sqrt
 from typing import Literal
@@ -106,9 +107,18 @@ def mixture_interval(
     Raises:
         ValueError: as ``mean_interval``, or the weight is not in [0, 1].
     """
-    parts = _weighted(first, second, weight)
+    return weighted_interval(_weighted(first, second, weight), confidence, kind)
+
+
+def weighted_interval(
+    parts: Sequence[tuple[float, np.ndarray]], confidence: float, kind: Kind
+) -> Interval:
+    """The interval of the sum of ``weight * mean(values [n])`` over independent samples.
+
+    Weights may be negative; errors and degrees of freedom are those of ``mixture_error``.
+    """
     mean = sum(w * float(np.mean(x)) for w, x in parts)
-    error, freedom = mixture_error(first, second, weight)
+    error, freedom = _weighted_error(parts)
     half = error * _upper(freedom, confidence)
     caution = next((c for _, x in parts if (c := _caution(x, kind))), None)
     n = sum(len(x) for _, x in parts)
@@ -123,7 +133,10 @@ def mixture_error(first: ArrayLike, second: ArrayLike, weight: float) -> tuple[f
     Satterthwaite 1946), and infinite (the normal distribution) if each sample has 100 values or
     more. The error is NaN if one of them is a single value. Raises as ``mixture_interval``.
     """
-    parts = _weighted(first, second, weight)
+    return _weighted_error(_weighted(first, second, weight))
+
+
+def _weighted_error(parts: Sequence[tuple[float, np.ndarray]]) -> tuple[float, float]:
     variances = [(w * standard_error(x)) ** 2 for w, x in parts]
     counts, total = [len(x) for _, x in parts], sum(variances)
     if min(counts) >= NORMAL_FROM or not total > 0:

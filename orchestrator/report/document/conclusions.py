@@ -64,7 +64,8 @@ def differences(report: Report) -> Iterable[Block]:
         names = ", ".join(single)
         yield Paragraph(f"No claim about {names}: one seed says nothing about training again.")
     if len(found) < len(whole):
-        yield Paragraph(wording.claims(report.summaries, False, report.partly))
+        known = bool(report.resampled) and report.partly is None
+        yield Paragraph(wording.claims(report.summaries, known, report.partly))
 
 
 def comparisons(report: Report) -> Iterable[Block]:

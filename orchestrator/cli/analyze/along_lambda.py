@@ -1,0 +1,249 @@
+"""``fsl-sweep analyze lambda``: methods from base to novel classes, over P_BN(lambda)."""
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from fsl_sweep.orchestrator.cli.analyze.led import Led, led
+from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, Snapshot
+from fsl_sweep.orchestrator.cli.plan_next import without_nan
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
+from fsl_sweep.orchestrator.text.printed import counted, say
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from fsl_sweep.orchestrator.selection.comparing.along_mixtures import AlongMixtures, PairAlong
+    from fsl_sweep.orchestrator.selection.methods import Summary
+    from fsl_sweep.orchestrator.statistics import Interval
+
+
+def along_lambda(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    snapshot: Snapshot = None,
+    hyperparameter: Hyperparameter = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it, as .svg, .pdf or .png.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Compare methods from base to novel classes: a class of a task is novel with chance lambda.
+
+    Reads the mixtures that `fsl-sweep measure` has measured; it says how where there are none. For
+    val / val or the first strategy that is no oracle, unless another one is named.
+    """
+    from fsl_sweep.orchestrator.selection.comparing.along_mixtures import along_mixtures
+
+    if plot is not None and plot.suffix not in (".svg", ".pdf", ".png"):
+        raise ConfigError("", "--plot", f"{plot.name} ends in none of .svg, .pdf, .png")
+    own = led(run, snapshot, hyperparameter)
+    found = along_mixtures(own.source, own.selected)
+    which = "chosen" if own.as_planned else "all"
+    there = [one.method for one in found.methods]
+    if len(found.protocols) < 2:
+        ten = [text for i in range(11) for text in ("--mixture", f"{i / 10:g}")]
+        command = shlex.join(["fsl-sweep", "measure", str(run), *ten, "--snapshots", which])
+        raise RunFolderError(
+            "Of the tasks of P_BN(lambda), with the ways, shots and queries of the main ones, "
+            f"fewer than two lambdas are measured. This measures those of the paper: {command}"
+        )
+    for method in own.selected.methods:
+        if own.selected.cell(method, own.strategy) and method not in there:
+            command = _measuring(found, run, which)
+            say(f"{method} is not measured at every lambda; this does it: {command}", sys.stderr)
+    if not there:
+        raise RunFolderError("No method is measured at every lambda.")
+    classes = _classes(own)
+    if plot is not None:
+        _draw(found, classes, plot)
+    shown = json.dumps(_as_plain(found, own, classes), indent=1) if as_json else None
+    say(shown or "\n".join(_lines(found, own, classes, run)))
+    return 0 if own.run.complete else 1
+
+
+def _measuring(found: "AlongMixtures", run: Path, which: str) -> str:
+    """The command that measures ``which`` snapshots at each lambda that is known."""
+    name = found.protocols[0].name.partition("(")[0]
+    return shlex.join(["fsl-sweep", "measure", str(run), name, "--snapshots", which])
+
+
+def _classes(own: Led) -> tuple[int, int, float] | None:
+    """|B|, |N| and |N| / (|N| + |B|), of the classes in the tasks; None where not recorded."""
+    try:
+        tuples = own.run.class_tuples()
+    except RunFolderError:
+        return None
+    base, novel = (
+        len(np.unique(np.concatenate([tuples[m, s].ravel() for s in ("selection", "report")])))
+        for m in ("base", "novel")
+    )
+    return base, novel, novel / (base + novel)
+
+
+def _lines(
+    found: "AlongMixtures", own: Led, classes: tuple[int, int, float] | None, run: Path
+) -> Iterator[str]:
+    for pair in found.pairs:
+        claims = ("these snapshots", pair.snapshots), ("the methods, trained again", pair.methods)
+        sure = (f"{name}: {_sure(found, pair, results)}" for name, results in claims if results)
+        yield f"On average {_order(pair)} ({'; '.join(sure)})."
+    yield _largest_gap(found)
+    yield f"\n{own.strategy}, accuracy over P_BN(lambda) in %; {_BANDS}"
+    yield from _table(found, [[_shown(cell) for cell in one.cells] for one in found.methods])
+    if classes:
+        base, novel, weight = classes
+        told = f"{novel} novel and {base} base classes are drawn alike"
+        yield f"At lambda {weight:.2f} = |N| / (|N| + |B|), {told}."
+    yield "\nP_BN(lambda) minus the linear mixture in points, +- 95 % for all of these together"
+    yield from _table(found, [[_signed(gap) for gap in one.gaps] for one in found.methods])
+    results = [x for pair in found.pairs for x in (*pair.methods, *pair.snapshots)]
+    results += [gap for one in found.methods for gap in one.gaps if gap]
+    for caution in dict.fromkeys(one.caution for one in results if one.caution):
+        yield f"Caution: {caution}."
+    if not found.repeated and len(found.methods[0].cells[0].choices) > 1:
+        yield f"The selection is repeated where all are measured: {_measuring(found, run, 'all')}"
+
+
+_BANDS = "of two seeds both, of more +- 95 % over seeds, of one +- 95 % over tasks"
+
+
+def _order(pair: "PairAlong") -> str:
+    """Who leads where."""
+    first = next((effect for effect in pair.effects if round(effect, 9)), 0.0)
+    lead, other = (pair.a, pair.b) if first > 0 else (pair.b, pair.a)
+    if not first:
+        return f"{lead} and {other} are equal at every lambda"
+    if not pair.crossings:
+        return f"{lead} leads {other} at every lambda"
+    at = [f"{one:.2f}" for one in pair.crossings]
+    if len(at) == 1:
+        return f"{lead} leads {other} below lambda {at[0]}, {other} above it"
+    return f"{lead} leads {other} below lambda {at[0]}, and they change places at {', '.join(at)}"
+
+
+def _sure(found: "AlongMixtures", pair: "PairAlong", results: Sequence[Any]) -> str:
+    """Where the order is decided."""
+    names = {"better": pair.a, "worse": pair.b}
+    sure: dict[str, list[str]] = {}
+    for verdict, own in groupby(zip(found.weights, results, strict=True), lambda x: x[1].verdict):
+        at = [f"{weight:g}" for weight, _ in own]
+        if verdict in names:
+            stretch = at[0] if len(at) == 1 else f"{at[0]} to {at[-1]}"
+            sure.setdefault(names[verdict], []).append(stretch)
+    told = ", ".join(f"{name} at {' and '.join(at)}" for name, at in sure.items())
+    return f"decided for {told}" if told else "undecided everywhere"
+
+
+def _largest_gap(found: "AlongMixtures") -> str:
+    """How far P_BN(lambda) is from the linear mixture."""
+    every = [(gap, one, i) for one in found.methods for i, gap in enumerate(one.gaps) if gap]
+    if not every:
+        return "There is no lambda between 0 and 1 to compare with the linear mixture."
+    gap, one, i = max(every, key=lambda own: abs(own[0].mean))
+    clear = sum(not own.low <= 0 <= own.high for own, *_ in every)
+    linear = "from the linear mixture (1 - lambda) BaseGen + lambda NovelGen"
+    told = f"These snapshots do not differ clearly {linear} at any lambda"
+    if clear:
+        told = (
+            f"These snapshots differ clearly {linear} in {clear} of {counted(len(every), 'case')}"
+        )
+    both = f"{100 * one.cells[i].novel.mean:.2f}, linear {100 * one.linear[i]:.2f}"
+    at = f"{one.method} at lambda {found.weights[i]:g}"
+    return f"{told}: the largest difference is {_signed(gap)} points ({at}: {both})."
+
+
+def _band(cell: "Summary") -> tuple[float, float, str]:
+    """Ends, and over what: an interval over 3 seeds or more, both of 2 seeds, or over tasks."""
+    values = [one.novel.mean for one in cell.choices]
+    if len(values) == 2:
+        return min(values), max(values), "both seeds"
+    interval = cell.novel if len(values) > 2 else cell.choices[0].novel
+    return interval.low, interval.high, "95 % over seeds" if len(values) > 2 else "95 % over tasks"
+
+
+def _shown(cell: "Summary") -> str:
+    low, high, _ = _band(cell)
+    if len(cell.choices) == 2:
+        return ", ".join(f"{100 * one.novel.mean:.2f}" for one in cell.choices)
+    half = "" if isnan(low) else f" +- {50 * (high - low):.2f}"
+    return f"{100 * cell.novel.mean:.2f}{half}"
+
+
+def _signed(gap: "Interval | None") -> str:
+    return "" if gap is None else f"{100 * gap.mean:+.2f} +- {50 * (gap.high - gap.low):.2f}"
+
+
+def _table(found: "AlongMixtures", columns: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A row for each lambda that has any cell, a column for each method."""
+    rows = [("lambda", *(one.method for one in found.methods))]
+    pairs = zip(found.weights, zip(*columns, strict=True), strict=True)
+    rows += [(f"{weight:g}", *cells) for weight, cells in pairs if any(cells)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        yield "  ".join(f"{c:>{w}}" for c, w in zip(row, widths, strict=True)).rstrip()
+
+
+def _as_plain(
+    found: "AlongMixtures", own: Led, classes: tuple[int, int, float] | None
+) -> dict[str, Any]:
+    def point(cell: "Summary", linear: float, gap: "Interval | None") -> dict[str, Any]:
+        low, high, over = _band(cell)
+        values = [choice.novel.mean for choice in cell.choices]
+        band = {"mean": cell.novel.mean, "low": low, "high": high, "over": over, "seeds": values}
+        return {**band, "linear": linear, "gap": gap and asdict(gap)}
+
+    plain = {
+        "snapshot_selector": own.strategy.snapshot,
+        "hyperparameter_selector": own.strategy.hyperparameter,
+        "lambdas": found.weights,
+        "protocols": [one.name for one in found.protocols],
+        **dict(
+            zip(
+                ("base_classes", "novel_classes", "uniform_lambda"),
+                classes or 3 * [None],
+                strict=True,
+            )
+        ),
+        "selection_repeated": found.repeated,
+        "methods": [
+            {"method": m.method, "at": [*map(point, m.cells, m.linear, m.gaps)]}
+            for m in found.methods
+        ],
+        "pairs": [asdict(pair) for pair in found.pairs],
+    }
+    return without_nan(plain)
+
+
+def _draw(found: "AlongMixtures", classes: tuple[int, int, float] | None, path: Path) -> None:
+    """A line with its band for each method, and the linear mixture as a dotted one."""
+    from fsl_sweep.orchestrator.cli.report import write
+    from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, label, marker
+    from fsl_sweep.orchestrator.report.figures.sheet import sheet
+    from fsl_sweep.orchestrator.report.figures.style import SOFT, colour
+
+    at = found.weights
+
+    def draw(axes: "Axes") -> None:
+        axes.set(xlabel="lambda: probability of a novel class", ylabel="accuracy, %")
+        for number, one in enumerate(found.methods):
+            look: Any = {"color": colour(number)}
+            means = [100 * cell.novel.mean for cell in one.cells]
+            axes.plot(at, means, marker=marker(number), ms=3, label=label(one.method), **look)
+            low, high = 100 * np.array([_band(cell)[:2] for cell in one.cells]).T
+            over = label(_band(one.cells[0])[2])
+            axes.fill_between(at, low, high, alpha=0.15, linewidth=0, label=over, **look)
+            straight = 100 * np.array(one.linear)
+            axes.plot(at, straight, ls=":", lw=0.9, label=label("linear mixture"), **look)
+        if classes:
+            axes.axvline(classes[2], color=SOFT, lw=0.8, ls="--", label="|N| / (|N| + |B|)")
+
+    write(path, sheet(Figure("lambda", "", (), [Panel("", draw)]), 12).saved(path.suffix[1:]))

@@ -1,0 +1,63 @@
+"""Accuracies over P_BN(lambda): where two methods change places, and how far it is from a mixture.
+
+In a task of P_BN(lambda) each class is novel with probability lambda and else a base class, so that
+most tasks hold both. The linear mixture has tasks of base classes only and of novel ones only.
+The two agree at 0 and at 1, and there only.
+
+Source: "Two Sides of Meta-Learning Evaluation", appendix E.3 and figure 5.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fsl_sweep.orchestrator.statistics.intervals import Interval, checked, weighted_interval
+from fsl_sweep.orchestrator.statistics.ties import comparable
+
+
+def crossings(weights: Sequence[float], effects: Sequence[float]) -> tuple[float, ...]:
+    """The lambdas at which the order of two methods changes, on straight lines between neighbours.
+
+    Where they are equal in between, it changes in the middle of that; touching is no change.
+
+    Args:
+        weights: lambda, ascending in [0, 1].
+        effects: accuracy of the first method minus that of the second at each.
+
+    Raises:
+        ValueError: the lengths differ, lambdas do not ascend in [0, 1], or a number is not finite.
+    """
+    at, apart = checked(weights), comparable(checked(effects))
+    if len(at) != len(apart):
+        raise ValueError(f"{len(at)} lambdas have {len(apart)} differences.")
+    if at[0] < 0 or at[-1] > 1 or not (np.diff(at) > 0).all():
+        raise ValueError(f"Lambdas ascend between 0 and 1, unlike {at.tolist()}.")
+    found: list[float] = []
+    for i, j in pairwise(np.flatnonzero(apart)):
+        if apart[i] * apart[j] < 0:
+            there = at[i] + (at[j] - at[i]) * apart[i] / (apart[i] - apart[j])
+            found.append(float(there if j == i + 1 else (at[i + 1] + at[j - 1]) / 2))
+    return tuple(found)
+
+
+def mixture_gap(
+    mixed: ArrayLike, base: ArrayLike, novel: ArrayLike, weight: float, confidence: float = 0.95
+) -> Interval:
+    """Accuracy over P_BN(lambda) minus ``(1 - lambda) BaseGen + lambda NovelGen``.
+
+    Args:
+        mixed: of the same snapshots on tasks of P_BN(lambda) ``[n1]``.
+        base: on independent tasks of base classes ``[n2]``.
+        novel: on independent tasks of novel classes ``[n3]``.
+        weight: lambda; what has no weight is not used.
+        confidence: in (0, 1).
+
+    Raises:
+        ValueError: values are missing or not finite, or lambda or confidence is out of range.
+    """
+    if not 0 <= weight <= 1:
+        raise ValueError(f"Lambda lies between 0 and 1, not {weight}.")
+    parts = [(1.0, mixed), (weight - 1, base), (-weight, novel)]
+    return weighted_interval([(w, checked(x)) for w, x in parts if w], confidence, "mixture")

@@ -69,7 +69,7 @@ def main(kills: int = 60, seed: int = 0) -> int:
 
 
 def _command(place: Path, run: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    program = [sys.executable, "-m", "fsl_sweep.orchestrator.cli", "run", place / "storm.yaml"]
+    program = [sys.executable, "-m", "fsl_sweep", "run", place / "storm.yaml"]
     with (place / f"{run}.log").open("ab") as log:
         return subprocess.Popen(
             [*program, "-o", place / run],
@@ -81,7 +81,7 @@ def _command(place: Path, run: str, environment: dict[str, str]) -> subprocess.P
 
 
 def _report(place: Path, run: str, environment: dict[str, str]) -> bytes:
-    program = [sys.executable, "-m", "fsl_sweep.orchestrator.cli", "report", place / run]
+    program = [sys.executable, "-m", "fsl_sweep", "report", place / run]
     return subprocess.run([*program, "--format", "json"], stdout=-1, env=environment).stdout
 
 

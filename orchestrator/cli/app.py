@@ -53,7 +53,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 datasets = typer.Typer(
-    help="Benchmarks, and which of them are prepared on this machine.",
+    help="Benchmarks, and whether they are prepared on this machine.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -1,6 +1,5 @@
 """``fsl-sweep compare``: two methods by closed, open and paired intervals, and over seeds."""
 
-import json
 import shlex
 from dataclasses import asdict, dataclass, replace
 from math import isnan
@@ -10,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, Snapshot
-from fsl_sweep.orchestrator.cli.plan_next import without_nan
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
-from fsl_sweep.orchestrator.text.printed import counted, say
+from fsl_sweep.orchestrator.text.printed import columns, counted, say, say_json
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.replay.source import Source
+    from fsl_sweep.orchestrator.run import Run
     from fsl_sweep.orchestrator.selection.comparing.closed_and_open import OnTasks
     from fsl_sweep.orchestrator.selection.results import Selected, Strategy
     from fsl_sweep.orchestrator.statistics.intervals import Interval
@@ -72,12 +71,15 @@ def compare(
     if a == b:
         raise ConfigError("", "B", f"{b} cannot be compared with itself")
     found = _compared(source, opened, (a, b), snapshot, hyperparameter)
-    say(json.dumps(_as_plain(found), indent=1) if as_json else "\n".join(_lines(found, run)))
+    if as_json:
+        say_json(_as_plain(found))
+    else:
+        say("\n".join(_lines(found, run)))
     return 0 if opened.complete else 1
 
 
 def _compared(
-    source: "Source", run: Any, names: tuple[str, str], first: str | None, second: str | None
+    source: "Source", run: "Run", names: tuple[str, str], first: str | None, second: str | None
 ) -> _Compared:
     from fsl_sweep.orchestrator.selection.comparing.closed_and_open import closed_and_open
     from fsl_sweep.orchestrator.selection.lead import lead_strategy, narrowed
@@ -90,7 +92,7 @@ def _compared(
         if strategy is None or not selected.cell(name, strategy):
             reasons = (one.reason for one in selected.left_out if one.method == name)
             why = next(reasons, "nothing could be chosen")
-            raise RunFolderError(f"{name} is not complete, so that it is not compared: {why}.")
+            raise RunFolderError(f"{name} cannot be compared, because it is not complete ({why}).")
     assert strategy is not None
     selected = narrowed(selected, strategy)
     closed, without = closed_and_open(source, selected, names)
@@ -99,11 +101,12 @@ def _compared(
             f"{names[0]} and {names[1]} have no common tasks: there must be two or more, recorded "
             "one by one and the same for all seeds."
         )
+    a, b = (tuple(one.novel.mean for one in selected.cell(name, strategy)) for name in names)
     return _Compared(
         strategy=strategy,
         a=names[0],
         b=names[1],
-        values=_values(selected, strategy, names),
+        values=(a, b),
         closed=closed,
         without=without,
         snapshots=_of_snapshots(closed, without, len(selected.methods)),
@@ -128,14 +131,7 @@ def _of_snapshots(
     return replace(found, cautions=tuple(more))
 
 
-def _values(
-    selected: "Selected", strategy: "Strategy", names: tuple[str, str]
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    a, b = (tuple(c.novel.mean for c in selected.cell(name, strategy)) for name in names)
-    return a, b
-
-
-def _over_seeds(run: Any, selected: "Selected", names: tuple[str, str]) -> "SeedDifference":
+def _over_seeds(run: "Run", selected: "Selected", names: tuple[str, str]) -> "SeedDifference":
     """The claim about methods, corrected for all pairs of the run as in its report."""
     from fsl_sweep.orchestrator.selection.comparing.over_seeds import compare_over_seeds
     from fsl_sweep.orchestrator.selection.methods import summarise
@@ -163,16 +159,12 @@ def _lines(found: _Compared, run: Path) -> list[str]:
         if one is not None:
             on = own.paired_on if kind == "paired" else "closed"
             rows.append((kind, _shown(one, "+.2f"), "", own.says[kind], f"{one.n:,} {on} ones"))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     cautions = dict.fromkeys([*own.cautions, *filter(None, [found.methods.caution])])
     return [
         f"{found.strategy}, NovelGen in %, with 95 % intervals",
         "",
         "These snapshots:",
-        *(
-            "  " + "  ".join(f"{c:{w}}" for c, w in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        ),
+        *(f"  {line}" for line in columns(rows)),
         f"  {own.verdict(found.a, found.b)}",
         *([] if found.without else _hint(found, run)),
         "",
@@ -216,7 +208,7 @@ def _shown(one: "Interval", digits: str = ".2f") -> str:
 
 def _as_plain(found: _Compared) -> dict[str, Any]:
     own = found.snapshots
-    plain = {
+    return {
         "a": found.a,
         "b": found.b,
         "snapshot_selector": found.strategy.snapshot,
@@ -231,4 +223,3 @@ def _as_plain(found: _Compared) -> dict[str, Any]:
         },
         "methods": {**asdict(found.methods), "values": found.values},
     }
-    return without_nan(plain)

@@ -1,6 +1,5 @@
 """``fsl-sweep coverage``: whether training and test tasks could be of one distribution."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from math import ceil
@@ -9,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from fsl_sweep.orchestrator.cli.options import AsJson
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
-from fsl_sweep.orchestrator.text.printed import say
+from fsl_sweep.orchestrator.text.printed import columns, say, say_json
 
 MOST_CLASSES = 10**6
 
@@ -61,7 +61,7 @@ def coverage(
     ] = 0.5,
     rho: Annotated[float, typer.Option(help="A probability that is too small to believe.")] = 0.01,
     eta: Annotated[float, typer.Option(help="Share of the least mean that is few classes.")] = 0.5,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Say whether training and test tasks could be draws from one distribution of tasks.
 
@@ -83,9 +83,7 @@ def coverage(
     facts = _completed(recorded, {key: value for key, value in named.items() if value is not None})
     found = _bounds(facts, gamma, rho, eta)
     if as_json:
-        say(
-            json.dumps({**asdict(facts), "gamma": gamma, "rho": rho, "eta": eta, **found}, indent=1)
-        )
+        say_json({**asdict(facts), "gamma": gamma, "rho": rho, "eta": eta, **found})
     else:
         say("\n".join(_lines(facts, found, gamma, rho)))
     return 0
@@ -107,10 +105,7 @@ def _recorded(run: Path) -> _Facts:
             f"{run} records no tasks of equal numbers of classes, which the bounds are about. Give "
             "the numbers by options, without the run folder."
         ) from None
-    own = {
-        measure: [tuples[measure, "selection"], tuples[measure, "report"]]
-        for measure in ("base", "novel")
-    }
+    own = {m: [tuples[m, "selection"], tuples[m, "report"]] for m in ("base", "novel")}
     base, novel = (np.unique(np.concatenate([t.ravel() for t in sets])) for sets in own.values())
     trained = [
         (spec.epochs * spec.batches * spec.train.tasks_per_batch, spec.train.way)
@@ -179,49 +174,47 @@ def _bounds(facts: _Facts, gamma: float, rho: float, eta: float) -> dict[str, An
             "few_classes_probability": of.few_classes_probability_bound(train, eta, gamma),
             "few_classes_probability_simulated": float((seen.seen <= few).mean()),
         }
-    return {**found, **_verdict(facts, disjoint, gamma, rho)}
+    refuted, told = _verdict(facts, disjoint, found["tasks_for_overlap"], gamma, rho)
+    return {**found, "refuted": refuted, "verdict": told}
 
 
-def _verdict(facts: _Facts, bound: float, gamma: float, rho: float) -> dict[str, Any]:
-    """Whether disjoint base and novel classes go with tasks of one distribution, in words."""
-    from fsl_sweep.orchestrator.statistics.sampling.task_coverage import (
-        few_classes_probability_bound,
-        tasks_for_overlap,
-    )
+def _verdict(
+    facts: _Facts, bound: float, needed: float, gamma: float, rho: float
+) -> tuple[bool, str]:
+    """Whether disjoint base and novel classes refute tasks of one distribution, and in words."""
+    from fsl_sweep.orchestrator.statistics.sampling import task_coverage as of
 
-    classes, way, train = facts.classes, facts.way, facts.train_tasks
+    classes, drawn = facts.classes, facts.way * facts.train_tasks
     if facts.shared:
-        told = f"Consistent: {facts.shared} classes are in training and in test tasks."
-        return {"refuted": False, "verdict": told}
+        return False, f"Consistent: {facts.shared} classes are in training and in test tasks."
     if bound > rho:
-        needed = ceil(tasks_for_overlap(classes, way, rho, gamma))
-        told = (
-            f"Not refuted: with fewer than {needed:,} training and test tasks, one distribution "
-            f"over {classes:,} classes may show disjoint ones (Corollary 1)."
+        return False, (
+            f"Not refuted: with fewer than {ceil(needed):,} training and test tasks, one "
+            f"distribution over {classes:,} classes may show disjoint ones (Corollary 1)."
         )
-        return {"refuted": False, "verdict": told}
     told = (
         "Disjoint classes are not consistent with iid tasks: those of one distribution over "
         f"{classes:,} classes have no class in common with a probability of at most "
         f"{bound or 1e-300:.2g} (Theorem 3)."
     )
-    eta = (facts.base or way * train) * (1 + gamma) / (gamma * way * train)
-    if eta < 1 and (few := few_classes_probability_bound(train, eta, gamma)) <= rho:
+    eta = (facts.base or drawn) * (1 + gamma) / (gamma * drawn)
+    few = of.few_classes_probability_bound(facts.train_tasks, eta, gamma) if eta < 1 else 1
+    if few <= rho:
         told += (
-            f" If there were {way * train:,} classes or more, as few as {facts.base:,} in training "
+            f" If there were {drawn:,} classes or more, as few as {facts.base:,} in training "
             f"would have a probability of at most {few:.2g} (Theorem 4)."
         )
-    return {"refuted": True, "verdict": told}
+    return True, told
 
 
 def _lines(facts: _Facts, found: Mapping[str, Any], gamma: float, rho: float) -> list[str]:
     def row(what: str, key: str, digits: str = ".4g") -> tuple[str, ...]:
         simulated = found.get(f"{key}_simulated")
         shown = "" if simulated is None else format(simulated, digits)
-        return what, format(found[key], digits), shown
+        return what, f"{found[key]:>9{digits}}", f"{shown:>17}"
 
     rows = [
-        ("", "bound", f"{found['repeats']:,} simulations"),
+        ("", f"{'bound':>9}", f"{found['repeats']:,} simulations".rjust(17)),
         row("classes in the training tasks, mean, at least (1)", "expected_classes"),
         row("their variance, at most (2)", "classes_variance"),
         row("probability of no common class, at most (3)", "disjoint_probability", ".2g"),
@@ -230,12 +223,11 @@ def _lines(facts: _Facts, found: Mapping[str, Any], gamma: float, rho: float) ->
     if "few_classes" in found:
         what = f"probability of {found['few_classes']:.1f} classes or fewer, at most (4)"
         rows.append(row(what, "few_classes_probability", ".2g"))
-    wide = max(len(row[0]) for row in rows)
     return [
         f"{facts.classes:,} classes, {facts.way} in a task with gamma {gamma:g}; "
         f"{facts.train_tasks:,} training tasks, {facts.test_tasks:,} test tasks",
         "",
-        *(f"{what:{wide}}  {bound:>9}  {seen:>17}".rstrip() for what, bound, seen in rows),
+        *columns(rows),
         "",
         found["verdict"],
         "(1) to (4): theorems, (C1): Corollary 1 of 'Two Sides of Meta-Learning Evaluation', "

@@ -1,4 +1,4 @@
-"""``fsl-sweep data ...``: benchmarks, and which of them are prepared on this machine."""
+"""``fsl-sweep data ...``: benchmarks, and whether they are prepared on this machine."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -122,13 +122,15 @@ def _with_options(name: str, overrides: list[str] | None, action: Any) -> Any:
     from pydantic import ValidationError
 
     from fsl_sweep.datasets.catalogue import BENCHMARKS
+    from fsl_sweep.orchestrator.errors import ConfigError
     from fsl_sweep.orchestrator.sweepfile.messages import config_error
     from fsl_sweep.orchestrator.sweepfile.reading import assignments
 
     try:
         return action(assignments(overrides or []))
     except ValidationError as failure:
-        raise config_error(failure, BENCHMARKS.find(name).cls.Options, "--set") from None
+        wrong = config_error(failure, BENCHMARKS.find(name).cls.Options)
+        raise ConfigError("--set", wrong.path, wrong.problem) from None
 
 
 def _content(checked: Any) -> str:

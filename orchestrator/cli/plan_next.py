@@ -1,16 +1,14 @@
 """``fsl-sweep plan-next``: what would decide which method is better, and what it costs."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from math import isnan
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, Runs, Snapshot
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
-from fsl_sweep.orchestrator.text.printed import say
+from fsl_sweep.orchestrator.text.printed import columns, say, say_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,10 +43,12 @@ def plan_next(
         raise ConfigError("", "--power", f"{power} is no chance; write 0.8 for 80 %")
     run = load_run(runs)
     needs = _needs(run, effect, power, snapshot, hyperparameter)
-    lines = _lines(needs)
-    if not run.complete:
-        lines.append("The run is incomplete: seeds that it still plans count as more seeds.")
-    say(_as_json(needs) if as_json else "\n".join(lines))
+    if as_json:
+        say_json([_as_plain(one) for one in needs])
+    else:
+        say("\n".join(_lines(needs)))
+        if not run.complete:
+            say("The run is incomplete: seeds that it still plans count as more seeds.")
     return 0 if run.complete else 1
 
 
@@ -78,16 +78,12 @@ def _needs(
         raise RunFolderError(
             "The methods were measured on different tasks: no pair can be planned."
         )
-    if all(min(one.now.seeds) < 2 for one in found) and not run.complete:
-        raise RunFolderError(
-            "A method has one whole seed, which tells nothing about others. Finish the run first: "
-            "`fsl-sweep status RUN` says what is missing."
-        )
     if all(min(one.now.seeds) < 2 for one in found):
-        raise RunFolderError(
-            "There is one seed, which tells nothing about others. Add a second one to the sweep "
-            "file, and run it again."
-        )
+        finish = "Finish the run first: `fsl-sweep status RUN` says what is missing."
+        add = "Add a second one to the sweep file, and run it again."
+        few = "There is one seed" if run.complete else "A method has one whole seed"
+        advice = add if run.complete else finish
+        raise RunFolderError(f"{few}, which tells nothing about others. {advice}")
     return found
 
 
@@ -121,10 +117,6 @@ def _lines(needs: "Sequence[Needs]") -> list[str]:
 
     rows = [_HEAD, *(_row(one, way) for one, way in cheapest(needs))]
     rows += [(*_now(one), "decided", "", "", "", "") for one in needs if not one.ways]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
-    table = [
-        "  ".join(f"{c:{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
     cautions = dict.fromkeys(one.caution for one in needs if one.caution)
     first = needs[0]
     decided = f"What there is tells {first.a} and {first.b} apart."
@@ -134,7 +126,7 @@ def _lines(needs: "Sequence[Needs]") -> list[str]:
         f"Under {first.strategy}, in points, with a chance of {100 * first.power:g} % each; time "
         "on one device:",
         "",
-        *table,
+        *columns(rows),
         *(f"Caution: {caution}." for caution in cautions),
     ]
 
@@ -159,29 +151,16 @@ def _now(one: "Needs") -> tuple[str, str]:
     return f"{one.a} - {one.b}", f"{shown} {now.verdict}"
 
 
-def _as_json(needs: "Sequence[Needs]") -> str:
-    plain = [
-        {
-            "a": one.a,
-            "b": one.b,
-            "snapshot_selector": one.strategy.snapshot,
-            "hyperparameter_selector": one.strategy.hyperparameter,
-            "leading": one.leading,
-            "effect": one.effect,
-            "power": one.power,
-            "now": without_nan(asdict(one.now)),
-            "components": without_nan(asdict(one.components)),
-            "ways": [without_nan({**asdict(way), "more": way.more}) for way in one.ways],
-        }
-        for one in needs
-    ]
-    return json.dumps(plain, indent=1)
-
-
-def without_nan(value: Any) -> Any:
-    """Plain data without NaN, which JSON has not."""
-    if isinstance(value, dict):
-        return {key: without_nan(one) for key, one in value.items()}
-    if isinstance(value, tuple | list):
-        return [without_nan(one) for one in value]
-    return None if isinstance(value, float) and isnan(value) else value
+def _as_plain(one: "Needs") -> dict[str, Any]:
+    return {
+        "a": one.a,
+        "b": one.b,
+        "snapshot_selector": one.strategy.snapshot,
+        "hyperparameter_selector": one.strategy.hyperparameter,
+        "leading": one.leading,
+        "effect": one.effect,
+        "power": one.power,
+        "now": asdict(one.now),
+        "components": asdict(one.components),
+        "ways": [{**asdict(way), "more": way.more} for way in one.ways],
+    }

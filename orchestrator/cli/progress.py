@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, TextIO
+from typing import IO, Any, Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.table import Column
@@ -12,33 +12,47 @@ from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS, EpochRec
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.formats.console import SafeConsole
+from fsl_sweep.orchestrator.sweep.listener import SweepListener
 from fsl_sweep.orchestrator.sweep.process import Todo
 from fsl_sweep.orchestrator.text.printed import counted, one_line, say
 
 
-class _Progress:
-    """Which trials are left, and how long they may take.
+class PlainProgress(SweepListener):
+    """At most one line an epoch, for logs and pipes; and how long the rest may take.
 
     Epochs are trained epochs, whether or not each is measured; where trials are only measured, they
     are the snapshots in ``todo``.
     """
 
     def __init__(
-        self, plan: Plan, pending: Sequence[str], todo: Mapping[str, Todo] | None = None
+        self,
+        plan: Plan,
+        pending: Sequence[str],
+        stream: IO[str],
+        todo: Mapping[str, Todo] | None = None,
     ) -> None:
+        self._stream, self._todo = stream, todo
         self._labels = {
             t.id: trial_label(t.method, t.hyperparameters, t.spec.seed, t.fold) for t in plan.trials
         }
         self._recorded = {trial: plan.specs[trial].recorded_epochs for trial in pending}
-        self._epochs = {trial: plan.specs[trial].epochs for trial in pending}
-        self._todo = todo
-        if todo is not None:
-            self._epochs = {trial: len(todo[trial]) for trial in pending}
+        self._epochs = {
+            trial: plan.specs[trial].epochs if todo is None else len(todo[trial])
+            for trial in pending
+        }
         self._reached = dict.fromkeys(pending, 0)
         self._snapshots: set[tuple[str, int]] = set()
         self._total, self._ended, self._failed = len(pending), 0, 0
         self._trained = 0  # in this run: a trial may continue an earlier one
         self._begun: float | None = None
+
+    def __enter__(self) -> Self:
+        trials = f"{counted(self._total, 'trial')} to run; epoch, training loss, accuracy in %:"
+        self._note(trials if self._todo is None else f"{_snapshots(self._todo)}:")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
     def started(self, trial: str) -> None:  # noqa: ARG002
         """A trial runs now."""
@@ -46,11 +60,12 @@ class _Progress:
             self._begun = time.monotonic()  # without the time that Ray takes to start
 
     def measured(self, trial: str, record: EpochRecord) -> None:
-        """An epoch was measured: show its loss and generalisation measures."""
+        """Show the loss and the generalisation measures of an epoch."""
         self.started(trial)
         before = max((epoch for epoch in self._recorded[trial] if epoch < record.epoch), default=0)
         self._trained += record.epoch - before
         self._reached[trial] = record.epoch
+        self._show(trial, _scores(record))
 
     def measured_again(self, trial: str, epoch: int) -> None:
         """A snapshot was measured under further protocols; perhaps once more, after a failure."""
@@ -59,12 +74,29 @@ class _Progress:
             self._snapshots.add((trial, epoch))
             self._trained += 1
             self._reached[trial] += 1
+        self._show(trial, f"epoch {epoch} measured")
+
+    def failed_once(self, trial: str, reason: str) -> None:
+        """Show why a trial failed that is tried again."""
+        self._note(f"{self._labels[trial]}  failed, trying again: {reason}")
 
     def ended(self, trial: str, end: TrialEnd) -> None:
         """A trial ended: show how, and what is left."""
         self._ended += 1
         self._failed += end.status == "failed"
         self._epochs[trial] = self._reached[trial]  # no more epochs of it follow
+        reason = f": {end.reason}" if end.reason else ""
+        self._close(trial, end, f"{self._labels[trial]}  {end.status}{reason}")
+
+    def _show(self, trial: str, text: str) -> None:
+        reached = f"{self._reached[trial]}/{self._epochs[trial]}"
+        self._note(f"{self._labels[trial]}  {reached}  {text}")
+
+    def _note(self, text: str) -> None:
+        say(one_line(text), self._stream)
+
+    def _close(self, trial: str, end: TrialEnd, text: str) -> None:  # noqa: ARG002
+        self._note(f"{text}  ({self._ended}/{self._total} trials{self._left()})")
 
     def _left(self) -> str:
         """``, about 3 min 20 s left``, at the pace so far; empty before the second epoch."""
@@ -75,57 +107,7 @@ class _Progress:
         return f", about {wording.duration(seconds)} left"
 
 
-class PlainProgress(_Progress):
-    """At most one line an epoch, for logs and pipes."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        pending: Sequence[str],
-        stream: TextIO,
-        todo: Mapping[str, Todo] | None = None,
-    ) -> None:
-        super().__init__(plan, pending, todo)
-        self._stream = stream
-
-    def __enter__(self) -> Self:
-        if self._todo is not None:
-            self._say(f"{_snapshots(self._todo)}:")
-            return self
-        self._say(f"{counted(self._total, 'trial')} to run; epoch, training loss, accuracy in %:")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def measured(self, trial: str, record: EpochRecord) -> None:
-        """Print the epoch's loss and generalisation measures."""
-        super().measured(trial, record)
-        reached = f"{record.epoch}/{self._epochs[trial]}"
-        self._say(f"{self._labels[trial]}  {reached}  {_scores(record)}")
-
-    def measured_again(self, trial: str, epoch: int) -> None:
-        """Print which snapshot was measured."""
-        super().measured_again(trial, epoch)
-        reached = f"{self._reached[trial]}/{self._epochs[trial]}"
-        self._say(f"{self._labels[trial]}  {reached}  epoch {epoch} measured")
-
-    def failed_once(self, trial: str, reason: str) -> None:
-        """Print the reason."""
-        self._say(f"{self._labels[trial]}  failed, trying again: {reason}")
-
-    def ended(self, trial: str, end: TrialEnd) -> None:
-        """Print how it ended, and how many trials are left."""
-        super().ended(trial, end)
-        reason = f": {end.reason}" if end.reason else ""
-        counts = f"{self._ended}/{self._total} trials{self._left()}"
-        self._say(f"{self._labels[trial]}  {end.status}{reason}  ({counts})")
-
-    def _say(self, line: str) -> None:
-        say(one_line(line), self._stream)
-
-
-class LiveProgress(_Progress):
+class LiveProgress(PlainProgress):
     """A bar over all epochs with the time left, and a bar for each running trial."""
 
     def __init__(
@@ -135,7 +117,7 @@ class LiveProgress(_Progress):
         console: SafeConsole,
         todo: Mapping[str, Todo] | None = None,
     ) -> None:
-        super().__init__(plan, pending, todo)
+        super().__init__(plan, pending, console.file, todo)
         name = Column(no_wrap=True, overflow="ellipsis", ratio=1)
         self._bars = Progress(
             TextColumn("{task.description}", markup=False, table_column=name),
@@ -165,34 +147,19 @@ class LiveProgress(_Progress):
             label, epochs = one_line(self._labels[trial]), self._epochs[trial]
             self._rows[trial] = self._bars.add_task(label, total=epochs, shown="")
 
-    def measured(self, trial: str, record: EpochRecord) -> None:
-        """Update the trial's row and the bar over all epochs."""
-        super().measured(trial, record)
-        self._bars.update(self._rows[trial], completed=record.epoch, shown=_scores(record))
-        self._advance()
-
-    def measured_again(self, trial: str, epoch: int) -> None:
-        """Update the trial's row and the bar over all snapshots."""
-        super().measured_again(trial, epoch)
-        shown = f"epoch {epoch} measured"
-        self._bars.update(self._rows[trial], completed=self._reached[trial], shown=shown)
-        self._advance()
-
-    def failed_once(self, trial: str, reason: str) -> None:
-        """Print the failure above the bars."""
-        self._note(f"{self._labels[trial]} failed, trying again: {reason}")
-
-    def ended(self, trial: str, end: TrialEnd) -> None:
-        """Remove its row; print a failure above the bars."""
-        super().ended(trial, end)
-        if trial in self._rows:
-            self._bars.remove_task(self._rows.pop(trial))
-        if end.status != "done":
-            self._note(f"{self._labels[trial]} {end.status}: {end.reason}")
+    def _show(self, trial: str, text: str) -> None:
+        self._bars.update(self._rows[trial], completed=self._reached[trial], shown=text)
         self._advance()
 
     def _note(self, text: str) -> None:
         self._bars.console.print(one_line(text), style="yellow")
+
+    def _close(self, trial: str, end: TrialEnd, text: str) -> None:
+        if trial in self._rows:
+            self._bars.remove_task(self._rows.pop(trial))
+        if end.status != "done":
+            self._note(text)
+        self._advance()
 
     def _advance(self) -> None:
         done, total = (sum(epochs.values()) for epochs in (self._reached, self._epochs))

@@ -1,11 +1,10 @@
 """``fsl-sweep report``: the answer and all tables, from the records only."""
 
-import enum
 import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -24,19 +23,12 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.report import Report, WorldsReport
 
 
-class Format(enum.StrEnum):
-    """How a report can be written."""
-
-    TERMINAL = "terminal"
-    JSON = "json"
-    MARKDOWN = "markdown"
-    LATEX = "latex"
-    HTML = "html"
+Format = Literal["terminal", "json", "markdown", "latex", "html"]
 
 
 def report(
     runs: Runs,
-    form: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.TERMINAL,
+    form: Annotated[Format, typer.Option("--format", help="How to write it.")] = "terminal",
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file.")
     ] = None,
@@ -113,7 +105,7 @@ def _put(content: "Report | WorldsReport", form: Format, output: Path | None, fu
 
     if output is not None:
         write(output, FORMATS[form](content).encode())
-    elif form is Format.TERMINAL:
+    elif form == "terminal":
         show(content, full=full)
     else:
         sys.stdout.write(FORMATS[form](content))

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.files.local_path import check_local
-from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
+from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.planning.feasibility import check_protocols
 from fsl_sweep.orchestrator.planning.prepare import (
@@ -24,6 +23,7 @@ from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.sweepfile.grammar import MeasureConfig, protocol_name
 from fsl_sweep.orchestrator.sweepfile.messages import validated
+from fsl_sweep.orchestrator.sweepfile.reading import located
 
 SECTION = "measure"
 """What key paths begin with, in the errors about what was asked."""
@@ -74,7 +74,7 @@ def asked_protocols(
     """
     ledger = Ledger(folder)
     plan = ledger.planned()
-    config = validated(MeasureConfig, dict(given or {}), "", SECTION)
+    config = validated(MeasureConfig, dict(given or {}), SECTION)
     which = config.snapshots if "snapshots" in config.model_fields_set else None
     places: dict[str, str | None] = {}
     if config.model_fields_set <= {"snapshots"}:
@@ -83,25 +83,16 @@ def asked_protocols(
         root_given = config.benchmark and config.benchmark.options.get("root")
         place = None
         if root_given is not None:
-            place = _located(str(root_given), f"{SECTION}.benchmark.root")
+            place = located(root_given, f"{SECTION}.benchmark.root")
         protocols = [*_written(plan, name and _checked_name(name), config, place)]
         moved = [one.name for one in protocols if place or one.name not in plan.places]
         places = dict.fromkeys(moved if config.benchmark else (), place)
     if root is not None:
-        places[MAIN] = _located(root, "--root")
-    check_suitable(protocols, plan.trials, "", SECTION)
+        places[MAIN] = located(root, "--root")
+    check_suitable(protocols, plan.trials, SECTION)
     if which is not None:
         protocols = [replace(one, snapshots=which) for one in protocols]
     return _opened(ledger, plan, protocols, places)
-
-
-def _located(path: str, key: str) -> str:
-    """An absolute path on this machine. Raises ConfigError, which names the key."""
-    try:
-        check_local(path)
-    except RunFolderError as failure:
-        raise ConfigError("", key, str(failure)) from None
-    return str(Path(path).expanduser().absolute())
 
 
 def _known(plan: Plan, name: str | None) -> list[PlannedProtocol]:
@@ -124,7 +115,7 @@ def _written(
     ``name`` may be shared by mixtures; ``place`` is where the benchmark that they name is.
     """
     known = {one.name: one for one in plan.protocols}
-    for one in further(name or _default_name(config), config, plan.main.protocol, "", SECTION):
+    for one in further(name or _default_name(config), config, plan.main.protocol, SECTION):
         same = [p for p in plan.protocols if p.protocol == one.protocol]
         if one.name in known:
             if known[one.name] not in same:
@@ -134,7 +125,7 @@ def _written(
                 this = f"Give this one ({one.protocol.described})"
                 raise ConfigError("", "", f"{problem}. {this} {advice}")
             yield known[one.name]
-        elif same and (place is None or plan.places.get(same[0].name) == place):
+        elif same and place in (None, plan.places.get(same[0].name)):
             if name is not None:
                 raise _same(one, same[0])
             yield same[0]

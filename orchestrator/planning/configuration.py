@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 from fsl_sweep.learners.augmentation.catalogue import AUGMENTATIONS
@@ -61,35 +61,32 @@ _UNTRAINED = {
 class ConfigurationResolver:
     """Resolves the configurations of one method, one at a time.
 
-    ``tree`` is the method's settings as written, ``where`` the file, ``benchmark`` resolved.
+    ``tree`` is the method's settings as written, ``benchmark`` resolved. ``cautions`` are what the
+    report should warn of, added as configurations are resolved.
     """
 
     config: SweepConfig
-    where: str
     method: str
     tree: Mapping[str, Any]
     benchmark: Named
+    cautions: list[str] = field(default_factory=list)
 
-    def spec(
-        self, tree: Mapping[str, Any], axes: Mapping[str, Any], cautions: list[str]
-    ) -> TrialSpec:
-        """One configuration, with the sweep's first seed and no fold; adds to ``cautions``.
+    def spec(self, tree: Mapping[str, Any], axes: Mapping[str, Any]) -> TrialSpec:
+        """One configuration, with the sweep's first seed and no fold.
 
         Args:
             tree: its settings, without axes.
             axes: the values of the axes, by dotted path.
-            cautions: extended by what the report should warn of.
 
         Raises:
-            ConfigError: as ``plan_sweep``.
+            ConfigError: as ``plan_sweep``; key paths begin below the method.
         """
-        with self.placed():
-            if is_program(tree.get("learner")):
-                settings = self._program(tree, cautions)
-            elif trains_nothing(tree.get("learner"), tree.get("backbone")):
-                settings = self._untrained(tree, cautions)
-            else:
-                settings = self._network(tree, axes, cautions)
+        if is_program(tree.get("learner")):
+            settings = self._program(tree)
+        elif trains_nothing(tree.get("learner"), tree.get("backbone")):
+            settings = self._untrained(tree)
+        else:
+            settings = self._network(tree, axes)
         return TrialSpec(
             benchmark=self.benchmark,
             every=self.config.evaluation.every,
@@ -104,37 +101,33 @@ class ConfigurationResolver:
         try:
             yield
         except ConfigError as error:
-            if error.where:
-                raise
             section = "defaults" if self._inherited(error.path) else f"methods.{self.method}"
             path = f"{section}.{error.path}".rstrip(".")
-            raise ConfigError(self.where, path, error.problem) from None
+            raise ConfigError("", path, error.problem) from None
 
     def _inherited(self, path: str) -> bool:
         return not _has(self.tree, path) and _has(self.config.defaults, path)
 
-    def _network(
-        self, tree: Mapping[str, Any], axes: Mapping[str, Any], cautions: list[str]
-    ) -> dict[str, Any]:
-        settings = validated(MethodConfig, tree, "", axes=True)
+    def _network(self, tree: Mapping[str, Any], axes: Mapping[str, Any]) -> dict[str, Any]:
+        settings = validated(MethodConfig, tree, axes=True)
         learner = self._learner(settings)
-        backbone = self._backbone(settings, learner, cautions)
+        backbone = self._backbone(settings, learner)
         check_features(learner, backbone, settings.augment, self.benchmark)
-        cautions += self._of_sgd(settings.optimizer, axes)
+        self._warn_of_sgd(settings.optimizer, axes)
         return {
             "learner": learner,
             "backbone": backbone,
             "optimizer": settings.optimizer,
-            "schedule": self._schedule(settings, cautions),
+            "schedule": self._schedule(settings),
             "precision": settings.precision,
             **self._training(settings, learner),
         }
 
-    def _program(self, tree: Mapping[str, Any], cautions: list[str]) -> dict[str, Any]:
-        settings = validated(ProgramConfig, tree, "", axes=True)
+    def _program(self, tree: Mapping[str, Any]) -> dict[str, Any]:
+        settings = validated(ProgramConfig, tree, axes=True)
         learner = self._learner(settings)
         if begins_again(learner, settings.epochs):
-            cautions.append(
+            self.cautions.append(
                 f"{self.method}: its program cannot save what it needs to go on (a meta-learner's "
                 "own save and load): a trial that is interrupted begins again from its first epoch"
             )
@@ -147,23 +140,21 @@ class ConfigurationResolver:
             **self._training(settings, learner),
         }
 
-    def _untrained(self, tree: Mapping[str, Any], cautions: list[str]) -> dict[str, Any]:
-        settings = validated(UntrainedConfig, tree, "", axes=True)
+    def _untrained(self, tree: Mapping[str, Any]) -> dict[str, Any]:
+        settings = validated(UntrainedConfig, tree, axes=True)
         learner = self._learner(settings)
-        backbone = self._backbone(settings, learner, cautions)
+        backbone = self._backbone(settings, learner)
         check_features(learner, backbone, "none", self.benchmark)
         if unused := [key for key in self.tree if key not in USED_UNTRAINED]:
             are = "is" if len(unused) == 1 else "are"
-            cautions.append(
+            self.cautions.append(
                 f"{self.method}: it has nothing to train, so its {', '.join(unused)} {are} not used"
             )
         return {"learner": learner, "backbone": backbone, **_UNTRAINED}
 
-    def _backbone(
-        self, settings: MethodConfig | UntrainedConfig, learner: Named, cautions: list[str]
-    ) -> Named:
+    def _backbone(self, settings: MethodConfig | UntrainedConfig, learner: Named) -> Named:
         backbone = pinned(resolved(BACKBONES, settings.backbone, "backbone"), learner)
-        cautions.extend(start_cautions(self.method, settings.backbone, backbone))
+        self.cautions.extend(start_cautions(self.method, settings.backbone, backbone))
         return backbone
 
     def _learner(self, settings: ProgramConfig | UntrainedConfig) -> Named:
@@ -190,7 +181,7 @@ class ConfigurationResolver:
         cls = LEARNERS.find(learner.name).cls
         trains_on = cls.trained_on(cls.Options.model_validate(learner.options))
         try:
-            train = validated(_TRAINING[trains_on], settings.train, "", "train", axes=True)
+            train = validated(_TRAINING[trains_on], settings.train, "train", axes=True)
         except ConfigError as error:
             hint = f"{error.problem} ({self.method}: {learner.name} trains on {trains_on}"
             if self._inherited(error.path):
@@ -206,9 +197,9 @@ class ConfigurationResolver:
         check_trained(learner, train)
         return train
 
-    def _schedule(self, settings: MethodConfig, cautions: list[str]) -> Rates:
+    def _schedule(self, settings: MethodConfig) -> Rates:
         rates = resolved_schedule(settings.schedule, settings.optimizer.lr, settings.epochs)
-        cautions.extend(
+        self.cautions.extend(
             f"{self.method}: the schedule's step at epoch {epoch} is never reached, "
             f"because training ends after {counted(settings.epochs, 'epoch')}"
             for epoch, _ in rates
@@ -216,18 +207,18 @@ class ConfigurationResolver:
         )
         return rates
 
-    def _of_sgd(self, optimizer: Optimizer, axes: Mapping[str, Any]) -> list[str]:
-        """A caution if the optimizer has settings that only ``sgd`` uses."""
+    def _warn_of_sgd(self, optimizer: Optimizer, axes: Mapping[str, Any]) -> None:
+        """Add a caution if the optimizer has settings that only ``sgd`` uses."""
         given = sorted(OF_SGD & optimizer.model_fields_set)
         if optimizer.name == "sgd" or not given:
-            return []
+            return
         for key in given:
             if (path := f"optimizer.{key}") in axes:
                 problem = f"{optimizer.name} has no {key}: all values of this axis train alike"
                 raise ConfigError("", path, f"{problem}; make a method of each optimizer")
         named = " and ".join(given)
         verb = "is" if len(given) == 1 else "are"
-        return [f"{self.method}: {named} {verb} sgd's, not used by {optimizer.name}"]
+        self.cautions.append(f"{self.method}: {named} {verb} sgd's, not used by {optimizer.name}")
 
 
 def resolved(catalogue: Catalogue[Any], named: Named, path: str, axes: bool = True) -> Named:
@@ -240,7 +231,7 @@ def resolved(catalogue: Catalogue[Any], named: Named, path: str, axes: bool = Tr
         model = catalogue.find(named.name).cls.Options
     except UnknownName as failure:
         raise ConfigError("", f"{path}.name", str(failure)) from None
-    options = validated(model, named.options, "", path, axes)
+    options = validated(model, named.options, path, axes)
     return Named.model_validate({"name": named.name, **options.model_dump(mode="json")})
 
 

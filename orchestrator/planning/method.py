@@ -44,13 +44,13 @@ class MethodResolver:
             factors["full trial and class folds"] = len(self._folds)
         return " x ".join(f"{name}: {size:,}" for name, size in factors.items())
 
-    def trials(self, cautions: list[str]) -> list[PlannedTrial]:
-        """Configurations x seeds, each followed by its class folds; adds to ``cautions``.
+    def trials(self) -> list[PlannedTrial]:
+        """Configurations x seeds, each followed by its class folds.
 
         Raises:
             ConfigError: as ``plan_sweep``.
         """
-        found = self._configurations(cautions)
+        found = self._configurations()
         shown = told_apart(
             [
                 {path: _at(plain, path, value) for path, value in axes.items()}
@@ -63,12 +63,12 @@ class MethodResolver:
             for trial, replicate in self._replicates(spec, plain)
         ]
 
-    def _configurations(self, cautions: list[str]) -> dict[str, _Configuration]:
+    def _configurations(self) -> dict[str, _Configuration]:
         """Every configuration by its id."""
         found: dict[str, _Configuration] = {}
         with self._one.placed():
             for axes, tree in expand(self._merged, self.config.samples, self.config.seed):
-                spec = self._one.spec(tree, axes, cautions)
+                spec = self._one.spec(tree, axes)
                 if spec.train is None:
                     axes = {p: value for p, value in axes.items() if p.startswith(USED_UNTRAINED)}
                 plain = spec.canonical()

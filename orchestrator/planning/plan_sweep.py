@@ -9,15 +9,21 @@ from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.metadl.submissions import SUBMISSIONS
 from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.planning.configuration import ConfigurationResolver, resolved
+from fsl_sweep.orchestrator.planning.configuration import ConfigurationResolver
 from fsl_sweep.orchestrator.planning.method import MethodResolver
-from fsl_sweep.orchestrator.planning.protocols import check_suitable, planned_protocols, stem
+from fsl_sweep.orchestrator.planning.protocols import (
+    check_suitable,
+    planned_protocols,
+    resolved_benchmark,
+    stem,
+)
 from fsl_sweep.orchestrator.planning.suitability import in_distribution_cautions
 from fsl_sweep.orchestrator.records.model import Named, digest
 from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
 from fsl_sweep.orchestrator.sweepfile.grammar import SweepConfig
+from fsl_sweep.orchestrator.sweepfile.messages import blaming
 from fsl_sweep.orchestrator.sweepfile.reading import SweepFile
 
 MOST_TRIALS = 1_000_000
@@ -32,17 +38,22 @@ def plan_sweep(sweep: SweepFile) -> Plan:
         ConfigError: an unknown name, a bad option, two equal configurations in a method, or more
             than ``MOST_TRIALS`` trials; the message names file, key path and value.
     """
-    config, where = sweep.config, sweep.where
-    benchmark = _benchmark(config, where)
-    methods = [
-        MethodResolver(ConfigurationResolver(config, where, method, tree, benchmark))
+    with blaming(sweep.where):
+        return _planned(sweep.config)
+
+
+def _planned(config: SweepConfig) -> Plan:
+    benchmark = _benchmark(config)
+    resolvers = [
+        ConfigurationResolver(config, method, tree, benchmark)
         for method, tree in config.methods.items()
     ]
-    _check_size(methods, where)
-    cautions: list[str] = []
-    trials = [trial for method in methods for trial in method.trials(cautions)]
-    protocols = planned_protocols(config, where)
-    check_suitable(protocols, trials, where)
+    methods = [MethodResolver(one) for one in resolvers]
+    _check_size(methods)
+    trials = [trial for method in methods for trial in method.trials()]
+    cautions = dict.fromkeys(caution for one in resolvers for caution in one.cautions)
+    protocols = planned_protocols(config)
+    check_suitable(protocols, trials)
     return Plan(
         name=config.name,
         sweep=_sweep_digest(config),
@@ -55,24 +66,17 @@ def plan_sweep(sweep: SweepFile) -> Plan:
         resources=config.resources,
         selectors=_selectors(config),
         parts=_parts(trials),
-        cautions=(*in_distribution_cautions(benchmark, trials), *dict.fromkeys(cautions)),
+        cautions=(*in_distribution_cautions(benchmark, trials), *cautions),
     )
 
 
-def _benchmark(config: SweepConfig, where: str) -> Named:
-    """The benchmark with its options; its ``root`` is not part of a trial's identity."""
-    given = {k: v for k, v in config.benchmark.model_dump().items() if k != "root"}
-    try:
-        benchmark = resolved(BENCHMARKS, Named(**given), "benchmark", axes=False)
-    except ConfigError as error:
-        raise ConfigError(where, error.path, error.problem) from None
-    cls = BENCHMARKS.find(benchmark.name).cls
-    if "root" in config.benchmark.options and cls.download is None:
-        problem = f"'{benchmark.name}' is generated and reads no files; leave it out"
-        raise ConfigError(where, "benchmark.root", problem)
-    if config.cross_validation and cls.in_distribution:
+def _benchmark(config: SweepConfig) -> Named:
+    """The benchmark that is trained on."""
+    benchmark = resolved_benchmark(config.benchmark, "benchmark")
+    in_distribution = BENCHMARKS.find(benchmark.name).cls.in_distribution
+    if config.cross_validation and in_distribution:
         problem = f"'{benchmark.name}' tests on the classes that it trains on: there are no others"
-        raise ConfigError(where, "cross_validation", f"{problem} to hold out; leave it out")
+        raise ConfigError("", "cross_validation", f"{problem} to hold out; leave it out")
     return benchmark
 
 
@@ -84,12 +88,12 @@ def _places(config: SweepConfig, protocols: Sequence[PlannedProtocol]) -> dict[s
     return places
 
 
-def _check_size(methods: Sequence[MethodResolver], where: str) -> None:
+def _check_size(methods: Sequence[MethodResolver]) -> None:
     """Refuse a sweep that is too large before any trial is made."""
     if sum(method.size for method in methods) > MOST_TRIALS:
         largest = max(methods, key=lambda method: method.size)
         raise ConfigError(
-            where,
+            "",
             f"methods.{largest.method}",
             f"{largest.product} makes {largest.size:,} trials; a sweep has at most "
             f"{MOST_TRIALS:,}. Leave out values, or draw some of the combinations: write 'choice' "

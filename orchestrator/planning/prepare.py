@@ -1,6 +1,6 @@
 """A sweep that has been read, planned and checked, ready to be run."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
 from fsl_sweep.orchestrator.selectors.base import is_cross_validated
 from fsl_sweep.orchestrator.selectors.mixture import base_weight
+from fsl_sweep.orchestrator.sweepfile.grammar import SweepConfig
 from fsl_sweep.orchestrator.sweepfile.messages import blaming
 from fsl_sweep.orchestrator.sweepfile.reading import SweepFile, load_sweep
 
@@ -127,29 +128,28 @@ def prepare(
         for method in only:
             if method not in config.methods:
                 problem = f"unknown method '{method}'; {did_you_mean(method, config.methods)}"
-                raise ConfigError(sweep.where, "--only", problem)
-        _check_selectors(sweep)
+                raise ConfigError("", "--only", problem)
+        _check_selectors(config)
     ledger = Ledger(output or Path("runs") / config.name)
     return Prepared(sweep, ledger, tuple(overrides), tuple(only))
 
 
-def _check_selectors(sweep: SweepFile) -> None:
+def _check_selectors(config: SweepConfig) -> None:
     """Raise ConfigError where a selector is unknown, or cannot be computed for this sweep."""
-    config = sweep.config
-    for kind, build, names in (
-        ("snapshot", snapshot_selector, config.selectors.snapshot),
-        ("hyperparameter", hyperparameter_selector, config.selectors.hyperparameter),
-    ):
-        for number, name in enumerate(names):
-            path = f"selectors.{kind}.{number}"
-            try:
-                selector = build(name)
-            except (UnknownName, ConfigError) as failure:
-                raise ConfigError(sweep.where, path, str(failure)) from None
-            if is_cross_validated(selector) and config.cross_validation is None:
-                problem = f"'{name}' needs class folds; add `cross_validation: {{folds: 4}}`"
-                raise ConfigError(sweep.where, path, problem)
-    try:
-        base_weight(config.selectors.metric)
-    except (UnknownName, ConfigError) as failure:
-        raise ConfigError(sweep.where, "selectors.metric", str(failure)) from None
+    asked: list[tuple[str, Callable[[str], Any], str]] = [
+        (f"{kind}.{number}", build, name)
+        for kind, build in (
+            ("snapshot", snapshot_selector),
+            ("hyperparameter", hyperparameter_selector),
+        )
+        for number, name in enumerate(getattr(config.selectors, kind))
+    ]
+    for key, build, name in [*asked, ("metric", base_weight, config.selectors.metric)]:
+        path = f"selectors.{key}"
+        try:
+            selector = build(name)
+        except (UnknownName, ConfigError) as failure:
+            raise ConfigError("", path, str(failure)) from None
+        if key != "metric" and is_cross_validated(selector) and config.cross_validation is None:
+            problem = f"'{name}' needs class folds; add `cross_validation: {{folds: 4}}`"
+            raise ConfigError("", path, problem)

@@ -23,7 +23,7 @@ QUERIES = {1: 1, 5: 5, 10: 7}
 """
 
 
-def planned_protocols(config: SweepConfig, where: str) -> tuple[PlannedProtocol, ...]:
+def planned_protocols(config: SweepConfig) -> tuple[PlannedProtocol, ...]:
     """The main protocol, then those of ``measure`` in the order of the file.
 
     Raises:
@@ -34,18 +34,18 @@ def planned_protocols(config: SweepConfig, where: str) -> tuple[PlannedProtocol,
     seen: list[tuple[Protocol, Any]] = [(main, None)]
     for name, given in config.measure.items():
         root = given.benchmark.options.get("root") if given.benchmark else None
-        for one in further(name, given, main, where, f"measure.{name}"):
+        for one in further(name, given, main, f"measure.{name}"):
             if (one.protocol, root) in seen:
                 same = found[seen.index((one.protocol, root))].name
                 problem = f"it is the same protocol as '{same}'; leave one out"
-                raise ConfigError(where, f"measure.{name}", problem)
+                raise ConfigError("", f"measure.{name}", problem)
             found.append(one)
             seen.append((one.protocol, root))
     return tuple(found)
 
 
 def further(
-    name: str, given: MeasureConfig, main: Protocol, where: str, path: str
+    name: str, given: MeasureConfig, main: Protocol, path: str
 ) -> Iterator[PlannedProtocol]:
     """One further protocol, or one for each weight of several mixtures.
 
@@ -53,21 +53,22 @@ def further(
         name: of the protocol.
         given: what differs from the main one.
         main: the main protocol.
-        where: the file, for messages.
         path: the key path of ``given``. ConfigError names it where a value cannot be used.
     """
-    given = _with_preset(given, main, where, path)
-    merged = Protocol(
-        episode=_over(main.episode, given.episode, where, f"{path}.episode"),
-        tasks=_over(main.tasks, given.evaluation, where, f"{path}.evaluation"),
-        classes=_classes(given.classes, where, f"{path}.classes"),
-        benchmark=_benchmark(given.benchmark, where, f"{path}.benchmark"),
-    )
+    given = _with_preset(given, main, path)
+    sections = {
+        "episode": _over(main.episode, given.episode, f"{path}.episode"),
+        "tasks": _over(main.tasks, given.evaluation, f"{path}.evaluation"),
+        "classes": _classes(given.classes, f"{path}.classes"),
+    }
+    if given.benchmark is not None:
+        sections["benchmark"] = resolved_benchmark(given.benchmark, f"{path}.benchmark")
+    merged = validated(Protocol, sections, path)
     written = {"episode": given.episode, "evaluation": given.evaluation}
     weights: Sequence[float | None]
     weights = given.mixture if isinstance(given.mixture, list) else [given.mixture]
     if not weights or len(set(weights)) < len(weights):
-        raise ConfigError(where, f"{path}.mixture", "give each weight once, and at least one")
+        raise ConfigError("", f"{path}.mixture", "give each weight once, and at least one")
     for weight in weights:
         label = f"{name}({weight:.12g})" if isinstance(given.mixture, list) else name
         protocol = merged.model_copy(update={"mixture": weight})
@@ -78,7 +79,6 @@ def further(
 def check_suitable(
     protocols: Sequence[PlannedProtocol],
     trials: Sequence[PlannedTrial],
-    where: str,
     path: str | None = None,
 ) -> None:
     """Raise ConfigError if a learner of these trials cannot be measured under one of the protocols.
@@ -93,7 +93,7 @@ def check_suitable(
             except ConfigError as error:
                 section = path or ("" if one.name == MAIN else f"measure.{stem(one.name)}")
                 key = ".".join(filter(None, (section, error.path)))
-                raise ConfigError(where, key, f"{trial.method}: {error.problem}") from None
+                raise ConfigError("", key, f"{trial.method}: {error.problem}") from None
 
 
 def stem(name: str) -> str:
@@ -101,7 +101,7 @@ def stem(name: str) -> str:
     return name.partition("(")[0]
 
 
-def _with_preset(given: MeasureConfig, main: Protocol, where: str, path: str) -> MeasureConfig:
+def _with_preset(given: MeasureConfig, main: Protocol, path: str) -> MeasureConfig:
     """With what its preset says where nothing else is given.
 
     ``oops``: the few queries that fit the shots, on tasks without a common example until the
@@ -112,45 +112,44 @@ def _with_preset(given: MeasureConfig, main: Protocol, where: str, path: str) ->
     shot = given.episode.get("shot", main.episode.shot)
     if "query" not in given.episode and shot not in [*QUERIES]:
         problem = f"'oops' knows the queries for {', '.join(map(str, QUERIES))} shots, not {shot}"
-        raise ConfigError(where, f"{path}.preset", f"{problem}; give episode.query as well")
+        raise ConfigError("", f"{path}.preset", f"{problem}; give episode.query as well")
     tasks = {"report_tasks": MOST_TASKS, "replacement": False}
     episode = {"query": QUERIES.get(shot), **given.episode}
     update = {"episode": episode, "evaluation": {**tasks, **given.evaluation}}
     return given.model_copy(update=update)
 
 
-def _over(base: M, given: Mapping[str, Any], where: str, path: str) -> M:
+def _over(base: M, given: Mapping[str, Any], path: str) -> M:
     """A section in which some keys are given."""
-    own = validated(type(base), dict(given), where, path)
+    own = validated(type(base), dict(given), path)
     return base.model_copy(update={key: getattr(own, key) for key in given})
 
 
-def _classes(given: Sequence[str] | str | None, where: str, path: str) -> tuple[str, ...] | None:
+def _classes(given: Sequence[str] | str | None, path: str) -> tuple[str, ...] | None:
     if given is None:
         return None
     if isinstance(given, str):
         try:
             lines = Path(given).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as failure:
-            raise ConfigError(where, path, f"{given} cannot be read: {failure}") from None
+            raise ConfigError("", path, f"{given} cannot be read: {failure}") from None
         given = [line.strip() for line in lines if line.strip()]
     twice = next((name for at, name in enumerate(given) if name in given[:at]), None)
     if twice is not None or not given:
         problem = "it names no class" if twice is None else f"'{twice}' is named twice"
-        raise ConfigError(where, path, f"{problem}; name each class once, and at least one")
+        raise ConfigError("", path, f"{problem}; name each class once, and at least one")
     return tuple(given)
 
 
-def _benchmark(given: Named | None, where: str, path: str) -> Named | None:
-    """A benchmark with its options checked, without its ``root``, which is no part of identity."""
-    if given is None:
-        return None
+def resolved_benchmark(given: Named, path: str) -> Named:
+    """A benchmark with its options checked, without its ``root``, which is no part of identity.
+
+    Raises:
+        ConfigError: an unknown name or a bad option; key paths begin with ``path``.
+    """
     options = {key: value for key, value in given.options.items() if key != "root"}
-    try:
-        found = resolved(BENCHMARKS, Named(name=given.name, **options), path, axes=False)
-    except ConfigError as error:
-        raise ConfigError(where, error.path, error.problem) from None
+    found = resolved(BENCHMARKS, Named(name=given.name, **options), path, axes=False)
     if "root" in given.options and BENCHMARKS.find(given.name).cls.download is None:
         problem = f"'{given.name}' is generated and reads no files; leave it out"
-        raise ConfigError(where, f"{path}.root", problem)
+        raise ConfigError("", f"{path}.root", problem)
     return found

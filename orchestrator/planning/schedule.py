@@ -48,7 +48,7 @@ def resolved_schedule(given: Mapping[Any, Any], rate: float, epochs: int) -> Rat
     if others := ", ".join(repr(key) for key in given if key != "cosine"):
         problem = f"sets the rate of every epoch, so leave out {others}"
         raise _error("cosine", problem)
-    cosine = validated(Cosine, given["cosine"], "", "schedule.cosine", axes=True)
+    cosine = validated(Cosine, given["cosine"], "schedule.cosine", axes=True)
     if cosine.warmup >= epochs:
         problem = f"a rise over {cosine.warmup} of {epochs} epochs leaves none for the cosine"
         raise _error("cosine.warmup", f"{problem}; set fewer, or more 'epochs'")

@@ -4,8 +4,19 @@ import hashlib
 import json
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from fsl_sweep.orchestrator.text.printed import unfit
+
+
+def _printable(text: str) -> str:
+    if (character := unfit(text)) is not None:
+        raise ValueError(f"{text!r} holds the control character {character}")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_printable)]
+"""A text of one line without control characters."""
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -3,20 +3,18 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, get_args
+from functools import cache, cached_property
+from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
-from fsl_sweep.orchestrator.records.model import digest
+from fsl_sweep.orchestrator.records.model import Text, digest
 from fsl_sweep.orchestrator.records.protocol import (
     MAIN,
     Kept,
     PlannedProtocol,
-    Protocol,
     Recorded,
-    Which,
 )
 from fsl_sweep.orchestrator.records.spec import (
     Fold,
@@ -25,7 +23,7 @@ from fsl_sweep.orchestrator.records.spec import (
     TrialSpec,
     configuration_of,
 )
-from fsl_sweep.orchestrator.text.printed import counted, unfit
+from fsl_sweep.orchestrator.text.printed import counted
 
 FORMAT, READ = 4, (3, 4)
 """The format that is written, and those that are read."""
@@ -53,7 +51,7 @@ class PlannedTrial:
     """
 
     id: str
-    method: str
+    method: Text
     configuration: str
     hyperparameters: Mapping[str, Any]
     spec: TrialSpec
@@ -85,9 +83,9 @@ class Plan:
         cautions: what a user should know before relying on the plan.
     """
 
-    name: str
-    sweep: str
-    fingerprint: str | None
+    name: Text
+    sweep: Text
+    fingerprint: Text | None
     trials: tuple[PlannedTrial, ...]
     protocols: tuple[PlannedProtocol, ...]
     selectors: Selectors
@@ -96,7 +94,7 @@ class Plan:
     record: Recorded = "counts"
     places: Mapping[str, str | None] = field(default_factory=dict)
     resources: Resources = field(default_factory=Resources)
-    cautions: tuple[str, ...] = ()
+    cautions: tuple[Text, ...] = ()
 
     @cached_property
     def specs(self) -> dict[str, TrialSpec]:
@@ -192,80 +190,28 @@ class Plan:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Plan":
-        """The inverse of ``to_plain``. Raises ValueError, KeyError, TypeError on all else."""
-        trials = tuple(_trial(number, trial) for number, trial in enumerate(plain["trials"]))
-        protocols = tuple(_protocol(one) for one in plain["protocols"])
-        if not trials or not protocols or protocols[0].name != MAIN:
+        """The inverse of ``to_plain``. Raises ValueError on all else."""
+        try:
+            plan = _validator().validate_python(plain, strict=False)
+        except ValidationError as failure:
+            first = failure.errors(include_url=False)[0]
+            path = ".".join(map(str, first["loc"]))
+            message = first["msg"].removeprefix("Value error, ")
+            raise ValueError(": ".join(filter(None, (path, message)))) from None
+        if not plan.trials or not plan.protocols or plan.main.name != MAIN:
             raise ValueError("it plans no trials, or no main protocol")
-        return cls(
-            name=_text("name", plain["name"]),
-            sweep=_text("sweep", plain["sweep"]),
-            fingerprint=plain["fingerprint"],
-            trials=trials,
-            protocols=protocols,
-            keep=_one_of("keep", plain["keep"], Kept),
-            record=_one_of("record", plain["record"], Recorded),
-            places=_mapping("places", plain["places"]),
-            resources=Resources.model_validate(plain["resources"]),
-            selectors=Selectors.model_validate(plain["selectors"]),
-            parts=_mapping("parts", plain["parts"]),
-            cautions=tuple(_text("cautions", caution) for caution in plain["cautions"]),
-        )
+        if any(one.fingerprint is None for one in plan.protocols):
+            raise ValueError("it does not say which data its protocols measure on")
+        for number, trial in enumerate(plan.trials):
+            canonical = trial.spec.canonical()
+            # The id is the name of a folder, which must be inside the run folder.
+            ids = {"id": digest(canonical), "configuration": configuration_of(canonical)}
+            for key, hashed in ids.items():
+                if (given := getattr(trial, key)) != hashed:
+                    raise ValueError(f"trials.{number}.{key}: {given!r} is not that of its spec")
+        return plan
 
 
-def _trial(number: int, plain: Mapping[str, Any]) -> PlannedTrial:
-    try:
-        spec = TrialSpec.from_canonical(plain["spec"])
-    except ValidationError as failure:
-        first = failure.errors(include_url=False)[0]
-        path = ".".join(map(str, first["loc"]))
-        raise ValueError(f"trials.{number}.spec.{path}: {first['msg']}") from None
-    if not TRIAL_ID.fullmatch(_text("id", plain["id"])):
-        # It is the name of a folder, which must be inside the run folder.
-        raise ValueError(f"trials.{number}.id: {plain['id']!r} is not the id of a trial")
-    canonical = spec.canonical()
-    ids = {"id": digest(canonical), "configuration": configuration_of(canonical)}
-    for key, hashed in ids.items():
-        if plain[key] != hashed:
-            raise ValueError(f"trials.{number}.{key}: {plain[key]!r} is not that of its spec")
-    return PlannedTrial(
-        id=plain["id"],
-        method=_text("method", plain["method"]),
-        configuration=_text("configuration", plain["configuration"]),
-        hyperparameters=_mapping("hyperparameters", plain["hyperparameters"]),
-        spec=spec,
-    )
-
-
-def _protocol(plain: Mapping[str, Any]) -> PlannedProtocol:
-    protocol = PlannedProtocol(
-        name=_text("protocols.name", plain["name"]),
-        protocol=Protocol.from_canonical(plain["protocol"]),
-        snapshots=_one_of("protocols.snapshots", plain["snapshots"], Which),
-        fingerprint=_text("protocols.fingerprint", plain["fingerprint"]),
-        asked=bool(plain["asked"]),
-        written=_mapping("protocols.written", plain["written"]),
-    )
-    for name in protocol.protocol.classes or ():
-        _text("protocols.classes", name)
-    return protocol
-
-
-def _one_of(key: str, value: Any, literal: Any) -> Any:
-    if value not in get_args(literal):
-        raise ValueError(f"{key}: {value!r} is none of {', '.join(get_args(literal))}")
-    return value
-
-
-def _text(key: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{key}: {value!r} is not a text")
-    if (character := unfit(value)) is not None:
-        raise ValueError(f"{key}: {value!r} holds the control character {character}")
-    return value
-
-
-def _mapping(key: str, value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise TypeError(f"{key}: {value!r} is not a mapping")
-    return value
+@cache
+def _validator() -> TypeAdapter[Plan]:
+    return TypeAdapter(Plan)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape, VaryingShape
 from fsl_sweep.orchestrator.records.measures import Measure
-from fsl_sweep.orchestrator.records.model import Count, Model, Named, Seed, digest
+from fsl_sweep.orchestrator.records.model import Count, Model, Named, Seed, Text, digest
 
 MAIN = "main"
 """The name of the protocol that is measured as training goes on."""
@@ -81,7 +81,7 @@ class Protocol(Model):
     episode: Episode = Episode()
     tasks: Tasks = Tasks()
     mixture: Weight | None = Field(default=None, exclude_if=lambda weight: weight is None)
-    classes: tuple[str, ...] | None = Field(default=None, exclude_if=lambda names: names is None)
+    classes: tuple[Text, ...] | None = Field(default=None, exclude_if=lambda names: names is None)
     benchmark: Named | None = Field(default=None, exclude_if=lambda named: named is None)
 
     @property
@@ -142,10 +142,10 @@ class PlannedProtocol:
         written: in what it was said to differ from the main protocol.
     """
 
-    name: str
+    name: Text
     protocol: Protocol
     snapshots: Which = "all"
-    fingerprint: str | None = None
+    fingerprint: Text | None = None
     asked: bool = True
     written: Mapping[str, Any] = field(default_factory=dict)
 

@@ -7,7 +7,7 @@ the sweep is planned. This module only knows shapes and ranges.
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fsl_sweep.orchestrator.records.model import Count, Model, Named, Seed
 from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID
@@ -66,7 +66,7 @@ class MeasureConfig(Model):
 class SweepConfig(Model):
     """A sweep file. ``defaults`` and ``methods`` may hold axes, so they are plain mappings here."""
 
-    name: str
+    name: Annotated[str, AfterValidator(plain_name)]
     benchmark: Named
     episode: Episode = Episode()
     evaluation: Evaluation = Evaluation()
@@ -83,11 +83,6 @@ class SweepConfig(Model):
     resources: Resources = Resources()
     retries: Annotated[int, Field(ge=0)] = 2
     budget: Budget | None = None
-
-    @field_validator("name")
-    @classmethod
-    def _names_a_folder(cls, name: str) -> str:
-        return plain_name(name)
 
     @field_validator("measure")
     @classmethod

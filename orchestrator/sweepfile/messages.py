@@ -19,32 +19,27 @@ _UNION_MEMBER = re.compile(r".*\[.*|(constrained-)?(int|float|str)")
 _MAPPINGS = ("dict_type", "model_type", "model_attributes_type")
 
 
-def validated(model: type[M], value: Any, where: str, path: str = "", axes: bool = False) -> M:
+def validated(model: type[M], value: Any, path: str = "", axes: bool = False) -> M:
     """``value`` as ``model``. Arguments as of `config_error`.
 
     Raises:
-        ConfigError: naming ``where``, the key path below ``path``, and the offending value.
+        ConfigError: naming the key path below ``path``, and the offending value.
     """
     try:
         return model.model_validate(value)
     except ValidationError as failure:
-        raise config_error(failure, model, where, path, axes) from None
+        raise config_error(failure, model, path, axes) from None
 
 
 def config_error(
-    failure: ValidationError,
-    model: type[BaseModel],
-    where: str,
-    path: str = "",
-    axes: bool = False,
+    failure: ValidationError, model: type[BaseModel], path: str = "", axes: bool = False
 ) -> ConfigError:
-    """The first of pydantic's errors as a message of ours.
+    """The first of pydantic's errors as a message of ours; `blaming` adds the file.
 
     Args:
         failure: pydantic's errors.
         model: what should have been written.
-        where: the file.
-        path: the key path of ``model`` in it.
+        path: the key path of ``model`` in the file.
         axes: whether a grid may replace a value there.
     """
     errors = failure.errors(include_url=False)
@@ -54,13 +49,13 @@ def config_error(
     if first["type"] == "extra_forbidden":
         key = location[-1]
         advice = _elsewhere(model, key) or did_you_mean(key, _fields(model, first["loc"][:-1]))
-        return ConfigError(where, place, f"unknown key '{key}'; {advice}")
+        return ConfigError("", place, f"unknown key '{key}'; {advice}")
     members = [error for error in errors if _keys(error) == location]
-    return ConfigError(where, place, _slip(first, model, axes) or _problem(members, model))
+    return ConfigError("", place, _slip(first, model, axes) or _problem(members, model))
 
 
 @contextmanager
-def blaming(where: str, overrides: Sequence[str]) -> Iterator[None]:
+def blaming(where: str, overrides: Sequence[str] = ()) -> Iterator[None]:
     """Name the source of the value in every ConfigError that is raised in the block.
 
     A value at or below an overridden key comes from ``--set``. One above it comes from both.

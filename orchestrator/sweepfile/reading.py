@@ -71,7 +71,7 @@ def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -
             return Path.cwd() if here else folder
 
         notes += [*_locate_files(tree, base), *_locate_weights(tree, base)]
-        config = validated(SweepConfig, tree, where)
+        config = validated(SweepConfig, tree)
     return SweepFile(where, noted(text, notes), config)
 
 
@@ -110,7 +110,7 @@ def _locate_files(tree: Mapping[str, Any], base: Callable[[str], Path]) -> Itera
         value, key_path = section.get(key), f"{path}.{key}"
         if value is None or (key == "classes" and isinstance(value, list)):
             continue
-        section[key] = _located(value, key_path, base(key_path))
+        section[key] = located(value, key_path, base(key_path))
         if not os.path.isabs(value):
             yield f"{key_path}={json.dumps(section[key], ensure_ascii=False)}"
 
@@ -127,15 +127,18 @@ def _with_paths(tree: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], 
                 yield f"measure.{name}.benchmark", benchmark, "root"
 
 
-def _located(value: Any, path: str, folder: Path) -> str:
-    """An absolute path, from a folder where it is relative. Raises ConfigError."""
+def located(value: Any, path: str, folder: Path | None = None) -> str:
+    """An absolute path on this machine, from a folder, the current one by default.
+
+    Raises ConfigError, which names the key ``path``.
+    """
     if not isinstance(value, str):
         raise ConfigError("", path, f"must be a path, not {value!r}")
     try:
         check_local(value)
     except RunFolderError as failure:
         raise ConfigError("", path, str(failure)) from None
-    return os.path.abspath(folder / value)
+    return os.path.abspath((folder or Path()) / os.path.expanduser(value))
 
 
 def _expanded(value: Any, path: str) -> Any:
@@ -170,8 +173,8 @@ def _with_weights(backbone: Any, key: str, folder: Path) -> Any:
     def section(one: Any) -> Any:
         if not isinstance(one, Mapping) or one.get("weights") is None:
             return one
-        located = _each(one["weights"], lambda value: _located(_expanded(value, key), key, folder))
-        return {**one, "weights": located}
+        places = _each(one["weights"], lambda value: located(_expanded(value, key), key, folder))
+        return {**one, "weights": places}
 
     return _each(backbone, section)
 

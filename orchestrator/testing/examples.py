@@ -8,7 +8,7 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import MEASURES
 from fsl_sweep.orchestrator.selectors.candidate import Candidate
-from fsl_sweep.orchestrator.selectors.history import SCORES, History
+from fsl_sweep.orchestrator.selectors.history import History
 
 RECORDED = ("train_loss", *MEASURES)
 TASKS = 12
@@ -72,12 +72,6 @@ def at_gaps() -> list[Candidate]:
     return [candidate(random_history(i, epochs), i, epoch) for i, epoch in enumerate(epochs)]
 
 
-def noisy(given: Sequence[Candidate], measures: frozenset[str], seed: int) -> list[Candidate]:
-    """The same candidates with other values in ``measures``."""
-    histories = [with_noise_in(c.history, measures, seed + i + 50) for i, c in enumerate(given)]
-    return [candidate(history, i) for i, history in enumerate(histories)]
-
-
 def must_raise(select: Callable[[Any], Any], name: str, choices: Any) -> None:
     """Raises AssertionError unless the selector raises SelectionError."""
     try:
@@ -85,32 +79,6 @@ def must_raise(select: Callable[[Any], Any], name: str, choices: Any) -> None:
     except SelectionError:
         return
     raise AssertionError(f"'{name}' chose {chosen!r} where it must raise SelectionError.")
-
-
-def with_noise_in(history: History, measures: frozenset[str], seed: int) -> History:
-    """The same history with other values in ``measures``.
-
-    Of the class folds only ``val`` stays, and not even that if ``cv`` is among the measures.
-    """
-    generator = np.random.default_rng(seed)
-    hidden = frozenset(SCORES) if "cv" in measures else frozenset(SCORES) - {"val"}
-    folds = [_noisy(fold, hidden, generator) for fold in history.folds]
-    return _noisy(history, measures, generator, folds)
-
-
-def _noisy(
-    history: History,
-    measures: frozenset[str],
-    generator: np.random.Generator,
-    folds: Sequence[History] = (),
-) -> History:
-    count = len(history.epochs)
-    noise = {m: generator.random(count) for m in measures}
-    scores = {m: noise.get(m, history.scores[m]) for m in RECORDED}
-    tasks = {
-        m: generator.random((count, TASKS)) if m in measures else history.tasks[m] for m in MEASURES
-    }
-    return History.from_arrays(epochs=history.epochs, tasks=tasks, folds=folds, **scores)
 
 
 def _random(

@@ -1,8 +1,11 @@
 """Text for people: without characters that control a terminal, with counts and their nouns."""
 
+import json
 import re
 import sys
-from typing import IO
+from collections.abc import Sequence
+from math import isnan
+from typing import IO, Any
 
 _STEERING = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 """Control characters, line separators, marks that change the direction of writing, and bytes of a
@@ -36,6 +39,20 @@ def say(text: str, stream: IO[str] | None = None) -> None:
     print(known, file=stream, flush=True)
 
 
+def say_json(value: Any) -> None:
+    """Print plain data as JSON; NaN, which JSON has not, is null."""
+    say(json.dumps(_without_nan(value), indent=1))
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A line for each row of cells, whose columns are aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """``1 trial``, ``2 trials``, ``12,000 trials``; ``plural`` where it is not noun + ``s``."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
@@ -53,3 +70,11 @@ def on_disk(size: int) -> str:
 
 def _escaped(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode("ascii")
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(one) for key, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [_without_nan(one) for one in value]
+    return None if isinstance(value, float) and isnan(value) else value

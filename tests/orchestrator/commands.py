@@ -90,7 +90,7 @@ def _asked(job):
 
 def started(*arguments, place=None, **options):
     """``fsl-sweep ARGUMENTS`` in a session of its own, with its temporary files in ``place``."""
-    program = [sys.executable, "-m", "fsl_sweep.orchestrator.cli", *map(str, arguments)]
+    program = [sys.executable, "-m", "fsl_sweep", *map(str, arguments)]
     environment = {**os.environ, **({"TMPDIR": str(place)} if place else {})}
     return subprocess.Popen(
         program,

@@ -2,10 +2,13 @@
 
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import made
 import pytest
+
+from fsl_sweep.orchestrator.cli import invoke
 
 
 @pytest.fixture(scope="session")
@@ -20,6 +23,19 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole_run: Path) -> Pat
     monkeypatch.chdir(tmp_path)
     shutil.copytree(whole_run, "run")
     return Path("run")
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Call a command that is a mistake: the one line that it prints, without its beginning."""
+
+    def refused(*arguments: object) -> str:
+        assert invoke([*map(str, arguments)]) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1), (out, err)
+        return err.removeprefix("fsl-sweep: ").removesuffix("\n")
+
+    return refused
 
 
 @pytest.fixture

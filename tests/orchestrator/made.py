@@ -115,7 +115,7 @@ def with_protocols(
     more = [
         replace(one, fingerprint="f" * 16)
         for name, given in measure.items()
-        for one in further(name, MeasureConfig(**given), main.protocol, "made", name)
+        for one in further(name, MeasureConfig(**given), main.protocol, name)
     ]
     first = [spec(seed, way, epochs=6) for way in (5, 20) for seed in seeds]
     second = [one.model_copy(update={"batches": 3}) for one in first]

@@ -173,8 +173,7 @@ def test_each_kind_of_learner_runs_on_data_in_the_official_layout(preset, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("preset", "embedded", "methods"),
-    [("femnist", False, ["PN"]), ("writers", True, ["PN", "SB"])],
+    ("preset", "embedded", "methods"), [("femnist", False, ["PN"]), ("writers", True, ["PN", "SB"])]
 )
 def test_methods_run_on_writers(preset, embedded, methods, tmp_path, capsys):
     write_leaf(tmp_path / "leaf")

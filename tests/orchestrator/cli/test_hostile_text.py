@@ -69,7 +69,7 @@ def test_every_format_writes_control_characters_out(name: str) -> None:
         assert "[/z][bold]:smile:" in text  # names are no markup
 
 
-def test_a_terminal_is_steered_by_our_own_codes_alone() -> None:
+def test_a_terminal_is_steered_only_by_our_own_codes() -> None:
     file = io.StringIO()
     console = SafeConsole(file=file, force_terminal=True, color_system="256", width=200)
     show(hostile(), console, full=True)

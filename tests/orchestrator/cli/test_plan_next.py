@@ -4,7 +4,9 @@ import json
 import re
 
 import made
+import pandas as pd
 import pytest
+import tables
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.records.measures import TrialEnd
@@ -26,8 +28,7 @@ def test_table_and_json(whole, capsys) -> None:
     assert invoke(["plan-next", whole, "--effect", "0.1"]) == 0
     first, _, head, _, titles, *rows = capsys.readouterr().out.splitlines()
     assert re.fullmatch(
-        "If W5 and W6 truly differ by 10.0 points, [^;]* would show it .80 %, about .*",
-        first,
+        "If W5 and W6 truly differ by 10.0 points, [^;]* would show it .80 %, about .*", first
     )
     assert head == "Under val / val, in points, with a chance of 80 % each; time on one device:"
     assert re.split("  +", titles) == [
@@ -65,12 +66,8 @@ def test_the_observed_effect_another_strategy_and_power(whole, capsys) -> None:
         (["--snapshot", "vall"], "unknown snapshot selector 'vall'; did you mean 'val'?"),
     ],
 )
-def test_mistakes(whole, capsys, arguments, expected) -> None:
-    assert invoke(["plan-next", whole, *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith(f"fsl-sweep: {expected}")
-    assert err.count("\n") == 1
+def test_mistakes(whole, refused, arguments, expected) -> None:
+    assert refused("plan-next", whole, *arguments).startswith(expected)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +78,8 @@ def test_mistakes(whole, capsys, arguments, expected) -> None:
         ({"ends": (TrialEnd("failed", "no memory"),) * 3}, "Fewer than two methods have a seed"),
     ],
 )
-def test_records_that_are_too_few(tmp_path, capsys, records, expected) -> None:
-    assert invoke(["plan-next", run_of(tmp_path / "run", **records)]) == 2
-    assert capsys.readouterr().err.startswith(f"fsl-sweep: {expected}")
+def test_records_that_are_too_few(tmp_path, refused, records, expected) -> None:
+    assert refused("plan-next", run_of(tmp_path / "run", **records)).startswith(expected)
 
 
 def test_an_unfinished_run_is_planned_for_as_far_as_it_goes(tmp_path, capsys) -> None:
@@ -103,16 +99,7 @@ def test_the_sentence_is_that_of_the_answer(tmp_path, capsys) -> None:
     assert load_run(path).report().answer.sentences[-1] == said
 
 
-def test_a_table_without_rows_of_tasks(tmp_path, capsys) -> None:
-    table = tmp_path / "means.csv"
-    rows = [
-        f"{method},x,{seed},{epoch},{measure},{0.4 + seed / 50 + epoch / 50}"
-        for method in ("A", "B")
-        for seed in (0, 1)
-        for epoch in (1, 2)
-        for measure in ("base", "val", "novel")
-    ]
-    head = "method,configuration,seed,epoch,measure,accuracy"
-    table.write_text("\n".join([head, *rows]) + "\n")
-    assert invoke(["plan-next", str(table), "--effect", "0.01"]) == 2
-    assert "There are no per-task rows" in capsys.readouterr().err
+def test_a_table_without_rows_of_tasks(tmp_path, refused) -> None:
+    means = tables.written(pd.DataFrame(tables.made()), tmp_path / "means.csv")
+    said = refused("plan-next", means, "--effect", "0.01")
+    assert said.startswith("There are no per-task rows")

@@ -8,15 +8,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from commands import (
-    SIGNALS,
-    TINY,
-    WithoutRay,
-    driver_of,
-    in_session,
-    started,
-    wait_for,
-)
+from commands import SIGNALS, TINY, WithoutRay, driver_of, in_session, started, wait_for
 
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger

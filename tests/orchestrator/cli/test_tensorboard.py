@@ -71,7 +71,7 @@ def until(true: Callable[[], bool], process: "subprocess.Popen[bytes] | None" = 
 
 @pytest.mark.slow
 def test_a_signal_ends_tensorboard_and_what_it_started(tmp_path: Path, run: Path) -> None:
-    command = [sys.executable, "-m", "fsl_sweep.orchestrator.cli", "tensorboard", str(run)]
+    command = [sys.executable, "-m", "fsl_sweep", "tensorboard", str(run)]
     with open(tmp_path / "said", "w") as said:
         process = subprocess.Popen([*command, "--port", "0"], stdout=said, stderr=said)
     until(lambda: "TensorBoard: http://" in (tmp_path / "said").read_text(), process)
@@ -87,7 +87,7 @@ def test_a_signal_ends_tensorboard_and_what_it_started(tmp_path: Path, run: Path
 
 
 def test_a_place_that_cannot_be_served_is_an_error_before_anything_is_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, refused: Callable[..., str]
 ) -> None:
     made.recorded(tmp_path, made.planned(made.spec()), ends=[TrialEnd("done")])
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -97,8 +97,6 @@ def test_a_place_that_cannot_be_served_is_an_error_before_anything_is_written(
             (("--host", "no such host"), "port 6006 of no such host: "),
             (("--host", "192.0.2.1"), "port 6006 of 192.0.2.1: Cannot assign requested address"),
         ):
-            assert invoke(["tensorboard", str(tmp_path), *place]) == 2
-            out, err = capsys.readouterr()
-            assert (out, err.count("\n")) == ("", 1)
-            assert err.startswith(f"fsl-sweep: --host or --port: cannot listen on {expected}")
+            said = refused("tensorboard", tmp_path, *place)
+            assert said.startswith(f"--host or --port: cannot listen on {expected}")
     assert not (tmp_path / "tensorboard").exists()

@@ -2,9 +2,11 @@
 
 import hashlib
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import planning_of
 import pytest
 import torch
 from made import benchmark, main_of, trainable
@@ -63,10 +65,7 @@ def planned(more="", learner="ncc", own="", file=FILE):
     return plan_sweep(load_sweep("s.yaml"))
 
 
-def mistake(*arguments, **options):
-    with pytest.raises(ConfigError) as caught:
-        planned(*arguments, **options)
-    return str(caught.value)
+mistake = partial(planning_of.mistake, planned)
 
 
 def test_a_trials_id_follows_the_content_of_the_file(place):

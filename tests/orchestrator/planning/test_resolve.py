@@ -2,15 +2,18 @@
 
 import dataclasses
 import json
+from functools import partial
 
+import planning_of
 import pytest
 import submitted
 from made import benchmark, writer_benchmark
+from planning_of import planned as written
+from planning_of import replaced
 
 from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
-from fsl_sweep.orchestrator.errors import BadData, ConfigError, PluginError
+from fsl_sweep.orchestrator.errors import BadData, PluginError
 from fsl_sweep.orchestrator.planning.feasibility import check_feasible
-from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
 from fsl_sweep.orchestrator.planning.prepare import opened_plan
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN
@@ -21,7 +24,6 @@ from fsl_sweep.orchestrator.records.spec import (
     StagedTraining,
     TrialSpec,
 )
-from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 
 FILE = """
 name: tiny
@@ -34,49 +36,38 @@ methods:
 """
 
 
-def written(tmp_path, text):
-    (tmp_path / "s.yaml").write_text(text)
-    return plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
-
-
-def planned(tmp_path, learner="protonet", train="{}", way=5, changes=(), more=""):
+def planned(learner="protonet", train="{}", way=5, changes=(), more=""):
     """The plan of the file with one method, after textual changes."""
-    text = FILE.replace("LEARNER", learner).replace("TRAIN", train).replace("WAY", str(way))
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    return written(tmp_path, text + more)
+    words = {"LEARNER": learner, "TRAIN": train, "WAY": way}
+    return written(replaced(FILE, **words, **dict(changes)) + more)
 
 
-def mistake(tmp_path, *arguments, make=planned, **options):
-    with pytest.raises(ConfigError) as caught:
-        make(tmp_path, *arguments, **options)
-    return str(caught.value).removeprefix(f"{tmp_path}/s.yaml: ")
+mistake = partial(planning_of.mistake, planned)
 
 
 @pytest.mark.parametrize("name", ["fomaml", "maml"])
-def test_a_fixed_number_of_ways_must_be_that_of_training_and_evaluation(tmp_path, name):
-    assert mistake(tmp_path, name, "{way: 20}") == (
+def test_a_fixed_number_of_ways_must_be_that_of_training_and_evaluation(name):
+    assert mistake(name, "{way: 20}") == (
         f"methods.M.train.way: {name} is built for 5-way tasks, not for 20-way tasks; "
         "make the learner's way, train.way and the way of every protocol one number, or choose "
         "another learner"
     )
-    assert mistake(tmp_path, name, way=3).startswith(
+    assert mistake(name, way=3).startswith(
         f"episode.way: M: {name} is built for 5-way tasks, not for 3-way tasks; "
     )
-    (trial,) = planned(tmp_path, f"{name}, way: 3", "{way: 3}", way=3).trials
+    (trial,) = planned(f"{name}, way: 3", "{way: 3}", way=3).trials
     assert trial.spec.learner.options["way"] == 3
-    planned(tmp_path, "protonet", "{way: 20}", way=3)
+    planned("protonet", "{way: 20}", way=3)
 
 
-def test_tasks_of_varying_ways_need_a_learner_that_answers_any_number(tmp_path):
-    assert mistake(tmp_path, "fomaml", way="all").startswith(
+def test_tasks_of_varying_ways_need_a_learner_that_answers_any_number():
+    assert mistake("fomaml", way="all").startswith(
         "episode.way: M: fomaml is built for 5-way tasks, not for tasks of 'way: all'; "
     )
-    assert mistake(tmp_path, "fomaml", "{way: all}").startswith(
+    assert mistake("fomaml", "{way: all}").startswith(
         "methods.M.train.way: fomaml is built for 5-way tasks, not for tasks of 'way: all'"
     )
-    assert mistake(tmp_path, "fomaml", "{query: rest}") == (
+    assert mistake("fomaml", "{query: rest}") == (
         "methods.M.train: fomaml trains on episodes of one shape, but shapes differ "
         "with 'way: all' and 'query: rest'; give numbers"
     )
@@ -85,27 +76,27 @@ def test_tasks_of_varying_ways_need_a_learner_that_answers_any_number(tmp_path):
         ("meta-baseline", "{meta: {way: all, query: rest}}"),
         ("supervised", "{}"),
     ):
-        plan = planned(tmp_path, name, train, way="all")
+        plan = planned(name, train, way="all")
         spec = plan.trials[0].spec
         assert TrialSpec.from_canonical(spec.canonical()) == spec
         assert plan.main.protocol.episode.way == "all"
 
 
-def test_all_that_a_task_has_can_be_taken_of_writers_alone(tmp_path):
-    of_all = planned(tmp_path, "protonet", "{way: 2, shot: 1, query: 1}", way="all")
-    of_some = planned(tmp_path, "protonet", "{way: 3, shot: 1, query: rest}", way=2)
+def test_all_that_a_task_has_can_only_be_taken_of_writers():
+    of_all = planned("protonet", "{way: 2, shot: 1, query: 1}", way="all")
+    of_some = planned("protonet", "{way: 3, shot: 1, query: rest}", way=2)
     for plan, split, asked in ((of_all, "base", "way: all"), (of_some, "train", "query: rest")):
         with pytest.raises(BadData, match=f"M, {split} tasks: '{asked}' takes all that a task has"):
             check_feasible(plan, {MAIN: benchmark()})
         check_feasible(plan, {MAIN: writer_benchmark()})
-    many = planned(tmp_path, "protonet", "{way: 6, shot: 1, query: 1}", way=2)
+    many = planned("protonet", "{way: 6, shot: 1, query: 1}", way=2)
     with pytest.raises(BadData, match=r"M, train tasks: Tasks of writers .* need 6 classes of 2"):
         check_feasible(many, {MAIN: writer_benchmark()})
 
 
-def test_more_tasks_than_writers_are_refused_and_shared_ones_told(tmp_path):
+def test_more_tasks_than_writers_are_refused_and_shared_ones_told():
     """Four writers a split: 4 tasks to select on and 3 to report on have 3 in common."""
-    plan = planned(tmp_path, "protonet", "{way: all, shot: 1, query: rest}", way="all")
+    plan = planned("protonet", "{way: all, shot: 1, query: rest}", way="all")
     cautions = check_feasible(plan, {MAIN: writer_benchmark()})
     assert cautions[2] == (
         "NovelGen: of 4 writers, 4 are selected on and 3 reported on, 3 of them the same: a "
@@ -125,9 +116,9 @@ def measured_on(plan, tasks):
 
 
 @pytest.mark.parametrize("asked", ["fixed_support: true", "query_counts: multinomial"])
-def test_what_is_for_tasks_of_classes_only(tmp_path, asked):
+def test_what_is_for_tasks_of_classes_only(asked):
     train = f"{{way: 2, shot: 1, query: 1, {asked}}}"
-    plan = planned(tmp_path, "protonet", train, way=2)
+    plan = planned("protonet", train, way=2)
     check_feasible(plan, {MAIN: benchmark()})
     with pytest.raises(BadData) as caught:
         check_feasible(plan, {MAIN: writer_benchmark()})
@@ -137,7 +128,7 @@ def test_what_is_for_tasks_of_classes_only(tmp_path, asked):
     )
 
 
-def test_a_class_must_have_all_queries_that_may_fall_on_it(tmp_path):
+def test_a_class_must_have_all_queries_that_may_fall_on_it():
     """The made benchmark has 9 training examples a class."""
     for train, needed in (
         ("way: 4, shot: 1, query: 3", 1 + 1 + 4 * 2),
@@ -145,7 +136,7 @@ def test_a_class_must_have_all_queries_that_may_fall_on_it(tmp_path):
         ("way: 3, shot: 3, query: 3, fixed_support: true", 3 + 1 + 3 * 2),
     ):
         train = f"{{{train}, query_counts: multinomial}}"
-        plan = planned(tmp_path, "protonet", train, way=2)
+        plan = planned("protonet", train, way=2)
         if needed is None:
             check_feasible(plan, {MAIN: benchmark()})
             continue
@@ -157,21 +148,21 @@ def test_a_class_must_have_all_queries_that_may_fall_on_it(tmp_path):
         )
 
 
-def test_multinomial_counts_need_numbers_and_a_learner_that_takes_them(tmp_path):
+def test_multinomial_counts_need_numbers_and_a_learner_that_takes_them():
     for words in ("way: all", "query: rest"):
         assert "query_counts: multinomial needs numbers for way and query" in mistake(
-            tmp_path, "protonet", f"{{{words}, query_counts: multinomial}}"
+            "protonet", f"{{{words}, query_counts: multinomial}}"
         )
-    assert mistake(tmp_path, "fomaml", "{query_counts: multinomial}") == (
+    assert mistake("fomaml", "{query_counts: multinomial}") == (
         "methods.M.train: fomaml trains on episodes of one shape, but shapes differ "
         "with 'query_counts: multinomial'; leave it out"
     )
 
 
-def test_options_of_training_are_part_of_a_trials_identity_where_they_are_not_the_usual(tmp_path):
-    plain = planned(tmp_path, "protonet").trials[0].spec
+def test_options_of_training_are_part_of_a_trials_identity_where_they_are_not_the_usual():
+    plain = planned("protonet").trials[0].spec
     usual = planned(
-        tmp_path, "protonet", "{augment_support: true, query_counts: equal, queries_from: others}"
+        "protonet", "{augment_support: true, query_counts: equal, queries_from: others}"
     )
     assert usual.trials[0].spec.id == plain.id
     ids = {plain.id}
@@ -182,46 +173,43 @@ def test_options_of_training_are_part_of_a_trials_identity_where_they_are_not_th
         ("protonet", "{fixed_support: true, queries_from: all}"),
         ("protonet, passes: joint", "{}"),
     ):
-        (trial,) = planned(tmp_path, learner, train).trials
+        (trial,) = planned(learner, train).trials
         assert TrialSpec.from_canonical(trial.spec.canonical()) == trial.spec
         ids.add(trial.id)
     assert len(ids) == 6
     assert "queries_from: all needs fixed_support: true" in mistake(
-        tmp_path, "protonet", "{queries_from: all}"
+        "protonet", "{queries_from: all}"
     )
     # Filled in, so that a record says them.
     assert plain.canonical()["learner"]["passes"] == "separate"
-    (adapting,) = planned(tmp_path, "fomaml").trials
+    (adapting,) = planned("fomaml").trials
     assert adapting.spec.canonical()["learner"]["batch_norm"] == "batch"
 
 
-def test_a_staged_training_is_filled_in_and_checked(tmp_path):
-    (trial,) = planned(tmp_path, "meta-baseline", "{meta: {epochs: 10, shot: 1}}").trials
+def test_a_staged_training_is_filled_in_and_checked():
+    (trial,) = planned("meta-baseline", "{meta: {epochs: 10, shot: 1}}").trials
     meta = MetaStage(epochs=10, way=5, shot=1, query=15, tasks_per_batch=4)
     assert trial.spec.train == StagedTraining(batch_size=128, meta=meta)
-    (trial,) = planned(tmp_path, "meta-baseline").trials
+    (trial,) = planned("meta-baseline").trials
     assert trial.spec.train.meta.epochs == 30
-    assert mistake(tmp_path, "meta-baseline", "{meta: {epochs: 40}}") == (
+    assert mistake("meta-baseline", "{meta: {epochs: 40}}") == (
         "methods.M.train.meta.epochs: 40 of 40 epochs leave none for the stage before; "
         "set fewer, or more 'epochs'"
     )
-    assert mistake(tmp_path, "meta-baseline", "{way: 5}").startswith(
-        "methods.M.train.way: unknown key 'way'"
-    )
-    assert mistake(tmp_path, "meta-baseline", "{meta: {epoch: 3}}").startswith(
+    assert mistake("meta-baseline", "{way: 5}").startswith("methods.M.train.way: unknown key 'way'")
+    assert mistake("meta-baseline", "{meta: {epoch: 3}}").startswith(
         "methods.M.train.meta.epoch: unknown key 'epoch'; did you mean 'epochs'?"
     )
 
 
-def test_the_episodes_of_a_staged_training_must_be_there(tmp_path):
+def test_the_episodes_of_a_staged_training_must_be_there():
     train = "{meta: {way: 13, shot: 1, query: 2, epochs: 2}}"
     with pytest.raises(BadData, match="M, train tasks: 13-way tasks need 13 classes"):
-        check_feasible(planned(tmp_path, "meta-baseline", train, way=3), {MAIN: benchmark()})
+        check_feasible(planned("meta-baseline", train, way=3), {MAIN: benchmark()})
 
 
-def test_a_method_overrides_keys_of_the_defaults_but_not_those_of_another_part(tmp_path):
+def test_a_method_overrides_keys_of_the_defaults_but_not_those_of_another_part():
     plan = written(
-        tmp_path,
         """
 name: merging
 benchmark: {name: glyphs}
@@ -233,7 +221,7 @@ defaults:
 methods:
   same: {learner: {name: protonet}, backbone: {width: 48}, optimizer: {lr: 0.2}, train: {way: 7}}
   other: {learner: {name: protonet}, backbone: {name: resnet12}, schedule: {5: 0.02}}
-""",
+"""
     )
     same, *others = plan.trials
     assert len(others) == 2
@@ -247,9 +235,9 @@ methods:
     assert "width" not in others[0].spec.backbone.options
 
 
-def test_names_places_and_resources_are_no_part_of_a_trials_identity(tmp_path):
+def test_names_places_and_resources_are_no_part_of_a_trials_identity():
     ids = [
-        [trial.id for trial in planned(tmp_path, changes=changes, more=more).trials]
+        [trial.id for trial in planned(changes=changes, more=more).trials]
         for changes, more in (
             ([], ""),
             ([("name: tiny", "name: renamed")], ""),
@@ -260,15 +248,15 @@ def test_names_places_and_resources_are_no_part_of_a_trials_identity(tmp_path):
     ]
     assert ids == [ids[0]] * 5
     bare, placed = (
-        planned(tmp_path, changes=[("{name: glyphs}", f"{{name: omniglot{root}}}")])
+        planned(changes=[("{name: glyphs}", f"{{name: omniglot{root}}}")])
         for root in ("", ", root: /somewhere")
     )
     assert dataclasses.replace(bare, places=placed.places) == placed
 
 
-def test_relative_schedules_and_steps_that_are_never_reached(tmp_path):
+def test_relative_schedules_and_steps_that_are_never_reached():
     steps = "epochs: 40, schedule: {relative: true, 20: 0.5, 60: 0.1}"
-    plan = planned(tmp_path, changes=[("epochs: 40", steps)])
+    plan = planned(changes=[("epochs: 40", steps)])
     assert plan.trials[0].spec.schedule == [(0, 0.1), (20, 0.05), (60, pytest.approx(0.01))]
     assert plan.cautions == (
         "M: the schedule's step at epoch 60 is never reached, because training ends after 40 "
@@ -276,11 +264,10 @@ def test_relative_schedules_and_steps_that_are_never_reached(tmp_path):
     )
 
 
-def with_folds(tmp_path, more="", **options):
+def with_folds(more="", **options):
     """The plan of two rates and two seeds, with ``cross_validation: options`` if any."""
     folds = f"cross_validation: {options}\n" if options else ""
     return planned(
-        tmp_path,
         "protonet",
         "{way: 3, shot: 1, query: 2}",
         way=3,
@@ -289,8 +276,8 @@ def with_folds(tmp_path, more="", **options):
     )
 
 
-def test_folds_follow_their_full_trial_and_leave_its_identity_alone(tmp_path):
-    plain, folded = with_folds(tmp_path), with_folds(tmp_path, folds=2, over="base+val", seed=5)
+def test_folds_follow_their_full_trial_and_leave_its_identity_alone():
+    plain, folded = with_folds(), with_folds(folds=2, over="base+val", seed=5)
     assert [(t.id, t.fold) for t in plain.trials] == [
         (t.id, t.fold) for t in folded.trials if t.fold is None
     ]
@@ -307,39 +294,39 @@ def test_folds_follow_their_full_trial_and_leave_its_identity_alone(tmp_path):
     assert Plan.from_plain(json.loads(json.dumps(opened.to_plain()))) == opened
 
 
-def test_a_fold_trials_id_says_everything_about_its_fold(tmp_path):
+def test_a_fold_trials_id_says_everything_about_its_fold():
     every = [{"folds": 2}, {"folds": 3}, {"folds": 2, "seed": 1}, {"folds": 2, "over": "base+val"}]
     every.append({"folds": 2, "by": "superclass"})
-    ids = [t.id for options in every for t in with_folds(tmp_path, **options).trials if t.fold == 0]
+    ids = [t.id for options in every for t in with_folds(**options).trials if t.fold == 0]
     assert len(set(ids)) == len(ids) == 4 * len(every)
 
 
-def test_the_digest_of_a_sweep_is_of_what_it_trains_and_compares(tmp_path):
-    plain = with_folds(tmp_path).sweep
-    assert with_folds(tmp_path, folds=2).sweep != plain
-    assert with_folds(tmp_path, "selectors: {snapshot: [val]}\n").sweep != plain
+def test_the_digest_of_a_sweep_is_of_what_it_trains_and_compares():
+    plain = with_folds().sweep
+    assert with_folds(folds=2).sweep != plain
+    assert with_folds("selectors: {snapshot: [val]}\n").sweep != plain
     for more in ("resources: {cpu: 2}", "retries: 0", "keep: last", "measure: {x: {mixture: 0.5}}"):
-        assert with_folds(tmp_path, f"{more}\n").sweep == plain
+        assert with_folds(f"{more}\n").sweep == plain
 
 
-def test_selectors_that_folds_are_for_are_compared_unless_others_are_named(tmp_path):
-    named = with_folds(tmp_path, folds=2).selectors
+def test_selectors_that_folds_are_for_are_compared_unless_others_are_named():
+    named = with_folds(folds=2).selectors
     assert named.snapshot == ["last", "train_loss", "base", "val", "cv-epoch", "oracle"]
     assert named.hyperparameter == ["base", "val", "cv", "oracle"]
-    named = with_folds(tmp_path, "selectors: {snapshot: [val, last]}\n", folds=2).selectors
+    named = with_folds("selectors: {snapshot: [val, last]}\n", folds=2).selectors
     assert named.snapshot == ["val", "last"]
     assert named.hyperparameter == ["base", "val", "cv", "oracle"]
-    assert "cv" not in with_folds(tmp_path).selectors.hyperparameter
+    assert "cv" not in with_folds().selectors.hyperparameter
 
 
-def test_every_fold_is_checked_before_anything_runs(tmp_path):
+def test_every_fold_is_checked_before_anything_runs():
     # 12 base classes: four folds of three, but the third of five has two.
-    check_feasible(with_folds(tmp_path, folds=4), {MAIN: benchmark()})
+    check_feasible(with_folds(folds=4), {MAIN: benchmark()})
     with pytest.raises(BadData, match="M, fold 2 of 5, val tasks: 3-way tasks need 3 classes, but"):
-        check_feasible(with_folds(tmp_path, folds=5), {MAIN: benchmark()})
-    check_feasible(with_folds(tmp_path, folds=6, over="base+val"), {MAIN: benchmark()})
+        check_feasible(with_folds(folds=5), {MAIN: benchmark()})
+    check_feasible(with_folds(folds=6, over="base+val"), {MAIN: benchmark()})
     with pytest.raises(BadData, match="has no superclasses"):
-        check_feasible(with_folds(tmp_path, folds=2, by="superclass"), {MAIN: benchmark()})
+        check_feasible(with_folds(folds=2, by="superclass"), {MAIN: benchmark()})
 
 
 def test_a_fold_is_one_of_those_that_there_are():
@@ -348,19 +335,19 @@ def test_a_fold_is_one_of_those_that_there_are():
         Fold(folds=2, index=2)
 
 
-def test_two_methods_with_one_specification_share_the_trial(tmp_path):
-    plan = planned(tmp_path, more="  N: {learner: {name: protonet, scale: 10.0}}\n")
+def test_two_methods_with_one_specification_share_the_trial():
+    plan = planned(more="  N: {learner: {name: protonet, scale: 10.0}}\n")
     assert [trial.method for trial in plan.trials] == ["M", "N"]
     assert len(plan.specs) == 1
 
 
-def test_a_classifier_is_only_measured_in_distribution(tmp_path):
-    assert mistake(tmp_path, "classifier") == (
+def test_a_classifier_is_only_measured_in_distribution():
+    assert mistake("classifier") == (
         "methods.M.learner.name: classifier answers with one of the base classes, so "
         "it can only be measured in distribution: set benchmark.name to in-distribution:glyphs"
     )
     here = [("{name: glyphs}", "{name: 'in-distribution:glyphs', examples: 60}")]
-    plan = planned(tmp_path, "classifier", changes=here)
+    plan = planned("classifier", changes=here)
     assert plan.cautions == (
         "in-distribution:glyphs has val and novel examples of the base classes: what stands under "
         "ValGen and NovelGen is accuracy on new examples of the classes that were trained on, not "
@@ -368,9 +355,9 @@ def test_a_classifier_is_only_measured_in_distribution(tmp_path):
     )
     assert plan.trials[0].spec.benchmark.options["share_seed"] == 0
     folds = {"changes": here, "more": "cross_validation: {folds: 2}\n"}
-    assert "there are no others to hold out" in mistake(tmp_path, "classifier", **folds)
+    assert "there are no others to hold out" in mistake("classifier", **folds)
     beside = "  PN: {learner: {name: protonet}}\n"
-    mixed = planned(tmp_path, "classifier", changes=here, more=beside).cautions
+    mixed = planned("classifier", changes=here, more=beside).cautions
     assert mixed[0] == plan.cautions[0]
     assert mixed[1].startswith("M: queries are answered among all base classes")
     check_feasible(plan, {MAIN: in_distribution(benchmark(examples=40), seed=0)})
@@ -392,11 +379,8 @@ methods:
 """
 
 
-def program(tmp_path, more="mode: episode", train="{}", changes=()):
-    text = PROGRAM.replace("MORE", more).replace("TRAIN", train)
-    for old, new in changes:
-        text = text.replace(old, new)
-    return written(tmp_path, text)
+def program(more="mode: episode", train="{}", changes=()):
+    return written(replaced(PROGRAM, MORE=more, TRAIN=train, **dict(changes)))
 
 
 @pytest.fixture
@@ -405,8 +389,8 @@ def submissions(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("submissions")
-def test_a_program_has_no_network_and_no_optimizer_of_ours(tmp_path):
-    plan = program(tmp_path, train="{way: 7}")
+def test_a_program_has_no_network_and_no_optimizer_of_ours():
+    plan = program(train="{way: 7}")
     (trial,) = plan.trials  # the grid over the network is not its own
     spec = trial.spec
     assert (spec.backbone.name, spec.optimizer, spec.schedule, spec.precision) == (
@@ -419,16 +403,16 @@ def test_a_program_has_no_network_and_no_optimizer_of_ours(tmp_path):
     assert type(spec).from_canonical(spec.canonical()) == spec
     assert plan.parts["submission"] == [{"name": "protos", "source": "submitted", "version": "3.1"}]
     network = [("conv4", "resnet12"), ("lr: 0.1", "lr: 0.2"), ("width: {grid: [16, 32]}", "")]
-    other = program(tmp_path, changes=network)
-    assert other.trials[0].spec.id == program(tmp_path).trials[0].spec.id
-    assert "submission" not in planned(tmp_path, "protonet").parts
+    other = program(changes=network)
+    assert other.trials[0].spec.id == program().trials[0].spec.id
+    assert "submission" not in planned("protonet").parts
 
 
 @pytest.mark.usefixtures("submissions")
-def test_a_program_in_batch_mode_trains_on_batches(tmp_path):
-    (trial,) = program(tmp_path, "mode: batch", "{batch_size: 32}").trials
+def test_a_program_in_batch_mode_trains_on_batches():
+    (trial,) = program("mode: batch", "{batch_size: 32}").trials
     assert trial.spec.train == BatchTraining(batch_size=32)
-    lrs = program(tmp_path, "options: {lr: {grid: [0.1, 0.2]}}").trials
+    lrs = program("options: {lr: {grid: [0.1, 0.2]}}").trials
     assert [t.hyperparameters for t in lrs] == [
         {"learner.options.lr": 0.1},
         {"learner.options.lr": 0.2},
@@ -436,21 +420,21 @@ def test_a_program_in_batch_mode_trains_on_batches(tmp_path):
 
 
 @pytest.mark.usefixtures("submissions")
-def test_a_program_that_cannot_go_on_is_told_of_in_the_plan(tmp_path):
-    (caution,) = program(tmp_path).cautions
+def test_a_program_that_cannot_go_on_is_told_of_in_the_plan():
+    (caution,) = program().cautions
     assert caution.startswith("M: its program cannot save what it needs to go on")
-    assert program(tmp_path, changes=[("epochs: 40", "epochs: 1")]).cautions == ()
+    assert program(changes=[("epochs: 40", "epochs: 1")]).cautions == ()
     saving = [("submission: protos", "submission: protos-go-on")]
-    assert program(tmp_path, changes=saving).cautions == ()
+    assert program(changes=saving).cautions == ()
 
 
 @pytest.mark.parametrize("episode", ["{way: all, query: 2}", "{way: 3, query: rest}"])
 @pytest.mark.usefixtures("submissions")
-def test_a_program_is_not_measured_on_tasks_that_differ_in_shape(tmp_path, episode):
+def test_a_program_is_not_measured_on_tasks_that_differ_in_shape(episode):
     benchmark = "benchmark: {name: glyphs, tasks: writers}"
     differing = ("benchmark: {name: glyphs}", f"{benchmark}\nepisode: {episode}")
     batches = ("mode: batch", "{batch_size: 8}")
-    said = mistake(tmp_path, *batches, make=program, changes=[differing])
+    said = planning_of.mistake(program, *batches, changes=[differing])
     assert said.startswith("episode: M: metadl is measured on tasks of one shape")
 
 
@@ -463,12 +447,7 @@ def test_a_program_is_not_measured_on_tasks_that_differ_in_shape(tmp_path, episo
             ("submission: protos", "submission: proto"),
             "learner.submission: unknown submission 'proto'; did you mean 'protos'?",
         ),
-        (
-            "options: {rate: 1}",
-            "{}",
-            (),
-            "learner.options: 'protos' does not take them: ",
-        ),
+        ("options: {rate: 1}", "{}", (), "learner.options: 'protos' does not take them: "),
         ("mode: both", "{}", (), "learner.mode"),
         ("mode: batch", "{way: 3}", (), "train.way: unknown key"),
         (
@@ -481,13 +460,13 @@ def test_a_program_is_not_measured_on_tasks_that_differ_in_shape(tmp_path, episo
     ],
 )
 @pytest.mark.usefixtures("submissions")
-def test_mistakes_about_programs_name_key_and_value(tmp_path, more, train, change, message):
+def test_mistakes_about_programs_name_key_and_value(more, train, change, message):
     changes = [change] if change else []
-    said = mistake(tmp_path, more, train, make=program, changes=changes)
+    said = planning_of.mistake(program, more, train, changes=changes)
     assert said.startswith(f"methods.M.{message}")
 
 
 @pytest.mark.usefixtures("submissions")
-def test_a_program_that_does_not_load_is_named(tmp_path):
+def test_a_program_that_does_not_load_is_named():
     with pytest.raises(PluginError, match=r"submission plug-in 'broken' .* does not load"):
-        program(tmp_path, changes=[("submission: protos", "submission: broken")])
+        program(changes=[("submission: protos", "submission: broken")])

@@ -1,15 +1,14 @@
 """Schedules against torch's own schedulers, and optimizers against their definitions."""
 
+import planning_of
 import pytest
 import torch
+from planning_of import replaced
 from torch import nn
 from torch.optim.lr_scheduler import CosineAnnealingLR, LinearLR, SequentialLR
 
-from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
 from fsl_sweep.orchestrator.planning.schedule import resolved_schedule
 from fsl_sweep.orchestrator.records.spec import Optimizer
-from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 from fsl_sweep.orchestrator.trial.training import learning_rate, make_optimizer
 
 FILE = """
@@ -21,17 +20,12 @@ methods:
 """
 
 
-def planned(tmp_path, optimizer="{lr: 0.1}", schedule="{}"):
-    (tmp_path / "s.yaml").write_text(
-        FILE.replace("OPTIMIZER", optimizer).replace("SCHEDULE", schedule)
-    )
-    return plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
+def planned(optimizer="{lr: 0.1}", schedule="{}"):
+    return planning_of.planned(replaced(FILE, OPTIMIZER=optimizer, SCHEDULE=schedule))
 
 
-def mistake(tmp_path, **options):
-    with pytest.raises(ConfigError) as caught:
-        planned(tmp_path, **options)
-    return str(caught.value).removeprefix(f"{tmp_path}/s.yaml: methods.M.")
+def mistake(**options):
+    return planning_of.mistake(planned, **options).removeprefix("methods.M.")
 
 
 @pytest.mark.parametrize(("epochs", "warmup"), [(1, 0), (12, 0), (12, 5), (60, 1), (7, 6)])
@@ -54,8 +48,8 @@ def test_cosine_rates_are_those_of_torchs_schedulers(epochs, warmup):
         scheduler.step()
 
 
-def test_a_cosine_is_part_of_a_plan_and_its_warmup_may_be_an_axis(tmp_path):
-    plan = planned(tmp_path, schedule="{cosine: {warmup: {grid: [0, 5]}}}")
+def test_a_cosine_is_part_of_a_plan_and_its_warmup_may_be_an_axis():
+    plan = planned(schedule="{cosine: {warmup: {grid: [0, 5]}}}")
     assert [t.hyperparameters for t in plan.trials] == [
         {"schedule.cosine.warmup": 0},
         {"schedule.cosine.warmup": 5},
@@ -89,8 +83,8 @@ def test_a_cosine_is_part_of_a_plan_and_its_warmup_may_be_an_axis(tmp_path):
         ("{cosin: {warmup: 5}}", "schedule.cosin: 'cosin' is not an epoch from 0 on, nor "),
     ],
 )
-def test_mistakes_in_a_cosine_are_told(tmp_path, schedule, message):
-    assert mistake(tmp_path, schedule=schedule).startswith(message)
+def test_mistakes_in_a_cosine_are_told(schedule, message):
+    assert mistake(schedule=schedule).startswith(message)
 
 
 def test_adamw_decays_weights_apart_from_the_gradient():
@@ -118,12 +112,12 @@ def test_the_canonical_forms_of_optimizers():
 
 
 @pytest.mark.parametrize("name", ["adam", "adamw"])
-def test_what_only_sgd_uses_is_told(tmp_path, name):
-    plan = planned(tmp_path, f"{{name: {name}, lr: 0.1, momentum: 0.9, nesterov: true}}")
+def test_what_only_sgd_uses_is_told(name):
+    plan = planned(f"{{name: {name}, lr: 0.1, momentum: 0.9, nesterov: true}}")
     assert plan.cautions == (f"M: momentum and nesterov are sgd's, not used by {name}",)
-    assert planned(tmp_path, f"{{name: {name}, lr: 0.1}}").cautions == ()
+    assert planned(f"{{name: {name}, lr: 0.1}}").cautions == ()
     axis = f"{{name: {name}, lr: 0.1, momentum: {{grid: [0.5, 0.9]}}}}"
-    assert mistake(tmp_path, optimizer=axis) == (
+    assert mistake(optimizer=axis) == (
         f"optimizer.momentum: {name} has no momentum: all values of this axis train alike; "
         "make a method of each optimizer"
     )

@@ -1,7 +1,7 @@
 """Attribute pairs through planning and training: what can be trained on them, and how."""
 
 import json
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,31 +20,18 @@ from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 from fsl_sweep.orchestrator.trial.training import Training, n_base_classes
 
-SWEEP: dict[str, Any] = {
-    "name": "pairs",
-    "benchmark": {
-        "name": "glyphs",
-        "tasks": "attributes-ood",
-        "image_size": 16,
-        "examples": 20,
-        "held_out": 0.6,
-        "training_tasks": 6,
-    },
-    "episode": {"way": 2, "shot": 1, "query": 2},
-    "evaluation": {"selection_tasks": 20, "report_tasks": 20},
-    "defaults": {
-        "backbone": {"name": "conv4", "width": 4},
-        "optimizer": {"lr": 0.1},
-        "epochs": 2,
-        "batches": 3,
-        "augment": "crop-jitter-flip",
-    },
-    "methods": {
-        "PN": {
-            "learner": {"name": "protonet"},
-            "train": {"way": 2, "shot": 1, "query": 2, "tasks_per_batch": 2},
-        }
-    },
+SWEEP = yaml.safe_load("""
+name: pairs
+benchmark: {name: glyphs, tasks: attributes-ood, image_size: 16, examples: 20, held_out: 0.6,
+            training_tasks: 6}
+episode: {way: 2, shot: 1, query: 2}
+evaluation: {selection_tasks: 20, report_tasks: 20}
+defaults: {backbone: {name: conv4, width: 4}, optimizer: {lr: 0.1}, epochs: 2, batches: 3,
+           augment: crop-jitter-flip}
+""")
+PN = {
+    "learner": {"name": "protonet"},
+    "train": {"way": 2, "shot": 1, "query": 2, "tasks_per_batch": 2},
 }
 
 
@@ -54,10 +41,12 @@ def benchmark(tmp_path_factory):
     return open_benchmark("glyphs", options, None, tmp_path_factory.mktemp("home"))
 
 
-def planned(tmp_path, method=None, **changes):
-    sweep = {**SWEEP, "methods": {"M": {**SWEEP["methods"]["PN"], **(method or {})}}, **changes}
-    (tmp_path / "s.yaml").write_text(yaml.safe_dump(sweep))
-    return plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
+def sweep(**method):
+    return {**SWEEP, "methods": {"M": {**PN, **method}}}
+
+
+def planned(*overrides, **method):
+    return plan_sweep(load_sweep(sweep(**method), overrides))
 
 
 @pytest.mark.parametrize(
@@ -71,31 +60,27 @@ def planned(tmp_path, method=None, **changes):
     ],
 )
 def test_batches_of_labels_are_refused_where_images_have_none(tmp_path, benchmark, learner, train):
-    plan = planned(tmp_path, {"learner": {"name": learner}, "train": train})
+    plan = planned(learner={"name": learner}, train=train)
     with pytest.raises(BadData, match=f"M: {learner} trains on batches of labelled images, but"):
         check_feasible(plan, {MAIN: benchmark})
     classes = open_benchmark("glyphs", {"examples": 20, "image_size": 16}, None, tmp_path)
     check_feasible(plan, {MAIN: classes})
 
 
-def test_a_fixed_support_is_refused(tmp_path, benchmark):
+def test_a_fixed_support_is_refused(benchmark):
     train = {"way": 2, "shot": 1, "query": 2, "fixed_support": True}
     with pytest.raises(BadData, match=r"M.*fixed_support.*attributes"):
-        check_feasible(planned(tmp_path, {"train": train}), {MAIN: benchmark})
+        check_feasible(planned(train=train), {MAIN: benchmark})
 
 
-def test_other_ways_than_two_are_refused(tmp_path, benchmark):
+def test_other_ways_than_two_are_refused(benchmark):
     with pytest.raises(BadData, match=r"M, base tasks: .* have 2 classes.*not 5; write `way: 2`"):
-        check_feasible(
-            planned(tmp_path, episode={"way": 5, "shot": 1, "query": 2}), {MAIN: benchmark}
-        )
-    check_feasible(planned(tmp_path), {MAIN: benchmark})
+        check_feasible(planned("episode.way=5"), {MAIN: benchmark})
+    check_feasible(planned(), {MAIN: benchmark})
 
 
-def test_training_goes_over_the_fixed_tasks_and_augments_their_images(
-    tmp_path, benchmark, monkeypatch
-):
-    (trial,) = planned(tmp_path).trials
+def test_training_goes_over_the_fixed_tasks_and_augments_their_images(benchmark, monkeypatch):
+    (trial,) = planned().trials
     spec = trial.spec
     parts = ({"name": named.name, **named.options} for named in (spec.learner, spec.backbone))
     learner = build_learner(*parts, benchmark.image_shape, n_base_classes(benchmark), 0)
@@ -130,7 +115,7 @@ def test_training_goes_over_the_fixed_tasks_and_augments_their_images(
 def test_a_trial_on_attribute_pairs_runs_to_its_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
-    planned(tmp_path)
+    Path("s.yaml").write_text(yaml.safe_dump(sweep()))
     assert invoke(["trial", "s.yaml", "--index", "0", "-o", "run"]) == 0, capsys.readouterr().err
     (path,) = tmp_path.glob("run/tasks/*/novel-report.json")
     tuples = json.loads(path.read_text())["classes"]

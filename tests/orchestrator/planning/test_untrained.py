@@ -2,27 +2,26 @@
 
 import json
 import math
+from functools import partial
 
+import planning_of
 import pytest
 import torch
 from made import benchmark
+from planning_of import replaced
 from trained import measured
 
 from fsl_sweep.learners.base import AdaptationLearner, ClassificationLearner, EmbeddingLearner
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.catalogue import LEARNERS
-from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.planning import work as planned_work
 from fsl_sweep.orchestrator.planning.feasibility import check_feasible
-from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
 from fsl_sweep.orchestrator.planning.prepare import opened_plan
-from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.run import load_run
-from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 from fsl_sweep.orchestrator.trial.trial import Trial
 
 FILE = """
@@ -37,16 +36,11 @@ methods:
 PROGRAMS = ("metadl",)
 
 
-def planned(tmp_path, learner="ncc", defaults="", own="", more="") -> Plan:
-    text = FILE.replace("LEARNER", learner).replace("DEFAULTS", defaults).replace("OWN", own)
-    (tmp_path / "s.yaml").write_text(text + more)
-    return plan_sweep(load_sweep(str(tmp_path / "s.yaml")))
+def planned(learner="ncc", defaults="", own="", more=""):
+    return planning_of.planned(replaced(FILE, LEARNER=learner, DEFAULTS=defaults, OWN=own) + more)
 
 
-def mistake(tmp_path, *arguments, **options):
-    with pytest.raises(ConfigError) as caught:
-        planned(tmp_path, *arguments, **options)
-    return str(caught.value).removeprefix(f"{tmp_path}/")
+mistake = partial(planning_of.mistake, planned)
 
 
 @pytest.mark.parametrize(
@@ -65,8 +59,8 @@ def mistake(tmp_path, *arguments, **options):
         "meta-baseline, learn_temperature: false",
     ],
 )
-def test_what_trains_nothing_needs_no_optimizer_and_takes_no_step(tmp_path, learner):
-    plan = planned(tmp_path, learner)
+def test_what_trains_nothing_needs_no_optimizer_and_takes_no_step(learner):
+    plan = planned(learner)
     (trial,) = plan.trials
     spec = trial.spec
     assert (spec.optimizer, spec.schedule, spec.train) == (None, [], None)
@@ -82,43 +76,42 @@ def test_what_trains_nothing_needs_no_optimizer_and_takes_no_step(tmp_path, lear
 @pytest.mark.parametrize(
     "learner", ["ridge", "svm", "protonet, learn_scale: true", "fomaml, way: 3", "meta-baseline"]
 )
-def test_weights_of_a_learners_own_still_need_an_optimizer(tmp_path, learner):
-    assert mistake(tmp_path, learner) == "s.yaml: methods.M.optimizer: this key is missing"
+def test_weights_of_a_learners_own_still_need_an_optimizer(learner):
+    assert mistake(learner) == "methods.M.optimizer: this key is missing"
 
 
-def test_a_backbone_with_weights_still_needs_an_optimizer(tmp_path):
-    problem = "s.yaml: methods.M.optimizer: this key is missing"
-    assert mistake(tmp_path, own=", backbone: {name: conv4}") == problem
+def test_a_backbone_with_weights_still_needs_an_optimizer():
+    problem = "methods.M.optimizer: this key is missing"
+    assert mistake(own=", backbone: {name: conv4}") == problem
     named = "metadelta, encoders: [{name: conv4}]"
-    assert mistake(tmp_path, named) == problem
+    assert mistake(named) == problem
 
 
-def test_what_others_share_is_not_used_and_not_told(tmp_path):
+def test_what_others_share_is_not_used_and_not_told():
     shared = ", optimizer: {lr: {grid: [0.1, 0.2]}}, epochs: 60, batches: {grid: [5, 10]}"
-    plan = planned(tmp_path, defaults=shared)
-    assert [trial.id for trial in plan.trials] == [t.id for t in planned(tmp_path).trials]
+    plan = planned(defaults=shared)
+    assert [trial.id for trial in plan.trials] == [t.id for t in planned().trials]
     assert (plan.trials[0].hyperparameters, plan.cautions) == ({}, ())
 
 
-def test_what_it_sets_itself_is_told(tmp_path):
-    plan = planned(tmp_path, own=", epochs: 3, optimizer: {lr: 0.1}")
+def test_what_it_sets_itself_is_told():
+    plan = planned(own=", epochs: 3, optimizer: {lr: 0.1}")
     assert plan.cautions == ("M: it has nothing to train, so its epochs, optimizer are not used",)
-    assert [trial.id for trial in plan.trials] == [t.id for t in planned(tmp_path).trials]
-    assert mistake(tmp_path, own=", epocs: 3") == (
-        "s.yaml: methods.M.epocs: unknown key 'epocs'; did you mean 'epochs'?"
+    assert [trial.id for trial in plan.trials] == [t.id for t in planned().trials]
+    assert mistake(own=", epocs: 3") == (
+        "methods.M.epocs: unknown key 'epocs'; did you mean 'epochs'?"
     )
 
 
-def test_its_own_axes_stay_axes(tmp_path):
-    plan = planned(tmp_path, "ncc, scale: {grid: [1, 10]}", more="seeds: [0, 1]\n")
+def test_its_own_axes_stay_axes():
+    plan = planned("ncc, scale: {grid: [1, 10]}", more="seeds: [0, 1]\n")
     assert [(t.hyperparameters, t.spec.seed) for t in plan.trials] == [
         ({"learner.scale": scale}, seed) for scale in (1.0, 10.0) for seed in (0, 1)
     ]
 
 
-def test_a_method_may_train_in_some_configurations_only(tmp_path):
+def test_a_method_may_train_in_some_configurations_only():
     plan = planned(
-        tmp_path,
         "protonet, learn_scale: {grid: [false, true]}",
         ", optimizer: {lr: {grid: [0.1, 0.2]}}, epochs: 2, batches: 5, train: {way: 3, shot: 1}",
     )
@@ -133,7 +126,7 @@ def test_a_method_may_train_in_some_configurations_only(tmp_path):
 
 def test_the_trial_is_measured_as_it_was_built_and_reported(tmp_path):
     data = benchmark()
-    plan = planned(tmp_path, "transfer, steps: 2", more="seeds: [0, 1]\n")
+    plan = planned("transfer, steps: 2", more="seeds: [0, 1]\n")
     plan = opened_plan(plan, {MAIN: data})
     tasks = CommonTasks.draw(data, plan.main.protocol)
     ledger = Ledger(tmp_path / "run")

@@ -61,10 +61,7 @@ def test_exponents_without_a_point_are_numbers(tmp_path):
             MINIMAL + "resources: {gpu: some}\n",
             "s.yaml: resources.gpu: input should be 'auto' or a valid number, not 'some'",
         ),
-        (
-            MINIMAL + "episode: null\n",
-            "s.yaml: episode: must be a mapping such as {way: ...}, not",
-        ),
+        (MINIMAL + "episode: null\n", "s.yaml: episode: must be a mapping such as {way: ...}, not"),
         (MINIMAL.replace("name: tiny", ""), "s.yaml: name: this key is missing"),
         (
             MINIMAL.replace("name: tiny", "name: ../up"),

@@ -15,8 +15,9 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	$(BIN)/fsl-sweep run sweeps/quickstart.yaml
 
+# With bytecode even where the environment turns it off, as images do: dozens of processes start.
 test: $(READY)
-	$(BIN)/pytest --numprocesses=logical --dist=loadgroup --no-loadscope-reorder
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses=logical --dist=loadgroup --no-loadscope-reorder
 
 check: $(READY)
 	$(BIN)/ruff format --check .

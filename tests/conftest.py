@@ -21,11 +21,18 @@ def _disk_is_not_waited_for():
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A module's tests run in one process, so that they share its fixtures; those with Ray first.
+    """A module's tests run in one process, so that they share its fixtures.
 
     Tests that start Ray are one group: two of them at once would share the cores of the machine.
+    They come first, then modules with slow tests, so that no process is left with a long one.
     """
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(str(item.path)))
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group").args != ("ray",))
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(
+        key=lambda item: (
+            item.get_closest_marker("xdist_group").args != ("ray",),
+            item.path not in slow,
+        )
+    )

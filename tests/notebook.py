@@ -2,6 +2,7 @@
 
 import os
 import sys
+from copy import deepcopy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,9 +13,9 @@ from places import ROOT
 NOTEBOOK = ROOT / "docs" / "report.ipynb"
 
 
-def executed(folder: Path) -> nbformat.NotebookNode:
-    """The notebook with the outputs of this machine. Raises CellExecutionError if a cell fails."""
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
+def executed(folder: Path, notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """A notebook with the outputs of this machine. Raises CellExecutionError if a cell fails."""
+    notebook = deepcopy(notebook)
     client = NotebookClient(
         notebook,
         timeout=600,
@@ -30,4 +31,5 @@ def executed(folder: Path) -> nbformat.NotebookNode:
 
 if __name__ == "__main__":
     with TemporaryDirectory() as folder:
-        nbformat.write(executed(Path(folder)), NOTEBOOK)
+        stored = nbformat.read(NOTEBOOK, as_version=4)
+        nbformat.write(executed(Path(folder), stored), NOTEBOOK)

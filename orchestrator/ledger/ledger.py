@@ -193,12 +193,8 @@ class Ledger:
                 "another name."
             )
 
-    def write_note(self, name: str, content: Mapping[str, Any]) -> None:
-        """Put a JSON file beside the plan (``environment.json``, ``tasks/...``)."""
-        self.folder.write_json(name, content)
-
     def read_note(self, name: str) -> dict[str, Any] | None:
-        """What ``write_note`` was given; None where it is missing or damaged."""
+        """A JSON file beside the plan, such as ``environment.json``; None if missing or damaged."""
         with suppress(Damaged):
             return self.folder.read_json(name)
         return None

@@ -105,14 +105,6 @@ class Folder:
         data, place = self.read(name), self.place(name)
         return None if data is None else envelope.checked_json(data, place)
 
-    def modified(self, name: str) -> int | None:
-        """When a file was last written, in nanoseconds since 1970; None if it is missing."""
-        with _reported(self.path / name, "read"):
-            try:
-                return self._found(name).lstat().st_mtime_ns
-            except _ABSENT:
-                return None
-
     def size(self, name: str) -> int:
         """The bytes of a file; 0 if it is missing."""
         with _reported(self.path / name, "read"):

@@ -53,27 +53,24 @@ def snapshot_name(epoch: int) -> str:
     return f"{SNAPSHOTS}/{epoch:04d}.safetensors"
 
 
-class _Epochs(NamedTuple):
-    """What training recorded, ascending: numbers, SHA-256 of the weights, curves ``[E]``."""
-
-    numbers: Sequence[int] = ()
-    snapshots: Sequence[str] = ()
-    curves: Mapping[str, np.ndarray] = {name: np.empty(0) for name in CURVES}
-
-
 class _Content(NamedTuple):
-    """A trial's end and epochs; checksums and summaries of compacted measurements; and damage."""
+    """What a trial recorded of its training, undamaged, and where the damaged files are.
+
+    Attributes:
+        end: how it ended.
+        weights: the SHA-256 of the weights after each recorded epoch, ascending.
+        curves: by name ``[E]``.
+        compacted: the checksums of files of compacted measurements, by protocol.
+        summaries: what these files amount to, where that is recorded.
+        damaged: below the run folder.
+    """
 
     end: TrialEnd | None = None
-    epochs: _Epochs = _Epochs()
+    weights: Mapping[int, str] = {}
+    curves: Mapping[str, np.ndarray] = {name: np.empty(0) for name in CURVES}
     compacted: Mapping[str, str] = {}
     summaries: Mapping[str, columns.Summary] = {}
     damaged: Sequence[str] = ()
-
-    @property
-    def weights(self) -> dict[int, str]:
-        """The SHA-256 of each epoch's weights."""
-        return dict(zip(self.epochs.numbers, self.epochs.snapshots, strict=True))
 
 
 class TrialLedger:
@@ -150,14 +147,14 @@ class TrialLedger:
         there, content = self.record_epochs(), self._content()
         recorded = content.end is not None and not content.end.retriable
         # Once the end is recorded with its epochs, the files left in `epochs` are not needed.
-        if not (recorded and content.epochs.numbers and not content.damaged):
+        if not (recorded and content.weights and not content.damaged):
             plain: dict[str, Any] = {
                 "status": end.status,
                 "reason": end.reason,
                 "retriable": end.retriable,
             }
             if not end.retriable:
-                names = map(record_name, content.epochs.numbers)
+                names = map(record_name, content.weights)
                 plain["epochs"] = _columns_of([self.folder.read_json(name) or {} for name in names])
                 plain["measured"] = plain["summaries"] = {}
             self._write_end(plain)
@@ -209,7 +206,7 @@ class TrialLedger:
             raise Damaged(self.folder.place(name), "it is not the recorded snapshot")
         return path
 
-    def snapshots(self) -> dict[int, str]:
+    def snapshots(self) -> Mapping[int, str]:
         """The SHA-256 of the weights after each recorded epoch, whether they are kept or not."""
         return self._content().weights
 
@@ -248,14 +245,14 @@ class TrialLedger:
         with suppress(Damaged, ValueError, KeyError):
             row = self.measurements.row(protocol, epoch)
             if row is not None:
-                at, epochs = 0, _epochs_of(_columns_of([self._record(epoch)]))
+                at, (_, curves) = 0, _epochs_of(_columns_of([self._record(epoch)]))
             else:
                 content = self._content()
-                measured, epochs = self._measured(protocol, content), content.epochs
-                at = epochs.numbers.index(epoch)
+                measured, curves = self._measured(protocol, content), content.curves
+                at = [*content.weights].index(epoch)
                 row = measured.rows().slice(measured.epochs.index(epoch), 1)
-            curves = {name: float(values[at]) for name, values in epochs.curves.items()}
-            return EpochRecord(epoch=epoch, scores=columns.scores_of(row), **curves)
+            plain = {name: float(values[at]) for name, values in curves.items()}
+            return EpochRecord(epoch=epoch, scores=columns.scores_of(row), **plain)
         raise KeyError(f"{self.folder.path} has no undamaged record of epoch {epoch}")
 
     def recorded(self, protocol: str) -> set[int]:
@@ -283,8 +280,7 @@ class TrialLedger:
         if protocol is None:
             return False
         measured = self._measured(protocol, content)
-        recorded = set(content.epochs.numbers)
-        lost = recorded - set(measured.epochs) - set(self.snapshot_epochs())
+        lost = set(content.weights) - set(measured.epochs) - set(self.snapshot_epochs())
         return bool(lost and (measured.damaged or measured.epochs or lost - self.pruned()))
 
     def to_measure(
@@ -298,8 +294,7 @@ class TrialLedger:
         done = set(self._measured(protocol, content).epochs)
         if answers:
             done &= set(self.measurements.answered(protocol))
-        recorded = content.epochs.numbers
-        return [e for e in recorded if e not in done and (epochs is None or e in epochs)]
+        return [e for e in content.weights if e not in done and (epochs is None or e in epochs)]
 
     def history(
         self,
@@ -329,7 +324,7 @@ class TrialLedger:
             reported = self._measured(report, content, checked)
             damaged += self._placed(reported.damaged)
         damaged += self._placed(chosen.damaged)
-        epochs = np.array(content.epochs.numbers, np.int64)
+        epochs = np.array([*content.weights], np.int64)
         tables = columns.score_tables(epochs, chosen.summary, chosen.accuracies)
         others = tables
         if reported is not chosen:
@@ -342,7 +337,7 @@ class TrialLedger:
             seed=planned.spec.seed,
             fold=planned.fold,
             epochs=epochs,
-            curves=content.epochs.curves,
+            curves=content.curves,
             scores={key: (tables if key[1] == "selection" else others)[key] for key in tables},
             end=end,
             damaged=tuple(dict.fromkeys(damaged)),
@@ -359,8 +354,8 @@ class TrialLedger:
         content = self._content()
         expected = planned.spec.recorded_epochs
         if content.end is None or content.end.status != "done":
-            expected = expected[: len(content.epochs.numbers)]
-        if not content.damaged and content.epochs.numbers != expected:
+            expected = expected[: len(content.weights)]
+        if not content.damaged and [*content.weights] != expected:
             return content, [f"{planned.id}: epochs are missing from its records"]
         return content, self._placed(content.damaged)
 
@@ -376,10 +371,10 @@ class TrialLedger:
                 # Rows in folders of format 3.
                 epochs = _epochs_of(_columns_of(epochs) if isinstance(epochs, list) else epochs)
                 summaries = {
-                    protocol: columns.summary_of(one, np.array(epochs.numbers))
+                    protocol: columns.summary_of(one, np.array([*epochs[0]]))
                     for protocol, one in plain.get("summaries", {}).items()
                 }
-                return _Content(end, epochs, _checksums_of(plain["measured"]), summaries)
+                return _Content(end, *epochs, _checksums_of(plain["measured"]), summaries)
         except Damaged as damage:  # perhaps a link in the place of a folder above
             return _Content(damaged=[damage.place])
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -387,7 +382,7 @@ class TrialLedger:
         epochs, damaged = self._epochs()
         if plain is None and not epochs and not damaged and self.measurements.compacted():
             damaged.append(self.folder.place("end.json"))  # it held the epochs
-        return _Content(end, _epochs_of(_columns_of(epochs)), damaged=damaged)
+        return _Content(end, *_epochs_of(_columns_of(epochs)), damaged=damaged)
 
     def _epochs(self) -> tuple[list[dict[str, Any]], list[str]]:
         """The undamaged records in ``epochs/``, ascending, and where the damaged files are."""
@@ -406,7 +401,7 @@ class TrialLedger:
     def _record(self, epoch: int) -> dict[str, Any]:
         """The record of an epoch. Raises Damaged, or what ``_epochs_of`` does."""
         plain = self.folder.read_json(record_name(epoch)) or {}
-        if _epochs_of(_columns_of([plain])).numbers != [epoch]:
+        if [*_epochs_of(_columns_of([plain]))[0]] != [epoch]:
             raise ValueError("it is another epoch's")
         return plain
 
@@ -423,7 +418,8 @@ def _columns_of(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return {key: [one[key] for one in records] for key in ("epoch", "snapshot", *CURVES)}
 
 
-def _epochs_of(plain: Mapping[str, Any]) -> _Epochs:
+def _epochs_of(plain: Mapping[str, Any]) -> tuple[dict[int, str], dict[str, np.ndarray]]:
+    """The weights and curves of epochs, as of ``_Content``. Raises ValueError."""
     numbers, snapshots = plain["epoch"], plain["snapshot"]
     curves = {name: np.array(plain[name], np.float64) for name in CURVES}  # NaN for None
     if any(type(one) is not int for one in numbers) or not all(map(_SHA256.fullmatch, snapshots)):
@@ -432,7 +428,7 @@ def _epochs_of(plain: Mapping[str, Any]) -> _Epochs:
         raise ValueError("its epochs do not ascend from 1")
     if {len(snapshots), *(len(one) for one in curves.values())} != {len(numbers)}:
         raise ValueError("it has columns of different lengths")
-    return _Epochs(numbers, snapshots, curves)
+    return dict(zip(numbers, snapshots, strict=True)), curves
 
 
 def _checksums_of(plain: Mapping[str, Any]) -> dict[str, str]:

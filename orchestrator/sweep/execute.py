@@ -241,7 +241,7 @@ def _surely_pending(prepared: Prepared) -> int:
         return min(cores, len(config.seeds) * len(prepared.only or config.methods))
     ledger.check_plan(prepared.plan)
     chosen = prepared.plan.ids_of(prepared.only)
-    unended = (t for t in chosen if ledger.trial(t).folder.modified("end.json") is None)
+    unended = (t for t in chosen if not ledger.trial(t).folder.size("end.json"))
     return len([*islice(unended, cores)])
 
 

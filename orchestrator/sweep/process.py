@@ -36,7 +36,7 @@ from fsl_sweep.orchestrator.sweep.driver import main
 main(int(sys.argv[2]), sys.argv[3], sys.argv[4] or None)
 """
 _LOG = "driver.log"
-_OF_A_TRIAL = ("fsl_sweep.orchestrator.sweep.worker", "fsl_sweep.orchestrator.trial.trial")
+_OF_A_TRIAL = ("fsl_sweep.orchestrator.sweep.tune", "fsl_sweep.orchestrator.trial.trial")
 # No result files, restoration state or advice of Tune's: the ledger is the record.
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",

@@ -1,16 +1,23 @@
-"""The Ray side of a sweep's driver: one Tune experiment over the pending trials."""
+"""A job as one Tune experiment: its trials on workers, its events in the driver.
 
-from collections.abc import Callable, Mapping
+What a trial needs is imported when one begins: the driver needs its class but not torch.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import ray
 from ray import tune
 from ray.tune.execution import class_cache
+from ray.tune.experiment import Trial as TuneTrial
 
-from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.errors import ConfigError, MachineFailure
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.planning.prepare import check_same_data, open_benchmarks
+from fsl_sweep.orchestrator.records.measures import TrialEnd
+from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.sweep.process import Job
-from fsl_sweep.orchestrator.sweep.reporter import TuneReporter
-from fsl_sweep.orchestrator.sweep.worker import TrialTrainable
 from fsl_sweep.orchestrator.sweepfile.grammar import Resources
 
 
@@ -71,3 +78,155 @@ def _reserved(resources: Resources, cluster: Mapping[str, float]) -> dict[str, f
                 f"{cluster.get(kind, 0.0):g} in all",
             )
     return wanted
+
+
+class TrialTrainable(tune.Trainable):
+    """Trains or measures one trial after another in one process, each as in a fresh process.
+
+    They share only the opened benchmarks, which are read-only. Tune's checkpoints are not used: a
+    trial resumes from the ledger.
+    """
+
+    def setup(self, config: dict[str, Any], job: Job | None = None) -> None:
+        """Begin the first trial of this actor; ``job`` comes from ``tune.with_parameters``."""
+        assert job is not None
+        from fsl_sweep.orchestrator.trial.trial import use_threads
+
+        use_threads(job.resources.cpu)
+        self._job = job
+        self._benchmarks: Any = None
+        self._epochs = self._begin(config["trial"])
+
+    def step(self) -> dict[str, Any]:
+        """Run up to the next measured epoch, or to the trial's end.
+
+        A failure of the machine is returned, not raised: it ends the sweep, whereas Tune would try
+        every trial again.
+        """
+        try:
+            for epoch in self._epochs:
+                return {"epoch": epoch, "done": False}
+        except MachineFailure as failure:
+            return {"epoch": 0, "done": True, "machine_failure": str(failure)}
+        return {"epoch": 0, "done": True}
+
+    def reset_config(self, new_config: dict[str, Any]) -> bool:
+        """Begin another trial in this actor."""
+        self._epochs = self._begin(new_config["trial"])
+        return True
+
+    def _begin(self, trial: str) -> Iterator[int]:
+        from fsl_sweep.orchestrator.measuring.snapshots import Measuring
+        from fsl_sweep.orchestrator.trial.trial import Trial
+
+        job, spec = self._job, self._job.plan.specs[trial]
+        benchmarks = self._opened()
+        storage = Ledger(job.run, standing=True).trial(trial)
+        answers = job.plan.records_answers
+        if job.todo is not None:
+            named = {one.name: one for one in job.plan.protocols}
+            todo = {e: [named[n] for n in names] for e, names in job.todo[trial].items()}
+            return Measuring(spec, storage, benchmarks, todo, answers=answers).run()
+        main = job.plan.main
+        training = Trial(spec, storage, benchmarks[MAIN], main, job.keep, answers)
+        return (record.epoch for record in training.run())
+
+    def _opened(self) -> Any:
+        """The benchmarks of the job, once for all trials of this actor."""
+        if self._benchmarks is None:
+            plan, todo = self._job.plan, self._job.todo or {}
+            names = {n for epochs in todo.values() for asked in epochs.values() for n in asked}
+            opened = open_benchmarks(plan, names)
+            check_same_data(plan, opened)
+            self._benchmarks = opened
+        return self._benchmarks
+
+
+class TuneReporter(tune.Callback):
+    """Passes events on, and records the trials whose training failed for good."""
+
+    def __init__(self, job: Job, event: Callable[..., None]) -> None:
+        self._ledger, self._event = Ledger(job.run), event
+        self._main, self._measures = job.plan.main.id, job.todo is not None
+        self.failure: MachineFailure | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # Tune writes its callbacks to a file, which is not used
+
+    def on_trial_start(
+        self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
+    ) -> None:
+        """A trial began, or began again."""
+        self._event("started", trial.config["trial"])
+
+    def on_trial_result(
+        self,
+        iteration: int,
+        trials: list[TuneTrial],
+        trial: TuneTrial,
+        result: dict[str, Any],
+        **info: Any,
+    ) -> None:
+        """An epoch was measured; its numbers are read from the ledger, not sent through Ray.
+
+        Raises:
+            MachineFailure: the worker's machine failed, so the sweep cannot continue. Tune raises
+                an error of its own instead; the cause is kept in ``failure``.
+        """
+        if "machine_failure" in result:
+            self.failure = MachineFailure(result["machine_failure"])
+            raise self.failure
+        if result["epoch"] < 1:
+            return
+        name = trial.config["trial"]
+        if self._measures:
+            self._event("measured_again", name, result["epoch"])
+        else:
+            self._event(
+                "measured", name, self._ledger.trial(name).read_epoch(result["epoch"], self._main)
+            )
+
+    def on_trial_complete(
+        self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
+    ) -> None:
+        """A trial ended; its record says how."""
+        if self._measures:
+            self._event("ended", trial.config["trial"], TrialEnd("done"))
+            return
+        end = self._ledger.trial(trial.config["trial"]).read_end()
+        lost = TrialEnd("failed", "its end was not recorded", retriable=True)
+        self._event("ended", trial.config["trial"], end or lost)
+
+    def on_trial_recover(
+        self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
+    ) -> None:
+        """A trial failed and has attempts left."""
+        self._event("failed_once", trial.config["trial"], _reason(trial))
+
+    def on_trial_error(
+        self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
+    ) -> None:
+        """A trial failed and has no attempt left, unless it had ended already."""
+        storage = self._ledger.trial(trial.config["trial"])
+        end = None if self._measures else storage.read_end()
+        if end is None:
+            end = TrialEnd("failed", _reason(trial), retriable=True)
+            if not self._measures:
+                storage.end(end, self._main)
+        self._event("ended", trial.config["trial"], end)
+
+
+def _reason(trial: TuneTrial) -> str:
+    """What the worker raised, in one line: the exception and its message.
+
+    Tune has not uploaded the error yet when this is called, so it is read from its staging file.
+    """
+    try:
+        text = Path(trial.error_file or "").read_text(errors="replace")
+    except OSError:
+        text = ""
+    last_failure = text.rpartition("Failure # ")[2].partition("\n")[2]
+    lines = [line.strip() for line in last_failure.splitlines() if line.strip()]
+    if not lines:
+        return "the worker died without a message"
+    return lines[0] if lines[0].startswith("The actor") else lines[-1]

@@ -123,7 +123,7 @@ def with_protocols(
     ledger = Ledger(path)
     whole = replace(plan(*trials), protocols=(main, *more))
     ledger.write_plan(whole, "name: made\n")
-    ledger.write_note("environment.json", {"machines": []})
+    ledger.folder.write_json("environment.json", {"machines": []})
     for number, trial in enumerate(trials):
         storage = ledger.trial(trial.id)
         if storage.read_end() is None:
@@ -165,7 +165,7 @@ def _measure(ledger: Ledger, plan: Plan, protocol: PlannedProtocol) -> None:
             rng = np.random.default_rng(shift)
             tuples = [(shift + rng.permutation(9)[:5]).tolist() for _ in range(count)]
             name = f"tasks/{protocol.id}/{measure}-{task_set}.json"
-            ledger.write_note(name, {"classes": tuples})
+            ledger.folder.write_json(name, {"classes": tuples})
 
 
 def every_kind_of_file(path: Path) -> Path:
@@ -190,13 +190,13 @@ def every_kind_of_file(path: Path) -> Path:
     for epoch in (1, 2):
         begun.write_epoch(record(epoch, 3), MAIN_ID, rng.bytes(200))
     begun.write_resume(rng.bytes(300))
-    ledger.write_note("environment.json", {"machines": [{"packages": {"torch": "2.13.0"}}]})
+    ledger.folder.write_json("environment.json", {"machines": [{"packages": {"torch": "2.13.0"}}]})
     for measure in MEASURES:
         for task_set in TASK_SETS:
             tuples = [rng.permutation(9)[:5].tolist() for _ in range(TASKS)]
             for one in protocols:
                 name = f"tasks/{one.id}/{measure}-{task_set}.json"
-                ledger.write_note(name, {"classes": tuples})
+                ledger.folder.write_json(name, {"classes": tuples})
     (path / "lock").write_bytes(b"")
     (path / "tensorboard" / "PN").mkdir(parents=True)
     (path / "tensorboard" / "PN" / "events.out.tfevents.0.fsl-sweep").write_bytes(b"events")

@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
         tmp_path / "run", (0.1, 0.01), (0, 1), tasks=20, cautions=("The plan warns.",)
     )
     note = {"machines": [{"packages": {"torch": "2.13.0"}}]}
-    Ledger(path).write_note("environment.json", note)
+    Ledger(path).folder.write_json("environment.json", note)
     return path
 
 
@@ -197,7 +197,7 @@ def test_classes_are_resampled_from_the_recorded_tuples(folder: Path) -> None:
     for measure in MEASURES:
         for task_set in TASK_SETS:
             tuples = [generator.permutation(9)[:5].tolist() for _ in range(20)]
-            ledger.write_note(f"{TUPLES}/{measure}-{task_set}.json", {"classes": tuples})
+            ledger.folder.write_json(f"{TUPLES}/{measure}-{task_set}.json", {"classes": tuples})
     report = run.report(["val"], ["val"], bootstrap=20, classes=True)
     assert {cell.result.over for cell in report.resampled} == {"classes"}
     # Whoever keeps the report can tell what was resampled, in every format.
@@ -209,10 +209,10 @@ def test_classes_are_resampled_from_the_recorded_tuples(folder: Path) -> None:
     assert run.class_tuples()["novel", "report"].shape == (20, 5)
     all_of_them = {"classes": [generator.permutation(5).tolist() for _ in range(20)]}
     for task_set in TASK_SETS:
-        ledger.write_note(f"{TUPLES}/novel-{task_set}.json", all_of_them)
+        ledger.folder.write_json(f"{TUPLES}/novel-{task_set}.json", all_of_them)
     with pytest.raises(RunFolderError, match="cannot be resampled"):
         run.report(["val"], ["val"], bootstrap=20, classes=True)
-    ledger.write_note(f"{TUPLES}/novel-report.json", {"classes": [[1, 2], [1, 2, 3]]})
+    ledger.folder.write_json(f"{TUPLES}/novel-report.json", {"classes": [[1, 2], [1, 2, 3]]})
     with pytest.raises(RunFolderError, match=r"novel-report\.json"):
         run.report(classes=True)
 

@@ -97,7 +97,7 @@ def rerun(**changes):
 
 
 def test_a_protocol_has_the_same_bytes_whoever_asks_for_it_and_however_often_it_is_stopped(
-    run, tmp_path, monkeypatch, capsys
+    trained, run, monkeypatch, capsys
 ):
     before, selected = weights(run), load_run(run).report().selected
     monkeypatch.setattr(execute, "RayProcess", StoppedAfterThree)
@@ -125,6 +125,7 @@ def test_a_protocol_has_the_same_bytes_whoever_asks_for_it_and_however_often_it_
     assert len(by_command) == TRIALS + 6
     assert (weights(run), load_run(run).report().selected) == (before, selected)
     shutil.rmtree(run)
+    shutil.copytree(trained, run)
     rerun(measure={"other": {"episode": {"shot": 2}, "evaluation": {"report_tasks": 12}}})
     assert measured(run, "other") == by_command
 

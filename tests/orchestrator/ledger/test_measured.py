@@ -1,6 +1,5 @@
 """What was measured apart from training: kills, damage, other weights, and lost weights."""
 
-from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -56,22 +55,23 @@ def test_a_kill_between_any_two_operations_changes_no_byte_of_the_end(
     tmp_path, monkeypatch, whole, operation
 ):
     """The n-th write or removal is the last; then everything is run again, as a user would."""
-    original, kills = getattr(Folder, operation), 0
-    for allowed in range(40):
-        left = iter(range(allowed))
+    original, kills, killed = getattr(Folder, operation), 0, True
+    while killed:
+        left = iter(range(kills))
 
         def counted(self, *arguments, left=left):
             if next(left, None) is None:
                 raise Killed
             return original(self, *arguments)
 
-        storage = TrialLedger(Folder(tmp_path / str(allowed), f"trials/{TRIAL.id}"))
+        storage = TrialLedger(Folder(tmp_path / str(kills), f"trials/{TRIAL.id}"))
         monkeypatch.setattr(Folder, operation, counted)
-        with suppress(Killed):
+        killed = False
+        try:
             train(storage)
             measure(storage)
-            kills -= 1
-        kills += 1
+        except Killed:
+            kills, killed = kills + 1, True
         monkeypatch.undo()
         for one in PROTOCOLS:
             assert storage.history(TRIAL, one).damaged == ()

@@ -7,7 +7,6 @@ from safetensors.torch import load
 from trained import content, history, run
 
 from fsl_sweep.datasets.splits.class_folds import fold_benchmark
-from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.spec import Fold
 from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
@@ -179,14 +178,6 @@ def test_running_out_of_memory_is_recorded_and_may_be_tried_again(tmp_path, data
     assert (end.status, end.retriable) == ("failed", True)
     assert end.reason == "out of memory: tried to allocate 3 TiB"
     assert history(run(tmp_path, spec, data), spec, data).complete
-
-
-def test_a_snapshot_loads_into_the_learner(tmp_path, data):
-    snapshots, _, _ = content(run(tmp_path, trainable(epochs=1), data), data)
-    learner = build_learner(
-        {"name": "protonet"}, {"name": "conv4", "width": 8}, data.image_shape, 12, 0
-    )
-    learner.load_state_dict(load(snapshots["0001.safetensors"]))
 
 
 @pytest.mark.parametrize(

@@ -64,11 +64,11 @@ def make_run(folder: Path, trials: int, epochs: int, tasks: int) -> None:
     main = PlannedProtocol(MAIN, Protocol(tasks=counts), fingerprint="f00d")
     ledger = Ledger(folder)
     ledger.write_plan(Plan("made", "0" * 16, "f00d", planned, (main,), Selectors(), {}), "")
-    ledger.write_note("environment.json", {"machines": []})
+    ledger.folder.write_json("environment.json", {"machines": []})
     for measure, task_set in columns.PAIRS:
         classes = np.random.default_rng(0).integers(20, size=(tasks, 1)) + np.arange(5)
         name = f"{tasks_folder(main.id)}/{measure}-{task_set}.json"
-        ledger.write_note(name, {"classes": classes.tolist()})
+        ledger.folder.write_json(name, {"classes": classes.tolist()})
     for number, one in enumerate(planned):
         trial, table = ledger.trial(one.id), _table(np.random.default_rng(number), epochs, tasks)
         data, numbers = columns.compacted([table]), list(range(1, epochs + 1))

@@ -44,13 +44,12 @@ def say_json(value: Any) -> None:
     say(json.dumps(_without_nan(value), indent=1))
 
 
-def columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """A line for each row of cells, whose columns are aligned."""
+def columns(rows: Sequence[Sequence[str]], words: int | None = None) -> list[str]:
+    """A line for each row of cells, in columns: the first ``words`` to the left, or all."""
+    sides = ["<" if words is None or at < words else ">" for at in range(len(rows[0]))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    form = "  ".join(f"{{:{side}{width}}}" for side, width in zip(sides, widths, strict=True))
+    return [form.format(*row).rstrip() for row in rows]
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:

@@ -1,6 +1,5 @@
 """``fsl-sweep analyze lambda``: methods from base to novel classes, over P_BN(lambda)."""
 
-import json
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,14 +13,12 @@ import numpy as np
 import typer
 
 from fsl_sweep.orchestrator.cli.analyze.led import Led, led
+from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
 from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, Snapshot
-from fsl_sweep.orchestrator.cli.plan_next import without_nan
-from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
-from fsl_sweep.orchestrator.text.printed import counted, say
+from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.text.printed import columns, counted, say, say_json
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from fsl_sweep.orchestrator.selection.comparing.along_mixtures import AlongMixtures, PairAlong
     from fsl_sweep.orchestrator.selection.methods import Summary
     from fsl_sweep.orchestrator.statistics import Interval
@@ -31,9 +28,7 @@ def along_lambda(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     snapshot: Snapshot = None,
     hyperparameter: Hyperparameter = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw it, as .svg, .pdf or .png.")
-    ] = None,
+    plot: Plot = None,
     as_json: AsJson = False,
 ) -> int:
     """Compare methods from base to novel classes: a class of a task is novel with chance lambda.
@@ -43,8 +38,7 @@ def along_lambda(
     """
     from fsl_sweep.orchestrator.selection.comparing.along_mixtures import along_mixtures
 
-    if plot is not None and plot.suffix not in (".svg", ".pdf", ".png"):
-        raise ConfigError("", "--plot", f"{plot.name} ends in none of .svg, .pdf, .png")
+    check_plot(plot)
     own = led(run, snapshot, hyperparameter)
     found = along_mixtures(own.source, own.selected)
     which = "chosen" if own.as_planned else "all"
@@ -63,10 +57,14 @@ def along_lambda(
     if not there:
         raise RunFolderError("No method is measured at every lambda.")
     classes = _classes(own)
+    if as_json:
+        say_json(_as_plain(found, own, classes))
+    else:
+        say("\n".join(_lines(found, own, classes, run)))
     if plot is not None:
-        _draw(found, classes, plot)
-    shown = json.dumps(_as_plain(found, own, classes), indent=1) if as_json else None
-    say(shown or "\n".join(_lines(found, own, classes, run)))
+        from fsl_sweep.orchestrator.report.figures.mixtures import mixtures_figure
+
+        put_figure(plot, mixtures_figure(found, classes and classes[2]))
     return 0 if own.run.complete else 1
 
 
@@ -161,17 +159,10 @@ def _largest_gap(found: "AlongMixtures") -> str:
     return f"{told}: the largest difference is {_signed(gap)} points ({at}: {both})."
 
 
-def _band(cell: "Summary") -> tuple[float, float, str]:
-    """Ends, and over what: an interval over 3 seeds or more, both of 2 seeds, or over tasks."""
-    values = [one.novel.mean for one in cell.choices]
-    if len(values) == 2:
-        return min(values), max(values), "both seeds"
-    interval = cell.novel if len(values) > 2 else cell.choices[0].novel
-    return interval.low, interval.high, "95 % over seeds" if len(values) > 2 else "95 % over tasks"
-
-
 def _shown(cell: "Summary") -> str:
-    low, high, _ = _band(cell)
+    from fsl_sweep.orchestrator.selection.comparing.along_mixtures import band
+
+    low, high, _ = band(cell)
     if len(cell.choices) == 2:
         return ", ".join(f"{100 * one.novel.mean:.2f}" for one in cell.choices)
     half = "" if isnan(low) else f" +- {50 * (high - low):.2f}"
@@ -182,26 +173,26 @@ def _signed(gap: "Interval | None") -> str:
     return "" if gap is None else f"{100 * gap.mean:+.2f} +- {50 * (gap.high - gap.low):.2f}"
 
 
-def _table(found: "AlongMixtures", columns: Sequence[Sequence[str]]) -> Iterator[str]:
+def _table(found: "AlongMixtures", cells: Sequence[Sequence[str]]) -> list[str]:
     """A row for each lambda that has any cell, a column for each method."""
     rows = [("lambda", *(one.method for one in found.methods))]
-    pairs = zip(found.weights, zip(*columns, strict=True), strict=True)
-    rows += [(f"{weight:g}", *cells) for weight, cells in pairs if any(cells)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        yield "  ".join(f"{c:>{w}}" for c, w in zip(row, widths, strict=True)).rstrip()
+    pairs = zip(found.weights, zip(*cells, strict=True), strict=True)
+    rows += [(f"{weight:g}", *own) for weight, own in pairs if any(own)]
+    return columns(rows, 0)
 
 
 def _as_plain(
     found: "AlongMixtures", own: Led, classes: tuple[int, int, float] | None
 ) -> dict[str, Any]:
-    def point(cell: "Summary", linear: float, gap: "Interval | None") -> dict[str, Any]:
-        low, high, over = _band(cell)
-        values = [choice.novel.mean for choice in cell.choices]
-        band = {"mean": cell.novel.mean, "low": low, "high": high, "over": over, "seeds": values}
-        return {**band, "linear": linear, "gap": gap and asdict(gap)}
+    from fsl_sweep.orchestrator.selection.comparing.along_mixtures import band
 
-    plain = {
+    def point(cell: "Summary", linear: float, gap: "Interval | None") -> dict[str, Any]:
+        low, high, over = band(cell)
+        values = [choice.novel.mean for choice in cell.choices]
+        ends = {"mean": cell.novel.mean, "low": low, "high": high, "over": over, "seeds": values}
+        return {**ends, "linear": linear, "gap": gap and asdict(gap)}
+
+    return {
         "snapshot_selector": own.strategy.snapshot,
         "hyperparameter_selector": own.strategy.hyperparameter,
         "lambdas": found.weights,
@@ -220,30 +211,3 @@ def _as_plain(
         ],
         "pairs": [asdict(pair) for pair in found.pairs],
     }
-    return without_nan(plain)
-
-
-def _draw(found: "AlongMixtures", classes: tuple[int, int, float] | None, path: Path) -> None:
-    """A line with its band for each method, and the linear mixture as a dotted one."""
-    from fsl_sweep.orchestrator.cli.report import write
-    from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, label, marker
-    from fsl_sweep.orchestrator.report.figures.sheet import sheet
-    from fsl_sweep.orchestrator.report.figures.style import SOFT, colour
-
-    at = found.weights
-
-    def draw(axes: "Axes") -> None:
-        axes.set(xlabel="lambda: probability of a novel class", ylabel="accuracy, %")
-        for number, one in enumerate(found.methods):
-            look: Any = {"color": colour(number)}
-            means = [100 * cell.novel.mean for cell in one.cells]
-            axes.plot(at, means, marker=marker(number), ms=3, label=label(one.method), **look)
-            low, high = 100 * np.array([_band(cell)[:2] for cell in one.cells]).T
-            over = label(_band(one.cells[0])[2])
-            axes.fill_between(at, low, high, alpha=0.15, linewidth=0, label=over, **look)
-            straight = 100 * np.array(one.linear)
-            axes.plot(at, straight, ls=":", lw=0.9, label=label("linear mixture"), **look)
-        if classes:
-            axes.axvline(classes[2], color=SOFT, lw=0.8, ls="--", label="|N| / (|N| + |B|)")
-
-    write(path, sheet(Figure("lambda", "", (), [Panel("", draw)]), 12).saved(path.suffix[1:]))

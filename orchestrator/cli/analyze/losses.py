@@ -1,25 +1,22 @@
 """``fsl-sweep analyze losses``: the objectives of ML and FIX-ML, computed from snapshots."""
 
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import typer
 
+from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
 from fsl_sweep.orchestrator.cli.options import AsJson
 from fsl_sweep.orchestrator.cli.status import RunFolder
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, TrialFailure
 from fsl_sweep.orchestrator.statistics import mean_interval
-from fsl_sweep.orchestrator.text.printed import counted, say
+from fsl_sweep.orchestrator.text.printed import columns, counted, say, say_json
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from fsl_sweep.datasets.tasks.distribution import TaskDistribution
     from fsl_sweep.datasets.tasks.episodes import Episodes
     from fsl_sweep.orchestrator.planning.asked_protocols import Asked
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
 
 _SHOWN = {"ml": "ML", "fix_ml": "FIX-ML"}
 """The objectives."""
-_GROUP, _ENDS = ("method", "hyperparameters", "episode"), ("low", "high")
+_GROUP = ("method", "hyperparameters", "episode")
 
 
 @dataclass(frozen=True)
@@ -80,10 +77,7 @@ def losses(
     root: Annotated[
         str | None, typer.Option(metavar="PATH", help="Where the run's data are now.")
     ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw it over epochs, as .svg, .pdf or .png."),
-    ] = None,
+    plot: Plot = None,
     as_json: AsJson = False,
 ) -> int:
     """The losses of snapshots on base training tasks, with random and with fixed support.
@@ -95,8 +89,7 @@ def losses(
     from fsl_sweep.orchestrator.records.protocol import MAIN
     from fsl_sweep.orchestrator.trial.trial import use_threads
 
-    if plot is not None and plot.suffix not in (".svg", ".pdf", ".png"):
-        raise ConfigError("", "--plot", f"{plot.name} ends in none of .svg, .pdf, .png")
+    check_plot(plot)
     asked = asked_protocols(run, MAIN, root=root)
     use_threads(asked.plan.resources.cpu)
     keys = zip(("way", "shot", "query"), (way, shot, query), strict=True)
@@ -108,12 +101,14 @@ def losses(
         done = counted(len(epochs), "snapshot")
         say(f"{planned.method}, seed {planned.spec.seed}: {done} measured", sys.stderr)
     means = _means(found)
-    if plot is not None:
-        _draw(means, plot)
     if as_json:
-        print(json.dumps(_plain(found, means, tasks, seed), indent=1))
+        say_json(_plain(found, means, tasks, seed))
     else:
         say("\n".join(_lines(means, tasks)))
+    if plot is not None:
+        from fsl_sweep.orchestrator.report.figures.losses import losses_figure
+
+        put_figure(plot, losses_figure(means))
     return 0
 
 
@@ -227,12 +222,8 @@ def _lines(means: Sequence[Mapping[str, Any]], tasks: int) -> Iterator[str]:
     head = ("method", "configuration", "episode", "epoch", "trials", "ML", "+-", "FIX-ML", "+-")
     rows = [head, *map(_row, means)]
     kept = [at for at in range(len(head)) if any(row[at] for row in rows[1:])]
-    widths = {at: max(len(row[at]) for row in rows) for at in kept}
-    for row in rows:
-        cells = (
-            f"{row[at]:<{widths[at]}}" if at < 3 else f"{row[at]:>{widths[at]}}" for at in kept
-        )
-        yield ("  " + "  ".join(cells)).rstrip()
+    words = sum(at < 3 for at in kept)
+    yield from (f"  {line}" for line in columns([[row[at] for at in kept] for row in rows], words))
     if any(row["fix_ml"] is None for row in means):
         yield (
             "-: no fixed support: no FIX-ML trial of this learner, seed and number of shots is in "
@@ -248,39 +239,3 @@ def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
         one = row[key]
         cells += [f"{one['mean']:.4f}", f"{(one['high'] - one['low']) / 2:.4f}"] if one else "--"
     return tuple(cells)
-
-
-def _draw(means: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """A row of panels, one for each method and configuration: figures 4 and 5 of the paper."""
-    from fsl_sweep.orchestrator.cli.report import write
-    from fsl_sweep.orchestrator.report.document.blocks import grouped
-    from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel
-    from fsl_sweep.orchestrator.report.figures.sheet import sheet
-
-    ends = [one[end] for row in means for key in _SHOWN if (one := row[key]) for end in _ENDS]
-    limits = max(min(ends), 1e-6) / 1.2, max(ends) * 1.2
-    panels = [
-        Panel(", ".join(filter(None, key)), partial(_curves, own, limits))
-        for own in grouped(means, lambda row: tuple(row[part] for part in _GROUP))
-        for key in [[own[0][part] for part in _GROUP]]
-    ]
-    figure = Figure("losses", "", list(_SHOWN.values()), panels, shared="y")
-    write(path, sheet(figure, 7.0 * len(panels)).saved(path.suffix[1:]))
-
-
-def _curves(own: Sequence[Mapping[str, Any]], limits: tuple[float, float], axes: "Axes") -> None:
-    """Both objectives over epochs, with a band of 95 % over tasks."""
-    from fsl_sweep.orchestrator.report.figures.panel import line
-    from fsl_sweep.orchestrator.report.figures.style import colour
-
-    axes.set(xlabel="epoch", ylabel="loss, nats", yscale="log", ylim=limits)
-    axes.yaxis.set_major_formatter("{x:g}")  # in place of formulas, which are not set
-    axes.yaxis.set_minor_formatter("{x:g}" if limits[1] < 10 * limits[0] else "")
-    axes.locator_params(axis="x", nbins=5, integer=True)
-    for number, (key, name) in enumerate(_SHOWN.items()):
-        rows = [row for row in own if row[key]]
-        if rows:
-            epochs = [row["epoch"] for row in rows]
-            mean, low, high = ([row[key][end] for row in rows] for end in ("mean", *_ENDS))
-            axes.fill_between(epochs, low, high, color=colour(number), alpha=0.15, linewidth=0)
-            line(axes, epochs, mean, number, name)

@@ -1,6 +1,5 @@
 """``fsl-sweep analyze pairs``: methods as pairs of BaseGen and NovelGen."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from math import isnan
@@ -11,8 +10,7 @@ import typer
 
 from fsl_sweep.orchestrator.cli.analyze.led import led
 from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, Snapshot
-from fsl_sweep.orchestrator.cli.plan_next import without_nan
-from fsl_sweep.orchestrator.text.printed import say
+from fsl_sweep.orchestrator.text.printed import say, say_json
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.selection.comparing.both_measures import InBoth
@@ -46,10 +44,12 @@ def pairs(
         ],
         "pairs": [asdict(one) for one in found],
     }
-    shown = json.dumps(without_nan(plain), indent=1) if as_json else None
+    if as_json:
+        say_json(plain)
+        return 0 if own.run.complete else 1
     tuples = (f"{m.method} ({100 * m.base.mean:.2f}, {100 * m.novel.mean:.2f})" for m in cells)
     last = f"{own.strategy}, BaseGen and NovelGen in %: {', '.join(tuples)}"
-    say(shown or "\n".join([*_lines(found), last]))
+    say("\n".join([*_lines(found), last]))
     return 0 if own.run.complete else 1
 
 

@@ -1,7 +1,5 @@
 """``fsl-sweep analyze queries``: how many queries make the open interval shortest."""
 
-import json
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from math import inf, isfinite
@@ -11,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from fsl_sweep.orchestrator.cli.analyze.led import led
 from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
 from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, Snapshot
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
-from fsl_sweep.orchestrator.text.printed import say
+from fsl_sweep.orchestrator.text.printed import columns, say, say_json
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.run import Run
@@ -42,34 +41,21 @@ def queries(
     For each method under val / val or the first strategy that is no oracle, unless another one is
     named. From the records only: torch and Ray are not needed.
     """
-    from fsl_sweep.orchestrator.replay.merged import open_sources
-    from fsl_sweep.orchestrator.run import Run
     from fsl_sweep.orchestrator.selection.comparing.task_sizes import task_sizes
-    from fsl_sweep.orchestrator.selection.lead import lead_strategy
-    from fsl_sweep.orchestrator.selection.select import select
 
     check_plot(plot)
-    source = open_sources([run.expanduser()])
-    opened = Run(source)
-    info = opened.info(
-        [snapshot] if snapshot else None, [hyperparameter] if hyperparameter else None
-    )
-    selected = select(opened.histories, info.snapshot, info.hyperparameter)
-    strategy = lead_strategy(selected)
-    if strategy is None:
-        raise RunFolderError("No method has all of its trials done: there is nothing to size.")
-    found = task_sizes(source, selected, strategy)
-    for method in selected.methods:
-        if method not in [one.method for one in found]:
-            say(f"{method} is left out: not all of its trials are done and whole.", sys.stderr)
+    own = led(run, snapshot, hyperparameter)
+    found = task_sizes(own.source, own.selected, own.strategy)
     count = examples or _used_up(found)
-    most = _examples_of_a_class(opened, count)
+    most = _examples_of_a_class(own.run, count)
     tables = [_table(one, count, most) for one in found]
+    if as_json:
+        say_json([_as_plain(one, count, rows) for one, rows in zip(found, tables, strict=True)])
+    else:
+        say("\n".join(_lines(found, count, most, tables)))
     if plot is not None:
         _put(found, tables, plot)
-    plain = [_as_plain(one, count, rows) for one, rows in zip(found, tables, strict=True)]
-    say(json.dumps(plain, indent=1) if as_json else "\n".join(_lines(found, count, most, tables)))
-    return 0 if opened.complete else 1
+    return 0 if own.run.complete else 1
 
 
 def _used_up(found: "Sequence[TaskSizes]") -> int:
@@ -148,12 +134,8 @@ def _lines(
         )
     for one, rows in zip(found, tables, strict=True):
         shown = [_HEAD, *map(_row, rows)]
-        widths = [max(len(row[i]) for row in shown) for i in range(len(_HEAD))]
         lines += ["", _best(one)]
-        lines += [
-            "  " + "  ".join(f"{c:>{w}}" for c, w in zip(row, widths, strict=True)).rstrip()
-            for row in shown
-        ]
+        lines += [f"  {line}" for line in columns(shown, 0)]
         if one.variance.caution:
             lines.append(f"  Caution: {one.variance.caution}.")
     return lines

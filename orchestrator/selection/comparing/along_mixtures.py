@@ -76,6 +76,15 @@ class AlongMixtures:
     repeated: bool
 
 
+def band(cell: "Summary") -> tuple[float, float, str]:
+    """Ends, and over what: an interval over 3 seeds or more, both of 2 seeds, or over tasks."""
+    values = [one.novel.mean for one in cell.choices]
+    if len(values) == 2:
+        return min(values), max(values), "both seeds"
+    interval = cell.novel if len(values) > 2 else cell.choices[0].novel
+    return interval.low, interval.high, "95 % over seeds" if len(values) > 2 else "95 % over tasks"
+
+
 def mixtures_of(source: Source) -> tuple[PlannedProtocol, ...]:
     """The protocols of P_BN(lambda) with the episodes and classes of the main one, by lambda.
 

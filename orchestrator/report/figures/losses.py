@@ -1,0 +1,52 @@
+"""The objectives of ML and FIX-ML over epochs."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fsl_sweep.orchestrator.report.document.blocks import grouped
+from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, line
+from fsl_sweep.orchestrator.report.figures.style import colour
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+OBJECTIVES = {"ml": "ML", "fix_ml": "FIX-ML"}
+_ENDS = ("low", "high")
+_GROUP = ("method", "hyperparameters", "episode")
+
+
+def losses_figure(means: Sequence[Mapping[str, Any]]) -> Figure:
+    """A panel for each method, configuration and episode, of one scale.
+
+    Source: "Lessons from Chasing Few-Shot Learning Benchmarks", figures 4 and 5.
+
+    Args:
+        means: at least one, those of a panel together. Each names its panel by ``method``,
+            ``hyperparameters`` and ``episode``, and has an ``epoch`` and for each objective None or
+            ``mean``, ``low`` and ``high`` in nats.
+    """
+    ends = [one[end] for row in means for key in OBJECTIVES if (one := row[key]) for end in _ENDS]
+    limits = max(min(ends), 1e-6) / 1.2, max(ends) * 1.2
+    panels = [
+        Panel(", ".join(filter(None, key)), partial(_curves, own, limits))
+        for own in grouped(means, lambda row: tuple(row[part] for part in _GROUP))
+        for key in [[own[0][part] for part in _GROUP]]
+    ]
+    caption = "Loss on base training tasks, not augmented, with 95 % bands over tasks."
+    return Figure("losses", caption, list(OBJECTIVES.values()), panels, shared="y")
+
+
+def _curves(own: Sequence[Mapping[str, Any]], limits: tuple[float, float], axes: "Axes") -> None:
+    """Both objectives over epochs, with a band of 95 % over tasks."""
+    axes.set(xlabel="epoch", ylabel="loss, nats", yscale="log", ylim=limits)
+    axes.yaxis.set_major_formatter("{x:g}")  # in place of formulas, which are not set
+    axes.yaxis.set_minor_formatter("{x:g}" if limits[1] < 10 * limits[0] else "")
+    axes.locator_params(axis="x", nbins=5, integer=True)
+    for number, (key, name) in enumerate(OBJECTIVES.items()):
+        rows = [row for row in own if row[key]]
+        if rows:
+            epochs = [row["epoch"] for row in rows]
+            mean, low, high = ([row[key][end] for row in rows] for end in ("mean", *_ENDS))
+            axes.fill_between(epochs, low, high, color=colour(number), alpha=0.15, linewidth=0)
+            line(axes, epochs, mean, number, name)

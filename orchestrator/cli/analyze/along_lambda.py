@@ -125,7 +125,8 @@ def _order(pair: "PairAlong") -> str:
     at = [f"{one:.2f}" for one in pair.crossings]
     if len(at) == 1:
         return f"{lead} leads {other} below lambda {at[0]}, {other} above it"
-    return f"{lead} leads {other} below lambda {at[0]}, and they change places again at {', '.join(at[1:])}"
+    again = ", ".join(at[1:])
+    return f"{lead} leads {other} below lambda {at[0]}, and they change places again at {again}"
 
 
 def _sure(found: "AlongMixtures", pair: "PairAlong", results: Sequence[Any]) -> str:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, label, line
+from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, label, marker
 from fsl_sweep.orchestrator.report.figures.style import SOFT, colour
 from fsl_sweep.orchestrator.selection.comparing.along_mixtures import AlongMixtures, band
 
@@ -28,7 +28,8 @@ def mixtures_figure(found: AlongMixtures, uniform: float | None) -> Figure:
             low, high = 100 * np.array([band(cell)[:2] for cell in one.cells]).T
             axes.fill_between(found.weights, low, high, alpha=0.15, lw=0, color=colour(number))
             means = [100 * cell.novel.mean for cell in one.cells]
-            line(axes, found.weights, means, number, one.method)
+            look = {"marker": marker(number), "ms": 3, "label": label(one.method)}
+            axes.plot(found.weights, means, color=colour(number), **look)
             straight = 100 * np.array(one.linear)
             axes.plot(found.weights, straight, ls=":", lw=0.9, color=colour(number))
         axes.plot([], [], ls=":", lw=0.9, color=SOFT, label=label("linear mixture"))

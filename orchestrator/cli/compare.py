@@ -161,9 +161,9 @@ def _lines(found: _Compared, run: Path) -> list[str]:
             rows.append((kind, _shown(one, "+.2f"), "", own.says[kind], f"{one.n:,} {on} ones"))
     cautions = dict.fromkeys([*own.cautions, *filter(None, [found.methods.caution])])
     return [
-        f"{found.strategy}, NovelGen in %, with 95 % intervals",
+        _answer(found),
         "",
-        "These snapshots:",
+        "These snapshots, NovelGen in % with 95 % intervals:",
         *(f"  {line}" for line in columns(rows)),
         f"  {own.verdict(found.a, found.b)}",
         *([] if found.without else _hint(found, run)),
@@ -172,6 +172,19 @@ def _lines(found: _Compared, run: Path) -> list[str]:
         f"  {_of_methods(found)}",
         *(f"Caution: {caution}." for caution in cautions),
     ]
+
+
+def _answer(found: _Compared) -> str:
+    """Which method is better, trained again."""
+    first, second = (found.a, found.b) if found.methods.effect >= 0 else (found.b, found.a)
+    over = f"over {_seeds(found)}, under {found.strategy}"
+    if found.methods.verdict == "undecided":
+        return f"{first} and {second}, trained again: undecided {over}."
+    return f"{first} is better than {second}, trained again: decided {over}."
+
+
+def _seeds(found: _Compared) -> str:
+    return " and ".join(counted(count, "seed") for count in dict.fromkeys(found.methods.seeds))
 
 
 def _hint(found: _Compared, run: Path) -> list[str]:
@@ -195,8 +208,7 @@ def _of_methods(found: _Compared) -> str:
             for name, values in zip((found.a, found.b), found.values, strict=True)
         )
         told += f", by seed {'; '.join(each)}"
-    seeds = " and ".join(counted(count, "seed") for count in dict.fromkeys(of.seeds))
-    return f"{of.verdict}, {seeds}: {told}"
+    return f"{of.verdict}, {_seeds(found)}: {told}"
 
 
 def _shown(one: "Interval", digits: str = ".2f") -> str:

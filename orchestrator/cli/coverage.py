@@ -224,12 +224,13 @@ def _lines(facts: _Facts, found: Mapping[str, Any], gamma: float, rho: float) ->
         what = f"probability of {found['few_classes']:.1f} classes or fewer, at most (4)"
         rows.append(row(what, "few_classes_probability", ".2g"))
     return [
+        found["verdict"],
+        "",
         f"{facts.classes:,} classes, {facts.way} in a task with gamma {gamma:g}; "
         f"{facts.train_tasks:,} training tasks, {facts.test_tasks:,} test tasks",
         "",
         *columns(rows),
         "",
-        found["verdict"],
         "(1) to (4): theorems, (C1): Corollary 1 of 'Two Sides of Meta-Learning Evaluation', "
         "appendix B.",
     ]

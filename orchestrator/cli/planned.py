@@ -154,7 +154,8 @@ def _show_expected(plan: Plan, histories: Sequence[TrialHistory], left: Mapping[
         most = "at most " if names & left.keys() else ""
         expected = f"{most}{wording.duration(seconds)}"
         how = "estimated from what measuring took in training and the number of tasks"
-        say(f"expected to measure: {expected} of trial time, {how}")
+        until = "; tasks without replacement end when the examples are used up" if most else ""
+        say(f"expected to measure: {expected} of trial time, {how}{until}")
 
 
 def _show_disk(ledger: Ledger, plan: Plan, benchmark: Benchmark) -> None:

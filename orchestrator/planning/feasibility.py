@@ -84,6 +84,9 @@ def _of_base_classes(
         )
 
 
+_FEWER = " Fewer queries for BaseGen: `--base-query`, or evaluation.base_query in a sweep file."
+
+
 def _check_measurable(
     planned: PlannedProtocol, benchmark: Benchmark, other: Benchmark | None
 ) -> None:
@@ -97,7 +100,8 @@ def _check_measurable(
             most = max(tasks.selection_tasks, tasks.report_tasks)
             check_common(drawn_from, most, protocol.shape(split), tasks.replacement)
         except BadData as failure:
-            raise BadData(f"{of}{split} tasks: {failure}") from failure
+            fewer = split == "base" and " examples a class, but " in str(failure)
+            raise BadData(f"{of}{split} tasks: {failure}{_FEWER if fewer else ''}") from failure
 
 
 def _shared_tasks(protocol: Protocol, benchmark: Benchmark) -> Iterator[str]:

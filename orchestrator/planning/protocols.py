@@ -112,7 +112,11 @@ def _with_preset(given: MeasureConfig, main: Protocol, path: str) -> MeasureConf
     shot = given.episode.get("shot", main.episode.shot)
     if "query" not in given.episode and shot not in [*QUERIES]:
         problem = f"'oops' knows the queries for {', '.join(map(str, QUERIES))} shots, not {shot}"
-        raise ConfigError("", f"{path}.preset", f"{problem}; give episode.query as well")
+        raise ConfigError(
+            "",
+            f"{path}.preset",
+            f"{problem}; give --query, or episode.query in a sweep file, as well",
+        )
     tasks = {"report_tasks": MOST_TASKS, "replacement": False}
     episode = {"query": QUERIES.get(shot), **given.episode}
     update = {"episode": episode, "evaluation": {**tasks, **given.evaluation}}

@@ -9,6 +9,7 @@ from pydantic import Field
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape, VaryingShape
 from fsl_sweep.orchestrator.records.measures import Measure
 from fsl_sweep.orchestrator.records.model import Count, Model, Named, Seed, Text, digest
+from fsl_sweep.orchestrator.text.printed import counted
 
 MAIN = "main"
 """The name of the protocol that is measured as training goes on."""
@@ -100,14 +101,18 @@ class Protocol(Model):
         """``5-way 1-shot, 15 queries, 1000 + 600 tasks, ...``, for messages and tables."""
         episode, tasks = self.episode, self.tasks
         way = "all-way" if episode.way == "all" else f"{episode.way}-way"
-        queries = "all other queries" if episode.query == "rest" else f"{episode.query} queries"
+        queries = (
+            "all other queries"
+            if episode.query == "rest"
+            else counted(episode.query, "query", "queries")
+        )
         parts = [
             f"{way} {episode.shot}-shot, {queries}",
             f"{'' if tasks.replacement else 'at most '}{tasks.selection_tasks} + "
             f"{tasks.report_tasks} tasks",
         ]
         if tasks.base_query is not None:
-            parts.append(f"{tasks.base_query} queries for BaseGen")
+            parts.append(f"{counted(tasks.base_query, 'query', 'queries')} for BaseGen")
         if tasks.seed:
             parts.append(f"seed {tasks.seed}")
         if not tasks.replacement:

@@ -95,6 +95,16 @@ def _lines(
         sure = (f"{name}: {_sure(found, pair, results)}" for name, results in claims if results)
         yield f"On average {_order(pair)} ({'; '.join(sure)})."
     yield _largest_gap(found)
+    if not found.repeated and len(found.methods[0].cells[0].choices) > 1:
+        yield (
+            "Methods cannot be decided from chosen snapshots only, since other tasks may choose "
+            f"others; this measures all: {_measuring(found, run, 'all')}"
+        )
+    if found.pairs:
+        yield (
+            "Decided: at 95 % for all pairs and lambdas together (Holm). `fsl-sweep analyze pairs` "
+            "has fewer tests."
+        )
     yield f"\n{own.strategy}, accuracy over P_BN(lambda) in %; {_BANDS}"
     yield from _table(found, [[_shown(cell) for cell in one.cells] for one in found.methods])
     if classes:
@@ -107,8 +117,6 @@ def _lines(
     results += [gap for one in found.methods for gap in one.gaps if gap]
     for caution in dict.fromkeys(one.caution for one in results if one.caution):
         yield f"Caution: {caution}."
-    if not found.repeated and len(found.methods[0].cells[0].choices) > 1:
-        yield f"The selection is repeated where all are measured: {_measuring(found, run, 'all')}"
 
 
 _BANDS = "of two seeds both, of more +- 95 % over seeds, of one +- 95 % over tasks"

@@ -106,8 +106,9 @@ def _truth(known: "Flips") -> Iterator[str]:
     truth, (better, _) = known.truth, known.ordered
     low, high = sorted(100 * known.sign * end for end in (truth.low, truth.high))
     scores = ", ".join(f"{n} {100 * s:.2f}" for n, s in zip(known.names, known.scores, strict=True))
+    told = "is better" if low > 0 else "leads"
     yield (
-        f"Truth: {better} is better by {100 * abs(truth.mean):.2f} points (95 %: {low:.2f} to "
+        f"Truth: {better} {told} by {100 * abs(truth.mean):.2f} points (95 %: {low:.2f} to "
         f"{high:.2f}) over {truth.n:,} tasks of the whole set: {scores} %."
     )
 

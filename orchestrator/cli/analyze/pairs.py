@@ -54,14 +54,15 @@ def pairs(
 
 
 def _lines(found: Sequence["InBoth"]) -> Iterator[str]:
+    if not found:
+        yield "No two methods have common tasks, recorded one by one."
+        return
     for name, claims in (
         ("These snapshots", [(one, one.snapshots) for one in found]),
         ("The methods, trained again", [(one, one.methods) for one in found]),
     ):
         yield f"{name}:"
         yield from (f"  {_told(one, joint)}" for one, joint in claims)
-    if not found:
-        yield "No two methods have common tasks, recorded one by one."
     for caution in dict.fromkeys(caution for one in found for caution in one.cautions):
         yield f"Caution: {caution}."
 

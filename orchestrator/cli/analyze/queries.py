@@ -48,6 +48,7 @@ def queries(
     found = task_sizes(own.source, own.selected, own.strategy)
     count = examples or _used_up(found)
     most = _examples_of_a_class(own.run, count)
+    _check_enough(examples, found[0], count / most)
     tables = [_table(one, count, most) for one in found]
     if as_json:
         say_json([_as_plain(one, count, rows) for one, rows in zip(found, tables, strict=True)])
@@ -70,6 +71,14 @@ def _used_up(found: "Sequence[TaskSizes]") -> int:
             "--tasks 1000000 --snapshots chosen`",
         )
     return max(used)
+
+
+def _check_enough(examples: int | None, one: "TaskSizes", classes: float) -> None:
+    """That two tasks fit, and a task whatever its classes. Raises ConfigError."""
+    needed = round(max(2 * one.way, classes) * (one.shot + 1))
+    if examples is not None and examples < needed:
+        problem = f"{examples:,} are too few: {one.shot}-shot tasks with one query of each class"
+        raise ConfigError("", "--examples", f"{problem} take {needed:,} or more")
 
 
 def _examples_of_a_class(run: "Run", examples: int) -> float:
@@ -123,8 +132,10 @@ def _lines(
 ) -> list[str]:
     first = found[0]
     lines = [
+        f"Open intervals are shortest with about {_shortest(found, most)} queries of each class.",
+        "",
         f"{first.strategy}, NovelGen, {first.way}-way {first.shot}-shot, {examples:,} examples; "
-        "half-widths of 95 % intervals in points"
+        "half-widths of 95 % intervals in points",
     ]
     if isfinite(most):
         left = max(0, int(most) - first.shot)
@@ -139,6 +150,17 @@ def _lines(
         if one.variance.caution:
             lines.append(f"  Caution: {one.variance.caution}.")
     return lines
+
+
+def _shortest(found: "Sequence[TaskSizes]", most: float) -> str:
+    """``1.5 (PN), 5.7 (RR)``: q* of each method, within what a class has."""
+    bounded = (
+        (one, max(1.0, min(one.variance.optimal(one.shot), most - one.shot))) for one in found
+    )
+    return ", ".join(
+        f"{f'{best:.1f}' if isfinite(best) else 'as many as possible'} ({one.method})"
+        for one, best in bounded
+    )
 
 
 def _best(one: "TaskSizes") -> str:

@@ -33,12 +33,12 @@ def losses_figure(means: Sequence[Mapping[str, Any]]) -> Figure:
         for own in grouped(means, lambda row: tuple(row[part] for part in _GROUP))
         for key in [[own[0][part] for part in _GROUP]]
     ]
-    caption = "Loss on base training tasks, not augmented, with 95 % bands over tasks."
+    caption = "Loss on base training tasks, not augmented, with 95 % intervals over tasks."
     return Figure("losses", caption, list(OBJECTIVES.values()), panels, shared="y")
 
 
 def _curves(own: Sequence[Mapping[str, Any]], limits: tuple[float, float], axes: "Axes") -> None:
-    """Both objectives over epochs, with a band of 95 % over tasks."""
+    """Both objectives over epochs, with 95 % over tasks: a band, or a bar at a single epoch."""
     axes.set(xlabel="epoch", ylabel="loss, nats", yscale="log", ylim=limits)
     axes.yaxis.set_major_formatter("{x:g}")  # in place of formulas, which are not set
     axes.yaxis.set_minor_formatter("{x:g}" if limits[1] < 10 * limits[0] else "")
@@ -48,5 +48,9 @@ def _curves(own: Sequence[Mapping[str, Any]], limits: tuple[float, float], axes:
         if rows:
             epochs = [row["epoch"] for row in rows]
             mean, low, high = ([row[key][end] for row in rows] for end in ("mean", *_ENDS))
-            axes.fill_between(epochs, low, high, color=colour(number), alpha=0.15, linewidth=0)
+            if len(epochs) > 1:
+                axes.fill_between(epochs, low, high, color=colour(number), alpha=0.15, linewidth=0)
+            else:
+                axes.set_xticks(epochs)
+                axes.vlines(epochs, low, high, color=colour(number))
             line(axes, epochs, mean, number, name)

@@ -44,7 +44,8 @@ def drawn(forest: Forest, width: int, short: bool = False) -> list[str]:
         heading = "" if mark.group == before else _cut(mark.group, group)
         before = mark.group
         words = f"  {_padded(heading, group)}  {_padded(_cut(mark.name, name), name)}  "
-        lines.append(f"{words}{scale.bar(mark)}  {mark.mean:5.1f}")
+        mean = f"{mark.mean:5.{min(max(scale.decimals, 1), 2)}f}"[:5]  # 100.0 has no room for two
+        lines.append(f"{words}{scale.bar(mark)}  {mean}")
     if left := len(grouped(forest.marks, _group)) - len(grouped(marks, _group)):
         lines.append(f"  ... and {left} more")
     legend = textwrap.wrap("   ".join(_legend(marks)), width - 2)
@@ -108,6 +109,7 @@ class _Scale:
         known = np.clip(known, 0, 100)
         self.room, self.step = room, _step(float(np.ptp(known)), room)
         self.low = self.step * np.floor(known.min() / self.step + 1e-9)
+        self.decimals = max(0, -int(np.floor(np.log10(self.step) + 1e-9)))
         self.high = max(self.step * np.ceil(known.max() / self.step - 1e-9), self.low + self.step)
 
     def at(self, value: float) -> int:
@@ -137,7 +139,7 @@ class _Scale:
         cells = [" "] * (self.room + 4)
         for number in range(round((self.high - self.low) / self.step) + 1):
             tick = self.low + number * self.step
-            text = f"{tick:.{max(0, -int(np.floor(np.log10(self.step) + 1e-9)))}f}"
+            text = f"{tick:.{self.decimals}f}"
             start = max(self.at(tick) - len(text) // 2, 0)
             cells[start : start + len(text)] = text
         return "".join(cells)

@@ -82,8 +82,9 @@ def test_the_text_keeps_snapshots_and_methods_apart(folder, capsys) -> None:
     assert invoke(["compare", str(folder), "PN", "RR", "--snapshot", "last"]) == 0
     out = capsys.readouterr().out
     first, second = out.split("The methods, trained again:")
-    assert first.startswith("last / ")
-    assert "These snapshots:" in first
+    assert first.splitlines()[0].startswith(("PN and RR, trained", "RR and PN, trained"))
+    assert "again: undecided over 2 seeds, under last / " in first.splitlines()[0]
+    assert "These snapshots, NovelGen in %" in first
     assert "50 of main" in first
     assert "60 of open" in first
     assert "2 seeds: PN - RR" in second

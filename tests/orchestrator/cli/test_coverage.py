@@ -52,8 +52,8 @@ def test_numbers_of_a_run_and_its_table(tmp_path, capsys) -> None:
     assert (found["base"], found["novel"], found["classes"], found["shared"]) == (9, 9, 9, 9)
     assert invoke(["coverage", run, "--novel", "3", "--train-tasks", "1000"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("12 classes, 5 in a task with gamma 0.5; 1,000 training tasks")
-    assert "\nDisjoint classes are not consistent with iid tasks" in out
+    assert out.startswith("Disjoint classes are not consistent with iid tasks")
+    assert "\n12 classes, 5 in a task with gamma 0.5; 1,000 training tasks" in out
 
 
 def test_a_run_without_class_tuples(tmp_path, refused) -> None:

@@ -129,7 +129,8 @@ def test_where_only_chosen_snapshots_are_measured_nothing_is_decided_of_methods(
     path = folder(tmp_path / "run", 3, {"m": {"mixture": [0, 1], "snapshots": "chosen"}})
     told = run(capsys, "lambda", path)
     assert "the methods, trained again: undecided everywhere" in told
-    assert f"fsl-sweep measure {path} m --snapshots all" in told
+    assert "Methods cannot be decided from chosen snapshots only" in told
+    assert f"this measures all: fsl-sweep measure {path} m --snapshots all\n" in told
     assert "There is no lambda between 0 and 1" in told
 
 

@@ -1,6 +1,7 @@
 """``fsl-sweep analyze novel-classes`` on a run whose trials ran in this process."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -40,7 +41,6 @@ def test_it_says_truth_flips_exaggerations_and_spread(analyze):
     assert "Class set: val+novel, 10 classes of 12 examples; tasks: 3-way 1-shot" in shown
     for expected in (
         "by val / val",
-        "is better by",
         "8 random novel sets of 4 classes:",
         "8 random example sets of 6 examples a class:",
         "conclusion flips",
@@ -48,6 +48,9 @@ def test_it_says_truth_flips_exaggerations_and_spread(analyze):
         "caution: ",
     ):
         assert expected in shown
+    truth = re.search(r"^Truth: \w+ (leads|is better) by \d.*: (-?[\d.]+) to", shown, re.M)
+    assert truth is not None
+    assert (truth[1] == "is better") == (float(truth[2]) > 0)
 
 
 def test_json_holds_every_set_and_is_the_same_again(analyze):

@@ -101,7 +101,8 @@ def test_used_up_tasks_say_how_many_examples_there_are(tmp_path, capsys, monkeyp
     assert invoke(["analyze", "queries", str(path), "--plot", str(figure)]) == 0
     out = capsys.readouterr().out
     # 12 tasks of 5 classes with 1 + 15 examples.
-    assert out.startswith("val / val, NovelGen, 5-way 1-shot, 960 examples;")
+    assert out.startswith("Open intervals are shortest with about ")
+    assert "\nval / val, NovelGen, 5-way 1-shot, 960 examples;" in out
     assert "open: 12 tasks" in out
     assert "q* = " in out or "no q*" in out
     assert "</svg>" in figure.read_text()
@@ -124,6 +125,7 @@ def test_a_method_that_is_not_complete_is_left_out_and_named(tmp_path, capsys) -
     ("arguments", "expected"),
     [
         (["--plot", "u.txt"], "--plot: u.txt ends in none of .svg, .pdf, .png"),
+        (["--examples", "19"], "--examples: 19 are too few: 1-shot tasks with one query of each"),
         (["--snapshot", "vall"], "unknown snapshot selector 'vall'"),
     ],
 )

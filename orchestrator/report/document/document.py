@@ -116,9 +116,10 @@ def _note(report: Report, bars: Sequence[Bar]) -> Iterable[str]:
         yield "Of one seed: 95 %, of these snapshots, over tasks and selection."
     if any(not isfinite(bar.low) and len(bar.seeds) != 2 for bar in usual):
         possible = any(one.novel_tasks is not None for one in report.summaries)
-        yield "No intervals: " + (
-            "`--bootstrap 1000` adds them." if possible else "scores by task are not known."
-        )
+        adds = "`--bootstrap 1000` adds them."
+        if report.partly:
+            adds = "they need every snapshot measured."
+        yield f"No intervals: {adds if possible else 'scores by task are not known.'}"
     if any(len(bar.strategies) > 1 for bar in bars):
         yield "Strategies that chose alike share a line."
 

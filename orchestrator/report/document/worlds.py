@@ -148,4 +148,5 @@ def _worlds(report: WorldsReport) -> Iterable[Block]:
 
 
 def _interval(one: Interval) -> list[str]:
-    return [wording.percent(one.mean), wording.half_width(one)]
+    """Mean and half-width; of two worlds no interval, as in the figures."""
+    return [wording.percent(one.mean), wording.half_width(one) if one.n > 2 else "-"]

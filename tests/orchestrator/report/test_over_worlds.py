@@ -167,6 +167,8 @@ def test_every_format_shows_the_worlds() -> None:
         {"w0": 0.0, "w1": 0.0},
     ]
     assert len(to_text(found, full=False).splitlines()) < 24
+    first = next(x for x in FORMATS["markdown"](found).splitlines() if x.startswith("| A "))
+    assert first.split("|")[2:4] == [" 65.00 ", r" \- "]  # two worlds have no interval
     page = FORMATS["html"](found)
     assert page.count("<svg ") == 2
     assert "small dots: worlds" in page

@@ -202,6 +202,15 @@ def test_chosen_snapshots_that_are_not_measured_are_named(copy: Path, capfd: Any
     assert any("measure RUN precise --snapshots all`" in one for one in other.cautions)
 
 
+def test_intervals_that_need_every_snapshot_are_not_promised_by_more_resamples(
+    folder: Path, capfd: Any
+) -> None:
+    arguments = ["--protocol", "precise", "--snapshot", "val", "--hyperparameter", "val"]
+    assert invoke(["report", str(folder), *arguments]) == 0
+    out = " ".join(capfd.readouterr().out.split())
+    assert "--bootstrap 1000" not in out
+
+
 def test_what_is_not_measured_leads_to_no_number(folder: Path) -> None:
     pairs = (["val", "last"], ["val", "budgeted-oracle(1)", "pareto"])
     report = load_run(folder).report(*pairs, protocol="precise", bootstrap=200)

@@ -13,6 +13,7 @@ LEARNERS = [
     {"name": "ridge"},
     {"name": "svm"},
     {"name": "supervised"},
+    {"name": "conv-qda"},
 ]
 
 
@@ -30,6 +31,16 @@ def features(seed, way, shot, queries=5, d=6, tasks=2):
 def test_gradients_of_the_head(learner):
     support, query = (part.requires_grad_() for part in features(2, 3, 2, queries=3, tasks=1))
     assert torch.autograd.gradcheck(build(learner).head, (support, query))
+
+
+@pytest.mark.parametrize("learner", [*LEARNERS[:-1], {"name": "logistic"}], ids=str)
+def test_heads_compute_in_float32_under_autocast(learner):
+    head = build(learner).float().head
+    support, query = (part.float() for part in features(2, 3, 2))
+    expected = head(support, query)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(head(support, query), expected)
+        assert head(support.bfloat16(), query.bfloat16()).dtype == torch.float32
 
 
 @pytest.mark.parametrize(("given", "scale"), [({"scale": 4.0}, 4), ({}, 10)])

@@ -17,10 +17,8 @@ from fsl_sweep.orchestrator.selection.comparing.strategies import (
     StrategyResult,
     compare_strategies,
 )
-from fsl_sweep.orchestrator.selection.methods import Summary, summarise
-from fsl_sweep.orchestrator.selection.results import Selected, Selection, Strategy
+from fsl_sweep.orchestrator.selection.methods import summarise
 from fsl_sweep.orchestrator.selection.select import select
-from fsl_sweep.orchestrator.statistics import mean_interval
 from fsl_sweep.orchestrator.statistics.sign_flips import pairwise_p_values
 
 INFO = RunInfo(
@@ -117,43 +115,6 @@ def test_verdicts_are_those_of_sign_flips_over_methods() -> None:
     assert "regret +- methods regret of the worst seed" in text
     assert "against the least regret p (all pairs) last epoch ValGen" in text
     assert " worse 0.0312 " in text
-
-
-def worlds(
-    generator: np.random.Generator, methods: int, strategies: int, seeds: int
-) -> tuple[Selected, list[Summary]]:
-    """Strategies that are equally good over all methods that there could be, and over seeds.
-
-    A method favours some of them by a point, as if it had been drawn from these; seeds do too.
-    """
-    names = [Strategy(f"s{number}", "val", oracle=False) for number in range(strategies)]
-    own = generator.normal(0.03, 0.01, (methods, strategies, 1))
-    regrets = own + generator.normal(0, 0.01, (methods, strategies, seeds))
-    unknown, none = [mean_interval([0.5])] * 3, [np.empty(0)] * 2
-    summaries = []
-    for m, s in np.ndindex(methods, strategies):
-        choices = tuple(
-            Selection(f"M{m}", seed, names[s], "", "", {}, 1, *unknown, regret, 0, *none)
-            for seed, regret in enumerate(regrets[m, s].tolist())
-        )
-        summaries.append(Summary(f"M{m}", names[s], *unknown, None, unknown[0], 0, choices))
-    everyone = tuple(f"M{m}" for m in range(methods))
-    return Selected(everyone, tuple(names), (), ()), summaries
-
-
-@pytest.mark.parametrize("seeds", [2, 3, 5])
-@pytest.mark.parametrize(("methods", "strategies"), [(6, 3), (8, 8)])
-def test_no_equally_good_strategy_is_called_worse(
-    methods: int, strategies: int, seeds: int
-) -> None:
-    generator, count, false = np.random.default_rng(11), 100, 0
-    for _ in range(count):
-        selected, summaries = worlds(generator, methods, strategies, seeds)
-        found = compare_strategies((), selected, summaries).results
-        verdicts = {one.against_least.verdict for one in found if one.against_least}
-        assert verdicts <= {"worse", "undecided"}
-        false += "worse" in verdicts
-    assert false / count <= 0.06
 
 
 def test_a_strategy_that_some_method_lacks_is_named_and_not_averaged_over_the_rest() -> None:

@@ -80,11 +80,18 @@ def test_svm_logits_are_the_support_weighted_by_the_dual_with_the_papers_bound()
     torch.testing.assert_close(logits, query @ examples.mT @ dual)
 
 
-@pytest.mark.parametrize(("name", "other"), [("ridge", {"lam": 1.0}), ("svm", {"C": 0.01})])
-def test_metaoptnets_scale_multiplies_and_its_option_counts(name, other):
+@pytest.mark.parametrize(
+    ("name", "fixed", "other"),
+    [
+        ("ridge", {"learn_scale": False}, {"lam": 1.0}),
+        ("svm", {"learn_scale": False}, {"C": 0.01}),
+        ("conv-qda", {}, {"shrinkage": 0.9}),
+    ],
+)
+def test_a_scale_multiplies_and_the_other_option_counts(name, fixed, other):
     support, query = features(3, 2, 2)
     plain = build({"name": name}).head(support, query)
-    seven = build({"name": name, "scale": 7.0, "learn_scale": False}).head(support, query)
+    seven = build({"name": name, "scale": 7.0, **fixed}).head(support, query)
     torch.testing.assert_close(seven, 7 * plain)
     assert not torch.allclose(build({"name": name, **other}).head(support, query), plain)
 

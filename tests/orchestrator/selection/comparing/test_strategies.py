@@ -15,9 +15,11 @@ from fsl_sweep.orchestrator.report import Report, RunInfo, build, to_json, to_te
 from fsl_sweep.orchestrator.selection.comparing.strategies import (
     StrategyComparison,
     StrategyResult,
+    against_least,
     compare_strategies,
 )
 from fsl_sweep.orchestrator.selection.methods import summarise
+from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.selection.select import select
 from fsl_sweep.orchestrator.statistics.sign_flips import pairwise_p_values
 
@@ -115,6 +117,18 @@ def test_verdicts_are_those_of_sign_flips_over_methods() -> None:
     assert "regret +- methods regret of the worst seed" in text
     assert "against the least regret p (all pairs) last epoch ValGen" in text
     assert " worse 0.0312 " in text
+
+
+def test_worse_is_what_the_p_value_of_all_pairs_says() -> None:
+    """One by one, the second of these four would be worse too."""
+    names = [Strategy(f"s{number}", "val", oracle=False) for number in range(4)]
+    table = np.random.default_rng(2).normal([0.01, 0.02, 0.025, 0.05], 0.01, (8, 4))
+    alone, together = pairwise_p_values(table)
+    assert alone[0, 1] < 0.05 < together[0, 1] < 0.25
+    found = against_least(dict(zip(names, table.T, strict=True)), names[0], units=8)
+    assert [one.verdict for one in found.values()] == [
+        "worse" if p < 0.05 else "undecided" for p in together[0, 1:]
+    ]
 
 
 def test_a_strategy_that_some_method_lacks_is_named_and_not_averaged_over_the_rest() -> None:

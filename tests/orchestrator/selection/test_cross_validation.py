@@ -1,4 +1,4 @@
-"""Selecting by class folds, worked by hand, and what happens where folds are missing."""
+"""Selecting by class folds: views of their histories, and what happens where folds are missing."""
 
 import copy
 import pickle

@@ -23,13 +23,7 @@ from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.selection.select import select
 from fsl_sweep.orchestrator.statistics.sign_flips import pairwise_p_values
 
-INFO = RunInfo(
-    name="made",
-    sweep_hash="abcdef0123456789",
-    fingerprint="f00d",
-    snapshot=("last", "base", "val", "oracle"),
-    hyperparameter=("val",),
-)
+INFO = RunInfo("made", "a" * 16, "f00d", ("last", "base", "val", "oracle"), ("val",))
 
 
 def method(name: str, last: Sequence[float], base: Sequence[float]) -> list[TrialHistory]:

@@ -5,14 +5,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fsl_sweep.orchestrator.errors import ConfigError
+
 
 @dataclass(frozen=True)
 class EpisodeShape:
-    """``way`` classes, each with ``shot`` support and ``query`` query examples, from 1 up."""
+    """``way`` classes, each with ``shot`` support and ``query`` query examples.
+
+    Raises:
+        ConfigError: a number is not an integer of at least 1.
+    """
 
     way: int
     shot: int
     query: int
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if type(value) is not int or value < 1:
+                raise ConfigError("", f"episode.{name}", f"{value!r} is not an integer from 1 up")
 
     @property
     def per_class(self) -> int:

@@ -64,7 +64,7 @@ def test_no_more_queries_than_a_class_has_examples(tmp_path, capsys) -> None:
     ledger = made.with_protocols(path, 50, {"more": {"episode": {"query": 60}}}, seeds=(0,))
     tuples = {"classes": np.arange(40).reshape(8, 5).tolist()}
     for measure, tasks in product(MEASURES, TASK_SETS):
-        ledger.write_note(f"tasks/{ledger.planned().main.id}/{measure}-{tasks}.json", tuples)
+        ledger.folder.write_json(f"tasks/{ledger.planned().main.id}/{measure}-{tasks}.json", tuples)
     found = plain(capsys, path, "--examples", "2000")
     assert [row["queries"] for row in found[0]["rows"] if row["queries"] > 20] == [30]
     assert invoke(["analyze", "queries", str(path), "--examples", "2000"]) == 0

@@ -13,6 +13,7 @@ LEARNERS = [
     {"name": "ridge"},
     {"name": "svm"},
     {"name": "supervised"},
+    {"name": "conv-qda"},
 ]
 
 
@@ -30,6 +31,16 @@ def features(seed, way, shot, queries=5, d=6, tasks=2):
 def test_gradients_of_the_head(learner):
     support, query = (part.requires_grad_() for part in features(2, 3, 2, queries=3, tasks=1))
     assert torch.autograd.gradcheck(build(learner).head, (support, query))
+
+
+@pytest.mark.parametrize("learner", [*LEARNERS, {"name": "logistic"}], ids=str)
+def test_heads_compute_in_float32_under_autocast(learner):
+    head = build(learner).float().head
+    support, query = (part.float() for part in features(2, 3, 2))
+    expected = head(support, query)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(head(support, query), expected)
+        assert head(support.bfloat16(), query.bfloat16()).dtype == torch.float32
 
 
 @pytest.mark.parametrize(("given", "scale"), [({"scale": 4.0}, 4), ({}, 10)])
@@ -69,11 +80,18 @@ def test_svm_logits_are_the_support_weighted_by_the_dual_with_the_papers_bound()
     torch.testing.assert_close(logits, query @ examples.mT @ dual)
 
 
-@pytest.mark.parametrize(("name", "other"), [("ridge", {"lam": 1.0}), ("svm", {"C": 0.01})])
-def test_metaoptnets_scale_multiplies_and_its_option_counts(name, other):
+@pytest.mark.parametrize(
+    ("name", "fixed", "other"),
+    [
+        ("ridge", {"learn_scale": False}, {"lam": 1.0}),
+        ("svm", {"learn_scale": False}, {"C": 0.01}),
+        ("conv-qda", {}, {"shrinkage": 0.9}),
+    ],
+)
+def test_a_scale_multiplies_and_the_other_option_counts(name, fixed, other):
     support, query = features(3, 2, 2)
     plain = build({"name": name}).head(support, query)
-    seven = build({"name": name, "scale": 7.0, "learn_scale": False}).head(support, query)
+    seven = build({"name": name, "scale": 7.0, **fixed}).head(support, query)
     torch.testing.assert_close(seven, 7 * plain)
     assert not torch.allclose(build({"name": name, **other}).head(support, query), plain)
 

@@ -1,10 +1,11 @@
 """Support and queries of a training step: apart through the backbone, or together."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
 from scipy.special import log_softmax
-from torch.nn.functional import conv2d, max_pool2d, relu
 
 from fsl_sweep.learners.batches import EpisodeBatch, EpisodeGroup, RaggedEpisodes
 from fsl_sweep.learners.building import build_learner
@@ -23,37 +24,15 @@ def images(*shape, seed):
     return torch.randn(*shape, 1, 16, 16, generator=draws, dtype=torch.float64)
 
 
-def passed_by_hand(state, given):
-    """Features of one pass in training mode; moves the running averages in ``state``."""
-    for block in range(4):
-        weight = {
-            name: state[f"backbone.blocks.{block}.{name}"]
-            for name in ("0.weight", "0.bias", "1.weight", "1.bias")
-        }
-        maps = conv2d(given, weight["0.weight"], weight["0.bias"], padding=1)
-        over = maps.transpose(0, 1).flatten(1)
-        for name, now in (("mean", over.mean(1)), ("var", over.var(1, unbiased=True))):
-            running = state[f"backbone.blocks.{block}.1.running_{name}"]
-            running.mul_(0.9).add_(0.1 * now)
-        mean, var = (
-            part[:, None, None] for part in (over.mean(1), over.var(1, unbiased=False) + 1e-5)
-        )
-        maps = (maps - mean) / var.sqrt() * weight["1.weight"][:, None, None]
-        given = max_pool2d(relu(maps + weight["1.bias"][:, None, None]), 2)
-    return given.flatten(1)
-
-
-def embedded_by_hand(learner, support, query, together):
-    """Features of support and queries, and the running averages afterwards."""
-    state = {name: value.detach().clone() for name, value in learner.state_dict().items()}
+def embedded_apart(learner, support, query, together):
+    """Features of support and queries by a copy, and its running averages afterwards."""
+    network, counts = copy.deepcopy(learner), [len(support), len(query)]
     if together:
-        features = passed_by_hand(state, torch.cat([support, query]))
-        parts = features[: len(support)], features[len(support) :]
+        parts = network.embed(torch.cat([support, query])).split(counts)
     else:
-        parts = passed_by_hand(state, support), passed_by_hand(state, query)
-    if hasattr(learner, "unit_features"):
-        parts = tuple(part / part.norm(dim=1, keepdim=True) for part in parts)
-    return *parts, {name: value for name, value in state.items() if "running" in name}
+        parts = network.embed(support), network.embed(query)
+    averages = {name: value for name, value in network.state_dict().items() if "running" in name}
+    return *(part.detach() for part in parts), averages
 
 
 def watched(learner):
@@ -90,10 +69,10 @@ def assert_loss(learner, batch, shapes, features, averages):
 
 @pytest.mark.parametrize("options", [{}, JOINT], ids=["separate", "joint"])
 @pytest.mark.parametrize("name", LEARNERS)
-def test_episodes_of_one_shape_pass_as_by_hand(name, options):
+def test_episodes_of_one_shape_pass_as_by_a_copy(name, options):
     learner = build(name, options)
     batch = EpisodeBatch(images(2, 3, 2, seed=1), 2 * images(2, 3, 4, seed=2) + 1)
-    *features, averages = embedded_by_hand(
+    *features, averages = embedded_apart(
         learner, batch.support.flatten(0, 2), batch.query.flatten(0, 2), options == JOINT
     )
     support, query = torch.arange(12).view(2, 3, 2), torch.arange(24).view(2, 12)
@@ -103,7 +82,7 @@ def test_episodes_of_one_shape_pass_as_by_hand(name, options):
 
 @pytest.mark.parametrize("options", [{}, JOINT], ids=["separate", "joint"])
 @pytest.mark.parametrize("name", LEARNERS)
-def test_episodes_that_differ_in_shape_pass_as_by_hand(name, options):
+def test_episodes_that_differ_in_shape_pass_as_by_a_copy(name, options):
     """Two tasks of 2 classes and 3 queries, and one of 3 classes and 5."""
     learner = build(name, options)
     shapes = [
@@ -116,7 +95,7 @@ def test_episodes_that_differ_in_shape_pass_as_by_hand(name, options):
     ]
     groups = tuple(EpisodeGroup(*shape) for shape in shapes)
     batch = RaggedEpisodes(images(7, seed=1), 2 * images(11, seed=2) + 1, groups)
-    *features, averages = embedded_by_hand(learner, batch.support, batch.query, options == JOINT)
+    *features, averages = embedded_apart(learner, batch.support, batch.query, options == JOINT)
     assert_loss(learner, batch, shapes, features, averages)
 
 

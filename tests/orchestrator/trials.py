@@ -1,6 +1,7 @@
 """Recorded trials written by hand, for the tests of the analysis wing."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from fsl_sweep.orchestrator.records.measures import (
     CURVES,
     MEASURES,
     TASK_SETS,
+    Measure,
     ScoreTable,
     TrialEnd,
     TrialHistory,
@@ -69,3 +71,9 @@ def trial(
         end=end,
         damaged=damaged,
     )
+
+
+def tabled(plain: TrialHistory, table: Callable[[Measure], np.ndarray]) -> TrialHistory:
+    """The trial with accuracies of tasks ``[E, T]``, asked for by measure and task set in turn."""
+    scores = {(m, s): ScoreTable.from_accuracies(table(m)) for m in MEASURES for s in TASK_SETS}
+    return replace(plain, scores=scores)

@@ -75,13 +75,6 @@ def test_the_gradient_vanishes_at_the_answer(seed, way, shot, d, C):
     assert abs(b.sum()) <= 1e-8 * (1 + np.abs(b).max())
 
 
-def test_company_does_not_change_a_task():
-    easy, query = features(4, 5, 5, 8)
-    hard = 30 * easy[:1]
-    together = logistic.fit(torch.cat([easy, hard]), 1.0).predict(torch.cat([query, query[:1]]))
-    torch.testing.assert_close(together[:3], logistic.fit(easy, 1.0).predict(query))
-
-
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])
 def test_a_task_that_is_not_finite_says_so_and_the_others_are_solved(bad):
     support, query = features(5, 3, 2, 20)
@@ -108,8 +101,3 @@ def test_equal_examples_of_different_classes_are_undecided():
     fit = logistic.fit(support, 1.0)
     chances = fit.predict(torch.randn(1, 5, 4, dtype=torch.float64)).softmax(dim=-1)
     torch.testing.assert_close(chances, torch.full_like(chances, 1 / 3))
-
-
-def test_half_precision_features_are_fitted_in_float32():
-    support, query = features(7, 3, 2, 6, dtype=torch.bfloat16)
-    assert logistic.fit(support, 1.0).predict(query).dtype == torch.float32

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 import torch
 from sklearn.metrics.pairwise import cosine_similarity
 
@@ -42,12 +41,3 @@ def test_cosine_similarities_equal_scikit_learn():
     query, centres = draws(2, 11, 7), draws(2, 5, 7, seed=1)
     expected = [cosine_similarity(q, c) for q, c in zip(query, centres, strict=True)]
     np.testing.assert_allclose(cosine_similarities(query, centres).numpy(), expected, rtol=1e-9)
-
-
-@pytest.mark.parametrize("head", [squared_distances, cosine_similarities])
-def test_heads_compute_in_float32_under_autocast(head):
-    query, centres = draws(1, 4, 32).float(), draws(1, 5, 32, seed=1).float()
-    expected = head(query, centres)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.equal(head(query, centres), expected)
-        assert head(query.bfloat16(), centres).dtype == torch.float32

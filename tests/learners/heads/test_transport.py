@@ -79,13 +79,6 @@ def test_float32_is_solved_too():
     torch.testing.assert_close(plan.value.double(), exact, rtol=0, atol=1e-3)
 
 
-def test_company_does_not_change_a_task():
-    cost = costs(20, 4)
-    together = transport(cost, *marginals(cost), 10.0).value
-    alone = torch.cat([transport(c[None], *marginals(c[None]), 10.0).value for c in cost])
-    torch.testing.assert_close(together, alone)
-
-
 def test_costs_that_are_not_finite_say_so_and_the_others_are_solved():
     cost = costs(6, 3)
     cost[1, 0, 0] = torch.nan

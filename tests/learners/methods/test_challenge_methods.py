@@ -144,20 +144,6 @@ def test_pt_map_follows_its_algorithm(lam, tolerance):
     np.testing.assert_allclose(found[0], expected, atol=tolerance)
 
 
-def test_pt_map_gives_every_class_as_many_queries():
-    found = frozen("pt-map").head(draw(2, 3, 1, 6).abs(), draw(2, 12, 6, seed=1).abs()).exp()
-    torch.testing.assert_close(found.sum(dim=1), torch.full((2, 3), 4.0, dtype=torch.float64))
-    torch.testing.assert_close(found.sum(dim=2), torch.ones(2, 12, dtype=torch.float64))
-
-
 def test_the_power_transform_keeps_the_sign_of_negative_features():
     features = draw(1, 5, 6)
     torch.testing.assert_close(prepared(-features, 0.5), -prepared(features, 0.5))
-
-
-def test_conv_qdas_scale_multiplies_and_its_shrinkage_counts():
-    support, query = draw(2, 3, 4, 6), draw(2, 5, 6, seed=1)
-    plain = frozen("conv-qda").head(support, query)
-    torch.testing.assert_close(frozen("conv-qda", scale=3.0).head(support, query), 3 * plain)
-    other = frozen("conv-qda", shrinkage=0.9).head(support, query)
-    assert not torch.allclose(other, plain)

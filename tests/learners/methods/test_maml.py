@@ -112,29 +112,15 @@ def _assert_finite_differences(learner, batch, rtol, entries=None, width=1e-6):
 
 
 @pytest.mark.parametrize(
-    ("name", "backbone"), [("fomaml", CONV), ("fomaml", LINEAR), ("maml", LINEAR)], ids=str
+    ("batch_norm", "together"), [("batch", False), ("batch", True), ("running", False)]
 )
-def test_tasks_together_and_one_by_one_give_the_same(name, backbone, monkeypatch):
-    learner = build(name, backbone)
-    batch = episodes(tasks=3)
-    results = []
-    for together in (False, True):
-        monkeypatch.setattr(
-            gradient_adaptation.GradientAdaptation, "_together", lambda *_, t=together: t
-        )
-        learner.zero_grad()
-        loss = learner.training_loss(batch)
-        loss.backward()
-        logits = learner.predict(batch.support, batch.query.flatten(1, 2))
-        results.append((loss.detach(), gradients(learner), logits))
-    torch.testing.assert_close(results[0], results[1], rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.parametrize("batch_norm", ["batch", "running"])
 @pytest.mark.parametrize("name", ["fomaml", "maml"])
-def test_prediction_is_explicit_descent_for_the_steps_of_the_test(name, batch_norm):
+def test_prediction_is_explicit_descent_for_the_steps_of_the_test(
+    name, batch_norm, together, monkeypatch
+):
     learner = build(name, batch_norm=batch_norm, inner_steps_test=4)
     learner.training_loss(episodes(seed=5))  # moves the running averages, where there are any
+    monkeypatch.setattr(gradient_adaptation.GradientAdaptation, "_together", lambda *_: together)
     learner.eval()
     batch = episodes()
     logits = learner.predict(batch.support, batch.query.flatten(1, 2))

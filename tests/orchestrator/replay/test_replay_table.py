@@ -73,11 +73,10 @@ def test_both_readers_tell_the_same_whatever_the_types(
 @pytest.mark.parametrize(
     "encoded",
     [
-        lambda column: column.dictionary_encode(),
         lambda column: column.cast(pa.large_string()),
         lambda column: column.cast(pa.string_view()),
     ],
-    ids=["dictionary", "large", "view"],
+    ids=["large", "view"],
 )
 def test_every_encoding_of_texts(
     tmp_path: Path, encoded: Callable[[pa.ChunkedArray], pa.ChunkedArray]

@@ -25,13 +25,7 @@ from fsl_sweep.orchestrator.report import (
 from fsl_sweep.orchestrator.report.figures.figures import figures
 from fsl_sweep.orchestrator.report.over_worlds import build_worlds
 
-INFO = RunInfo(
-    name="made",
-    sweep_hash="abcdef0123456789",
-    fingerprint="f00d",
-    snapshot=("last", "val"),
-    hyperparameter=("val",),
-)
+INFO = RunInfo("made", "a" * 16, "f00d", ("last", "val"), ("val",))
 
 DECIDED = (0.60, 0.55, 0.02), (0.70, 0.66, 0.04), (0.50, 0.44, 0.03)
 

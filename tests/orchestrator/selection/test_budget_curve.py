@@ -38,15 +38,6 @@ def test_a_selector_that_needs_folds_has_a_curve_where_there_are_folds() -> None
     assert {point.snapshot for point in points} == {"last"}
 
 
-def test_top_by_hand() -> None:
-    given = sweep()
-    points = regret_by_budget(given, select(given, ["val"], ["val"]), ["val"], ["top"])
-    assert [point.budget for point in points] == [1, 2, 3, 4]
-    assert [point.regret.mean for point in points] == pytest.approx([0.15, 0.10, 0.05, 0.0])
-    assert [point.evaluations for point in points] == [2, 4, 6, 8]
-    assert {point.regret.n for point in points} == {2}
-
-
 @pytest.mark.parametrize("allocation", ["top", "per-configuration", "halving"])
 def test_every_budget_is_the_strategy_of_that_budget(allocation: str) -> None:
     generator = np.random.default_rng(0)

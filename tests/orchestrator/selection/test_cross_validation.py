@@ -1,4 +1,4 @@
-"""Selecting by class folds, worked by hand, and what happens where folds are missing."""
+"""Selecting by class folds: views of their histories, and what happens where folds are missing."""
 
 import copy
 import pickle
@@ -36,36 +36,6 @@ SLOW = [
     fold("1e-4", 1, [0.8, 0.7, 0.6], [0.52, 0.50, 0.60]),
 ]
 BOTH = [*FAST, *SLOW]
-
-
-@pytest.mark.parametrize(
-    ("snapshot", "hyperparameter", "configuration", "epoch", "evaluations"),
-    [
-        # Each fold at its last epoch: .42 against .58.
-        ("last", "cv", "1e-4", 3, 0),
-        # At the epoch of the full trials' best ValGen: .61 against .54.
-        ("val", "cv(aligned)", "1e-3", 1, 0),
-        # Fast at epochs 3 and 2 of its folds, slow at 2 and 1: .48 against .55.
-        ("base", "cv", "1e-4", 3, 0),
-        # Fast at epochs 1 and 1, slow at 2 and 3: .61 against .59.
-        ("val", "cv", "1e-3", 1, 0),
-        # One epoch for all folds: the first of the fast one, the last of the slow one.
-        ("cv-epoch", "cv", "1e-3", 1, 0),
-        ("cv-epoch", "base", "1e-4", 3, 0),
-        # NovelGen of the folds rises to the end: .42 against .58, after a look at all of them.
-        ("oracle", "cv", "1e-4", 3, 18),
-    ],
-)
-def test_worked_example(
-    snapshot: str, hyperparameter: str, configuration: str, epoch: int, evaluations: int
-) -> None:
-    selected = select(BOTH, [snapshot], [hyperparameter])
-    assert selected.left_out == ()
-    (one,) = selected.selections
-    # What is kept and reported is the full trial, never a learner that a fold was kept from.
-    full = FAST[0] if configuration == "1e-3" else SLOW[0]
-    assert (one.trial, one.epoch, one.novel_evaluations) == (full.trial, epoch, evaluations)
-    assert one.novel.mean == pytest.approx(full.scores["novel", "report"].means[epoch - 1])
 
 
 def test_a_history_with_folds_written_by_hand() -> None:

@@ -122,17 +122,6 @@ def test_a_method_with_too_few_snapshots_or_an_unfinished_one_has_none(
     assert ensembles_of(broken, [1], recorded(run)) == ()
 
 
-def test_answers_add_up_to_the_recorded_counts(run: tuple[Ledger, list]) -> None:
-    ledger, trials = run
-    name = main_of(benchmark()).id
-    for one in trials:
-        record = ledger.trial(one.id).read_epoch(2, name)
-        answers = ledger.trial(one.id).read_answers(2, name)
-        for key, scores in record.scores.items():
-            np.testing.assert_array_equal(answers[key].correct, scores.correct)
-            np.testing.assert_array_equal(answers[key].queries, scores.queries)
-
-
 def test_answers_that_are_damaged_missing_or_of_other_weights_are_not_used(
     run: tuple[Ledger, list], tmp_path: Path
 ) -> None:

@@ -1,12 +1,10 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy import stats
-from trials import trial
+from trials import tabled, trial
 
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
-from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, ScoreTable, TrialHistory
+from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selection.comparing.comparison import compare_methods, rank_methods
 from fsl_sweep.orchestrator.selection.comparing.stability import stability_of
 from fsl_sweep.orchestrator.selection.methods import summarise
@@ -127,14 +125,7 @@ def noisy(method: str, seed: int, base: float, novel: float) -> TrialHistory:
     plain = trial(method, "x", seed, base=[0.5], val=[0.5], novel=[0.5])
     generator = np.random.default_rng([seed, *map(ord, method)])
     level, count = {"base": base, "val": 0.5, "novel": novel}, {"base": 30, "val": 10, "novel": 20}
-    tables = {
-        (m, s): level[m] + generator.normal(0, 0.05, (1, count[m]))
-        for m in MEASURES
-        for s in TASK_SETS
-    }
-    return replace(
-        plain, scores={at: ScoreTable.from_accuracies(table) for at, table in tables.items()}
-    )
+    return tabled(plain, lambda m: level[m] + generator.normal(0, 0.05, (1, count[m])))
 
 
 # By NovelGen C leads, by BaseGen A; the worst seed of A is the third on base tasks.

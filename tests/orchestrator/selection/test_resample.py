@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from trials import trial
+from trials import tabled, trial
 
 from fsl_sweep.orchestrator.catalogue import Info
 from fsl_sweep.orchestrator.errors import SealedMeasurement, SelectorFault
@@ -53,12 +53,7 @@ def noisy(method: str, configuration: str, seed: int, fold: int | None = None) -
         loss=generator.random(EPOCHS).tolist(),
         fold=fold,
     )
-    scores = {
-        (m, s): ScoreTable.from_accuracies(generator.integers(20, 56, (EPOCHS, TASKS)) / 75)
-        for m in MEASURES
-        for s in TASK_SETS
-    }
-    return replace(plain, scores=scores)
+    return tabled(plain, lambda _: generator.integers(20, 56, (EPOCHS, TASKS)) / 75)
 
 
 def sweep(methods: Sequence[str] = ("PN",), folds: int = 0) -> list[TrialHistory]:

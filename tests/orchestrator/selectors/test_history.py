@@ -36,12 +36,6 @@ def test_candidates_are_sealed_alike() -> None:
     assert whole.hyperparameters == {"lr": [0.1]}
 
 
-def test_slices_do_not_carry_the_table_along() -> None:
-    everything = np.array([[0.5, 0.6], [SECRET, SECRET]])
-    history = History(np.array([1, 2]), {"val": everything[0], "novel": everything[1]}, {})
-    assert not holds_secret(history.view({"val"}))
-
-
 def test_arrays_are_read_only() -> None:
     history = by_hand()
     for array in (history.epochs, history.scores["val"], history.tasks["val"]):

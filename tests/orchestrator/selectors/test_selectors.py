@@ -88,6 +88,19 @@ def test_table_6(name: str, tiered: float, cifar: float) -> None:
         assert trial.scores["novel"][trial.index(epoch)] == novel
 
 
+@pytest.mark.parametrize(
+    ("name", "base", "val"),
+    [
+        # At its ends the other measure does not count, even where it is NaN; half by default.
+        ("mixture(1)", [0.1, 0.7, 0.7], [math.nan, math.nan, 0.9]),
+        ("mixture(0)", [math.nan, math.nan, 0.9], [0.1, 0.7, 0.7]),
+        ("mixture", [0.9, 0.6, 0.2], [0.2, 0.6, 0.9]),
+    ],
+)
+def test_ends_and_default_of_mixtures(name: str, base: list[float], val: list[float]) -> None:
+    assert apply(snapshot_selector(name), history(base=base, val=val)) == 20
+
+
 def test_a_loss_that_is_infinite_is_better_than_none() -> None:
     diverged = history(
         train_loss=[math.nan, math.inf, math.nan],

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from trials import trial
+from trials import tabled, trial
 
-from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, ScoreTable, TrialHistory
+from fsl_sweep.orchestrator.records.measures import ScoreTable, TrialHistory
 from fsl_sweep.orchestrator.selection.comparing.needs import Needs, cheapest, plan_next
 from fsl_sweep.orchestrator.selection.comparing.over_seeds import (
     NOT_REPEATED,
@@ -39,16 +39,13 @@ def method(
     for seed in range(seeds):
         own = mean + rng.normal(0, spread)
         for configuration in "xy":
-            tables = {
-                (m, s): ScoreTable.from_accuracies(
-                    np.clip(own + hard + rng.normal(0, rest, (3, TASKS)), 0, 1)
-                )
-                for m in MEASURES
-                for s in TASK_SETS
-            }
-            one = trial(name, configuration, seed, base=[0.5] * 3, val=[0.5] * 3, novel=[0.5] * 3)
+            plain = trial(name, configuration, seed, base=[0.5] * 3, val=[0.5] * 3, novel=[0.5] * 3)
+            one = tabled(
+                plain,
+                lambda _, own=own: np.clip(own + hard + rng.normal(0, rest, (3, TASKS)), 0, 1),
+            )
             seconds = {"train_seconds": np.full(3, 2.0), "evaluation_seconds": np.full(3, 1.0)}
-            found.append(replace(one, scores=tables, curves={**one.curves, **seconds}))
+            found.append(replace(one, curves={**one.curves, **seconds}))
     return found
 
 

@@ -48,7 +48,8 @@ def along_lambda(
         command = shlex.join(["fsl-sweep", "measure", str(run), *ten, "--snapshots", which])
         raise RunFolderError(
             "Of the tasks of P_BN(lambda), with the ways, shots and queries of the main ones, "
-            f"fewer than two lambdas are measured. This measures those of the paper: {command}"
+            "fewer than two lambdas are measured. This measures those of the paper (`--snapshots "
+            f"all`, which takes longer, can decide methods too): {command}"
         )
     for method in own.selected.methods:
         if own.selected.cell(method, own.strategy) and method not in there:
@@ -92,8 +93,12 @@ def _lines(
 ) -> Iterator[str]:
     for pair in found.pairs:
         claims = ("these snapshots", pair.snapshots), ("the methods, trained again", pair.methods)
-        sure = (f"{name}: {_sure(found, pair, results)}" for name, results in claims if results)
-        yield f"On average {_order(pair)} ({'; '.join(sure)})."
+        sure = [f"{name}: {_sure(found, pair, results)}" for name, results in claims if results]
+        order = _order(pair)
+        if len(pair.crossings) > 1 and all(one.endswith(_UNSURE) for one in sure):
+            at = ", ".join(f"{one:.2f}" for one in pair.crossings)
+            order = f"{pair.a} and {pair.b} lie close together, and change places at lambda {at}"
+        yield f"On average {order} ({'; '.join(sure)})."
     yield _largest_gap(found)
     if not found.repeated and len(found.methods[0].cells[0].choices) > 1:
         yield (
@@ -119,6 +124,7 @@ def _lines(
         yield f"Caution: {caution}."
 
 
+_UNSURE = "undecided everywhere"
 _BANDS = "of two seeds both, of more +- 95 % over seeds, of one +- 95 % over tasks"
 
 
@@ -147,7 +153,7 @@ def _sure(found: "AlongMixtures", pair: "PairAlong", results: Sequence[Any]) -> 
             stretch = at[0] if len(at) == 1 else f"{at[0]} to {at[-1]}"
             sure.setdefault(names[verdict], []).append(stretch)
     told = ", ".join(f"{name} at {' and '.join(at)}" for name, at in sure.items())
-    return f"decided for {told}" if told else "undecided everywhere"
+    return f"decided for {told}" if told else _UNSURE
 
 
 def _largest_gap(found: "AlongMixtures") -> str:

@@ -141,7 +141,7 @@ def _lines(
         left = max(0, int(most) - first.shot)
         lines.append(
             f"A class has {most:.4g} of them on average, so that a task has at most {left} queries "
-            "of each class."
+            "of each class. What is left of a class is in no task: there may be fewer tasks."
         )
     for one, rows in zip(found, tables, strict=True):
         shown = [_HEAD, *map(_row, rows)]

@@ -106,7 +106,8 @@ class Chosen:
         found: dict[int | bytes, int] = {}
         groups: dict[int, list[TrialHistory]] = defaultdict(list)
         for trial in self.planned:
-            groups[len(trial.epochs)].append(trial)
+            if recorded(trial, selector.needs):
+                groups[len(trial.epochs)].append(trial)
         groups.pop(0, None)
         for alike in groups.values():
             at = apply_at_once(selector, lambda m, own=alike: np.stack([seen(t, m) for t in own]))
@@ -136,12 +137,16 @@ class Chosen:
         ]
 
 
+def recorded(trial: TrialHistory, needs: Iterable[str]) -> bool:
+    """Whether a trial has all that a selector declares; else ``apply`` says what is missing."""
+    return all(m in trial.curves or (m, "selection") in trial.scores for m in needs)
+
+
 def seen(trial: TrialHistory, measure: str) -> np.ndarray:
-    """What a selector sees of a measure, float64 ``[E]``; NaN where it was not recorded."""
+    """What a selector sees of a measure that was recorded, float64 ``[E]``."""
     if measure in trial.curves:
         return trial.curves[measure]
-    table = trial.scores.get((measure, "selection"))  # type: ignore[arg-type]
-    return np.full(len(trial.epochs), np.nan) if table is None else table.means
+    return trial.scores[measure, "selection"].means  # type: ignore[index]
 
 
 def _key(trial: TrialHistory) -> tuple[str, str, int]:

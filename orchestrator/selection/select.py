@@ -18,7 +18,7 @@ from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, ScoreTable, TrialHistory
 from fsl_sweep.orchestrator.replay.lacking import unknown
 from fsl_sweep.orchestrator.selection.budget_curve import read_once
-from fsl_sweep.orchestrator.selection.choices import Chosen, replicates_of, seen
+from fsl_sweep.orchestrator.selection.choices import Chosen, recorded, replicates_of, seen
 from fsl_sweep.orchestrator.selection.fronts import fronts_of
 from fsl_sweep.orchestrator.selection.results import (
     Front,
@@ -181,7 +181,9 @@ def _of_configurations(
 
     Each of ``left`` is a trial with the position of what ``snapshot`` chose in it.
     """
-    found = apply_at_once(selector, lambda m: np.array([[seen(t, m)[i] for t, i in left]]))
+    found = None
+    if all(recorded(trial, selector.needs) for trial, _ in left):
+        found = apply_at_once(selector, lambda m: np.array([[seen(t, m)[i] for t, i in left]]))
     if found is not None and found[0] != NONE:
         trial, row = left[int(found[0])]
         return trial, int(trial.epochs[row]), len(left) if is_oracle(selector) else 0

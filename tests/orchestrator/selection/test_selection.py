@@ -109,6 +109,22 @@ def test_nan_scores_do_not_win_and_all_nan_leaves_out_only_the_strategy() -> Non
     assert [str(s.strategy) for s in summarise(selected)] == ["last / base", "last / val"]
 
 
+@pytest.mark.parametrize("name", ["base", "mixture(0)"])
+def test_a_measure_that_one_trial_lacks_is_not_chosen_by(name: str) -> None:
+    """As where a table without BaseGen is reported together with one that has it."""
+    up = {"base": [0.5, 0.6], "val": [0.4, 0.5], "novel": [0.4, 0.5]}
+    whole, lacking = trial("a", "x", **up), trial("a", "y", **up)
+    kept = {key: table for key, table in lacking.scores.items() if key[0] != "base"}
+    selected = select([whole, replace(lacking, scores=kept)], ["val", name], ["val", name])
+    strategies = {str(one.strategy) for one in selected.selections}
+    assert strategies == {"val / val"}
+    reasons = [one.reason for one in selected.left_out]
+    assert (
+        reasons.count(f"Selector '{name.partition('(')[0]}' needs base, which was not recorded.")
+        == 2
+    )
+
+
 def test_report_scores_that_are_not_numbers_leave_out_the_choice() -> None:
     lost = trial("PN", "x", base=[0.5], val=[0.5], novel=[0.5], report=[float("nan")])
     selected = select([lost], ["last"], ["val"])

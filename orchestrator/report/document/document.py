@@ -119,7 +119,8 @@ def _note(report: Report, bars: Sequence[Bar]) -> Iterable[str]:
         adds = "`--bootstrap 1000` adds them."
         if report.partly:
             adds = "they need every snapshot measured."
-        yield f"No intervals: {adds if possible else 'scores by task are not known.'}"
+        none = "Where there is none" if any(isfinite(bar.low) for bar in usual) else "No intervals"
+        yield f"{none}: {adds if possible else 'scores by task are not known.'}"
     if any(len(bar.strategies) > 1 for bar in bars):
         yield "Strategies that chose alike share a line."
 

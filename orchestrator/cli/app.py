@@ -13,12 +13,9 @@ import typer
 
 import fsl_sweep
 from fsl_sweep.orchestrator.cli import (
-    compare,
-    coverage,
     data,
     figures,
     measure,
-    plan_next,
     plugins,
     prune,
     report,
@@ -30,9 +27,12 @@ from fsl_sweep.orchestrator.cli import (
 )
 from fsl_sweep.orchestrator.cli.analyze import (
     along_lambda,
+    compare,
+    coverage,
     losses,
     novel_classes,
     pairs,
+    plan_next,
     queries,
 )
 from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure, UserError, is_of_machine

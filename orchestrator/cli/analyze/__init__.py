@@ -1,1 +1,1 @@
-"""``fsl-sweep analyze``: studies of a run beyond its report."""
+"""Studies of a run beyond its report: ``analyze``, ``compare``, ``coverage`` and ``plan-next``."""

@@ -63,7 +63,7 @@ def along_lambda(
     else:
         say("\n".join(_lines(found, own, classes, run)))
     if plot is not None:
-        from fsl_sweep.orchestrator.report.figures.mixtures import mixtures_figure
+        from fsl_sweep.orchestrator.report.figures.studies.mixtures import mixtures_figure
 
         put_figure(plot, mixtures_figure(found, classes and classes[2]))
     return 0 if own.run.complete else 1

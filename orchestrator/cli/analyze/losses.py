@@ -13,6 +13,7 @@ from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
 from fsl_sweep.orchestrator.cli.options import AsJson
 from fsl_sweep.orchestrator.cli.status import RunFolder
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, TrialFailure
+from fsl_sweep.orchestrator.report.figures.studies.losses import GROUP, OBJECTIVES, losses_figure
 from fsl_sweep.orchestrator.statistics import mean_interval
 from fsl_sweep.orchestrator.text.printed import columns, counted, say, say_json
 
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.records.protocol import Episode, Which
     from fsl_sweep.orchestrator.records.spec import TrialSpec
     from fsl_sweep.orchestrator.trial.objectives import FixedSupport
-
-_SHOWN = {"ml": "ML", "fix_ml": "FIX-ML"}
-"""The objectives."""
-_GROUP = ("method", "hyperparameters", "episode")
 
 
 @dataclass(frozen=True)
@@ -106,8 +103,6 @@ def losses(
     else:
         say("\n".join(_lines(means, tasks)))
     if plot is not None:
-        from fsl_sweep.orchestrator.report.figures.losses import losses_figure
-
         put_figure(plot, losses_figure(means))
     return 0
 
@@ -179,8 +174,8 @@ def _means(found: Sequence[_Measured]) -> list[dict[str, Any]]:
         own = [one for one in found if one.group == group]
         for epoch in sorted({one.epoch for one in own}):
             at = [one for one in own if one.epoch == epoch]
-            means = {key: _interval(at, key) for key in _SHOWN}
-            named = dict(zip(_GROUP, group, strict=True))
+            means = {key: _interval(at, key) for key in OBJECTIVES}
+            named = dict(zip(GROUP, group, strict=True))
             rows.append({**named, "epoch": epoch, "trials": len(at), **means})
     return rows
 
@@ -205,7 +200,7 @@ def _plain(
             "epoch": one.epoch,
             "episode": one.group[2],
             "support": one.support and asdict(one.support),
-            **{key: _interval([one], key) for key in _SHOWN},
+            **{key: _interval([one], key) for key in OBJECTIVES},
         }
         for one in found
     ]
@@ -235,7 +230,7 @@ def _lines(means: Sequence[Mapping[str, Any]], tasks: int) -> Iterator[str]:
 
 def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
     cells = [str(row[key]) for key in ("method", "hyperparameters", "episode", "epoch", "trials")]
-    for key in _SHOWN:
+    for key in OBJECTIVES:
         one = row[key]
         cells += [f"{one['mean']:.4f}", f"{(one['high'] - one['low']) / 2:.4f}"] if one else "--"
     return tuple(cells)

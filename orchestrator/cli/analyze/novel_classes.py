@@ -58,7 +58,7 @@ def novel_classes(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, with every set.")] = False,
 ) -> int:
     """How often a random novel set flips or exaggerates the difference of two snapshots."""
-    from fsl_sweep.orchestrator.report.figures.flips import spread_figure
+    from fsl_sweep.orchestrator.report.figures.studies.flips import spread_figure
     from fsl_sweep.orchestrator.run import load_run
     from fsl_sweep.orchestrator.run.flips import Study, flips
     from fsl_sweep.orchestrator.run.pairs import pair_of

@@ -201,7 +201,7 @@ def _as_plain(one: "TaskSizes", examples: int, rows: Sequence[dict[str, Any]]) -
 def _put(
     found: "Sequence[TaskSizes]", tables: Sequence[Sequence[dict[str, Any]]], path: Path
 ) -> None:
-    from fsl_sweep.orchestrator.report.figures.queries import queries_figure
+    from fsl_sweep.orchestrator.report.figures.studies.queries import queries_figure
 
     lines = [
         (

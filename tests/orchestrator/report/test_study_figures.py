@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure as Canvas
 
-from fsl_sweep.orchestrator.report.figures.flips import SetsOf, spread_figure
-from fsl_sweep.orchestrator.report.figures.queries import queries_figure
 from fsl_sweep.orchestrator.report.figures.sheet import sheet
+from fsl_sweep.orchestrator.report.figures.studies.flips import SetsOf, spread_figure
+from fsl_sweep.orchestrator.report.figures.studies.queries import queries_figure
 from fsl_sweep.orchestrator.statistics import (
     conclusion_stability,
     novel_set_variance,

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 OBJECTIVES = {"ml": "ML", "fix_ml": "FIX-ML"}
+"""The losses of a row of means, and their names."""
 _ENDS = ("low", "high")
-_GROUP = ("method", "hyperparameters", "episode")
+GROUP = ("method", "hyperparameters", "episode")
+"""What the rows of a panel have in common."""
 
 
 def losses_figure(means: Sequence[Mapping[str, Any]]) -> Figure:
@@ -30,8 +32,8 @@ def losses_figure(means: Sequence[Mapping[str, Any]]) -> Figure:
     limits = max(min(ends), 1e-6) / 1.2, max(ends) * 1.2
     panels = [
         Panel(", ".join(filter(None, key)), partial(_curves, own, limits))
-        for own in grouped(means, lambda row: tuple(row[part] for part in _GROUP))
-        for key in [[own[0][part] for part in _GROUP]]
+        for own in grouped(means, lambda row: tuple(row[part] for part in GROUP))
+        for key in [[own[0][part] for part in GROUP]]
     ]
     caption = "Loss on base training tasks, not augmented, with 95 % intervals over tasks."
     return Figure("losses", caption, list(OBJECTIVES.values()), panels, shared="y")

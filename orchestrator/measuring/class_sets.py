@@ -9,7 +9,7 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from fsl_sweep.datasets.benchmark import Benchmark, SplitName
+from fsl_sweep.datasets.benchmark import SPLITS, Benchmark, SplitName
 from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape
@@ -85,24 +85,38 @@ class ClassSetScorer:
         raise ValueError(f"This learner has no path '{path}'.")
 
 
-def class_set(benchmark: Benchmark, splits: Sequence[SplitName]) -> ClassTasks:
+def class_set(benchmark: Benchmark, splits: Sequence[SplitName | Literal["unused"]]) -> ClassTasks:
     """The classes of some splits together, with the examples that each is measured on.
 
+    ``unused`` is every class of the pool of ``novel`` that is in no split.
+
     Raises:
-        BadData: tasks are not made of classes, or the splits have images of different pools.
+        BadData: tasks are not made of classes, no class is unused, or the splits have images of
+            different pools.
     """
-    parts = [benchmark.distribution(split) for split in splits]
-    for part in parts:
+    known = [benchmark.distribution("novel" if split == "unused" else split) for split in splits]
+    for part in known:
         if not isinstance(part, ClassTasks):
             raise BadData(
                 f"Class sets are drawn from classes, but tasks of '{benchmark.name}' are made of "
                 f"{part.unit}."
             )
-    pools = {part.pool.fingerprint: part.pool for part in parts}
+    pools = {part.pool.fingerprint: part.pool for part in known}
     if len(pools) > 1:
         raise BadData(f"{' and '.join(splits)} of '{benchmark.name}' are in different pools.")
+    parts = [_unused(benchmark) if s == "unused" else benchmark.distribution(s) for s in splits]
     classes, examples = ([getattr(part, key) for part in parts] for key in ("classes", "examples"))
     return ClassTasks(parts[0].pool, np.concatenate(classes), np.unique(np.concatenate(examples)))
+
+
+def _unused(benchmark: Benchmark) -> ClassTasks:
+    pool = benchmark.novel.pool
+    splits = [benchmark.distribution(split) for split in SPLITS]
+    used = [one.classes for one in splits if one.pool.fingerprint == pool.fingerprint]
+    left = np.setdiff1d(pool.labels, np.concatenate(used))
+    if not left.size:
+        raise BadData(f"'{benchmark.name}' uses every class: none is left for the class set.")
+    return ClassTasks(pool, left)
 
 
 @dataclass(frozen=True)

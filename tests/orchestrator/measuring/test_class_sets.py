@@ -214,5 +214,17 @@ def test_features_that_are_not_numbers_fail(made_features):
 def test_class_sets_are_of_classes(data):
     assert class_set(data, ("val", "novel")).size == 12
     assert class_set(data, ("base",)).examples.tolist() == data.base.examples.tolist()
-    with pytest.raises(BadData, match="made of writers"):
-        class_set(writer_benchmark(), ("novel",))
+    for split in ("novel", "unused"):
+        with pytest.raises(BadData, match="made of writers"):
+            class_set(writer_benchmark(), (split,))
+
+
+def test_unused_classes_are_in_no_split(made_features):
+    _, whole, _ = made_features
+    train, val, novel = (ClassTasks(whole.pool, np.array(one)) for one in ((0, 3), (1,), (5,)))
+    base = ClassTasks(whole.pool, np.array([0, 3]), np.flatnonzero(whole.pool.labels == 0)[:1])
+    data = Benchmark.of("made", train, base, val, novel, fresh_base=False)
+    left = class_set(data, ("unused",))
+    assert left.classes.tolist() == [2, 4]
+    np.testing.assert_array_equal(whole.pool.labels[left.examples], np.repeat([2, 4], 3))
+    assert class_set(data, ("novel", "unused")).classes.tolist() == [2, 4, 5]

@@ -85,7 +85,7 @@ class AbstractImagenet(AbstractBenchmark[Any]):
         return images
 
     def signature(self, options: ImagenetOptions, root: Path | None) -> str:
-        """Of the pickled files, or of the images of the listed classes."""
+        """Of the pickled files, or of the images of the classes that are read."""
         with ExitStack() as stack:
             source = self._opened(options, root, stack)
             if isinstance(source, list):
@@ -146,7 +146,10 @@ class AbstractImagenet(AbstractBenchmark[Any]):
         for place in places:
             if files := self.pickled(place):
                 if options.unused_classes:
-                    raise MissingData(f"{place} has {self.pickles}, which hold no unused classes.")
+                    raise MissingData(
+                        f"{place} has {self.pickles}, which hold no unused classes. Give the class "
+                        "folders of ImageNet, or leave unused_classes out."
+                    )
                 return files
         for place in places:
             if place.exists() and (classes := open_classes(place, wanted, stack)):

@@ -95,7 +95,8 @@ def further_classes(
     others = sorted(found.difference(listed, [""]))
     if len(others) < count:
         raise MissingData(
-            f"{root} has images of {len(others)} further classes; unused_classes is {count}."
+            f"{root} has images of {len(others)} further classes; unused_classes is {count}. Ask "
+            "for as many as there are, or give all of ImageNet."
         )
     return sorted(named_generator(0, "unused classes").permutation(others)[:count].tolist())
 

@@ -18,8 +18,9 @@ from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.selection.chosen import wanted
 from fsl_sweep.orchestrator.sweep.pruning import LOST
-from fsl_sweep.orchestrator.sweep.remaining import check_there, to_measure, wanted
+from fsl_sweep.orchestrator.sweep.remaining import check_there, to_measure
 from fsl_sweep.orchestrator.text.printed import counted, on_disk, say
 
 

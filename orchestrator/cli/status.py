@@ -68,7 +68,7 @@ def _measured(ledger: "Ledger", plan: "Plan", histories: Collection["TrialHistor
 
     Under the main protocol of all that are recorded; under others of those that they ask for.
     """
-    from fsl_sweep.orchestrator.sweep.remaining import wanted
+    from fsl_sweep.orchestrator.selection.chosen import wanted
 
     total = sum(len(history.epochs) for history in histories)
     done = total - sum(history.unmeasured for history in histories)

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, pairwise
 from typing import Any, Literal, final
 
 import numpy as np
 
-from fsl_sweep.datasets.benchmark import Benchmark, SplitName
+from fsl_sweep.datasets.benchmark import SPLITS, Benchmark, SplitName
 from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape
@@ -16,7 +17,7 @@ from fsl_sweep.learners.base import EmbeddingLearner, Learner
 from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.measuring.evaluator import answered
 from fsl_sweep.orchestrator.measuring.features import PoolFeatures
-from fsl_sweep.orchestrator.measuring.gram import GramMatrix, Rule, centroid_rule, is_cheaper
+from fsl_sweep.orchestrator.measuring.gram import GramMatrix, Rule, is_cheaper, rule_of
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.records.measures import TaskScores
 from fsl_sweep.orchestrator.text.printed import counted
@@ -31,8 +32,8 @@ class ClassSetScorer:
     """Answers of one snapshot to tasks of any classes and examples of one class set.
 
     There are three paths to the same answers: the Gram matrix of a set's images, for learners with
-    a nearest-centroid head; their features; and the way of every protocol, for learners that adapt.
-    Images are embedded once, when the scorer is made.
+    a nearest-centroid or ridge head; their features; and the way of every protocol, for learners
+    that adapt. Images are embedded once, when the scorer is made.
 
     Args:
         learner: in evaluation mode.
@@ -53,7 +54,7 @@ class ClassSetScorer:
         self._rule: Rule | None = None
         if isinstance(learner, EmbeddingLearner):
             self._features = PoolFeatures.embedded(learner, images, examples)
-            self._rule = centroid_rule(learner)
+            self._rule = rule_of(learner)
 
     @property
     def embeds(self) -> bool:
@@ -62,9 +63,12 @@ class ClassSetScorer:
 
     def cheapest(self, images: int, tasks: int, shape: EpisodeShape) -> AnswerPath:
         """The path that costs least for so many tasks of a set with so many images."""
-        if not self.embeds:
+        if self._features is None:
             return "direct"
-        return "gram" if self._rule and is_cheaper(images, tasks, shape) else "features"
+        # With fewer features ridge regression solves its primal form.
+        small = self._features.features.shape[1] < shape.way * shape.shot
+        cheaper = self._rule and not small and is_cheaper(images, tasks, shape)
+        return "gram" if cheaper else "features"
 
     def by(self, path: AnswerPath, examples: np.ndarray) -> Callable[[Episodes], TaskScores]:
         """What answers episodes of these examples by a path.
@@ -81,24 +85,38 @@ class ClassSetScorer:
         raise ValueError(f"This learner has no path '{path}'.")
 
 
-def class_set(benchmark: Benchmark, splits: Sequence[SplitName]) -> ClassTasks:
+def class_set(benchmark: Benchmark, splits: Sequence[SplitName | Literal["unused"]]) -> ClassTasks:
     """The classes of some splits together, with the examples that each is measured on.
 
+    ``unused`` is every class of the pool of ``novel`` that is in no split.
+
     Raises:
-        BadData: tasks are not made of classes, or the splits have images of different pools.
+        BadData: tasks are not made of classes, no class is unused, or the splits have images of
+            different pools.
     """
-    parts = [benchmark.distribution(split) for split in splits]
-    for part in parts:
+    known = [benchmark.distribution("novel" if split == "unused" else split) for split in splits]
+    for part in known:
         if not isinstance(part, ClassTasks):
             raise BadData(
                 f"Class sets are drawn from classes, but tasks of '{benchmark.name}' are made of "
                 f"{part.unit}."
             )
-    pools = {part.pool.fingerprint: part.pool for part in parts}
+    pools = {part.pool.fingerprint: part.pool for part in known}
     if len(pools) > 1:
         raise BadData(f"{' and '.join(splits)} of '{benchmark.name}' are in different pools.")
+    parts = [_unused(benchmark) if s == "unused" else benchmark.distribution(s) for s in splits]
     classes, examples = ([getattr(part, key) for part in parts] for key in ("classes", "examples"))
     return ClassTasks(parts[0].pool, np.concatenate(classes), np.unique(np.concatenate(examples)))
+
+
+def _unused(benchmark: Benchmark) -> ClassTasks:
+    pool = benchmark.novel.pool
+    splits = [benchmark.distribution(split) for split in SPLITS]
+    used = [one.classes for one in splits if one.pool.fingerprint == pool.fingerprint]
+    left = np.setdiff1d(pool.labels, np.concatenate(used))
+    if not left.size:
+        raise BadData(f"'{benchmark.name}' uses every class: none is left for the class set.")
+    return ClassTasks(pool, left)
 
 
 @dataclass(frozen=True)
@@ -174,7 +192,7 @@ class ClassSets:
     ) -> np.ndarray:
         """Accuracy of each snapshot on ``tasks`` tasks of each set, float64 ``[snapshot, S, T]``.
 
-        Snapshots that embed answer in a thread each.
+        Snapshots that embed answer in a thread each, while the next tasks are drawn.
 
         Args:
             scorers: of the snapshots.
@@ -189,33 +207,31 @@ class ClassSets:
         with ThreadPoolExecutor(len(scorers)) as threads:
             # Learners that adapt put the weights of a task into their modules meanwhile.
             each = threads.map if all(one.embeds for one in scorers) else map
-            rows = [
-                self._on(one, scorers, tasks, at, paired, path, each) for at, one in enumerate(sets)
-            ]
-        return np.array(rows).transpose(1, 0, 2)
+            parts = self._parts(scorers, sets, tasks, paired, path)
+            started = (each(lambda answer, some: answer(some).accuracy, *part) for part in parts)
+            # Each part is waited for when the next one has been drawn and started.
+            rows = [[*now] for now, _ in pairwise(chain(started, [()]))]
+        found = [np.concatenate(own) for own in zip(*rows, strict=True)]
+        return np.array(found).reshape(len(scorers), -1, tasks)
 
-    def _on(
+    def _parts(
         self,
-        one: ClassTasks,
         scorers: Sequence[ClassSetScorer],
+        sets: Iterable[ClassTasks],
         tasks: int,
-        number: int,
         paired: bool,
         path: AnswerPath | None,
-        each: Callable[..., Iterable[np.ndarray]],
-    ) -> list[np.ndarray]:
-        """Accuracy of each snapshot on the tasks of one set, ``[tasks]``."""
-        images, shape = len(one.examples), self.shape
-        score = [s.by(path or s.cheapest(images, tasks, shape), one.examples) for s in scorers]
+    ) -> Iterator[tuple[list[Callable[[Episodes], TaskScores]], list[Episodes]]]:
+        """For each snapshot what answers, and some tasks of one set; set by set."""
         streams = range(1 if paired else len(scorers))
-        draws = [self._draws("tasks", one.size, images, number, stream) for stream in streams]
-        parts: list[list[np.ndarray]] = []
-        for first in range(0, tasks, _TASKS_AT_ONCE):
-            size = min(_TASKS_AT_ONCE, tasks - first)
-            episodes = [one.sample(size, shape, stream) for stream in draws]
-            given = episodes * len(score) if paired else episodes
-            parts.append([*each(lambda answer, tasks: answer(tasks).accuracy, score, given)])
-        return [np.concatenate(each) for each in zip(*parts, strict=True)]
+        for number, one in enumerate(sets):
+            images, shape = len(one.examples), self.shape
+            score = [s.by(path or s.cheapest(images, tasks, shape), one.examples) for s in scorers]
+            draws = [self._draws("tasks", one.size, images, number, stream) for stream in streams]
+            for first in range(0, tasks, _TASKS_AT_ONCE):
+                size = min(_TASKS_AT_ONCE, tasks - first)
+                episodes = [one.sample(size, shape, stream) for stream in draws]
+                yield score, episodes * len(score) if paired else episodes
 
     def _draws(self, *words: object) -> np.random.Generator:
         return named_generator(self.seed, *map(str, words))

@@ -1,9 +1,10 @@
-"""Nearest-centroid answers from inner products: millions of tasks on few images in a minute.
+"""Answers from inner products: millions of tasks on few images in a minute.
 
 A query q is compared with the mean c of a class's support s_1, ..., s_k. What decides is
 q.c - |c|^2 / 2 in Euclidean distance and q.c / |c| by cosine, where q.c is the mean of the q.s_j
-and |c|^2 that of the s_i.s_j. So once the Gram matrix of the images is known, a task costs one
-number for each pair of a query and a support image, and no feature is gathered.
+and |c|^2 that of the s_i.s_j. Ridge regression answers q S' A, where A depends on the s_i.s_j only.
+So once the Gram matrix of the images is known, a task costs one number for each pair of a query and
+a support image, and no feature is gathered.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,9 @@ from torch import Tensor
 
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape
 from fsl_sweep.learners.base import EmbeddingLearner
+from fsl_sweep.learners.heads.ridge import one_hot_targets, solve
 from fsl_sweep.learners.methods.meta_baseline import MetaBaseline
+from fsl_sweep.learners.methods.metaoptnet import Ridge
 from fsl_sweep.learners.methods.ncc import Ncc
 from fsl_sweep.learners.methods.protonet import Protonet
 from fsl_sweep.learners.methods.supervised import Supervised
@@ -24,15 +27,16 @@ from fsl_sweep.orchestrator.measuring.features import PoolFeatures
 from fsl_sweep.orchestrator.measuring.scoring import check_numbers, check_scorable
 from fsl_sweep.orchestrator.records.measures import TaskScores
 
-Rule = Literal["euclidean", "cosine"]
+Rule = Literal["euclidean", "cosine"] | float
+"""How the nearest class mean is found, or the lambda of ridge regression."""
 
 _QUERIES_AT_ONCE = 2**15
-_PRODUCTS_AT_MOST = 2**28  # 1 GiB
+_PRODUCTS_AT_MOST = 2**27  # 0.5 GiB; those of two snapshots and two sets are held at once
 _TINY = 1e-12  # of `torch.nn.functional.normalize`
 
 
-def centroid_rule(learner: EmbeddingLearner[Any]) -> Rule | None:
-    """How its head finds the nearest class mean; None if it does something else."""
+def rule_of(learner: EmbeddingLearner[Any]) -> Rule | None:
+    """How its head answers from inner products; None if it needs more than these."""
     if isinstance(learner, Supervised):
         return "euclidean"
     if isinstance(learner, Ncc):
@@ -42,6 +46,9 @@ def centroid_rule(learner: EmbeddingLearner[Any]) -> Rule | None:
         return learner.options.metric
     if isinstance(learner, MetaBaseline) and learner.temperature > 0:
         return "cosine"
+    # Without lambda a kernel may be singular but for its rounding errors.
+    if isinstance(learner, Ridge) and learner.scale > 0 and learner.options.lam > 0:
+        return learner.options.lam
     return None
 
 
@@ -57,7 +64,7 @@ def is_cheaper(images: int, tasks: int, shape: EpisodeShape) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class GramMatrix:
-    """The inner products of some images of a pool, for one learner's nearest-centroid rule.
+    """The inner products of some images of a pool, for one learner's rule.
 
     Attributes:
         products: row by row.
@@ -95,6 +102,7 @@ class GramMatrix:
 
         Raises:
             BadData: as `check_scorable`.
+            TrialFailure: as `check_numbers`.
         """
         check_scorable(episodes)
         tasks, way, each = episodes.query.shape
@@ -104,18 +112,37 @@ class GramMatrix:
         return TaskScores(torch.cat(parts).cpu().numpy(), np.full(tasks, way * each, np.int64))
 
     def _correct(self, episodes: Episodes) -> Int[Tensor, " tasks"]:
-        """How many queries of each task are nearest to the centroid of their own class."""
+        """How many queries of each task are answered with their own class."""
         support, query = (self._rows(part) for part in (episodes.support, episodes.query))
         way, each = query.shape[1:]
-        asked = query.flatten(1)  # [tasks, m]
+        if isinstance(self.rule, float):
+            answer = self._regressed(support, query, self.rule)
+        else:
+            answer = self._nearest(support, query)
+        right = torch.arange(way, device=answer.device).repeat_interleave(each)
+        return (answer == right).sum(dim=1)
+
+    def _regressed(self, support: Tensor, query: Tensor, lam: float) -> Int[Tensor, "tasks m"]:
+        """The classes that ridge regression answers with."""
+        (tasks, way, shot), given = support.shape, support.flatten(1)
+        every = torch.cat([given, query.flatten(1)], dim=1) * self.size
+        products = self._at(every[:, :, None] + given[:, None])
+        kernel, asked = products.split([way * shot, query[0].numel()], dim=1)
+        targets = one_hot_targets(way, shot, like=kernel).expand(tasks, -1, -1)
+        logits = asked @ solve(kernel, targets, lam).value
+        check_numbers(logits, "tasks")
+        return logits.argmax(dim=-1)
+
+    def _nearest(self, support: Tensor, query: Tensor) -> Int[Tensor, "tasks m"]:
+        """The classes whose centroids are nearest."""
+        asked = query.flatten(1)
         best = self._closeness(support[:, 0], asked)
         answer = torch.zeros_like(asked)
-        for number in range(1, way):  # few long vectors are faster than many short ones
+        for number in range(1, query.shape[1]):  # few long vectors are faster than many short ones
             close = self._closeness(support[:, number], asked)
             answer.masked_fill_(close > best, number)
             best = torch.maximum(best, close)
-        right = torch.arange(way, device=answer.device).repeat_interleave(each)
-        return (answer == right).sum(dim=1)
+        return answer
 
     def _rows(self, indices: np.ndarray) -> Int[Tensor, "tasks way each"]:
         return torch.from_numpy(self.row_of[indices]).to(self.products.device)

@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.run.run import Run
 
 Over = Literal["novel sets", "example sets"]
-ClassSetName = Literal["novel", "val+novel", "base", "all"]
-_SPLITS: "dict[ClassSetName, tuple[SplitName, ...]]" = {
+ClassSetName = Literal["novel", "val+novel", "unused", "novel+unused", "base", "all"]
+_SPLITS: "dict[ClassSetName, tuple[SplitName | Literal['unused'], ...]]" = {
     "novel": ("novel",),
     "val+novel": ("val", "novel"),
+    "unused": ("unused",),
+    "novel+unused": ("novel", "unused"),
     "base": ("base",),
     "all": ("base", "val", "novel"),
 }

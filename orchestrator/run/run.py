@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.report import Report, RunInfo
     from fsl_sweep.orchestrator.report.plots import Plots
     from fsl_sweep.orchestrator.run.flips import Flips
+    from fsl_sweep.orchestrator.run.losses import Losses
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -409,4 +410,14 @@ class Run:
         pair = pair_of(run, (a, b), epochs, trial_seed, difference)
         sizes, kept = ((x,) if isinstance(x, int) else tuple(x) for x in (size, examples))
         *_, whole = flips(run, pair, Study(sizes, kept, **asked))
+        return whole
+
+    def losses(self, **asked: Any) -> "Losses":
+        """The losses of snapshots on base training tasks, as `run.losses.losses`; needs torch.
+
+        ``asked`` is ``snapshots``, ``tasks`` and whatever else `run.losses.LossStudy` has, by name.
+        """
+        from fsl_sweep.orchestrator.run.losses import LossStudy, losses
+
+        *_, whole = losses(self.path, LossStudy(**asked))
         return whole

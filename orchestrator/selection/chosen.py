@@ -1,10 +1,14 @@
 """The snapshots that the strategies of a sweep file choose."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 from fsl_sweep.orchestrator.errors import SelectionError
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.records.protocol import Which
 from fsl_sweep.orchestrator.records.spec import Selectors
 from fsl_sweep.orchestrator.selection.choices import Chosen
 from fsl_sweep.orchestrator.selection.results import why_unusable
@@ -26,6 +30,28 @@ def chosen_snapshots(
     selected = select(histories, [*snapshot], [*hyperparameter])
     kept = [point for front in selected.fronts for point in front.kept]
     return {(one.trial, one.epoch) for one in (*selected.selections, *kept)}
+
+
+def wanted(ledger: Ledger, plan: Plan, which: Which) -> dict[str, Collection[int]]:
+    """The epochs of each trial that is done: all, the last, or those that strategies chose.
+
+    Class folds only serve to choose: those of ``last`` and ``chosen`` are left out.
+    """
+    if which == "chosen":
+        chosen: dict[str, set[int]] = defaultdict(set)
+        for trial, epoch in chosen_snapshots(ledger.histories(plan), plan.selectors):
+            chosen[trial].add(epoch)
+        return dict(chosen)
+    recorded: dict[str, Collection[int]] = {}
+    for planned in plan.trials:
+        storage = ledger.trial(planned.id)
+        end = None if storage.unfinished(planned, None) else storage.read_end()
+        failed = end is None or end.status == "failed"  # no report shows anything of it
+        if failed or (which == "last" and planned.fold is not None):
+            continue
+        epochs = [*storage.snapshots()]
+        recorded[planned.id] = epochs if which == "all" else epochs[-1:]
+    return recorded
 
 
 def choosable_epochs(trial: TrialHistory, selectors: Selectors) -> set[int] | None:

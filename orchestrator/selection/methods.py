@@ -174,7 +174,8 @@ def _over_trials(
         taus.setdefault(one.seed, []).append(one.result.tau)
     by_seed = tuple(float(np.mean(own)) for own in taus.values())
     tau = mean_interval(by_seed, kind="seeds")
-    if tau.low == tau.high:  # ranks of a few snapshots are often equal: no sign of certainty
+    # Ranks of a few snapshots are often equal: no sign of certainty.
+    if len(np.unique(comparable(by_seed))) == 1:
         tau = replace(tau, low=np.nan, high=np.nan)
     every = [one.result.tau for one in found]
     caution = next((c for one in found if (c := one.result.caution)), tau.caution)

@@ -8,10 +8,10 @@ from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import Kept
-from fsl_sweep.orchestrator.selection.chosen import choosable_epochs
+from fsl_sweep.orchestrator.selection.chosen import choosable_epochs, wanted
 from fsl_sweep.orchestrator.selection.results import why_unusable
 from fsl_sweep.orchestrator.sweep.listener import SweepListener
-from fsl_sweep.orchestrator.sweep.remaining import to_measure, wanted
+from fsl_sweep.orchestrator.sweep.remaining import to_measure
 from fsl_sweep.orchestrator.text.printed import counted
 
 Epochs = Mapping[str, Collection[int]]

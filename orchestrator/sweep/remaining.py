@@ -1,13 +1,12 @@
 """What is left to measure in a run folder."""
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.plan import Plan
-from fsl_sweep.orchestrator.records.protocol import PlannedProtocol, Which
-from fsl_sweep.orchestrator.selection.chosen import chosen_snapshots
+from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
+from fsl_sweep.orchestrator.selection.chosen import wanted
 from fsl_sweep.orchestrator.sweep.process import Todo
 from fsl_sweep.orchestrator.text.printed import counted
 
@@ -43,28 +42,6 @@ def check_there(ledger: Ledger, plan: Plan, protocols: Collection[PlannedProtoco
             "chosen among those that have. `fsl-sweep status` says why."
         )
     to_measure(ledger, plan, protocols, plan.specs)
-
-
-def wanted(ledger: Ledger, plan: Plan, which: Which) -> dict[str, Collection[int]]:
-    """The epochs of each trial that is done: all, the last, or those that strategies chose.
-
-    Class folds only serve to choose: those of ``last`` and ``chosen`` are left out.
-    """
-    if which == "chosen":
-        chosen: dict[str, set[int]] = defaultdict(set)
-        for trial, epoch in chosen_snapshots(ledger.histories(plan), plan.selectors):
-            chosen[trial].add(epoch)
-        return dict(chosen)
-    recorded: dict[str, Collection[int]] = {}
-    for planned in plan.trials:
-        storage = ledger.trial(planned.id)
-        end = None if storage.unfinished(planned, None) else storage.read_end()
-        failed = end is None or end.status == "failed"  # no report shows anything of it
-        if failed or (which == "last" and planned.fold is not None):
-            continue
-        epochs = [*storage.snapshots()]
-        recorded[planned.id] = epochs if which == "all" else epochs[-1:]
-    return recorded
 
 
 def _check_weights(ledger: Ledger, todo: Mapping[str, Todo]) -> None:

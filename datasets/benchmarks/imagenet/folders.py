@@ -8,36 +8,21 @@ has more than a million files.
 
 import os
 import re
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
 
 from PIL import Image
-from pydantic import Field
 
-from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
+from fsl_sweep.datasets.benchmark import MEASURED
 from fsl_sweep.datasets.files.archives import open_tree
 from fsl_sweep.datasets.files.decoding import read_image
 from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.files.file_tree import FileTree, Member
-from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.source import AbstractBenchmark, Options, Part, Progress, append_images
-from fsl_sweep.datasets.splits.drawn import class_benchmark, marked, marks, read_facts
-from fsl_sweep.datasets.store.writing import StoreWriter
+from fsl_sweep.datasets.randomness import named_generator
+from fsl_sweep.datasets.splits.drawn import read_facts
 from fsl_sweep.orchestrator.errors import BadData, MissingData
-
-
-class ImagenetOptions(Options):
-    """Options of a benchmark made of ImageNet."""
-
-    image_size: int = Field(84, ge=8, le=224, description="side of the images in pixels")
-    held_out: float = Field(
-        0.2, gt=0, lt=1, description="share of base examples for BaseGen, if no others are at hand"
-    )
-    seed: int = Field(0, ge=0, description="of the held-out examples")
 
 
 @dataclass(frozen=True)
@@ -93,100 +78,27 @@ class ClassImages:
         return read_image(self.tree, member, "rgb")
 
 
-Pickled = tuple[Sequence[ListedClass], Iterable[Part], int]
-"""The classes and the images of pickled files, and how many images there are."""
+def further_classes(
+    root: Path, listed: Sequence[str], count: int, stack: ExitStack
+) -> Sequence[str]:
+    """``count`` classes that are there but not listed, drawn, the same ones for every user.
 
-
-class AbstractImagenet(AbstractBenchmark[Any]):
-    """Images of the classes of a published list, in class folders or pickled.
-
-    Attributes:
-        listed: the classes.
-        folders: names of folders in which the source may lie.
-        pickles: how pickled files are called; they go before class folders.
+    Raises:
+        MissingData: there are fewer.
     """
-
-    Options = ImagenetOptions
-    version = 1
-    pooled = frozenset({"image_size"})
-    listed: ClassVar[tuple[ListedClass, ...]]
-    folders: ClassVar[tuple[str, ...]]
-    pickles: ClassVar[str]
-
-    @abstractmethod
-    def pickled(self, place: Path) -> list[Path] | None:
-        """The pickled files in a folder, or None without any."""
-
-    @abstractmethod
-    def unpickled(self, files: Sequence[Path]) -> Pickled:
-        """What pickled files hold."""
-
-    def parts(self, source: Mapping[str, ClassImages], root: Path) -> Iterable[Part]:
-        """The images of class folders: all, class by class."""
-        return [(label, c.members, c.image) for label, c in enumerate(source.values())]
-
-    def signed(self, images: Mapping[str, str], root: Path) -> Any:
-        """What the signature is of, from that of each class's images."""
-        return images
-
-    def signature(self, options: ImagenetOptions, root: Path | None) -> str:
-        """Of the pickled files, or of the images of the listed classes."""
-        with ExitStack() as stack:
-            source = self._opened(root, stack)
-            if isinstance(source, list):
-                return canonical_digest([[path.name, path.stat().st_size] for path in source])
-            images = {name: images.signature() for name, images in source.items()}
-            return canonical_digest(self.signed(images, self.given(root)))
-
-    def prepare(
-        self, options: ImagenetOptions, root: Path | None, writer: StoreWriter, progress: Progress
-    ) -> None:
-        """Image by image as pickled files have them, or class by class."""
-        with ExitStack() as stack:
-            source = self._opened(root, stack)
-            pool = writer.pool((3, options.image_size, options.image_size))
-            classes, total = self.listed, None
-            if isinstance(source, list):
-                classes, parts, total = self.unpickled(source)
-            else:
-                parts = [*self.parts(source, self.given(root))]
-            superclasses = [c.superclass for c in classes if c.superclass is not None]
-            splits = marks([c.split for c in classes])
-            pool.describe([c.name for c in classes], superclasses or None, **splits)
-            append_images(pool, parts, options.image_size, progress, total)
-
-    def assemble(self, options: ImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
-        """Classes by the published lists, or by the files that they came in."""
-        pool = pools["main"]
-        return class_benchmark(self.name, pool, marked(pool), options.held_out, options.seed)
-
-    def expected(self, options: ImagenetOptions) -> Mapping[str, int]:
-        """The published counts."""
-        return {split: sum(c.split == split for c in self.listed) for split in MEASURED}
-
-    def _opened(self, root: Path | None, stack: ExitStack) -> list[Path] | dict[str, ClassImages]:
-        """Pickled files, or the images of every class, which the stack keeps open."""
-        start, wanted = self.given(root), [c.name for c in self.listed]
-        places = [start, *(start / name for name in self.folders)]
-        for place in places:
-            if files := self.pickled(place):
-                return files
-        for place in places:
-            if place.exists() and (classes := open_classes(place, wanted, stack)):
-                return classes
+    if root.is_dir():
+        places = [root / inside for inside in _INSIDE if (root / inside).is_dir()]
+        found = {_class_of(f"{name}/{name}")[0] for place in places for name in os.listdir(place)}
+    else:
+        tree = stack.enter_context(open_tree(root))
+        found = {_class_of(member.path)[0] for member in tree.members}
+    others = sorted(found.difference(listed, [""]))
+    if len(others) < count:
         raise MissingData(
-            f"{self.name} is not in {start}: neither {self.pickles} nor class folders such as "
-            f"{wanted[0]} (directly, or under train, val and test). Get {self.download}."
+            f"{root} has images of {len(others)} further classes; unused_classes is {count}. Ask "
+            "for as many as there are, or give all of ImageNet."
         )
-
-
-def complete_files(root: Path, names: Sequence[str]) -> list[Path] | None:
-    """The files of these names in a folder, or None without any of them."""
-    have = [name for name in names if (root / name).is_file()]
-    if have and len(have) < len(names):
-        lacking = [name for name in names if name not in have]
-        raise MissingData(f"{root} has {', '.join(have)}, but not {', '.join(lacking)}.")
-    return [root / name for name in have] or None
+    return sorted(named_generator(0, "unused classes").permutation(others)[:count].tolist())
 
 
 def open_classes(

@@ -21,20 +21,18 @@ import numpy as np
 from PIL import Image
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.benchmarks.imagenet.folders import (
+from fsl_sweep.datasets.benchmarks.imagenet.abstract import (
     AbstractImagenet,
-    ClassImages,
     ImagenetOptions,
     Pickled,
     complete_files,
-    mini_classes,
 )
+from fsl_sweep.datasets.benchmarks.imagenet.folders import ClassImages, mini_classes
 from fsl_sweep.datasets.files.file_tree import Member
 from fsl_sweep.datasets.files.pickles import as_text, load_dict, whole_numbers
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.source import Part
-from fsl_sweep.datasets.splits.drawn import marked
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.orchestrator.errors import BadData
 
@@ -101,18 +99,17 @@ class MiniImagenet(AbstractImagenet):
         return [images, _listed_images(root)]
 
     def parts(self, source: Mapping[str, ClassImages], root: Path) -> Iterable[Part]:
-        """Class by class: the 600 images of miniImageNet, then what else a base class has."""
+        """Class by class: 600 images, those of miniImageNet, then what else a base class has."""
         positions = _listed_images(root)
-        for label, listed in enumerate(self.listed):
-            images = source[listed.name]
-            official, further = _official(listed.name, images, positions.get(listed.name))
-            chosen = [*official, *(further if listed.split == "base" else ())]
-            yield label, chosen, images.image
+        base = {listed.name for listed in self.listed if listed.split == "base"}
+        for label, (name, images) in enumerate(source.items()):
+            official, further = _official(name, images, positions.get(name))
+            yield label, [*official, *(further if name in base else ())], images.image
 
     def assemble(self, options: ImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Classes by the published lists; base examples as the class's description says."""
         pool = pools["main"]
-        split = marked(pool)
+        split = self.partition(options, pool)
         counts = np.bincount(pool.labels, minlength=len(pool.class_names))
         if not (counts[split["base"]] > OFFICIAL_IMAGES).all():
             return super().assemble(options, pools)

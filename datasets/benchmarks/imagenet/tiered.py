@@ -18,13 +18,12 @@ import numpy as np
 from PIL import Image
 
 from fsl_sweep.datasets.benchmark import MEASURED
-from fsl_sweep.datasets.benchmarks.imagenet.folders import (
+from fsl_sweep.datasets.benchmarks.imagenet.abstract import (
     AbstractImagenet,
-    ListedClass,
     Pickled,
     complete_files,
-    tiered_classes,
 )
+from fsl_sweep.datasets.benchmarks.imagenet.folders import ListedClass, tiered_classes
 from fsl_sweep.datasets.files.decoding import decode
 from fsl_sweep.datasets.files.pickles import load_dict, load_pickle, whole_numbers
 from fsl_sweep.datasets.source import Part

@@ -13,7 +13,7 @@ from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.methods.protonet import Protonet, ProtonetOptions
 from fsl_sweep.orchestrator.errors import BadData, TrialFailure
 from fsl_sweep.orchestrator.measuring.class_sets import ClassSets, ClassSetScorer, class_set
-from fsl_sweep.orchestrator.measuring.gram import centroid_rule, is_cheaper
+from fsl_sweep.orchestrator.measuring.gram import is_cheaper, rule_of
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.statistics import paired_interval
 from fsl_sweep.orchestrator.statistics.sampling.novel_sets import conclusion_stability
@@ -45,19 +45,21 @@ def learner(name, data, **options):
         ("supervised", {}, "euclidean"),
         ("ncc", {}, "cosine"),
         ("meta-baseline", {}, "cosine"),
-        ("ridge", {}, None),
+        ("ridge", {"lam": 3.0}, 3.0),
         ("svm", {}, None),
     ],
 )
 def test_all_paths_agree_task_by_task(data, name, options, rule, shot):
     made = learner(name, data, **options)
-    assert centroid_rule(made) == rule
+    assert rule_of(made) == rule
     whole = class_set(data, ("val", "novel"))
     drawn, of = ClassSets(whole, EpisodeShape(3, shot, 5)), [scorer(made, whole, data)]
 
     def by(path):
         return drawn.accuracies(of, drawn.novel_sets(4, 3), 150, path=path)
 
+    path = "gram" if rule and shot == 1 else "features"  # of 8 features and 12 support images
+    assert of[0].cheapest(80, 1000, drawn.shape) == path
     direct = by("direct")
     assert len(np.unique(direct)) > 5  # neither chance nor perfection
     np.testing.assert_array_equal(by("features"), direct)
@@ -79,12 +81,17 @@ def test_a_learner_that_adapts_is_answered_directly(data):
         of.by("features", data.novel.examples)
 
 
-def test_a_factor_below_zero_turns_the_order_round(data):
-    made = learner("protonet", data, learn_scale=True)
-    assert centroid_rule(made) == "euclidean"
+@pytest.mark.parametrize("name", ["protonet", "ridge"])
+def test_a_factor_below_zero_turns_the_order_round(data, name):
+    made = learner(name, data, learn_scale=True)
+    assert rule_of(made) is not None
     with torch.no_grad():
         made.scale.neg_()
-    assert centroid_rule(made) is None
+    assert rule_of(made) is None
+
+
+def test_ridge_regression_without_lambda_needs_features(data):
+    assert rule_of(learner("ridge", data, lam=0.0)) is None
 
 
 def test_the_matrix_is_for_many_tasks_of_few_images():
@@ -207,5 +214,17 @@ def test_features_that_are_not_numbers_fail(made_features):
 def test_class_sets_are_of_classes(data):
     assert class_set(data, ("val", "novel")).size == 12
     assert class_set(data, ("base",)).examples.tolist() == data.base.examples.tolist()
-    with pytest.raises(BadData, match="made of writers"):
-        class_set(writer_benchmark(), ("novel",))
+    for split in ("novel", "unused"):
+        with pytest.raises(BadData, match="made of writers"):
+            class_set(writer_benchmark(), (split,))
+
+
+def test_unused_classes_are_in_no_split(made_features):
+    _, whole, _ = made_features
+    train, val, novel = (ClassTasks(whole.pool, np.array(one)) for one in ((0, 3), (1,), (5,)))
+    base = ClassTasks(whole.pool, np.array([0, 3]), np.flatnonzero(whole.pool.labels == 0)[:1])
+    data = Benchmark.of("made", train, base, val, novel, fresh_base=False)
+    left = class_set(data, ("unused",))
+    assert left.classes.tolist() == [2, 4]
+    np.testing.assert_array_equal(whole.pool.labels[left.examples], np.repeat([2, 4], 3))
+    assert class_set(data, ("novel", "unused")).classes.tolist() == [2, 4, 5]

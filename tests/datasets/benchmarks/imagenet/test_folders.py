@@ -4,6 +4,7 @@ import pytest
 from places import REAL_DATA
 
 from fsl_sweep.datasets.benchmarks.imagenet.folders import (
+    further_classes,
     mini_classes,
     open_classes,
     tiered_classes,
@@ -61,6 +62,21 @@ def test_files_that_carry_their_class_in_their_names(write_tree, png, prefix):
     tree = {f"{prefix}{name}{n:08d}.jpg": png(n) for name in WANTED for n in (3, 5)}
     root = write_tree({**tree, "train.csv": b"filename,label\n"} if prefix else tree)
     assert opened(root) == {name: [(f"{name}{n:08d}.jpg", n) for n in (3, 5)] for name in WANTED}
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("name", ["train/{0}/{1}.JPEG", "images/{0}{1:08d}.jpg"])
+def test_further_classes_are_those_that_are_not_listed(write_tree, png, zipped, name):
+    classes = [*WANTED, *(f"n1000000{n}" for n in range(5))]
+    tree = {name.format(one, n): png(n) for one in classes for n in (1, 2)}
+    root = write_tree({**tree, "train/README.txt": b"text"}, zipped=zipped)
+    with ExitStack() as stack:
+        drawn = further_classes(root, WANTED, 3, stack)
+        assert drawn == further_classes(root, WANTED, 3, stack) == sorted(drawn)
+        assert len(set(drawn)) == 3
+        assert [*further_classes(root, WANTED, 5, stack)] == classes[2:]
+        with pytest.raises(MissingData, match="has images of 5 further classes"):
+            further_classes(root, WANTED, 6, stack)
 
 
 def test_a_folder_and_its_zip_have_the_same_files(write_tree, files):

@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from pools import counts_of, encoded
 
+from fsl_sweep.datasets.benchmark import SPLITS
 from fsl_sweep.datasets.benchmarks.imagenet import mini as mini_imagenet
 from fsl_sweep.datasets.benchmarks.imagenet.folders import mini_classes
 from fsl_sweep.datasets.benchmarks.imagenet.mini import MiniImagenet
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.testing import BenchmarkContract
 from fsl_sweep.orchestrator.errors import BadData, MissingData, UserError
+from fsl_sweep.orchestrator.measuring.class_sets import class_set
 
 CLASSES = mini_classes()
 LABEL = {c.name: label for label, c in enumerate(CLASSES)}
@@ -123,6 +125,43 @@ def test_imagenet_gives_further_images_to_measure_base_on(tmp_path, monkeypatch)
     halves = [seen(classified, split) for split in ("val", "novel")]
     assert set.union(*halves) == fresh
     assert list(map(len, halves)) == [64, 64]
+
+
+def test_further_classes_are_in_the_pool_and_in_no_split(tmp_path):
+    root, unused = write_folders(tmp_path / "source", 4, 2), {**OPTIONS, "unused_classes": 2}
+    with pytest.raises(MissingData, match="has images of 0 further classes; unused_classes is 2"):
+        open_benchmark("mini-imagenet", unused, root, tmp_path)
+    further = ["n00000001", "n00000002", "n99999999"]
+    for label, name in enumerate(further, 200):
+        (root / "train" / name).mkdir()
+        for number in range(3):
+            (root / "train" / name / f"{name}_{number}.JPEG").write_bytes(
+                encoded(grey(label, number))
+            )
+    plain, more = (open_benchmark("mini-imagenet", o, root, tmp_path) for o in (OPTIONS, unused))
+    assert plain.fingerprint != more.fingerprint
+    assert [seen(plain, split) for split in SPLITS] == [seen(more, split) for split in SPLITS]
+    names = more.train.pool.class_names
+    assert names[:100] == plain.train.pool.class_names
+    drawn = names[100:]
+    assert len(drawn) == 2
+    left = class_set(more, ("unused",))
+    pixels = left.pool.images[left.examples][:, 0, 0, :2]
+    expected = [[200 + further.index(name), n] for name in drawn for n in range(3)]
+    assert pixels.tolist() == expected
+    assert class_set(more, ("novel", "unused")).size == 22
+
+
+def test_further_classes_are_not_in_pickles(tmp_path):
+    (root := tmp_path / "source").mkdir()
+    write_caches(root)
+    with pytest.raises(MissingData, match=r"pickle, which hold no unused classes"):
+        open_benchmark("mini-imagenet", {"unused_classes": 1}, root, tmp_path)
+
+
+def test_options_that_came_later_are_not_in_the_ids_of_trials_without_them():
+    assert [*MiniImagenet.Options().model_dump()] == ["image_size", "held_out", "seed"]
+    assert MiniImagenet().pool_options(MiniImagenet.Options()) == {"image_size": 84}
 
 
 def write_lists(root: Path, positions) -> None:

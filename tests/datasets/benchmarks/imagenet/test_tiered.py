@@ -12,6 +12,7 @@ from fsl_sweep.datasets.benchmarks.imagenet.tiered import TieredImagenet
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.testing import BenchmarkContract
 from fsl_sweep.orchestrator.errors import BadData, MissingData
+from fsl_sweep.orchestrator.measuring.class_sets import class_set
 
 OPTIONS = {"image_size": 8, "held_out": 0.5}
 FILES = {"base": "train", "val": "val", "novel": "test"}
@@ -89,6 +90,36 @@ def test_the_pickled_lists(tmp_path):
     assert pool.class_names[:4] == ("base0", "base1", "base2", "crane #3")
     assert pool.class_names[351 + 3] == "crane #354"
     assert pool.class_names[351 + 96] == "class val 96"
+
+
+def test_fewer_base_classes_leave_the_others_unused(tmp_path):
+    root = write_pickles(tmp_path / "source")
+    whole, few, more, other = (
+        open_benchmark("tiered-imagenet", {**OPTIONS, **options}, root, tmp_path)
+        for options in (
+            {},
+            {"base_classes": 64},
+            {"base_classes": 100},
+            {"base_classes": 64, "seed": 1},
+        )
+    )
+    others = {"val": (97, 194), "novel": (160, 320)}
+    assert counts_of(few) == {"train": (64, 128), "base": (64, 128), **others}
+    assert whole.train.pool.fingerprint == few.train.pool.fingerprint  # prepared once
+    drawn = [set(one.train.classes.tolist()) for one in (few, more, other, whole)]
+    assert drawn[0] < drawn[1] < drawn[3]
+    assert drawn[2] != drawn[0]
+    # A class that stays is trained on as in the whole.
+    assert set(few.train.examples) < set(whole.train.examples)
+    left = class_set(few, ("unused",))
+    assert set(left.classes.tolist()) == drawn[3] - drawn[0]
+    assert len(left.examples) == 4 * 287
+    with pytest.raises(BadData, match="uses every class"):
+        class_set(whole, ("unused",))
+    with pytest.raises(BadData, match="has 351 base classes, not 352"):
+        open_benchmark("tiered-imagenet", {**OPTIONS, "base_classes": 352}, root, tmp_path)
+    count = TieredImagenet().expected(TieredImagenet.Options(base_classes=64))
+    assert count == {**CLASSES, "base": 64}
 
 
 def test_imagenet_folders_split_by_superclass(tmp_path):

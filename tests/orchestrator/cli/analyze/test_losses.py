@@ -9,6 +9,7 @@ from commands import TINY
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.run import load_run
 
 METHODS = """
   PN: {learner: {name: protonet}}
@@ -70,6 +71,7 @@ def test_json_has_every_snapshot_and_means_over_seeds(analyze, folder):
             assert row[key]["mean"] == pytest.approx(np.mean([one[key]["mean"] for one in own]))
             assert row[key]["low"] < row[key]["mean"] < row[key]["high"]
     assert analyze("--snapshots", "all", "--json")[1] == shown
+    assert load_run(folder).losses(snapshots="all", tasks=30).to_plain() == found
     assert analyze("--snapshots", "all", "--json", "--seed", 1)[1] != shown
     # Queries that are never in the support are harder.
     others = json.loads(analyze("--snapshots", "all", "--json", "--queries-from", "others")[1])

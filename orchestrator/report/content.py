@@ -100,13 +100,10 @@ class RunInfo:
     as_planned: bool = True
 
     @property
-    def same_novel(self) -> bool:
-        """Whether novel tasks are of the same classes where is chosen and where is reported."""
-        if self.protocol is None or self.chosen_by is None:
-            return True
-        of = (self.protocol.protocol, self.chosen_by.protocol)
-        first, second = ((one.mixture, one.classes, one.benchmark) for one in of)
-        return first == second
+    def apart(self) -> tuple[Measure, ...]:
+        """Measures whose tasks are of other classes where is chosen than where is reported."""
+        both = [one and one.protocol.novel for one in (self.protocol, self.chosen_by)]
+        return ("novel",) if both[0] != both[1] else ()
 
 
 @dataclass(frozen=True)
@@ -313,10 +310,9 @@ def _resampled(
         return ()
     snapshots = sum(len(trial.epochs) for trial in histories)
     large = asked is None and snapshots > QUICKLY_RESAMPLED
-    apart: tuple[Measure, ...] = () if info.same_novel else ("novel",)
     wanted = narrowed(selected, lead) if large else selected
     count = asked or resamples_for(snapshots)
-    return resample(histories, wanted, resamples=count, classes=classes, apart=apart)
+    return resample(histories, wanted, resamples=count, classes=classes, apart=info.apart)
 
 
 def _needs(

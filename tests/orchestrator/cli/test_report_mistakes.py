@@ -189,7 +189,7 @@ def test_runs_that_do_not_go_together(run, command):
     plan = Path(shutil.copytree(run, "other")) / "plan.json"
     plan.write_text(spoilt(json.loads(plan.read_text()), "fingerprint", "a" * 16))
     Path("link").symlink_to("run")
-    assert "they differ in benchmark fingerprint (" in message(command("report", run, "other"))
+    assert "they differ in the data that they were" in message(command("report", run, "other"))
     for again in ("run", "./run/", "link"):
         expected = f"{Path(again)} is given twice; name each run or table once."
         assert message(command("report", run, again)) == expected

@@ -33,8 +33,7 @@ def status(run: RunFolder) -> int:
     histories = {h.trial: h for h in ledger.histories(plan)}.values()
     for history in histories:
         label = trial_label(history.method, history.hyperparameters, history.seed, history.fold)
-        begun = len(history.epochs) > 0
-        state = history.end.status if history.end else "begun" if begun else "not begun"
+        state = _state(history)
         counts[state] += 1
         if history.end and history.end.reason:
             lines.append(f"  {history.trial}  {label}: {state}, {history.end.reason}")
@@ -60,7 +59,17 @@ def status(run: RunFolder) -> int:
     ended = counts["done"] + counts["budget"] == len(plan.specs)
     if counts["done"] + counts["budget"]:
         say(f"report{'' if ended else ' so far'}: `{report_command(run)}`")
-    return 0 if ended and not any(h.unmeasured or h.damaged for h in histories) else 1
+    return 0 if ended else 1
+
+
+def _state(history: "TrialHistory") -> str:
+    """``done`` and the like; what the report does not count as done has a state of its own."""
+    if history.damaged:
+        return "damaged"
+    if history.end is None:
+        return "begun" if len(history.epochs) else "not begun"
+    whole = history.complete or history.end.status == "failed"
+    return history.end.status if whole else "not measured"
 
 
 def _measured(ledger: "Ledger", plan: "Plan", histories: Collection["TrialHistory"]) -> str:
@@ -71,11 +80,12 @@ def _measured(ledger: "Ledger", plan: "Plan", histories: Collection["TrialHistor
     from fsl_sweep.orchestrator.sweep.remaining import wanted
 
     total = sum(len(history.epochs) for history in histories)
-    done = total - sum(history.unmeasured for history in histories)
-    shown = [f"{plan.main.name} {done} of {counted(total, 'snapshot')}"]
+    main, answers = plan.main.id, plan.records_answers
+    left = sum(len(ledger.trial(t).to_measure(main, answers=answers)) for t in plan.specs)
+    shown = [f"{plan.main.name} {total - left} of {counted(total, 'snapshot')}"]
     for one in plan.protocols[1:]:
         asked = wanted(ledger, plan, one.snapshots)
         total = sum(map(len, asked.values()))
-        left = sum(len(ledger.trial(t).to_measure(one.id, e)) for t, e in asked.items())
+        left = sum(len(ledger.trial(t).to_measure(one.id, e, answers)) for t, e in asked.items())
         shown.append(f"{one.name} {total - left} of {total}")
     return f"measured: {'; '.join(shown)}"

@@ -101,7 +101,8 @@ def _parsed_and_run(arguments: list[str]) -> int:
         return end.exit_code
     except _UsageError as mistake:
         mistake.show(message := io.StringIO())
-        say(message.getvalue().rstrip("\n"), sys.stderr)
+        # What newer versions of typer put before the message of a choice.
+        say(message.getvalue().rstrip("\n").replace(": Value error, ", ": "), sys.stderr)
         return MISTAKE
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import typer
 
 from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
-from fsl_sweep.orchestrator.cli.options import AsJson
-from fsl_sweep.orchestrator.cli.status import RunFolder
+from fsl_sweep.orchestrator.cli.options import AsJson, RunFolder
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, TrialFailure
 from fsl_sweep.orchestrator.report.figures.studies.losses import GROUP, OBJECTIVES, losses_figure
 from fsl_sweep.orchestrator.statistics import mean_interval

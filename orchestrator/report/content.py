@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
-from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.report.answer.answer import Answer, answer_of
 from fsl_sweep.orchestrator.report.cautions import cautions_of
 from fsl_sweep.orchestrator.report.completeness import (
@@ -104,6 +104,11 @@ class RunInfo:
         """Measures whose tasks are of other classes where is chosen than where is reported."""
         both = [one and one.protocol.novel for one in (self.protocol, self.chosen_by)]
         return ("novel",) if both[0] != both[1] else ()
+
+    @property
+    def timed(self) -> bool:
+        """Whether the recorded seconds of measuring are of the report's tasks."""
+        return self.protocol is None or self.protocol.name == MAIN
 
 
 @dataclass(frozen=True)
@@ -270,7 +275,7 @@ def build(
         comparisons=compare_methods(summaries, rope),
         rankings=rank_methods(summaries),
         differences=compare_over_seeds(summaries, resampled, rope),
-        needs=_needs(whole, selected, lead, resampled),
+        needs=_needs(info, whole, selected, lead, resampled),
         rank_correlations=rank_correlations(whole, last),
         curves=shown,
         curves_total=total,
@@ -316,6 +321,7 @@ def _resampled(
 
 
 def _needs(
+    info: RunInfo,
     histories: Sequence[TrialHistory],
     selected: Selected,
     lead: Strategy | None,
@@ -323,7 +329,8 @@ def _needs(
 ) -> tuple[Needs, ...]:
     if lead is None or not resampled:
         return ()
-    found = plan_next(histories, narrowed(selected, lead), resampled=resampled)
+    own = narrowed(selected, lead)
+    found = plan_next(histories, own, resampled=resampled, timed=info.timed)
     return tuple(one for one in found if min(one.now.seeds) > 1)
 
 

@@ -83,7 +83,13 @@ def _needs(run: "Run", info: "RunInfo", effect: float | None, power: float) -> "
         )
     drawn = resample(histories, selected, apart=info.apart)
     found = planned(
-        histories, selected, effect, resampled=drawn, classes=_classes(run, info), power=power
+        histories,
+        selected,
+        effect,
+        resampled=drawn,
+        classes=_classes(run, info),
+        power=power,
+        timed=info.timed,
     )
     if not found:
         raise RunFolderError(

@@ -110,6 +110,13 @@ def test_it_plans_for_what_the_report_compares(tmp_path, capsys) -> None:
     said = capsys.readouterr().out.splitlines()[0]
     assert load_run(path).report(**given).answer.sentences[-1] == said
     assert load_run(path).report().answer.sentences[-1] != said
+    # How long more tasks take is known of the main protocol only.
+    for effect, more, known in (("0.4", [], True), ("0.55", ["--protocol", "5-shot"], False)):
+        assert invoke(["plan-next", path, "--effect", effect, "--json", *more]) == 0
+        (plain,) = json.loads(capsys.readouterr().out)
+        (tasks,) = (way for way in plain["ways"] if way["what"] == "tasks")
+        assert tasks["needed"] > made.TASKS
+        assert (tasks["seconds"] is not None) == known
 
 
 def test_several_benchmarks_have_no_common_plan(whole, tmp_path, refused) -> None:

@@ -40,13 +40,13 @@ def say(text: str, stream: IO[str] | None = None, folded: bool = True) -> None:
 
     On a terminal sentences are folded at its width, unless they are not to be.
     """
-    stream = stream or sys.stdout
-    encoding = getattr(stream, "encoding", None) or "utf-8"
+    to: IO[str] = stream or sys.stdout
+    encoding = getattr(to, "encoding", None) or "utf-8"
     known = printable(text).encode(encoding, "backslashreplace").decode(encoding)
-    if folded and stream.isatty():
+    if folded and to.isatty():
         width = shutil.get_terminal_size().columns
         known = "\n".join(fold(line, width) for line in known.split("\n"))
-    print(known, file=stream, flush=True)
+    print(known, file=to, flush=True)
 
 
 def say_json(value: Any) -> None:
@@ -63,9 +63,14 @@ def fold(line: str, width: int) -> str:
     indent = line[: len(line) - len(line.lstrip())]
     if len(line) <= width or "  " in line.strip():
         return line
-    whole = _COMMAND.sub(lambda found: found[0].replace(" ", "\0"), line)
+    whole = _COMMAND.sub(lambda found: found[0].replace(" ", "\0"), line.lstrip())
     parts = textwrap.wrap(
-        whole, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        whole,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
     return "\n".join(parts).replace("\0", " ")
 

@@ -1,7 +1,7 @@
 """The commands, their exit codes, and how errors end them.
 
-Each command lives in a file of its own and imports what it needs when it runs, so that
-``fsl-sweep report`` works where torch and ray are not installed.
+A command imports what it needs when it runs, so that ``fsl-sweep report`` works where torch and ray
+are not installed.
 """
 
 import io
@@ -17,13 +17,10 @@ from fsl_sweep.orchestrator.cli import (
     figures,
     measure,
     plugins,
-    prune,
     report,
     run,
-    status,
+    run_folder,
     tensorboard,
-    trial,
-    verify,
 )
 from fsl_sweep.orchestrator.cli.analyze import (
     along_lambda,
@@ -101,7 +98,8 @@ def _parsed_and_run(arguments: list[str]) -> int:
         return end.exit_code
     except _UsageError as mistake:
         mistake.show(message := io.StringIO())
-        say(message.getvalue().rstrip("\n"), sys.stderr)
+        # What newer versions of typer put before the message of a choice.
+        say(message.getvalue().rstrip("\n").replace(": Value error, ", ": "), sys.stderr)
         return MISTAKE
 
 
@@ -135,12 +133,12 @@ for _action in (
     report.report,
     figures.figures,
     plan_next.plan_next,
-    status.status,
-    prune.prune,
+    run_folder.status,
+    run_folder.prune,
     compare.compare,
     coverage.coverage,
-    verify.verify,
-    trial.trial,
+    run_folder.verify,
+    run.trial,
     plugins.plugins,
     tensorboard.tensorboard,
 ):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fsl_sweep.orchestrator.cli.running import followed, say_unmeasured
-from fsl_sweep.orchestrator.cli.status import RunFolder
+from fsl_sweep.orchestrator.cli.options import RunFolder
+from fsl_sweep.orchestrator.cli.run import followed, say_unmeasured
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.text.printed import counted, say
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 Runs = Annotated[
     list[Path],
     typer.Argument(metavar="RUN...", help="A run folder or a table (.csv, .parquet), or several."),

@@ -48,7 +48,7 @@ def show_plan(prepared: Prepared) -> int:
     histories = ledger.histories(plan) if known else []
     _show_trials(ledger, plan, left, pending)
     _show_training(plan, histories, pending)
-    _show_measuring(ledger, plan, histories, left)
+    _show_measuring(ledger, plan, benchmarks, histories, left)
     if not obstacles:
         _show_disk(ledger, plan, benchmarks[MAIN])
     _show_remarks(ledger, plan)
@@ -82,7 +82,7 @@ def show_protocols(asked: Asked) -> int:
         say(f"{one.name}: {one.protocol.described}; {one.snapshots} snapshots")
         say(f"  {of}: {total - left:,} measured already, {left:,} to measure")
         counts[one.name] = left
-    _show_expected(plan, ledger.histories(plan), counts)
+    _show_expected(plan, asked.benchmarks, ledger.histories(plan), counts)
     if untrained := len(ledger.pending(plan)):
         say(f"not trained yet, so that they take no part: {counted(untrained, 'trial')}")
     return 0
@@ -114,6 +114,7 @@ def _show_training(
 def _show_measuring(
     ledger: Ledger,
     plan: Plan,
+    benchmarks: Mapping[str, Benchmark],
     histories: Sequence[TrialHistory],
     left: Mapping[str, TrialSpec],
 ) -> None:
@@ -122,16 +123,21 @@ def _show_measuring(
     width = max(len(one.name) for one in plan.protocols)
     say("to measure:")
     for one in plan.protocols:
-        done = 0
-        if one.fingerprint is not None:
-            done = sum(len(ledger.trial(trial).recorded(one.id)) for trial in plan.specs)
+        done = again = 0
+        for trial in plan.specs if one.fingerprint is not None else ():
+            storage = ledger.trial(trial)
+            lacking = len(storage.to_measure(one.id, answers=plan.records_answers))
+            done += len(storage.snapshots()) - lacking
+            again += 0 if trial in left else lacking
         total = _snapshots(ledger, plan, one, left)
         counts[one.name] = 0 if total is None else max(0, total - done)
+        if one.name == MAIN:  # what is still to be trained is measured as it trains
+            counts[MAIN] = again
         of = "" if total is None else f" of {total:,}"
         which = f"{one.protocol.described}; {one.snapshots} snapshots"
         say(f"  {one.name:{width}}  {which}: {done:,}{of} measured")
-    further = {name: count for name, count in counts.items() if name != MAIN}
-    _show_expected(plan, histories, further)
+    if benchmarks:
+        _show_expected(plan, benchmarks, histories, counts)
 
 
 def _snapshots(
@@ -148,15 +154,16 @@ def _snapshots(
     )
 
 
-def _show_expected(plan: Plan, histories: Sequence[TrialHistory], left: Mapping[str, int]) -> None:
-    seconds = planned_work.measuring_seconds(plan, histories, left)
+def _show_expected(
+    plan: Plan,
+    benchmarks: Mapping[str, Benchmark],
+    histories: Sequence[TrialHistory],
+    left: Mapping[str, int],
+) -> None:
+    seconds = planned_work.measuring_seconds(plan, benchmarks, histories, left)
     if seconds:
-        names = {one.name for one in plan.protocols if not one.protocol.tasks.replacement}
-        most = "at most " if names & left.keys() else ""
-        expected = f"{most}{wording.duration(seconds)}"
-        how = "estimated from what measuring took in training and the number of tasks"
-        until = "; tasks without replacement end when the examples are used up" if most else ""
-        say(f"expected to measure: {expected} of trial time, {how}{until}")
+        how = "from what measuring took in training and the number of tasks"
+        say(f"expected to measure: at most {wording.duration(seconds)} of trial time, {how}")
 
 
 def _show_disk(ledger: Ledger, plan: Plan, benchmark: Benchmark) -> None:

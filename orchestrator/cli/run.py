@@ -1,14 +1,22 @@
-"""``fsl-sweep run``: plan, execute what is missing, report."""
+"""``fsl-sweep run``: plan, execute what is missing, report; and ``trial``, without Ray."""
 
 import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fsl_sweep.orchestrator.cli.running import followed, say_unmeasured
-from fsl_sweep.orchestrator.text.printed import say
+from fsl_sweep.orchestrator.text.printed import counted, say
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.ledger.ledger import Ledger
+    from fsl_sweep.orchestrator.records.plan import Plan
+    from fsl_sweep.orchestrator.sweep.execute import Measured
+    from fsl_sweep.orchestrator.sweep.listener import SweepListener
+    from fsl_sweep.orchestrator.sweep.process import Todo
 
 Sweep = Annotated[str, typer.Argument(help="A sweep file, or a preset's name such as quickstart.")]
 Overrides = Annotated[
@@ -52,6 +60,67 @@ def run(
         say_unmeasured(done.measured)
     failed = done.failed + done.measured.failed
     return 0 if not failed and (complete or only) else 1
+
+
+def trial(
+    sweep: Sweep,
+    index: Annotated[int, typer.Option("--index", min=0, help="Its number in the plan, from 0.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Run folder; default runs/NAME.")
+    ] = None,
+    overrides: Overrides = None,
+) -> int:
+    """Run one trial in this process, without Ray."""
+    from fsl_sweep.orchestrator.cli.progress import PlainProgress, trial_label
+    from fsl_sweep.orchestrator.planning.prepare import prepare
+    from fsl_sweep.orchestrator.sweep.execute import execute_one
+
+    @contextmanager
+    def shown(plan: "Plan", pending: Sequence[str], _: object) -> "Iterator[list[SweepListener]]":
+        with PlainProgress(plan, pending, sys.stdout) as lines:
+            yield [lines]
+
+    prepared = prepare(sweep, output, overrides or [])
+    end = execute_one(prepared, index, shown)
+    one = prepared.plan.trials[index]
+    label = trial_label(one.method, one.hyperparameters, one.spec.seed, one.fold)
+    say(f"{label}: {end.status}{': ' + end.reason if end.reason else ''}")
+    return 0 if end.status in ("done", "budget") else 1
+
+
+@contextmanager
+def followed(
+    ledger: "Ledger",
+    progress: bool,
+    plan: "Plan",
+    pending: Sequence[str],
+    todo: "Mapping[str, Todo] | None",
+) -> "Iterator[list[SweepListener]]":
+    """The TensorBoard view of a run as it goes, and what is shown of it on standard error."""
+    from fsl_sweep.orchestrator.cli.progress import LiveProgress, PlainProgress
+    from fsl_sweep.orchestrator.report.formats.console import SafeConsole
+    from fsl_sweep.orchestrator.tensorboard import LiveView
+
+    with ExitStack() as stack:
+        listeners: list[SweepListener] = []
+        if todo is None:
+            listeners.append(LiveView(ledger.path / "tensorboard", ledger.histories(plan)))
+        if progress:
+            console = SafeConsole(stderr=True)
+            shown = (
+                LiveProgress(plan, pending, console, todo)
+                if console.is_terminal
+                else PlainProgress(plan, pending, sys.stderr, todo)
+            )
+            listeners.append(stack.enter_context(shown))
+        yield listeners
+
+
+def say_unmeasured(done: "Measured") -> None:
+    """Say on standard error why snapshots could not be measured."""
+    reasons = "; ".join(done.reasons) or "no reason is known"
+    many = counted(done.failed, "snapshot")
+    say(f"fsl-sweep: {many} could not be measured: {reasons}", sys.stderr)
 
 
 def _report(folder: Path, changed: bool) -> bool:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from fsl_sweep.orchestrator.cli.status import RunFolder
+from fsl_sweep.orchestrator.cli.options import RunFolder
 from fsl_sweep.orchestrator.text.printed import say
 
 

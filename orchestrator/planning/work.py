@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from fsl_sweep.datasets.tasks.episodes import VaryingShape
-from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.tasks.episodes import EpisodeShape, VaryingShape
+from fsl_sweep.orchestrator.measuring.common_tasks import novel_tasks
+from fsl_sweep.orchestrator.records.measures import MEASURES, TrialHistory
 from fsl_sweep.orchestrator.records.plan import Plan
-from fsl_sweep.orchestrator.records.protocol import PlannedProtocol, episode_shape
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol, episode_shape
 from fsl_sweep.orchestrator.records.spec import (
     BatchTraining,
     EpisodicTraining,
@@ -77,22 +79,39 @@ def expected_seconds(
 
 
 def measuring_seconds(
-    plan: Plan, histories: Sequence[TrialHistory], left: Mapping[str, int]
+    plan: Plan,
+    benchmarks: Mapping[str, Benchmark],
+    histories: Sequence[TrialHistory],
+    left: Mapping[str, int],
 ) -> float | None:
-    """Trial-seconds to measure so many snapshots under each protocol, by its name.
+    """Trial-seconds to measure so many snapshots under each protocol, by its name; at most.
 
-    An estimate from what measuring took in training and the number of tasks; None before any.
+    A snapshot takes as long as in training, where the images are embedded as well, or longer by as
+    many tasks as there are more. None before any was measured.
     """
     taken = [float(t) for one in histories for t in one.curves["evaluation_seconds"]]
     if not taken:
         return None
-    mean, main = sum(taken) / len(taken), _tasks(plan.main)
-    return sum(n * mean * _tasks(plan.protocol(name)) / main for name, n in left.items())
+    mean, main = sum(taken) / len(taken), _most_tasks(plan.main, benchmarks)
+    return sum(
+        n * mean * max(1.0, _most_tasks(plan.protocol(name), benchmarks) / main)
+        for name, n in left.items()
+    )
 
 
-def _tasks(planned: PlannedProtocol) -> int:
-    tasks = planned.protocol.tasks
-    return tasks.selection_tasks + tasks.report_tasks
+def _most_tasks(planned: PlannedProtocol, benchmarks: Mapping[str, Benchmark]) -> int:
+    """Tasks of all measures and task sets; without replacement at most what the examples fill."""
+    protocol, benchmark, total = planned.protocol, benchmarks[MAIN], 0
+    counts = protocol.tasks.selection_tasks, protocol.tasks.report_tasks
+    for measure in MEASURES:
+        most, shape = max(counts), protocol.shape(measure)
+        if not protocol.tasks.replacement and isinstance(shape, EpisodeShape):
+            other = benchmarks.get(planned.name)
+            instead = novel_tasks(benchmark, protocol, other) if measure == "novel" else None
+            examples = (instead or benchmark.distribution(measure)).examples
+            most = len(examples) // (shape.way * shape.per_class)
+        total += sum(min(count, most) for count in counts)
+    return total
 
 
 def _stages(spec: TrialSpec) -> list[tuple[EpisodicTraining | BatchTraining, int]]:

@@ -86,9 +86,14 @@ class Protocol(Model):
     benchmark: Named | None = Field(default=None, exclude_if=lambda named: named is None)
 
     @property
+    def novel(self) -> tuple[object, ...]:
+        """What NovelGen's classes are in place of the novel ones of the trained benchmark."""
+        return self.mixture, self.classes, self.benchmark
+
+    @property
     def replaces_novel(self) -> bool:
         """Whether NovelGen is measured on other tasks than the trained benchmark's novel ones."""
-        return (self.mixture, self.classes, self.benchmark) != (None, None, None)
+        return self.novel != (None, None, None)
 
     def shape(self, measure: Measure) -> EpisodeShape | VaryingShape:
         """The shape of the tasks of a measure."""

@@ -146,9 +146,9 @@ class MergedSource(Source):
 
 
 def _check_alike(sources: Sequence[Source]) -> None:
-    as_worlds = ", or the benchmarks as worlds (`--worlds`)"
+    as_worlds = "; `fsl-sweep report --worlds` compares methods over several benchmarks"
     for fact, what, instead in (
-        ("fingerprint", "benchmark fingerprint", as_worlds),
+        ("fingerprint", "the data that they were measured on", as_worlds),
         ("world", "world", as_worlds),
         ("measured", "episode and evaluation settings", ""),
         ("tasks", "the names of their tasks", ""),
@@ -159,10 +159,11 @@ def _check_alike(sources: Sequence[Source]) -> None:
                 common = value.keys() & other.keys()
                 value, other = ({m: own[m] for m in sorted(common)} for own in (value, other))
             if value != other:
+                shown = "" if fact == "fingerprint" else f" ({_difference(value, other)})"
                 raise RunFolderError(
-                    f"{first} and {second} cannot be reported together: they differ in {what} "
-                    f"({_difference(value, other)}), so that their numbers are about different "
-                    f"tasks. Report each separately{instead}."
+                    f"{first} and {second} cannot be reported together: they differ in "
+                    f"{what}{shown}, so that their numbers are about different tasks. Take each "
+                    f"separately{instead}."
                 )
     unknown = [s for s in sources if s.facts.measured is None and s.facts.per_task]
     if unknown and len({s.facts.measured is None for s in sources}) > 1:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
-from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.report.answer.answer import Answer, answer_of
 from fsl_sweep.orchestrator.report.cautions import cautions_of
 from fsl_sweep.orchestrator.report.completeness import (
@@ -100,13 +100,15 @@ class RunInfo:
     as_planned: bool = True
 
     @property
-    def same_novel(self) -> bool:
-        """Whether novel tasks are of the same classes where is chosen and where is reported."""
-        if self.protocol is None or self.chosen_by is None:
-            return True
-        of = (self.protocol.protocol, self.chosen_by.protocol)
-        first, second = ((one.mixture, one.classes, one.benchmark) for one in of)
-        return first == second
+    def apart(self) -> tuple[Measure, ...]:
+        """Measures whose tasks are of other classes where is chosen than where is reported."""
+        both = [one and one.protocol.novel for one in (self.protocol, self.chosen_by)]
+        return ("novel",) if both[0] != both[1] else ()
+
+    @property
+    def timed(self) -> bool:
+        """Whether the recorded seconds of measuring are of the report's tasks."""
+        return self.protocol is None or self.protocol.name == MAIN
 
 
 @dataclass(frozen=True)
@@ -273,7 +275,7 @@ def build(
         comparisons=compare_methods(summaries, rope),
         rankings=rank_methods(summaries),
         differences=compare_over_seeds(summaries, resampled, rope),
-        needs=_needs(whole, selected, lead, resampled),
+        needs=_needs(info, whole, selected, lead, resampled),
         rank_correlations=rank_correlations(whole, last),
         curves=shown,
         curves_total=total,
@@ -313,13 +315,13 @@ def _resampled(
         return ()
     snapshots = sum(len(trial.epochs) for trial in histories)
     large = asked is None and snapshots > QUICKLY_RESAMPLED
-    apart: tuple[Measure, ...] = () if info.same_novel else ("novel",)
     wanted = narrowed(selected, lead) if large else selected
     count = asked or resamples_for(snapshots)
-    return resample(histories, wanted, resamples=count, classes=classes, apart=apart)
+    return resample(histories, wanted, resamples=count, classes=classes, apart=info.apart)
 
 
 def _needs(
+    info: RunInfo,
     histories: Sequence[TrialHistory],
     selected: Selected,
     lead: Strategy | None,
@@ -327,7 +329,8 @@ def _needs(
 ) -> tuple[Needs, ...]:
     if lead is None or not resampled:
         return ()
-    found = plan_next(histories, narrowed(selected, lead), resampled=resampled)
+    own = narrowed(selected, lead)
+    found = plan_next(histories, own, resampled=resampled, timed=info.timed)
     return tuple(one for one in found if min(one.now.seeds) > 1)
 
 

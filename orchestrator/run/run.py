@@ -117,8 +117,8 @@ class Run:
             self._read[key] = self._source.histories(reported, by)
         return self._read[key]
 
-    def _choosable(self, info: "RunInfo") -> list[TrialHistory]:
-        """The histories of a report. Raises RunFolderError if nothing is measured to choose by."""
+    def histories_of(self, info: "RunInfo") -> list[TrialHistory]:
+        """Those of a report. Raises RunFolderError if nothing is measured to choose by."""
         by, found = info.chosen_by, self._histories(info.protocol, info.chosen_by)
         if by is not None and by.name != MAIN and not any(trial.complete for trial in found):
             raise RunFolderError(
@@ -231,7 +231,7 @@ class Run:
         if ensembles:
             asked.check_ensembles(ensembles, self.histories)
         info = self.info(snapshot, hyperparameter, metric, protocol=protocol, choose_by=choose_by)
-        histories = self._choosable(info)
+        histories = self.histories_of(info)
         if info.protocol is None:
             check_reported(source.places, histories, info.metric)
         if classes:
@@ -313,7 +313,7 @@ class Run:
         from fsl_sweep.orchestrator.selection.select import select
 
         info = self.info(snapshot, hyperparameter, protocol=protocol, choose_by=choose_by)
-        histories = self._choosable(info)
+        histories = self.histories_of(info)
         selected = select(histories, info.snapshot, info.hyperparameter)
         if not selected.selections:
             return pd.DataFrame(columns=selection_columns(histories))

@@ -2,7 +2,9 @@
 
 import json
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from math import isnan
 from typing import IO, Any
@@ -12,6 +14,8 @@ _STEERING = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u
 file's name that are not text: all that a terminal does not show as it is."""
 
 _HIDDEN = re.compile(f"[{_STEERING}]")
+_COMMAND = re.compile("`[^`]*`|(?<=: )fsl-sweep .*$")
+"""In backquotes, or from a colon to the end of the line."""
 _UNFIT = re.compile(f"[\t\n{_STEERING}]")
 
 
@@ -31,17 +35,44 @@ def unfit(text: str) -> str | None:
     return None if found is None else _escaped(found)
 
 
-def say(text: str, stream: IO[str] | None = None) -> None:
-    """Print lines of plain text, escaped, to a stream; standard output by default."""
-    stream = stream or sys.stdout
-    encoding = getattr(stream, "encoding", None) or "utf-8"
+def say(text: str, stream: IO[str] | None = None, folded: bool = True) -> None:
+    """Print lines of plain text, escaped, to a stream; standard output by default.
+
+    On a terminal sentences are folded at its width, unless they are not to be.
+    """
+    to: IO[str] = stream or sys.stdout
+    encoding = getattr(to, "encoding", None) or "utf-8"
     known = printable(text).encode(encoding, "backslashreplace").decode(encoding)
-    print(known, file=stream, flush=True)
+    if folded and to.isatty():
+        width = shutil.get_terminal_size().columns
+        known = "\n".join(fold(line, width) for line in known.split("\n"))
+    print(known, file=to, flush=True)
 
 
 def say_json(value: Any) -> None:
     """Print plain data as JSON; NaN, which JSON has not, is null."""
-    say(json.dumps(_without_nan(value), indent=1))
+    say(json.dumps(_without_nan(value), indent=1), folded=False)
+
+
+def fold(line: str, width: int) -> str:
+    """A printable sentence in lines of at most ``width``, indented alike, broken between words.
+
+    A row of a table, which has two spaces between columns, stays as it is, and so does a command,
+    so that it can be copied.
+    """
+    indent = line[: len(line) - len(line.lstrip())]
+    if len(line) <= width or "  " in line.strip():
+        return line
+    whole = _COMMAND.sub(lambda found: found[0].replace(" ", "\0"), line.lstrip())
+    parts = textwrap.wrap(
+        whole,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(parts).replace("\0", " ")
 
 
 def columns(rows: Sequence[Sequence[str]], words: int | None = None) -> list[str]:

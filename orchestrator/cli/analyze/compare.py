@@ -1,6 +1,7 @@
 """``fsl-sweep compare``: two methods by closed, open and paired intervals, and over seeds."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from math import isnan
 from pathlib import Path
@@ -8,12 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, Snapshot
+from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, ReportedUnder, Snapshot
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
+from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.text.printed import columns, counted, say, say_json
 
 if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.records.measures import TrialHistory
+    from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
     from fsl_sweep.orchestrator.replay.source import Source
+    from fsl_sweep.orchestrator.report import RunInfo
     from fsl_sweep.orchestrator.run import Run
     from fsl_sweep.orchestrator.selection.comparing.closed_and_open import OnTasks
     from fsl_sweep.orchestrator.selection.results import Selected, Strategy
@@ -30,12 +35,14 @@ class _Compared:
     """What is said of a and b.
 
     Attributes:
+        protocol: whose NovelGen the methods are compared by; None for a table.
         values: NovelGen of each seed, of a and of b.
         closed, without: where the snapshots were measured.
         snapshots: about those snapshots.
         methods: about training again.
     """
 
+    protocol: "PlannedProtocol | None"
     strategy: "Strategy"
     a: str
     b: str
@@ -52,12 +59,14 @@ def compare(
     b: Annotated[str, typer.Argument(metavar="B", help="Another method.")],
     snapshot: Snapshot = None,
     hyperparameter: Hyperparameter = None,
+    protocol: ReportedUnder = None,
     as_json: AsJson = False,
 ) -> int:
     """Compare two methods on novel tasks: their snapshots on these and other data, and over seeds.
 
     For val / val or the first strategy of the sweep file that is no oracle, unless another one is
-    named. From the records only: torch and Ray are not needed.
+    named. Closed and open tasks have the ways, shots and novel classes of the protocol. From the
+    records only: torch and Ray are not needed.
     """
     from fsl_sweep.orchestrator.replay.merged import open_sources
     from fsl_sweep.orchestrator.run import Run
@@ -70,7 +79,8 @@ def compare(
             raise UnknownName("method", name, known)
     if a == b:
         raise ConfigError("", "B", f"{b} cannot be compared with itself")
-    found = _compared(source, opened, (a, b), snapshot, hyperparameter)
+    first, second = ([one] if one else None for one in (snapshot, hyperparameter))
+    found = _compared(source, opened, (a, b), opened.info(first, second, protocol=protocol))
     if as_json:
         say_json(_as_plain(found))
     else:
@@ -78,24 +88,26 @@ def compare(
     return 0 if opened.complete else 1
 
 
-def _compared(
-    source: "Source", run: "Run", names: tuple[str, str], first: str | None, second: str | None
-) -> _Compared:
+def _compared(source: "Source", run: "Run", names: tuple[str, str], info: "RunInfo") -> _Compared:
+    from fsl_sweep.orchestrator.report.wording import unmeasured
     from fsl_sweep.orchestrator.selection.comparing.closed_and_open import closed_and_open
     from fsl_sweep.orchestrator.selection.lead import lead_strategy, narrowed
     from fsl_sweep.orchestrator.selection.select import select
 
-    info = run.info([first] if first else None, [second] if second else None)
-    selected = select(run.histories, info.snapshot, info.hyperparameter)
+    histories = run.histories_of(info)
+    selected = select(histories, info.snapshot, info.hyperparameter)
     strategy = lead_strategy(selected)
     for name in names:
         if strategy is None or not selected.cell(name, strategy):
-            reasons = (one.reason for one in selected.left_out if one.method == name)
-            why = next(reasons, "nothing could be chosen")
+            left_out = [one for one in selected.left_out if one.method == name]
+            if info.protocol is not None and any(one.epoch is not None for one in left_out):
+                count = len(selected.unmeasured)
+                raise RunFolderError(unmeasured(count, info.protocol, info.as_planned))
+            why = left_out[0].reason if left_out else "nothing could be chosen"
             raise RunFolderError(f"{name} cannot be compared, because it is not complete ({why}).")
     assert strategy is not None
     selected = narrowed(selected, strategy)
-    closed, without = closed_and_open(source, selected, names)
+    closed, without = closed_and_open(source, selected, names, info.protocol)
     if closed is None and without is None:
         raise RunFolderError(
             f"{names[0]} and {names[1]} have no common tasks: there must be two or more, recorded "
@@ -103,6 +115,7 @@ def _compared(
         )
     a, b = (tuple(one.novel.mean for one in selected.cell(name, strategy)) for name in names)
     return _Compared(
+        protocol=info.protocol,
         strategy=strategy,
         a=names[0],
         b=names[1],
@@ -110,7 +123,7 @@ def _compared(
         closed=closed,
         without=without,
         snapshots=_of_snapshots(closed, without, len(selected.methods)),
-        methods=_over_seeds(run, selected, names),
+        methods=_over_seeds(histories, selected, info, names),
     )
 
 
@@ -131,8 +144,14 @@ def _of_snapshots(
     return replace(found, cautions=tuple(more))
 
 
-def _over_seeds(run: "Run", selected: "Selected", names: tuple[str, str]) -> "SeedDifference":
+def _over_seeds(
+    histories: "Sequence[TrialHistory]",
+    selected: "Selected",
+    info: "RunInfo",
+    names: tuple[str, str],
+) -> "SeedDifference":
     """The claim about methods, corrected for all pairs of the run as in its report."""
+    from fsl_sweep.orchestrator.report.wording import measuring
     from fsl_sweep.orchestrator.selection.comparing.over_seeds import compare_over_seeds
     from fsl_sweep.orchestrator.selection.methods import summarise
     from fsl_sweep.orchestrator.selection.resample import resample
@@ -140,35 +159,38 @@ def _over_seeds(run: "Run", selected: "Selected", names: tuple[str, str]) -> "Se
     order = {name: place for place, name in enumerate(names)}
     summaries = sorted(summarise(selected), key=lambda one: order.get(one.method, len(order)))
     tasks = all(len(one.novel_tasks) > 1 for one in selected.selections)
-    found = compare_over_seeds(summaries, resample(run.histories, selected) if tasks else None)
-    return next(one.result for one in found if (one.a, one.b) == names)
+    drawn = resample(histories, selected, apart=info.apart) if tasks else None
+    found = compare_over_seeds(summaries, drawn)
+    result = next(one.result for one in found if (one.a, one.b) == names)
+    planned, repeated = info.protocol, {one.method for one in drawn or ()}
+    if planned is None or planned == info.chosen_by or repeated >= {*names}:
+        return result
+    why = f"nothing is decided before every snapshot is measured: {measuring(planned, every=True)}"
+    return replace(result, caution="; ".join(filter(None, (result.caution, why))))
 
 
 def _lines(found: _Compared, run: Path) -> list[str]:
     own = found.snapshots
     rows = [("", found.a, found.b, "", "tasks")]
-    for kind, pair, tasks in (
-        ("closed", own.closed, found.closed),
-        ("open", own.open, found.without),
-    ):
-        if pair is not None and tasks is not None:
-            shown = f"{pair[0].n:,} of {tasks.name}"
+    for kind, pair in (("closed", own.closed), ("open", own.open)):
+        if pair is not None:
             a, b = map(_shown, pair)
-            rows.append((kind, a, b, own.says[kind], shown))
+            rows.append((kind, a, b, own.says[kind], f"{pair[0].n:,} {kind}"))
     for kind, one in (("closed paired", own.closed_paired), ("paired", own.paired)):
         if one is not None:
             on = own.paired_on if kind == "paired" else "closed"
-            rows.append((kind, _shown(one, "+.2f"), "", own.says[kind], f"{one.n:,} {on} ones"))
+            rows.append((kind, _shown(one, "+.2f"), "", own.says[kind], f"{one.n:,} {on}"))
     cautions = dict.fromkeys([*own.cautions, *filter(None, [found.methods.caution])])
     return [
         _answer(found),
         "",
         "These snapshots, NovelGen in % with 95 % intervals:",
         *(f"  {line}" for line in columns(rows)),
+        *(f"  {line}" for line in _tasks(found)),
         f"  {own.verdict(found.a, found.b)}",
         *([] if found.without else _hint(found, run)),
         "",
-        "The methods, trained again:",
+        f"The methods, trained again{_under(found)}:",
         f"  {_of_methods(found)}",
         *(f"Caution: {caution}." for caution in cautions),
     ]
@@ -187,13 +209,31 @@ def _seeds(found: _Compared) -> str:
     return " and ".join(counted(count, "seed") for count in dict.fromkeys(found.methods.seeds))
 
 
+def _tasks(found: _Compared) -> list[str]:
+    """Whose tasks they are; nothing for those of a table."""
+    both = ("Closed", found.closed), ("Open", found.without)
+    return [
+        f"{kind} tasks: '{one.name}', {one.planned.protocol.described}."
+        for kind, one in both
+        if one is not None and one.planned is not None
+    ]
+
+
+def _under(found: _Compared) -> str:
+    """The protocol that the methods are compared under, where they are not a table's."""
+    return f", on tasks of '{found.protocol.name}'" if found.protocol else ""
+
+
 def _hint(found: _Compared, run: Path) -> list[str]:
-    """How to measure open intervals. Nothing for a table, which cannot be measured."""
-    if found.closed is None or found.closed.planned is None:
+    """How to measure open intervals. Nothing for a table or for other than the novel classes."""
+    if found.protocol is None or found.protocol.protocol.replaces_novel:
         return []
-    arguments = ["measure", str(run), "open", "--without-replacement", "--tasks", "1000000"]
-    command = shlex.join(["fsl-sweep", *arguments, "--snapshots", "chosen"])
-    return [f"  Open intervals are not measured yet: {command}"]
+    own = found.protocol.protocol.episode
+    episode = ["--way", own.way, "--shot", own.shot, "--query", own.query]
+    like = ["open"] if found.protocol.name == MAIN else episode
+    arguments = ["measure", run, *like, "--without-replacement", "--tasks", 1000000]
+    command = shlex.join(map(str, ["fsl-sweep", *arguments, "--snapshots", "chosen"]))
+    return [f"  Open intervals are not measured yet: `{command}`"]
 
 
 def _of_methods(found: _Compared) -> str:
@@ -225,6 +265,7 @@ def _as_plain(found: _Compared) -> dict[str, Any]:
         "b": found.b,
         "snapshot_selector": found.strategy.snapshot,
         "hyperparameter_selector": found.strategy.hyperparameter,
+        "protocol": found.protocol and found.protocol.name,
         "snapshots": {
             **asdict(own),
             "closed_protocol": found.closed and found.closed.name,

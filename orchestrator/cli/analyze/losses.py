@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
-from fsl_sweep.orchestrator.cli.options import AsJson
-from fsl_sweep.orchestrator.cli.status import RunFolder
+from fsl_sweep.orchestrator.cli.options import AsJson, RunFolder
 from fsl_sweep.orchestrator.report.figures.studies.losses import OBJECTIVES, losses_figure
 from fsl_sweep.orchestrator.text.printed import columns, counted, say, say_json
 

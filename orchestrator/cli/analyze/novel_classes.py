@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
-from fsl_sweep.orchestrator.cli.status import RunFolder
+from fsl_sweep.orchestrator.cli.options import RunFolder
 from fsl_sweep.orchestrator.run.flips import ClassSetName
 from fsl_sweep.orchestrator.text.printed import say
 

@@ -6,13 +6,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, Runs, Snapshot
+from fsl_sweep.orchestrator.cli.options import (
+    AsJson,
+    ChooseBy,
+    Hyperparameter,
+    Metric,
+    ReportedUnder,
+    Runs,
+    Snapshot,
+)
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.text.printed import columns, say, say_json
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from fsl_sweep.orchestrator.report import RunInfo
     from fsl_sweep.orchestrator.run import Run
     from fsl_sweep.orchestrator.selection.comparing.needs import Need, Needs
     from fsl_sweep.orchestrator.selection.results import Selected
@@ -27,6 +36,9 @@ def plan_next(
     power: Annotated[float, typer.Option(help="Chance to find it.")] = 0.8,
     snapshot: Snapshot = None,
     hyperparameter: Hyperparameter = None,
+    metric: Metric = None,
+    protocol: ReportedUnder = None,
+    choose_by: ChooseBy = None,
     as_json: AsJson = False,
 ) -> int:
     """Say how many more seeds or tasks would tell methods apart, and what they cost.
@@ -42,7 +54,9 @@ def plan_next(
     if not 0 < power < 1:
         raise ConfigError("", "--power", f"{power} is no chance; write 0.8 for 80 %")
     run = load_run(runs)
-    needs = _needs(run, effect, power, snapshot, hyperparameter)
+    first, second = ([one] if one else None for one in (snapshot, hyperparameter))
+    info = run.info(first, second, metric, protocol=protocol, choose_by=choose_by)
+    needs = _needs(run, info, effect, power)
     if as_json:
         say_json([_as_plain(one) for one in needs])
     else:
@@ -52,17 +66,14 @@ def plan_next(
     return 0 if run.complete else 1
 
 
-def _needs(
-    run: "Run", effect: float | None, power: float, snapshot: str | None, hyper: str | None
-) -> "Sequence[Needs]":
+def _needs(run: "Run", info: "RunInfo", effect: float | None, power: float) -> "Sequence[Needs]":
     from fsl_sweep.orchestrator.report.completeness import whole_replicates
     from fsl_sweep.orchestrator.selection.comparing.needs import plan_next as planned
     from fsl_sweep.orchestrator.selection.resample import resample
     from fsl_sweep.orchestrator.selection.select import select
     from fsl_sweep.orchestrator.selectors.mixture import base_weight
 
-    histories = whole_replicates(run.histories)
-    info = run.info([snapshot] if snapshot else None, [hyper] if hyper else None)
+    histories = whole_replicates(run.histories_of(info))
     weight = base_weight(info.metric)
     selected = _first(select(histories, info.snapshot, info.hyperparameter, weight))
     if any(len(one.novel_tasks) < 2 for one in selected.selections):
@@ -70,9 +81,15 @@ def _needs(
             "There are no per-task rows, so that it is not known what more tasks or seeds would "
             "change. Give a run folder, or a table with one row a task."
         )
-    drawn = resample(histories, selected)
+    drawn = resample(histories, selected, apart=info.apart)
     found = planned(
-        histories, selected, effect, resampled=drawn, classes=_classes(run), power=power
+        histories,
+        selected,
+        effect,
+        resampled=drawn,
+        classes=_classes(run, info),
+        power=power,
+        timed=info.timed,
     )
     if not found:
         raise RunFolderError(
@@ -99,10 +116,10 @@ def _first(selected: "Selected") -> "Selected":
     return narrowed(selected, lead)
 
 
-def _classes(run: "Run") -> "np.ndarray | None":
+def _classes(run: "Run", info: "RunInfo") -> "np.ndarray | None":
     """The classes of the novel report tasks, where they were recorded."""
     try:
-        return run.class_tuples().get(("novel", "report"))
+        return run.class_tuples(info.protocol and info.protocol.name).get(("novel", "report"))
     except RunFolderError:
         return None
 

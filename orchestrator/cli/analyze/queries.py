@@ -11,7 +11,7 @@ import typer
 
 from fsl_sweep.orchestrator.cli.analyze.led import led
 from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
-from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, Snapshot
+from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, RunFolder, Snapshot
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.text.printed import columns, say, say_json
 
@@ -26,7 +26,7 @@ _DRAWN = 10
 
 
 def queries(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    run: RunFolder,
     examples: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Novel examples. [those that open tasks used up]"),

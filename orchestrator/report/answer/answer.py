@@ -4,17 +4,21 @@ All of it is about methods, trained again: over seeds, with tasks and the select
 trained snapshots alone say is called so, and never best or decided.
 """
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING
 
+from fsl_sweep.orchestrator.records.paper_names import TEST_MEASURE
+from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.answer.deciding import would_decide
 from fsl_sweep.orchestrator.report.answer.race import Race, some
 from fsl_sweep.orchestrator.report.completeness import Completeness
 from fsl_sweep.orchestrator.selection.comparing.comparison import Ranking
 from fsl_sweep.orchestrator.selection.comparing.needs import Needs
+from fsl_sweep.orchestrator.selection.lead import USUAL
 from fsl_sweep.orchestrator.selection.methods import Summary, same_choices
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics.intervals import SATURATED
@@ -198,8 +202,23 @@ def _next(race: Race, needs: Sequence[Needs], timed: bool) -> str:
             f"Add a second seed of {some(few)}: then the report can say how many would decide it."
         )
     if len(race.tied) > 1:
-        return "`fsl-sweep plan-next RUN --effect 0.01` says what would show 1 point."
+        return f"`{_planning(race)}` says what would show 1 point."
     return would_decide(needs[0], timed) if needs and race.open else ""
+
+
+def _planning(race: Race) -> str:
+    """The command that plans for what this report compares, in the way that it does."""
+    info = race.report.info
+    given = {
+        "--metric": None if info.metric == TEST_MEASURE else info.metric,
+        "--protocol": info.protocol and info.protocol.name,
+        "--choose-by": info.chosen_by and info.chosen_by.name,
+    }
+    if str(race.strategy) != USUAL:
+        given |= {"--snapshot": race.strategy.snapshot}
+        given |= {"--hyperparameter": race.strategy.hyperparameter}
+    words = [x for key, one in given.items() if one not in (None, MAIN) for x in (key, one)]
+    return shlex.join(["fsl-sweep", "plan-next", "RUN", *words, "--effect", "0.01"])
 
 
 def _unfinished(found: Completeness) -> str:

@@ -101,7 +101,8 @@ def _strategies(over: OverWorlds) -> Iterable[Block]:
     yield Paragraph(
         "Regret against oracle / oracle in points, mean over methods. right of two: how often the "
         "strategy picks the better of two methods, as it picks a configuration; the better one is "
-        "the one with more NovelGen by oracle / oracle, over seeds. * reads novel scores.",
+        "the one with more NovelGen by oracle / oracle, over seeds, whether or not these decide "
+        "it. * reads novel scores.",
         "note",
     )
     if over.lacking:

@@ -66,7 +66,9 @@ def panel_of(
     places = {i: one for i, one in enumerate(lines) if isinstance(one, Row)}
 
     def draw(axes: "Axes") -> None:
-        axes.set(xlabel=scale, ylim=(len(lines) - 0.4, -0.6))
+        axes.set(ylim=(len(lines) - 0.4, -0.6))
+        # A long one is wider than the plane, and has room at its left.
+        axes.set_xlabel(scale, loc="right" if len(scale) > LONGEST else "center")
         axes.grid(visible=False, axis="y")
         axes.grid(visible=True, axis="x")
         axes.tick_params(axis="y", length=0, labelcolor=INK)

@@ -11,7 +11,7 @@ from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel
 from fsl_sweep.orchestrator.report.figures.style import INK, LIGHT, RULES, SOFT
 from fsl_sweep.orchestrator.text.printed import printable
 
-PLANE, ROWS = 4.7, 5.6
+PLANE, ROWS = 4.7, 4.9
 """Inches of a drawing's width: of a plane, and of rows of intervals."""
 
 

@@ -14,7 +14,7 @@ LEAST_SCALE = 20
 """Characters of the narrowest scale."""
 
 MOST_LINES = 24
-_EACH = {1: 6, 2: 3}
+_EACH = {1: 10, 2: 3}
 """How many lines a method has where only the answer is shown, by the number of methods."""
 
 _SEVERAL = 12
@@ -46,7 +46,9 @@ def drawn(forest: Forest, width: int, short: bool = False) -> list[str]:
         words = f"  {_padded(heading, group)}  {_padded(_cut(mark.name, name), name)}  "
         mean = f"{mark.mean:5.{min(max(scale.decimals, 1), 2)}f}"[:5]  # 100.0 has no room for two
         lines.append(f"{words}{scale.bar(mark)}  {mean}")
-    if left := len(grouped(forest.marks, _group)) - len(grouped(marks, _group)):
+    groups, there = grouped(forest.marks, _group), grouped(marks, _group)
+    left = len(groups) - len(there) or (len(forest.marks) - len(marks) if not groups[1:] else 0)
+    if left:
         lines.append(f"  ... and {left} more")
     legend = textwrap.wrap("   ".join(_legend(marks)), width - 2)
     return [line.rstrip() for line in (*lines, *(f"  {line}" for line in legend))]

@@ -61,7 +61,6 @@ header details{border:0!important}
 border:1px solid var(--line);border-radius:.5rem;
 background:linear-gradient(to left,var(--page) 1rem,transparent) right/2.5rem 100% no-repeat local,
 linear-gradient(to left,var(--shade),transparent) right/1rem 100% no-repeat}
-pre{margin:0;padding:.75rem;font:.8rem/1.35 ui-monospace,monospace;color:inherit;background:none}
 table{border-collapse:separate;border-spacing:0;margin:0;border:0;color:inherit;font-size:.85rem;
 font-variant-numeric:tabular-nums}
 tr,th,td{border:0;background:none}
@@ -80,7 +79,7 @@ tr.reference td{color:var(--soft)}
 figure{margin:.75rem 0 1.5rem}
 figcaption{max-width:60rem;margin:.5rem 0}
 .panels{display:grid;gap:.75rem;grid-template-columns:repeat(auto-fill,minmax(min(20rem,100%),1fr))}
-.panels>div:only-child{grid-column:1/-1;max-width:36rem}
+.panels>div:only-child{grid-column:1/-1;max-width:32rem}
 .panels>div{background:var(--sheet);border-radius:.5rem;padding:.5rem;min-width:0}
 .panels p{margin:0;font-size:.8rem;font-weight:600}
 .panels svg{width:100%;height:auto;display:block}

@@ -38,42 +38,41 @@ class OnTasks:
 
 
 def closed_and_open(
-    source: Source, selected: Selected, names: tuple[str, str]
+    source: Source, selected: Selected, names: tuple[str, str], like: PlannedProtocol | None
 ) -> tuple[OnTasks | None, OnTasks | None]:
     """The choices of one strategy on tasks with replacement, and on tasks without.
 
-    Each under a protocol with the ways, shots and novel classes of the main one: the main one
-    itself, or one with its queries, or of several the one with the most tasks. None where no
-    protocol measured all choices of both methods.
+    Each under a protocol with the ways, shots and novel classes of ``like``, which is None for a
+    table: that one itself, or one with its queries, or of several the one with the most tasks. None
+    where no protocol measured all choices of both methods.
     """
-    main = source.protocol()
-    if main is None:
+    if like is None:
         return _accuracies(None, selected, names), None
     found: dict[bool, list[OnTasks]] = {True: [], False: []}
-    for one, reported in on_alike_tasks(source, selected):
+    for one, reported in on_alike_tasks(source, selected, like):
         if (own := _accuracies(one, reported, names)) is not None:
             found[one.protocol.tasks.replacement].append(own)
 
     def fit(one: OnTasks) -> tuple[bool, bool, int]:
         assert one.planned is not None
-        same = one.planned.protocol.episode.query == main.protocol.episode.query
-        return one.planned is main, same, len(one.a)
+        same = one.planned.protocol.episode.query == like.protocol.episode.query
+        return one.planned == like, same, len(one.a)
 
     closed, without = (max(found[kind], key=fit, default=None) for kind in (True, False))
     return closed, without
 
 
 def on_alike_tasks(
-    source: Source, selected: Selected
+    source: Source, selected: Selected, like: PlannedProtocol | None
 ) -> Iterator[tuple[PlannedProtocol, Selected]]:
-    """The same choices under each protocol with the ways, shots and novel classes of the main one.
+    """The same choices under each protocol with the ways, shots and novel classes of ``like``.
 
     Those of a table have none.
     """
     main = source.protocol()
     chosen = {pick.trial.trial for own in selected.picks for pick in own.picks}
     for one in source.protocols():
-        if main is not None and _alike(one, main):
+        if like is not None and _alike(one, like):
             trials = source.histories(one, main, chosen)
             yield one, measured(selected, {trial.trial: trial for trial in trials})
 
@@ -97,10 +96,12 @@ def reuse_of(closed: OnTasks | None, without: OnTasks | None) -> float:
     return example_uses(len(closed.a), way, shot, query, examples)
 
 
-def _alike(one: PlannedProtocol, main: PlannedProtocol) -> bool:
-    ours, others = one.protocol, main.protocol
-    same = (ours.episode.way, ours.episode.shot) == (others.episode.way, others.episode.shot)
-    return same and not ours.replaces_novel
+def _alike(*both: PlannedProtocol) -> bool:
+    one, other = (
+        (own.episode.way, own.episode.shot, own.novel)
+        for own in (planned.protocol for planned in both)
+    )
+    return one == other
 
 
 def _accuracies(

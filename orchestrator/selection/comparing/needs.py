@@ -90,6 +90,7 @@ def plan_next(
     resampled: Sequence[ResampledCell] | None = None,
     classes: ArrayLike | None = None,
     power: float = 0.8,
+    timed: bool = True,
 ) -> tuple[Needs, ...]:
     """What every pair of methods needs under every strategy of ``selected``; leading pairs first.
 
@@ -103,6 +104,7 @@ def plan_next(
         resampled: the cells with the selection repeated.
         classes: of each novel report task, int ``[T, ways]``.
         power: in (0, 1).
+        timed: whether the recorded seconds of measuring are of these report tasks.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -125,7 +127,7 @@ def plan_next(
         wanted = abs(one.result.effect) if effect is None else effect
         aim = _Aim(wanted, power, 1 - (1 - one.result.confidence) / family[one.strategy])
         decided = effect is None and one.result.verdict != "undecided"
-        ways = () if decided else _ways(pair, aim, _costs(spent, names), tuples)
+        ways = () if decided else _ways(pair, aim, _costs(spent, names, timed), tuples)
         leading = best[one.strategy] == set(names)
         needs.append(Needs(one.strategy, *names, leading, one.result, pair, wanted, power, ways))
     return tuple(sorted(needs, key=lambda one: not one.leading))
@@ -156,10 +158,10 @@ def _spent(histories: Iterable[TrialHistory]) -> dict[str, np.ndarray]:
     return {method: np.array([*seeds.values()]) for method, seeds in spent.items()}
 
 
-def _costs(spent: dict[str, np.ndarray], methods: tuple[str, str]) -> _Costs:
+def _costs(spent: dict[str, np.ndarray], methods: tuple[str, str], timed: bool) -> _Costs:
     own = [spent[method] for method in methods]
     a, b = (float(one.sum(axis=1).mean()) for one in own)
-    return _Costs((a, b), float(sum(one[:, 1].sum() for one in own)))
+    return _Costs((a, b), float(sum(one[:, 1].sum() for one in own)) if timed else nan)
 
 
 class _Aim(NamedTuple):

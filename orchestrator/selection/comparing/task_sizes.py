@@ -67,7 +67,7 @@ def task_sizes(source: Source, selected: Selected, strategy: Strategy) -> tuple[
         RunFolderError: there are no tasks of one size, or all tasks of a snapshot came out alike.
     """
     measured: dict[str, list[tuple[PlannedProtocol, list[np.ndarray]]]] = {}
-    for planned, reported in on_alike_tasks(source, selected):
+    for planned, reported in on_alike_tasks(source, selected, source.protocol()):
         for method in selected.methods:
             tables = [one.novel_tasks for one in reported.cell(method, strategy)]
             if tables and min(map(len, tables)) > 1:

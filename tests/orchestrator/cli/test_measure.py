@@ -110,7 +110,7 @@ def test_a_protocol_has_the_same_bytes_whoever_asks_for_it_and_however_often_it_
     shown = capsys.readouterr().out
     assert "2-shot-12-tasks: 3-way 2-shot, 2 queries, 8 + 12 tasks; all snapshots\n" in shown
     assert f"{SNAPSHOTS} snapshots of {TRIALS} trials: 3 measured already, 6 to measure\n" in shown
-    assert re.search(r"expected to measure: [0-9.]+ s of trial time, estimated from", shown)
+    assert re.search(r"expected to measure: at most [0-9.]+ s of trial time, from what", shown)
     assert invoke(["measure", "run", "2-shot-12-tasks"]) == 0
     out, err = capsys.readouterr()
     assert re.fullmatch(
@@ -128,6 +128,25 @@ def test_a_protocol_has_the_same_bytes_whoever_asks_for_it_and_however_often_it_
     shutil.copytree(trained, run)
     rerun(measure={"other": {"episode": {"shot": 2}, "evaluation": {"report_tasks": 12}}})
     assert measured(run, "other") == by_command
+
+
+def test_the_expected_time_knows_when_the_examples_are_used_up(run, capsys) -> None:
+    """Images are embedded whatever the number of tasks, and no million of tasks is there."""
+    said = []
+    for tasks in ("5", "1000000"):
+        asked = ["--without-replacement", "--tasks", tasks, "--dry-run"]
+        assert invoke(["measure", "run", *asked]) == 0
+        said.append(re.search("expected to measure: .*", capsys.readouterr().out)[0])
+    assert said[0] == said[1]
+
+
+def test_a_dry_run_counts_what_will_be_measured_again(run, capsys) -> None:
+    dry = ["run", "run/sweep.yaml", "-o", "run", "--dry-run"]
+    for more, done in (([], SNAPSHOTS), (["--set", "record=predictions"], 0)):
+        assert invoke([*dry, *more]) == 0
+        out = capsys.readouterr().out
+        assert f": {done} of {SNAPSHOTS} measured\n" in out
+        assert ("expected to measure" in out) == (done == 0)
 
 
 OTHER = ["--benchmark", "glyphs", "--snapshots", "last"]

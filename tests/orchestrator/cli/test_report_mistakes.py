@@ -113,6 +113,7 @@ def test_what_the_usage_rules_out(run, command, asked):
     code, out, err = command("report", run, *asked)
     assert (code, out) == (2, "")
     assert f"Invalid value for '{asked[0]}'" in err
+    assert "Value error" not in err
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,7 @@ def test_runs_that_do_not_go_together(run, command):
     plan = Path(shutil.copytree(run, "other")) / "plan.json"
     plan.write_text(spoilt(json.loads(plan.read_text()), "fingerprint", "a" * 16))
     Path("link").symlink_to("run")
-    assert "they differ in benchmark fingerprint (" in message(command("report", run, "other"))
+    assert "they differ in the data that they were" in message(command("report", run, "other"))
     for again in ("run", "./run/", "link"):
         expected = f"{Path(again)} is given twice; name each run or table once."
         assert message(command("report", run, again)) == expected
@@ -276,8 +277,9 @@ def test_a_run_without_its_trials(run, command, left):
     assert command("report", run, "--full")[1].startswith("made: INCOMPLETE")
     code, out, _ = command("status", run)
     assert code == 1
+    state = "damaged" if left == "file" else "not begun"
     assert out.startswith(
-        "made: 4 trials planned\n4 not begun\nmeasured: main 0 of 0 snapshots\nno run is active\n"
+        f"made: 4 trials planned\n4 {state}\nmeasured: main 0 of 0 snapshots\nno run is active\n"
     )
     assert out.count("damaged, run/trials\n") == (4 if left == "file" else 0)
 

@@ -11,6 +11,7 @@ from commands import TINY
 from made import FIVE_SHOT, MAIN_ID, flip, forge
 
 from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.run import load_run
 
 
 def verified(capsys, command="verify") -> tuple[int, list[str], str]:
@@ -170,7 +171,11 @@ def test_status_says_how_much_is_measured_under_each_protocol(run, capsys):
     # The trial that has not ended has two snapshots, which further protocols do not ask for yet.
     assert lines[2] == "measured: main 11 of 11 snapshots; 5-shot 7 of 9"
     flip(trial(run, holding=f"measured/{FIVE_SHOT.id}.parquet") / f"measured/{MAIN_ID}.parquet")
-    assert verified(capsys, "status")[1][2].startswith("measured: main 8 of 11 snapshots; 5-shot")
+    _, lines, _ = verified(capsys, "status")
+    assert lines[2].startswith("measured: main 8 of 11 snapshots; 5-shot")
+    # A damaged trial is not done, as in the report.
+    assert lines[1] == "1 begun, 1 damaged, 2 done"
+    assert (load_run(run).report().completeness.done, lines[0]) == (2, "made: 4 trials planned")
 
 
 def test_a_run_of_an_earlier_format_is_refused_with_what_to_do(run, refused):

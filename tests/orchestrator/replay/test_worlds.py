@@ -74,7 +74,9 @@ def test_run_folders_of_several_benchmarks_are_worlds(tmp_path: Path) -> None:
     assert list(open_worlds([first, namesake])) == [f"first ({first})", f"first ({namesake})"]
     with pytest.raises(RunFolderError, match=r"one world, 'first \+ more', and.*over two or more"):
         open_worlds([first, more])
-    with pytest.raises(RunFolderError, match=r"benchmark fingerprint.* as worlds .`--worlds`"):
+    with pytest.raises(
+        RunFolderError, match=r"differ in the data that .*, so .* `fsl-sweep report --worlds`"
+    ):
         fsl_sweep.load_run([first, other])
     assert not has_worlds([first, other])
 
@@ -116,7 +118,7 @@ def test_worlds_are_no_one_run(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match=r"one\.csv: this is one world, 'a'"):
         open_worlds([one])
     other = written(made().assign(world="b"), tmp_path / "other.csv")
-    with pytest.raises(RunFolderError, match=r"differ in world .a and b.*`--worlds`"):
+    with pytest.raises(RunFolderError, match=r"differ in world .a and b.*report --worlds`"):
         fsl_sweep.load_run([one, other])
     with pytest.raises(RunFolderError, match="given twice"):
         open_worlds([one, one])

@@ -135,6 +135,14 @@ def plot(*marks: Mark, width: int = 60) -> list[str]:
     return lines
 
 
+def test_strategies_that_are_not_shown_are_counted() -> None:
+    usual = [mark(50 + n, name=f"s{n}", group="") for n in range(12)]
+    oracles = [mark(70, name="oracle", group="", reference=True)] * 2
+    lines = drawn(Forest("regret, points", (*usual, *oracles), ""), 60, short=True)
+    assert [line.split()[0] for line in lines[1:11]] == [*(f"s{n}" for n in range(9)), "oracle"]
+    assert lines[11] == "  ... and 4 more"
+
+
 def test_a_mark_of_each_kind() -> None:
     assert plot(
         mark(60, 55, 65),

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fsl_sweep
-from fsl_sweep.orchestrator.text.printed import counted, one_line, printable, say, unfit
+from fsl_sweep.orchestrator.text.printed import (
+    counted,
+    fold,
+    one_line,
+    printable,
+    say,
+    say_json,
+    unfit,
+)
 
 
 @given(st.text(max_size=40))
@@ -38,6 +46,33 @@ def test_a_stream_that_lacks_letters_gets_their_numbers(encoding: str) -> None:
             "utf-8": "é 学\\udcff\\x1b\n",
         }[encoding]
     )
+
+
+@given(st.text("ab c-", max_size=80), st.integers(5, 40))
+def test_a_folded_sentence_has_the_same_words_and_no_line_is_too_long(text, width) -> None:
+    lines = fold(f"  {text}", width).split("\n")
+    if "  " in text.strip():
+        assert lines == [f"  {text}"]
+    elif len(lines) > 1:
+        assert " ".join(lines).split() == text.split()
+        assert all(line.startswith("  ") for line in lines)
+        assert all(len(line) <= width or " " not in line.strip() for line in lines)
+
+
+def test_a_terminal_has_whole_commands_and_a_pipe_whole_lines(monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "24")
+    command = "fsl-sweep measure RUN open --snapshots chosen"
+    text = f"  This is so, because `{command}` does it: {command}\na  table  of  more  than  24"
+    for terminal in (True, False):
+        stream = io.StringIO()
+        monkeypatch.setattr(stream, "isatty", lambda terminal=terminal: terminal)
+        say(text, stream)
+        expected = ["  This is so, because", f"  `{command}`", "  does it:", f"  {command}"]
+        expected = [*expected, "a  table  of  more  than  24"] if terminal else text.split("\n")
+        assert stream.getvalue().splitlines() == expected
+    monkeypatch.setattr("sys.stdout", stream)
+    say_json({"text": "word " * 20})
+    assert stream.getvalue().endswith(f'"{"word " * 20}"\n}}\n')
 
 
 def test_counts_agree_with_their_nouns() -> None:

@@ -15,14 +15,16 @@ from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.records.measures import TrialEnd
 
 OPEN = {"open": {"evaluation": {"replacement": False, "report_tasks": 60}, "snapshots": "chosen"}}
+NEVER = {"never": {"episode": {"shot": 5}}}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Closed tasks are 50 of the main protocol, open ones 60; another protocol has other ways."""
+    """Closed tasks are 50 of the main protocol, open ones 60; others have other ways or queries."""
     path = tmp_path_factory.mktemp("compared") / "run"
-    others = {"wide": {"episode": {"way": 7}, "evaluation": {"replacement": False}}}
-    made.with_protocols(path, 50, {**OPEN, **others}, seeds=(0, 1))
+    few = {"few": {**OPEN["open"], "episode": {"query": 5}}}
+    wide = {"wide": {"episode": {"way": 7}, "evaluation": {"replacement": False}}}
+    made.with_protocols(path, 50, {**OPEN, **few, **wide, **NEVER}, ["never"], seeds=(0, 1))
     return path
 
 
@@ -81,16 +83,46 @@ def test_the_claim_over_seeds_is_that_of_the_report(folder, capsys) -> None:
 def test_the_text_keeps_snapshots_and_methods_apart(folder, capsys) -> None:
     assert invoke(["compare", str(folder), "PN", "RR", "--snapshot", "last"]) == 0
     out = capsys.readouterr().out
-    first, second = out.split("The methods, trained again:")
+    first, second = out.split("The methods, trained again, on tasks of 'main':")
     assert first.splitlines()[0].startswith(("PN and RR, trained", "RR and PN, trained"))
     assert "again: undecided over 2 seeds, under last / " in first.splitlines()[0]
     assert "These snapshots, NovelGen in %" in first
-    assert "50 of main" in first
-    assert "60 of open" in first
+    assert "  50 closed\n" in first
+    assert "\n  Closed tasks: 'main', 5-way 1-shot, 15 queries, 20 + 50 tasks.\n" in first
+    assert "\n  Open tasks: 'open', 5-way 1-shot, 15 queries, at most 20 + 60 tasks, with" in first
     assert "2 seeds: PN - RR" in second
     assert "by seed PN " in second
     assert "Caution: only 2 seeds." in second
     assert "Caution: open: the tasks ended before the examples were used up" in second
+
+
+@pytest.mark.parametrize(
+    ("protocol", "closed", "undecided"),
+    [("few", "main", "`fsl-sweep measure RUN few --snapshots all`"), ("wide", None, "")],
+)
+def test_another_protocol(folder, capsys, protocol, closed, undecided) -> None:
+    found = plain(capsys, folder, "PN", "RR", "--protocol", protocol)
+    snapshots, methods = found["snapshots"], found["methods"]
+    assert (found["protocol"], snapshots["open_protocol"]) == (protocol, protocol)
+    assert snapshots["closed_protocol"] == closed
+    a, b = (accuracies(folder, protocol, method) for method in ("PN", "RR"))
+    assert snapshots["paired"]["mean"] == pytest.approx(np.mean(a - b))
+    # The claim about methods is that of the report under the protocol.
+    found = load_run(folder).report(["val"], ["val"], protocol=protocol).differences
+    (theirs,) = (one.result for one in found if (one.a, one.b) == ("PN", "RR"))
+    assert (methods["low"], methods["high"]) == pytest.approx((theirs.low, theirs.high))
+    # It is undecided where a resample may choose what is not measured.
+    assert methods["caution"].endswith(undecided or theirs.caution)
+    assert invoke(["compare", str(folder), "PN", "RR", "--protocol", protocol]) == 0
+    out = capsys.readouterr().out
+    assert f"The methods, trained again, on tasks of '{protocol}':\n" in out
+    assert max(map(len, out.partition("Open tasks")[0].splitlines())) <= 100
+
+
+def test_a_protocol_that_is_not_measured(folder, refused) -> None:
+    said = refused("compare", folder, "PN", "RR", "--protocol", "never")
+    assert "are not measured under 'never' (5-way 5-shot" in said
+    assert "`fsl-sweep measure RUN never" in said
 
 
 def test_without_open_tasks_it_says_how_to_measure_them(tmp_path, capsys) -> None:
@@ -98,8 +130,8 @@ def test_without_open_tasks_it_says_how_to_measure_them(tmp_path, capsys) -> Non
     made.with_protocols(path, 50, OPEN, skipped=["open"], seeds=(0, 1))
     assert invoke(["compare", str(path), "PN", "RR"]) == 0
     out = capsys.readouterr().out
-    command = "open --without-replacement --tasks 1000000 --snapshots chosen\n"
-    assert f"Open intervals are not measured yet: fsl-sweep measure {path} {command}" in out
+    command = "open --without-replacement --tasks 1000000 --snapshots chosen`\n"
+    assert f"Open intervals are not measured yet: `fsl-sweep measure {path} {command}" in out
     assert "Caution: nothing is about other examples" in out
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import made
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 import tables
 
 from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.run import load_run
 
@@ -97,6 +99,32 @@ def test_the_sentence_is_that_of_the_answer(tmp_path, capsys) -> None:
     assert invoke(["plan-next", path]) == 0
     said = capsys.readouterr().out.splitlines()[0]
     assert load_run(path).report().answer.sentences[-1] == said
+
+
+def test_it_plans_for_what_the_report_compares(tmp_path, capsys) -> None:
+    path = str(tmp_path / "run")
+    made.with_protocols(Path(path), measure={"5-shot": {"episode": {"shot": 5}}}, seeds=(0, 1))
+    given = {"metric": "mixture(0.3)", "protocol": "5-shot", "choose_by": "5-shot"}
+    options = [x for key, one in given.items() for x in (f"--{key.replace('_', '-')}", one)]
+    assert invoke(["plan-next", path, *options]) == 0
+    said = capsys.readouterr().out.splitlines()[0]
+    assert load_run(path).report(**given).answer.sentences[-1] == said
+    assert load_run(path).report().answer.sentences[-1] != said
+    # How long more tasks take is known of the main protocol only.
+    for effect, more, known in (("0.4", [], True), ("0.55", ["--protocol", "5-shot"], False)):
+        assert invoke(["plan-next", path, "--effect", effect, "--json", *more]) == 0
+        (plain,) = json.loads(capsys.readouterr().out)
+        (tasks,) = (way for way in plain["ways"] if way["what"] == "tasks")
+        assert tasks["needed"] > made.TASKS
+        assert (tasks["seconds"] is not None) == known
+
+
+def test_several_benchmarks_have_no_common_plan(whole, tmp_path, refused) -> None:
+    other = made.plan(made.planned(made.spec()), fingerprint="e" * 16)
+    Ledger(tmp_path / "other").write_plan(other, "name: made\n")
+    said = refused("plan-next", whole, tmp_path / "other")
+    assert "differ in the data that they were measured on, so that their numbers are about" in said
+    assert "`fsl-sweep report --worlds` compares" in said
 
 
 def test_a_table_without_rows_of_tasks(tmp_path, refused) -> None:

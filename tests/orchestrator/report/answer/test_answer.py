@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import made
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
@@ -268,6 +269,24 @@ OPTIONS = {
         "RR leads PN by 0.10 points under val / val, over 5 seeds; it is equivalent to PN within "
         "1.0 points and is better than Q.",
         f"{BOTH} {COST}, more than RR and PN differ. {TAKES.replace('are 2', 'are 3')}",
+    ),
+    "a tie in another report": (
+        [*PN, *(replace(one, method="RR") for one in PN)],
+        {
+            "info": replace(
+                INFO,
+                snapshot=("last",),
+                hyperparameter=("val",),
+                metric="mixture(0.4)",
+                protocol=made.FIVE_SHOT,
+                chosen_by=made.MAIN_PROTOCOL,
+            )
+        },
+        "PN and RR have the same mean under last / val, over 5 seeds.",
+        "last / val is the only strategy here that reads no novel score. Choosing by last / val "
+        "cost 1.3 points against the oracle.",
+        "`fsl-sweep plan-next RUN --metric 'mixture(0.4)' --protocol 5-shot --snapshot last "
+        "--hyperparameter val --effect 0.01` says what would show 1 point.",
     ),
     "only means are known": (
         means([*PN, *RR]),

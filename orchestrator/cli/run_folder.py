@@ -1,0 +1,145 @@
+"""Commands about a run folder as it is: ``status``, ``verify`` and ``prune``."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from fsl_sweep.orchestrator.cli.options import RunFolder
+from fsl_sweep.orchestrator.text.printed import counted, on_disk, one_line, say
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.ledger.ledger import Ledger
+    from fsl_sweep.orchestrator.records.measures import TrialHistory
+    from fsl_sweep.orchestrator.records.plan import Plan
+
+
+def status(run: RunFolder) -> int:
+    """Say what is done, running and failed, and why."""
+    from fsl_sweep.orchestrator.cli.report import report_command
+    from fsl_sweep.orchestrator.errors import RunFolderError
+    from fsl_sweep.orchestrator.ledger.ledger import Ledger
+    from fsl_sweep.orchestrator.ledger.lock import holder_of
+    from fsl_sweep.orchestrator.ledger.verify import check_outside_trials
+
+    ledger = Ledger(run)
+    plan = ledger.planned()
+    histories = {h.trial: h for h in ledger.histories(plan)}.values()
+    counts = Counter(map(_state, histories))
+    lines = [line for history in histories for line in _remarks(history)]
+    try:
+        holder = holder_of(run)
+        lines.insert(0, f"running now: {holder}" if holder else "no run is active")
+    except RunFolderError as failure:
+        lines.insert(0, str(failure))
+    if left_out := ledger.unplanned(plan):
+        lines.append(f"no longer planned: {', '.join(left_out)}")
+    if harmed := sum(found.harm for found in check_outside_trials(ledger, plan)):
+        files = f"{counted(harmed, 'file')} outside trials/ {'is' if harmed == 1 else 'are'}"
+        lines.append(f"{files} damaged or missing: `fsl-sweep verify {run}` lists them")
+    say(f"{plan.name}: {plan.counted} planned")
+    say(", ".join(f"{number} {state}" for state, number in sorted(counts.items())))
+    say(one_line(_measured(ledger, plan, histories)))
+    for line in lines:
+        say(one_line(line))
+    ended = counts["done"] + counts["budget"] == len(plan.specs)
+    if counts["done"] + counts["budget"]:
+        say(f"report{'' if ended else ' so far'}: `{report_command(run)}`")
+    return 0 if ended else 1
+
+
+def _remarks(history: "TrialHistory") -> Iterator[str]:
+    """How far a trial is that has begun, why it ended, and what of it is damaged."""
+    from fsl_sweep.orchestrator.cli.progress import trial_label
+
+    label = trial_label(history.method, history.hyperparameters, history.seed, history.fold)
+    begins, state = f"  {history.trial}  {label}", _state(history)
+    if history.end and history.end.reason:
+        yield f"{begins}: {state}, {history.end.reason}"
+    elif state == "begun":
+        yield f"{begins}: {counted(int(history.epochs[-1]), 'epoch')} recorded"
+    for name in history.damaged:
+        yield f"{begins}: damaged, {name}"
+
+
+def _state(history: "TrialHistory") -> str:
+    """``done`` and the like; what the report does not count as done has a state of its own."""
+    if history.damaged:
+        return "damaged"
+    if history.end is None:
+        return "begun" if len(history.epochs) else "not begun"
+    whole = history.complete or history.end.status == "failed"
+    return history.end.status if whole else "not measured"
+
+
+def _measured(ledger: "Ledger", plan: "Plan", histories: Collection["TrialHistory"]) -> str:
+    """``measured: main 12 of 12 snapshots; 5-shot 10 of 12``.
+
+    Under the main protocol of all that are recorded; under others of those that they ask for.
+    """
+    from fsl_sweep.orchestrator.selection.chosen import wanted
+
+    total = sum(len(history.epochs) for history in histories)
+    main, answers = plan.main.id, plan.records_answers
+    left = sum(len(ledger.trial(t).to_measure(main, answers=answers)) for t in plan.specs)
+    shown = [f"{plan.main.name} {total - left} of {counted(total, 'snapshot')}"]
+    for one in plan.protocols[1:]:
+        asked = wanted(ledger, plan, one.snapshots)
+        total = sum(map(len, asked.values()))
+        left = sum(len(ledger.trial(t).to_measure(one.id, e, answers)) for t, e in asked.items())
+        shown.append(f"{one.name} {total - left} of {total}")
+    return f"measured: {'; '.join(shown)}"
+
+
+def verify(run: RunFolder) -> int:
+    """Check every file of a run folder against its checksum.
+
+    Lists files that are damaged, missing, links, or unknown, and what follows; changes nothing.
+    """
+    from fsl_sweep.orchestrator.ledger.verify import check_run
+
+    harmed = strange = 0
+    for found in check_run(run):
+        harmed, strange = harmed + found.harm, strange + (not found.harm)
+        say(one_line(f"{found.place}: {found.problem}; {found.follows}"))
+    count = f"{harmed} damaged, missing or refused" if harmed else "nothing is damaged"
+    beside = f"; {strange} not part of a run" if strange else ""
+    say(one_line(f"{run}: {count}{beside}"))
+    return 1 if harmed else 0
+
+
+def prune(
+    run: RunFolder,
+    keep: Annotated[
+        Literal["chosen", "last", "none"], typer.Option(help="The snapshots that stay.")
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say it; delete nothing.")] = False,
+) -> int:
+    """Delete the weights of snapshots that nothing needs."""
+    from contextlib import nullcontext
+
+    from fsl_sweep.orchestrator.ledger.ledger import Ledger
+    from fsl_sweep.orchestrator.sweep import pruning
+    from fsl_sweep.orchestrator.sweep.recording import locked
+
+    ledger = Ledger(run)
+    ledger.planned()  # no lock is put into another folder
+    with nullcontext() if dry_run else locked(ledger):
+        plan = ledger.planned()
+        pruning.check_prunable(ledger, plan)
+        there = {trial: ledger.trial(trial).snapshot_epochs() for trial in plan.specs}
+        gone = pruning.prunable(ledger, plan, keep)
+        total, count = (sum(map(len, epochs.values())) for epochs in (there, gone))
+        size, freed = (pruning.weight_bytes(ledger, epochs) for epochs in (there, gone))
+        deleted = "would be" if dry_run else "are"
+        say(
+            f"{count:,} of {counted(total, 'snapshot')} {deleted} deleted, which frees "
+            f"{on_disk(freed)}; {total - count:,} stay ({on_disk(size - freed)}), and so does all "
+            "that was measured."
+        )
+        for sentence in pruning.lost(ledger, plan, keep, gone) if gone else ():
+            say(sentence)
+        if not dry_run:
+            pruning.prune(ledger, gone)
+    return 0

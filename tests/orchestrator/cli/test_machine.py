@@ -8,7 +8,7 @@ import subprocess
 
 import made
 import pytest
-from commands import TINY, WithoutRay, living
+from commands import NO_SPARE_WORKERS, ONE_CORE, TINY, WithoutRay, living
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import MachineFailure
@@ -92,6 +92,8 @@ def test_a_full_disk_ends_the_run_and_with_room_it_resumes(
 ):
     disk, enlarge = small_disk
     file, run = sweep_file(tmp_path, 8), disk / "run"
+    monkeypatch.setenv(*ONE_CORE)
+    monkeypatch.setenv(*NO_SPARE_WORKERS)
     message = message_of(file, "-o", run)
     assert str(run) in message
     assert "No space left on device" in message

@@ -38,6 +38,12 @@ resources: {cpu: 1, gpu: 0.0}
 """A sweep of eight short trials."""
 
 
+ONE_CORE = ("RAY_OVERRIDE_RESOURCES", '{"CPU": 1}')
+"""Of Ray: one worker runs all trials in turn."""
+
+NO_SPARE_WORKERS = ("RAY_prestart_worker_first_driver", "0")
+"""Of Ray: on a loaded machine it starts all workers again before the first ones are ready."""
+
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
@@ -91,7 +97,9 @@ def _asked(job):
 def started(*arguments, place=None, **options):
     """``fsl-sweep ARGUMENTS`` in a session of its own, with its temporary files in ``place``."""
     program = [sys.executable, "-m", "fsl_sweep", *map(str, arguments)]
-    environment = {**os.environ, **({"TMPDIR": str(place)} if place else {})}
+    environment = dict([*os.environ.items(), NO_SPARE_WORKERS])
+    if place:
+        environment["TMPDIR"] = str(place)
     return subprocess.Popen(
         program,
         stdout=subprocess.PIPE,
@@ -109,7 +117,7 @@ def wait_for(condition, seconds=120):
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
+        time.sleep(0.1)
     return found
 
 

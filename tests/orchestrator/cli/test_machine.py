@@ -8,7 +8,7 @@ import subprocess
 
 import made
 import pytest
-from commands import TINY, WithoutRay, living
+from commands import NO_SPARE_WORKERS, ONE_CORE, TINY, WithoutRay, living
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import MachineFailure
@@ -57,8 +57,9 @@ def test_a_cluster_that_cannot_be_reached(tmp_path, message_of):
 @pytest.mark.xdist_group("ray")
 def test_ray_that_cannot_start(tmp_path, message_of, monkeypatch):
     """Its port is taken."""
-    # How long Ray waits for its head to answer; the default is 30 seconds.
+    # Seconds that Ray waits for its head to answer; the defaults are 30 and 5.
     monkeypatch.setenv("RAY_py_gcs_connect_timeout_s", "1")
+    monkeypatch.setenv("RAY_gcs_rpc_server_connect_timeout_s", "1")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         monkeypatch.setenv("RAY_GCS_SERVER_PORT", str(taken.getsockname()[1]))
@@ -92,6 +93,8 @@ def test_a_full_disk_ends_the_run_and_with_room_it_resumes(
 ):
     disk, enlarge = small_disk
     file, run = sweep_file(tmp_path, 8), disk / "run"
+    monkeypatch.setenv(*ONE_CORE)
+    monkeypatch.setenv(*NO_SPARE_WORKERS)
     message = message_of(file, "-o", run)
     assert str(run) in message
     assert "No space left on device" in message

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import stat
 import time
@@ -72,10 +73,14 @@ def test_disturbed_at_random_moments_the_report_is_the_same_to_the_byte(
         assert process.poll() is None
         assert "Traceback" not in disturb(process, driver, place)
     assert not [*disturbed.rglob(".unfinished*")]
+    ledger = Ledger(disturbed)
+    mixed, trials = ledger.planned().protocol("mixed").id, ledger.read_plan().specs
+    left = [epoch for one in trials for epoch in ledger.trial(one).to_measure(mixed)]
     last = started(*command, place=place)
     out, errors = last.communicate(timeout=300)
     assert last.returncode == 0, errors
     assert out.splitlines()[0] == "tiny: complete"
+    assert len(re.findall(r"epoch \d measured", errors)) == len(left) > 0
     assert not list(disturbed.rglob(".unfinished*"))
     monkeypatch.setattr(execute, "RayProcess", WithoutRay)
     execute.execute(prepare(str(sweep), undisturbed, [more], []))
@@ -84,7 +89,7 @@ def test_disturbed_at_random_moments_the_report_is_the_same_to_the_byte(
     assert len(measured) == 8 * 2
     for path in measured:
         assert (disturbed / path.relative_to(undisturbed)).read_bytes() == path.read_bytes()
-    for trial in Ledger(undisturbed).read_plan().specs:
+    for trial in trials:
         for name in ("0001", "0008"):
             path = f"trials/{trial}/snapshots/{name}.safetensors"
             assert (disturbed / path).read_bytes() == (undisturbed / path).read_bytes()

@@ -22,8 +22,9 @@ from test_sweep import GLYPHS, Listener, job_of, spec, whole, without_ray
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 
 # A dead node is noticed within a second; the default is half a minute.
-noticed = {{"health_check_period_ms": 200, "health_check_failure_threshold": 3}}
-head = {{"num_cpus": 1, "include_dashboard": False, "_system_config": noticed}}
+config = {{"health_check_period_ms": 200, "health_check_failure_threshold": 3}}
+config["prestart_worker_first_driver"] = False  # nothing would run on these workers
+head = {{"num_cpus": 1, "include_dashboard": False, "_system_config": config}}
 cluster = Cluster(initialize_head=True, head_node_args=head)
 only = cluster.add_node(num_cpus=2)  # the only one that a trial of two cores fits on
 killed = []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import made
 import pytest
-from commands import in_session, living
+from commands import ONE_CORE, in_session, living
 from made import trainable
 from trained import content, history, run
 
@@ -50,9 +50,6 @@ class Listener:
         self.told.append(("measured", trial, record.epoch))
         if self._on_measured:
             self._on_measured(trial, record)
-
-    def measured_again(self, trial, epoch):
-        self.told.append(("measured again", trial, epoch))
 
     def failed_once(self, trial, reason):
         self.told.append(("failed once", trial, reason))
@@ -132,19 +129,6 @@ def descends_from_me(pid):
     return False
 
 
-def measured_again(ray, job, specs, listener):
-    """Measure all snapshots of trials anew: they give the bytes that training recorded."""
-    found = [job.run / "trials" / s.id / "measured" for s in specs]
-    files = [one / f"{job.plan.main.id}.parquet" for one in found]
-    before = [file.read_bytes() for file in files]
-    for file in files:
-        file.unlink()
-    todo = {s.id: dict.fromkeys(range(1, s.epochs + 1), ("main",)) for s in specs}
-    ray.run(job._replace(trials=tuple(todo), todo=todo), [listener])
-    assert [file.read_bytes() for file in files] == before
-    return {(s.id, epoch) for s in specs for epoch in todo[s.id]}
-
-
 def lose_the_head(ray, job):
     """Kill the head of Ray during a job, whose workers go on until it is noticed; what Ray was."""
     job.run.mkdir()
@@ -158,10 +142,9 @@ def lose_the_head(ray, job):
 def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place, monkeypatch):
     """In a reused actor, and after one was killed; what fails does so by itself, and is recorded.
 
-    One worker at a time takes all cores, so that one actor runs trials of all kinds in turn. Ray is
-    private meanwhile: every port is on loopback, every file in a closed folder.
+    One worker at a time, so that one actor runs trials of all kinds in turn. Ray is private
+    meanwhile: every port is on loopback, every file in a closed folder.
     """
-    cores = os.cpu_count() or 1
     victim = spec(seed=3, epochs=4, learner={"name": "ridge"})
     hopeless = spec(seed=3, train={"way": 9, "shot": 1, "query": 2})
     diverging = spec(seed=0, optimizer={"lr": 1e30}, schedule=[[0, 1e30]])
@@ -172,6 +155,7 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place,
         victim,
     ]
     monkeypatch.setenv("TMPDIR", str(place))
+    monkeypatch.setenv(*ONE_CORE)
     ports, modes, killed = set(), set(), []
 
     def look_and_kill_once(trial, record):
@@ -188,21 +172,19 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place,
     specs = [*good[:3], diverging, victim, hopeless]
     ledger = Ledger(tmp_path / "ray")
     ledger.path.mkdir()
-    job = job_of(ledger.path, specs, data, cores, retries=1)
+    job = job_of(ledger.path, specs, data, 1, retries=1)
     with RayProcess(None, len(specs)) as ray:
         ray.run(job, [listener])
-        again = measured_again(ray, job, good, listener)
-        held = lose_the_head(ray, job_of(tmp_path / "longer", [spec(epochs=500)], data, cores, 0))
+        held = lose_the_head(ray, job_of(tmp_path / "longer", [spec(epochs=500)], data, 1, 0))
     assert not {*held} & living().keys()
     assert not [*tmp_path.rglob("longer/**/.unfinished*")]
-    assert sorted(listener.of("measured again")) == sorted(again)
     # 127.0.0.1, and the same within tcp6.
     assert ports
     assert ports <= {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}
     assert modes == {0o700}
     assert not [*place.iterdir()]
 
-    alone = without_ray(tmp_path / "alone", good, data, cores)
+    alone = without_ray(tmp_path / "alone", good, data, 1)
     for s in good:
         assert whole(ledger, s, data) == whole(alone, s, data)
     ended = {trial: (status, reason) for trial, status, reason in listener.of("ended")}

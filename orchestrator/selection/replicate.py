@@ -6,6 +6,7 @@ snapshot are shifted by what the draw adds to its mean; accuracies may then lie 
 """
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
@@ -19,6 +20,7 @@ from fsl_sweep.orchestrator.records.measures import (
     TaskSet,
     TrialHistory,
 )
+from fsl_sweep.orchestrator.selection.results import READERS
 from fsl_sweep.orchestrator.selectors import Candidate, HyperparameterSelector, SnapshotSelector
 from fsl_sweep.orchestrator.selectors.apply import apply_all
 from fsl_sweep.orchestrator.selectors.base import NONE, is_cross_validated
@@ -241,7 +243,9 @@ class ResampledReplicate:
             return []
         best = tables[int(np.argmax(highest))]
         loaded, at = best.load(), int(np.argmax(best.means))
-        found = [one.rivals(known, best, loaded, at) for one in self.trials]
+        with ThreadPoolExecutor(READERS) as readers:
+            rivals = readers.map(lambda one: one.rivals(known, best, loaded, at), self.trials)
+            found = [*rivals]
         weights = self.trials[0].weights(known, "selection", loaded.shape[1])
         scores = weighted_means(np.concatenate([accuracies for _, accuracies in found]), weights)
         ends = np.cumsum([len(rows) for rows, _ in found])

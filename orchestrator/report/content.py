@@ -148,7 +148,7 @@ class Report:
         stability: what each strategy's ranking of methods survives.
         ranked: gives ``rank_correlations``.
         budget_curve: regret against novel evaluations, where a strategy has a budget.
-        tradeoffs: BaseGen and NovelGen of every configuration, by snapshot selector.
+        traded: gives ``tradeoffs``.
         over_protocols: the chosen snapshots under each protocol.
         partly: the protocol of the report if not every snapshot is measured under it: there is no
             interval with the selection where a resample chose one that is not.
@@ -175,7 +175,7 @@ class Report:
     resampled: tuple[ResampledCell, ...] = ()
     stability: tuple[Stability, ...] = ()
     budget_curve: tuple[BudgetPoint, ...] = ()
-    tradeoffs: tuple[TradeOff, ...] = ()
+    traded: Callable[[], tuple[TradeOff, ...]] = tuple
     over_protocols: tuple[UnderProtocol, ...] = ()
     partly: PlannedProtocol | None = None
     ensembles: tuple[Ensemble, ...] = ()
@@ -184,6 +184,11 @@ class Report:
     def rank_correlations(self) -> tuple[TrialRankCorrelation, ...]:
         """How well measures rank the snapshots of each trial, which the answer does not need."""
         return self.ranked()
+
+    @cached_property
+    def tradeoffs(self) -> tuple[TradeOff, ...]:
+        """BaseGen and NovelGen of every configuration, by snapshot selector."""
+        return self.traded()
 
     @cached_property
     def answer(self) -> Answer:
@@ -290,7 +295,7 @@ def build(
         resampled=resampled,
         stability=stability_of(summaries, resampled),
         budget_curve=_budget_curve(info, whole, selected),
-        tradeoffs=tradeoffs_of(chosen, info.snapshot),
+        traded=partial(tradeoffs_of, chosen, info.snapshot),
         over_protocols=_over_protocols(info, selected, summaries, measured),
         partly=None if _all_measured(whole) else info.protocol,
         ensembles=ensembles_of(whole, ensembles, answers) if answers else (),

@@ -40,9 +40,6 @@ class Strategy:
         return f"{self.snapshot} / {self.hyperparameter}"
 
 
-READERS = 2
-"""Threads that read trials: Python's lock is free while a file is read and decompressed."""
-
 Scores = tuple[Interval, np.ndarray]
 """A mean over report tasks with its interval, and the accuracy on each; none if not known."""
 

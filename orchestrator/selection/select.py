@@ -9,7 +9,6 @@ Source: "Two Sides of Meta-Learning Evaluation", section 5.1 and appendix F.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -22,8 +21,8 @@ from fsl_sweep.orchestrator.replay.lacking import unknown
 from fsl_sweep.orchestrator.selection.budget_curve import read_once
 from fsl_sweep.orchestrator.selection.choices import Chosen, recorded, replicates_of, seen
 from fsl_sweep.orchestrator.selection.fronts import fronts_of
+from fsl_sweep.orchestrator.selection.reading import in_threads
 from fsl_sweep.orchestrator.selection.results import (
-    READERS,
     Front,
     LeftOut,
     Pick,
@@ -112,10 +111,7 @@ def measured(selected: Selected, reported: Mapping[str, TrialHistory]) -> Select
 
     A chosen snapshot of a trial that is not there counts as not measured.
     """
-    with ThreadPoolExecutor(READERS) as readers:
-        found = [
-            *readers.map(lambda one: _measure(one, reported, selected.base_weight), selected.picks)
-        ]
+    found = [*in_threads(lambda one: _measure(one, reported, selected.base_weight), selected.picks)]
     others = [one for one in selected.left_out if one.epoch is None]
     return replace(
         selected,

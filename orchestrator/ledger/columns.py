@@ -177,14 +177,17 @@ def accuracies_of(table: pa.Table, pair: Pair) -> np.ndarray:
 
 
 def _accuracies(
-    pair: Pair, correct: np.ndarray, queries: np.ndarray, means: np.ndarray | None = None
+    pair: Pair, correct: np.ndarray, queries: np.ndarray | int, means: np.ndarray | None = None
 ) -> np.ndarray:
-    """Accuracies of counts ``[E, T]``, checked, also against means ``[E]``."""
+    """Accuracies of counts ``[E, T]``, checked, also against means ``[E]``.
+
+    ``queries`` is one number where every task has as many.
+    """
     mean, *_ = _names(pair)
     name = mean.removesuffix("_mean")
-    if correct.shape != queries.shape:
+    if np.shape(queries) not in ((), correct.shape):
         raise ValueError(f"{name} has counts of different tasks")
-    if (queries < 1).any() or (correct < 0).any() or (correct > queries).any():
+    if np.min(queries) < 1 or correct.min() < 0 or (correct > queries).any():
         raise ValueError(f"{name} has a task with more correct answers than queries")
     accuracies = correct / queries
     if means is not None and (abs(accuracies.mean(axis=1) - means) > _NEAR).any():
@@ -266,16 +269,21 @@ def score_tables(
 
 def matrix(column: pa.ChunkedArray) -> np.ndarray:
     """A column of lists as ``[rows, T]``. Raises ValueError where they differ in length."""
-    lists = column.combine_chunks()
+    lists = _whole(column)
     sizes = np.diff(np.from_dlpack(lists.offsets))
     if len(set(sizes.tolist())) > 1 or 0 in sizes:
         raise ValueError("its epochs have counts of different tasks")
     return values(lists.flatten()).reshape(len(lists), -1)
 
 
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    # Of a single chunk, `combine_chunks` makes a copy.
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
 def values(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
     """The numbers of a column. Raises ValueError where a cell holds none."""
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    array = _whole(column) if isinstance(column, pa.ChunkedArray) else column
     if array.null_count or not (
         pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
     ):
@@ -298,11 +306,8 @@ def read_accuracies(file: pq.ParquetFile, pair: Pair, means: np.ndarray) -> np.n
     table = _read(file, [correct, queries] if each is None else [correct])
     if any(field.type != COUNTS for field in table.schema) or correct not in table.column_names:
         raise ValueError("it has other columns")
-    right = matrix(table[correct])
-    asked = (
-        matrix(table[queries]) if each is None else np.broadcast_to(np.uint16(each), right.shape)
-    )
-    return _accuracies(pair, right, asked, means)
+    asked = matrix(table[queries]) if each is None else each
+    return _accuracies(pair, matrix(table[correct]), asked, means)
 
 
 def _of_every_task(file: pq.ParquetFile, pair: Pair) -> int | None:

@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic_core import from_json
+
 from fsl_sweep.orchestrator.errors import Damaged
 from fsl_sweep.orchestrator.records.model import canonical_json
 
@@ -45,8 +47,8 @@ def sealed_json(content: Mapping[str, Any], place: str, compact: bool = False) -
 def parsed_json(data: bytes, place: str) -> dict[str, Any]:
     """A JSON object whose checksum has not been compared. Raises Damaged."""
     try:
-        content = json.loads(data)
-    except (ValueError, RecursionError):
+        content = from_json(data)
+    except ValueError:
         raise Damaged(place, "it is not valid JSON") from None
     if not isinstance(content, dict):
         raise Damaged(place, "it is JSON, but not an object")

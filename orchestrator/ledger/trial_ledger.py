@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -74,10 +75,13 @@ class _Content(NamedTuple):
 
 
 class TrialLedger:
-    """Reads and writes the folder of one trial."""
+    """Reads and writes the folder of one trial.
 
-    def __init__(self, folder: Folder) -> None:
-        self.folder = folder
+    With ``once``, its training is read once: for who reads what several protocols measured.
+    """
+
+    def __init__(self, folder: Folder, once: bool = False) -> None:
+        self.folder, self._once = folder, once
         self.measurements = Measurements(folder)
 
     def begin(self, spec: TrialSpec) -> None:
@@ -316,7 +320,7 @@ class TrialLedger:
                 If not, their means are those in the trial's end, and ``ScoreTable.load`` raises
                 Damaged where the file turns out to be.
         """
-        content, damaged = self._training(planned)
+        content, damaged = self._training(planned, (choose_by, report or choose_by))
         end = None if damaged else content.end
         chosen = self._measured(choose_by, content, checked)
         reported = chosen
@@ -349,9 +353,11 @@ class TrialLedger:
         summary = None if checked else content.summaries.get(protocol)
         return self.measurements.read(protocol, content.weights, checksum, summary)
 
-    def _training(self, planned: PlannedTrial) -> tuple[_Content, list[str]]:
+    def _training(
+        self, planned: PlannedTrial, protocols: Collection[str] | None = None
+    ) -> tuple[_Content, list[str]]:
         """The content, and what is damaged in it or missing from it."""
-        content = self._content()
+        content = self._content(protocols)
         expected = planned.spec.recorded_epochs
         if content.end is None or content.end.status != "done":
             expected = expected[: len(content.weights)]
@@ -362,7 +368,15 @@ class TrialLedger:
     def _placed(self, places: Sequence[str]) -> list[str]:
         return [str(self.folder.root / place) for place in places]
 
-    def _content(self) -> _Content:
+    def _content(self, protocols: Collection[str] | None = None) -> _Content:
+        """With the summaries of these protocols, or all."""
+        return self._kept if self._once else self._read_content(protocols)
+
+    @cached_property
+    def _kept(self) -> _Content:
+        return self._read_content(None)
+
+    def _read_content(self, protocols: Collection[str] | None) -> _Content:
         try:
             plain = self.folder.read_json("end.json")
             end = None if plain is None else _end_of(plain)
@@ -373,6 +387,7 @@ class TrialLedger:
                 summaries = {
                     protocol: columns.summary_of(one, np.array([*epochs[0]]))
                     for protocol, one in plain.get("summaries", {}).items()
+                    if protocols is None or protocol in protocols
                 }
                 return _Content(end, *epochs, _checksums_of(plain["measured"]), summaries)
         except Damaged as damage:  # perhaps a link in the place of a folder above

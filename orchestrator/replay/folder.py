@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
@@ -47,6 +46,7 @@ class FolderSource(Source):
             )
         self._plan, self.places = plan, (path,)
         self.checked = len(plan.trials) <= CHECKED
+        self._kept: dict[str, TrialLedger] = {}
         versions, problems = _versions(self._ledger.folder)
         self.facts = Facts(
             name=plan.name,
@@ -71,11 +71,20 @@ class FolderSource(Source):
         only: Collection[str] | None = None,
     ) -> list[TrialHistory]:
         """One history for each planned trial, in plan order; damaged records are skipped."""
-        main = self._plan.main
-        trials = tuple(t for t in self._plan.trials if only is None or t.id in only)
-        plan = replace(self._plan, trials=trials)
+        main, kept = self._plan.main, self._kept
         ids = (by or main).id, (reported or main).id
-        return self._ledger.histories(plan, *ids, checked=self.checked)
+        if only is None:
+            return self._ledger.histories(self._plan, *ids, checked=self.checked)
+        own = [trial for trial in self._plan.trials if trial.id in only]
+        for one in own:  # of a few trials, perhaps several protocols are asked for
+            if one.id not in kept:
+                kept[one.id] = TrialLedger(self._ledger.trial(one.id).folder, once=True)
+        return [kept[one.id].history(one, *ids, self.checked) for one in own]
+
+    def check(self) -> None:
+        """As `Source.check`, and nothing that was read before is used again."""
+        super().check()
+        self._kept.clear()
 
     def class_tuples(
         self, protocol: PlannedProtocol | None, /

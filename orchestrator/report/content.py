@@ -1,8 +1,8 @@
 """The content of a report: everything that its formats show, and nothing about how."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -134,9 +134,8 @@ class Report:
         completeness: how much of the plan is there. All else is of whole seeds only.
         lead: the strategy that the answer speaks of; None where no method has any.
         selected: all selections, and what was left out.
-        summaries, comparisons, rankings, rank_correlations: see ``summary``. Comparisons,
-            rankings and ``stability`` are by the metric that was asked for; all else stays
-            NovelGen's.
+        summaries, comparisons, rankings: see ``summary``. Comparisons, rankings and
+            ``stability`` are by the metric that was asked for; all else stays NovelGen's.
         differences: pairs of methods over seeds, by the same metric: claims about methods.
         needs: what would tell each pair of methods apart under the leading strategy; empty where
             nothing can be predicted.
@@ -149,8 +148,9 @@ class Report:
         resampled: the cells of the table with the selection repeated on resampled tasks and
             seeds; empty where that was not done.
         stability: what each strategy's ranking of methods survives.
+        ranked: gives ``rank_correlations``.
         budget_curve: regret against novel evaluations, where a strategy has a budget.
-        tradeoffs: BaseGen and NovelGen of every configuration, by snapshot selector.
+        traded: gives ``tradeoffs``.
         over_protocols: the chosen snapshots under each protocol.
         partly: the protocol of the report if not every snapshot is measured under it: there is no
             interval with the selection where a resample chose one that is not.
@@ -166,7 +166,7 @@ class Report:
     rankings: tuple[Ranking, ...]
     differences: tuple[MethodDifference, ...]
     needs: tuple[Needs, ...]
-    rank_correlations: tuple[TrialRankCorrelation, ...]
+    ranked: Callable[[], tuple[TrialRankCorrelation, ...]]
     curves: tuple[Curve, ...]
     curves_total: int
     cost: Cost | None
@@ -177,10 +177,20 @@ class Report:
     resampled: tuple[ResampledCell, ...] = ()
     stability: tuple[Stability, ...] = ()
     budget_curve: tuple[BudgetPoint, ...] = ()
-    tradeoffs: tuple[TradeOff, ...] = ()
+    traded: Callable[[], tuple[TradeOff, ...]] = tuple
     over_protocols: tuple[UnderProtocol, ...] = ()
     partly: PlannedProtocol | None = None
     ensembles: tuple[Ensemble, ...] = ()
+
+    @cached_property
+    def rank_correlations(self) -> tuple[TrialRankCorrelation, ...]:
+        """How well measures rank the snapshots of each trial, which the answer does not need."""
+        return self.ranked()
+
+    @cached_property
+    def tradeoffs(self) -> tuple[TradeOff, ...]:
+        """BaseGen and NovelGen of every configuration, by snapshot selector."""
+        return self.traded()
 
     @cached_property
     def answer(self) -> Answer:
@@ -276,7 +286,7 @@ def build(
         rankings=rank_methods(summaries),
         differences=compare_over_seeds(summaries, resampled, rope),
         needs=_needs(info, whole, selected, lead, resampled),
-        rank_correlations=rank_correlations(whole, last),
+        ranked=partial(rank_correlations, whole, last),
         curves=shown,
         curves_total=total,
         cost=_cost(histories),
@@ -287,7 +297,7 @@ def build(
         resampled=resampled,
         stability=stability_of(summaries, resampled),
         budget_curve=_budget_curve(info, whole, selected),
-        tradeoffs=tradeoffs_of(chosen, info.snapshot),
+        traded=partial(tradeoffs_of, chosen, info.snapshot),
         over_protocols=_over_protocols(info, selected, summaries, measured),
         partly=None if _all_measured(whole) else info.protocol,
         ensembles=ensembles_of(whole, ensembles, answers) if answers else (),

@@ -34,7 +34,7 @@ class Summary:
 
     Attributes:
         method, strategy: which cell.
-        base, val, novel: mean over seeds of the report accuracies, with intervals over seeds.
+        novel: mean over seeds of the report accuracies, with its interval over seeds.
         novel_tasks: NovelGen with its interval over the common report tasks, each averaged over
             the seeds; None if the seeds had no common tasks.
         regret: mean over seeds, with its interval over seeds; None if there is no oracle.
@@ -44,8 +44,6 @@ class Summary:
 
     method: str
     strategy: Strategy
-    base: Interval
-    val: Interval
     novel: Interval
     novel_tasks: Interval | None
     regret: Interval | None
@@ -58,9 +56,24 @@ class Summary:
         return self.choices[0].base_weight
 
     @cached_property
-    def common_tasks(self) -> dict[Literal["base", "novel"], np.ndarray | None]:
-        """By measure, as ``task_means``."""
-        return {"base": task_means(self.choices, "base"), "novel": task_means(self.choices)}
+    def base(self) -> Interval:
+        """As ``novel``, of BaseGen."""
+        return over_seeds([one.base.mean for one in self.choices], self.choices)
+
+    @cached_property
+    def val(self) -> Interval:
+        """As ``novel``, of ValGen."""
+        return over_seeds([one.val.mean for one in self.choices], self.choices)
+
+    def common_tasks(self, measure: Literal["base", "novel"] = "novel") -> np.ndarray | None:
+        """As ``task_means``."""
+        if measure not in self._task_means:
+            self._task_means[measure] = task_means(self.choices, measure)
+        return self._task_means[measure]
+
+    @cached_property
+    def _task_means(self) -> dict[str, np.ndarray | None]:
+        return {}
 
     @cached_property
     def of_base(self) -> Accuracies:
@@ -87,7 +100,7 @@ class Summary:
         """The same over the common report tasks; None if there are none."""
         if self.base_weight is None:
             return self.novel_tasks
-        base, novel = self.common_tasks["base"], self.common_tasks["novel"]
+        base, novel = self.common_tasks("base"), self.common_tasks()
         if base is None or novel is None:
             return None
         return mixture_interval(base, novel, self.base_weight)
@@ -221,8 +234,6 @@ def _summary(method: str, strategy: Strategy, cell: tuple[Selection, ...]) -> Su
     return Summary(
         method=method,
         strategy=strategy,
-        base=over_seeds([one.base.mean for one in cell], cell),
-        val=over_seeds([one.val.mean for one in cell], cell),
         novel=over_seeds([one.novel.mean for one in cell], cell),
         novel_tasks=None if tasks is None else mean_interval(tasks),
         regret=over_seeds(regrets, cell) if np.isfinite(regrets).all() else None,

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.selection.choices import FoldTrials, replicates_of
+from fsl_sweep.orchestrator.selection.reading import in_threads
 from fsl_sweep.orchestrator.selection.replicate import ResampledReplicate, ResampledTrial
 from fsl_sweep.orchestrator.selection.results import Selected, Selection, Strategy, identical
 from fsl_sweep.orchestrator.selectors import (
@@ -105,20 +106,27 @@ def resample(
     groups = class_groups(classes, apart)
     first = {s.snapshot: snapshot_selector(s.snapshot) for s in selected.strategies}
     second = {s.hyperparameter: _single(s.hyperparameter) for s in selected.strategies}
-    rows: dict[tuple[str, Strategy], list[_Drawn]] = {}
-    for (method, _), trials in replicates_of(histories).items():
-        cells = [s for s in selected.strategies if selected.cell(method, s)]
+    # What several strategies read is resampled once; of one, only what it may choose.
+    pairs = [(first[s.snapshot], second[s.hyperparameter]) for s in selected.strategies]
+    alone = pairs[0] if len(pairs) == 1 else None
+
+    def read(trials: Sequence[TrialHistory]) -> tuple[list[Strategy], ResampledReplicate]:
+        cells = [s for s in selected.strategies if selected.cell(trials[0].method, s)]
         wanted = [s for s in cells if not second[s.hyperparameter].every_snapshot]
-        if not wanted:
-            continue
         crossed = any(strategy.cross_validated for strategy in wanted)
-        read = [ResampledTrial(t, draws, groups, folds.of(t) if crossed else ()) for t in trials]
-        replicate = ResampledReplicate(read, draws.resamples, one_by_one)
-        # What several strategies read is resampled once.
-        select = replicate.select if len(selected.strategies) > 1 else replicate.select_highest
+        own = [ResampledTrial(t, draws, groups, folds.of(t) if crossed else ()) for t in trials]
+        made = ResampledReplicate(own, draws.resamples, one_by_one)
+        if alone is not None and wanted:
+            made.rivals(*alone)
+        return wanted, made
+
+    rows: dict[tuple[str, Strategy], list[_Drawn]] = {}
+    for wanted, replicate in in_threads(read, replicates_of(histories).values()):
+        select = replicate.select if alone is None else replicate.select_highest
         for s in wanted:
             chosen, at = select(first[s.snapshot], second[s.hyperparameter])
-            rows.setdefault((method, s), []).append(_drawn(read, chosen, at, selected.base_weight))
+            own = rows.setdefault((replicate.method, s), [])
+            own.append(_drawn(replicate.trials, chosen, at, selected.base_weight))
     return tuple(
         _cell(selected.cell(method, s), rows[method, s], draws, "classes" if classes else "tasks")
         for method in selected.methods

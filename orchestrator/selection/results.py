@@ -1,12 +1,13 @@
 """Selections by method, seed and strategy, and what was left out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
-from typing import Any
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
 from fsl_sweep.orchestrator.selectors.mixture import mixed
@@ -39,6 +40,36 @@ class Strategy:
         return f"{self.snapshot} / {self.hyperparameter}"
 
 
+Scores = tuple[Interval, np.ndarray]
+"""A mean over report tasks with its interval, and the accuracy on each; none if not known."""
+
+
+@final
+class ReportScores:
+    """Some snapshots of a trial on the report tasks, each measure read when it is asked for.
+
+    Args:
+        trial: the trial.
+        rows: positions of snapshots that are measured.
+    """
+
+    def __init__(self, trial: TrialHistory, rows: Sequence[int]) -> None:
+        self._trial, self._rows = trial, list(rows)
+        self._read: dict[Measure, dict[int, Scores]] = {}
+
+    def of(self, row: int, measure: Measure) -> Scores:
+        """The scores of one of the snapshots by its position. Raises as ``ScoreTable.load``."""
+        if measure not in self._read:
+            table = self._trial.scores[measure, "report"]
+            self._read[measure] = {
+                at: (mean_interval(own), own)
+                if table.per_task
+                else (mean_alone(float(own[0])), own[:0])
+                for at, own in zip(self._rows, table.load()[self._rows], strict=True)
+            }
+        return self._read[measure][row]
+
+
 @dataclass(frozen=True)
 class Selection:
     """What one strategy chose for one method and seed.
@@ -46,8 +77,8 @@ class Selection:
     Attributes:
         method, seed, strategy: which cell.
         trial, configuration, hyperparameters, epoch: the chosen snapshot.
-        base, val, novel: its accuracies on the report tasks, with intervals over tasks; without
-            one if only means were recorded.
+        novel: its accuracy on the report tasks, with an interval over tasks; without one if only
+            means were recorded.
         regret: NovelGen on the report tasks of the choice of oracle / oracle, for the same method
             and seed, minus this one's. The oracle too chooses on the selection tasks, so that the
             regret may be slightly negative. NaN if the oracle has nothing to choose by.
@@ -57,7 +88,8 @@ class Selection:
             selector after another snapshot selector; the metered number for one with a budget.
         novel_tasks: accuracy of each report task of the novel classes, float64 ``[T]``; empty if
             only means were recorded.
-        base_tasks: the same of the base classes.
+        scores: reads the interval and the accuracy of each report task of a measure, as of
+            ``ReportScores.of``: most questions need no other than the novel ones.
         base_weight: of BaseGen in the mixture that methods are compared by; None for NovelGen.
     """
 
@@ -68,14 +100,27 @@ class Selection:
     configuration: str
     hyperparameters: Mapping[str, Any]
     epoch: int
-    base: Interval
-    val: Interval
     novel: Interval
     regret: float
     novel_evaluations: int
     novel_tasks: np.ndarray = field(repr=False, compare=False)
-    base_tasks: np.ndarray = field(repr=False, compare=False)
+    scores: Callable[[Measure], Scores] = field(repr=False, compare=False)
     base_weight: float | None = None
+
+    @property
+    def base(self) -> Interval:
+        """As ``novel``, of the base classes."""
+        return self.scores("base")[0]
+
+    @property
+    def val(self) -> Interval:
+        """As ``novel``, of the validation classes."""
+        return self.scores("val")[0]
+
+    @property
+    def base_tasks(self) -> np.ndarray:
+        """As ``novel_tasks``, of the base classes."""
+        return self.scores("base")[1]
 
     @property
     def reported(self) -> Interval:
@@ -231,15 +276,20 @@ def identical(choices: Sequence[Selection]) -> bool:
     """Whether several replicates have the same report scores, and so are no sample of seeds."""
     first, *others = choices
     return bool(others) and all(
-        np.array_equal(_means(one), _means(first), equal_nan=True)
-        and np.array_equal(one.novel_tasks, first.novel_tasks)
-        and np.array_equal(one.base_tasks, first.base_tasks)
+        np.array_equal(score(one), score(first), equal_nan=True)
         for one in others
+        for score in _SCORES
     )
 
 
-def _means(one: Selection) -> list[float]:
-    return [one.base.mean, one.val.mean, one.novel.mean]
+_SCORES: tuple[Callable[[Selection], ArrayLike], ...] = (
+    lambda one: one.novel.mean,
+    lambda one: one.novel_tasks,
+    lambda one: one.base.mean,
+    lambda one: one.val.mean,
+    lambda one: one.base_tasks,
+)
+"""In this order, so that those that are not read yet are seldom asked for."""
 
 
 def over_seeds(values: Sequence[float], choices: Sequence[Selection]) -> Interval:

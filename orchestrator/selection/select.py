@@ -8,8 +8,9 @@ strategies. What is reported is the full trial, at the epoch that the snapshot s
 Source: "Two Sides of Meta-Learning Evaluation", section 5.1 and appendix F.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -20,11 +21,14 @@ from fsl_sweep.orchestrator.replay.lacking import unknown
 from fsl_sweep.orchestrator.selection.budget_curve import read_once
 from fsl_sweep.orchestrator.selection.choices import Chosen, recorded, replicates_of, seen
 from fsl_sweep.orchestrator.selection.fronts import fronts_of
+from fsl_sweep.orchestrator.selection.reading import in_threads
 from fsl_sweep.orchestrator.selection.results import (
     Front,
     LeftOut,
     Pick,
     Picks,
+    ReportScores,
+    Scores,
     Selected,
     Selection,
     Strategy,
@@ -39,7 +43,6 @@ from fsl_sweep.orchestrator.selectors import (
 )
 from fsl_sweep.orchestrator.selectors.apply import apply_at_once, apply_counted
 from fsl_sweep.orchestrator.selectors.base import NONE, is_cross_validated, is_oracle
-from fsl_sweep.orchestrator.statistics import Interval, mean_alone, mean_interval
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
 __all__ = ["LeftOut", "Selected", "Selection", "Strategy", "measured", "select", "why_unusable"]
@@ -49,8 +52,6 @@ ORACLE = "oracle"
 
 S = TypeVar("S", SnapshotSelector, HyperparameterSelector)
 Named = Sequence[tuple[str, S]]
-Scores = dict[Measure, tuple[Interval, np.ndarray]]
-"""A snapshot on the report tasks, with its accuracy on each; none if only the mean is known."""
 
 
 def select(
@@ -110,7 +111,7 @@ def measured(selected: Selected, reported: Mapping[str, TrialHistory]) -> Select
 
     A chosen snapshot of a trial that is not there counts as not measured.
     """
-    found = [_measure(one, reported, selected.base_weight) for one in selected.picks]
+    found = [*in_threads(lambda one: _measure(one, reported, selected.base_weight), selected.picks)]
     others = [one for one in selected.left_out if one.epoch is None]
     return replace(
         selected,
@@ -225,13 +226,13 @@ def _measure(
     epochs: dict[str, set[int]] = {}
     for pick in chosen.picks:
         epochs.setdefault(pick.trial.trial, set()).add(pick.epoch)
-    scores = {key: _measured(reported[key], own) for key, own in epochs.items() if key in reported}
+    found = {key: _measured(reported[key], own) for key, own in epochs.items() if key in reported}
     reference = _reference(chosen.oracle, reported)
     selections: list[Selection] = []
     left_out: list[LeftOut] = []
     for pick in chosen.picks:
-        if found := scores.get(pick.trial.trial, {}).get(pick.epoch):
-            selections.append(_selection(pick, reference, found, base_weight))
+        if scores := found.get(pick.trial.trial, {}).get(pick.epoch):
+            selections.append(_selection(pick, reference, scores, base_weight))
             continue
         reason = f"the chosen snapshot (epoch {pick.epoch}) is not measured on the report tasks"
         left_out.append(
@@ -253,7 +254,9 @@ def _reference(oracle: Pick | None, trials: Mapping[str, TrialHistory]) -> float
     return float(trial.scores["novel", "report"].means[trial.index(oracle.epoch)])
 
 
-def _measured(trial: TrialHistory, epochs: Collection[int]) -> dict[int, Scores]:
+def _measured(
+    trial: TrialHistory, epochs: Collection[int]
+) -> dict[int, Callable[[Measure], Scores]]:
     """Snapshots of one trial by epoch, without those whose scores are not all numbers.
 
     A measure that the trial does not hold (`unknown`) stays NaN.
@@ -264,24 +267,14 @@ def _measured(trial: TrialHistory, epochs: Collection[int]) -> dict[int, Scores]
         return {}
     known = np.logical_and.reduce(held)
     at = [i for i in map(trial.index, sorted(epochs)) if known[i]]
-    if not at:
-        return {}  # tables of which nothing is known are not read
-    rows: dict[Measure, np.ndarray] = {m: table.load()[at] for m, table in tables.items()}
-    return {
-        int(trial.epochs[row]): {
-            m: (mean_interval(v[i]), v[i])
-            if tables[m].per_task
-            else (mean_alone(float(v[i][0])), v[i][:0])
-            for m, v in rows.items()
-        }
-        for i, row in enumerate(at)
-    }
+    scores = ReportScores(trial, at)
+    return {int(trial.epochs[row]): partial(scores.of, row) for row in at}
 
 
 def _selection(
-    pick: Pick, reference: float, scores: Scores, base_weight: float | None
+    pick: Pick, reference: float, scores: Callable[[Measure], Scores], base_weight: float | None
 ) -> Selection:
-    trial, novel = pick.trial, scores["novel"][0]
+    trial, (novel, tasks) = pick.trial, scores("novel")
     # Zero if the two are equal except for the order of summation.
     same = comparable(reference) == comparable(novel.mean)
     return Selection(
@@ -292,12 +285,10 @@ def _selection(
         configuration=trial.configuration,
         hyperparameters=dict(trial.hyperparameters),
         epoch=pick.epoch,
-        base=scores["base"][0],
-        val=scores["val"][0],
         novel=novel,
         regret=0.0 if same else reference - novel.mean,
         novel_evaluations=pick.novel_evaluations,
-        novel_tasks=scores["novel"][1],
-        base_tasks=scores["base"][1],
+        novel_tasks=tasks,
+        scores=scores,
         base_weight=base_weight,
     )

@@ -33,10 +33,21 @@ from fsl_sweep.orchestrator.selection.results import LeftOut
 from fsl_sweep.orchestrator.text.printed import counted
 
 
-def document(report: Report | WorldsReport) -> Document:
-    """The report without its figures."""
+def document(report: Report | WorldsReport, full: bool = True) -> Document:
+    """The report without its figures; unless ``full``, without sections too, whatever it has."""
     if isinstance(report, WorldsReport):
         return worlds_document(report)
+    found = report.completeness
+    return Document(
+        headline=headline(report.info.name, found.complete),
+        complete=found.complete,
+        banner=(*progress(found), *_unmeasured(report), *protocols.named(report)),
+        answer=tuple(_answer(report)),
+        sections=tuple(_sections(report)) if full else (),
+    )
+
+
+def _sections(report: Report) -> Iterable[Section]:
     by = wording.by_metric(report.base_weight)
     sections = (
         ("strategies", "Methods and strategies", by_strategy.methods_and_strategies(report)),
@@ -58,15 +69,8 @@ def document(report: Report | WorldsReport) -> Document:
         ("cost", "Cost", _cost(report)),
         ("provenance", "Provenance", [Bullets(tuple(_provenance(report)))]),
     )
-    built = [Section(key, title, tuple(blocks)) for key, title, blocks in sections]
-    found = report.completeness
-    return Document(
-        headline=headline(report.info.name, found.complete),
-        complete=found.complete,
-        banner=(*progress(found), *_unmeasured(report), *protocols.named(report)),
-        answer=tuple(_answer(report)),
-        sections=tuple(section for section in built if section.blocks),
-    )
+    built = (Section(key, title, tuple(blocks)) for key, title, blocks in sections)
+    return (section for section in built if section.blocks)
 
 
 def headline(name: str, complete: bool) -> str:

@@ -1,7 +1,7 @@
 """The report as JSON: for machines, and byte-identical for identical records.
 
 Wall-clock times, hosts and dates are left out on purpose. Records are walked field by field;
-``_LEFT_OUT`` and ``_RENAMED`` say where the documented format differs from them.
+``_LEFT_OUT``, ``_ADDED`` and ``_RENAMED`` say where the documented format differs from them.
 """
 
 import json
@@ -28,12 +28,13 @@ _LEFT_OUT: Mapping[type, set[str]] = {
     Ensemble: {"by_seed"},
     Need: {"seconds"},
     Interval: {"confidence", "kind", "caution"},
-    Selection: {"novel_tasks", "base_tasks", "base_weight"},
+    Selection: {"novel_tasks", "scores", "base_weight"},
     SelectionBootstrap: {"confidence"},
     Strategy: {"oracle", "cross_validated"},
     StrategyResult: {"regrets", "choices"},
     Summary: {"choices"},
 }
+_ADDED: Mapping[type, tuple[str, ...]] = {Selection: ("base", "val"), Summary: ("base", "val")}
 _RENAMED = {
     "snapshot": "snapshot_selector",
     "hyperparameter": "hyperparameter_selector",
@@ -205,7 +206,7 @@ def _plain(value: Any) -> Any:
     if not is_dataclass(value):
         return value
     plain: dict[str, Any] = {}
-    for name in (field.name for field in fields(value)):
+    for name in (*(field.name for field in fields(value)), *_ADDED.get(type(value), ())):
         if name in _LEFT_OUT.get(type(value), ()):
             continue
         one = _plain(getattr(value, name))

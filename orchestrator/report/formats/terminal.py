@@ -84,7 +84,7 @@ def to_text(
 
 def _print(report: Report | WorldsReport, console: SafeConsole, full: bool, command: str) -> None:
     """Print the answer or all, tables as wide as the console and all else as wide as ``PROSE``."""
-    content = document(report)
+    content = document(report, full)
     prose = min(console.width, PROSE)
     look = "bold green" if content.complete else "bold white on red"
     parts: list[RenderableType] = [Text(_short(content.headline, full), look)]

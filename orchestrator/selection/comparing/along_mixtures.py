@@ -135,10 +135,10 @@ def along_mixtures(source: Source, selected: Selected) -> AlongMixtures:
 def _along(
     main: Summary, cells: Sequence[Summary], weights: Sequence[float], family: int
 ) -> MethodAlong:
-    base, novel = main.common_tasks["base"], main.common_tasks["novel"]
+    base, novel = main.common_tasks("base"), main.common_tasks()
     gaps: list[Interval | None] = []
     for cell, weight in zip(cells, weights, strict=True):
-        own = cell.common_tasks["novel"]
+        own = cell.common_tasks()
         if weight in (0, 1) or base is None or novel is None or own is None:
             gaps.append(None)
         else:

@@ -107,6 +107,6 @@ def _alike(*both: PlannedProtocol) -> bool:
 def _accuracies(
     planned: PlannedProtocol | None, reported: Selected, names: tuple[str, str]
 ) -> OnTasks | None:
-    tables = {one.method: one.common_tasks["novel"] for one in summarise(reported)}
+    tables = {one.method: one.common_tasks() for one in summarise(reported)}
     a, b = (tables.get(name) for name in names)
     return None if a is None or b is None or len(a) != len(b) else OnTasks(planned, a, b)

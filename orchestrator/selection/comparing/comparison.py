@@ -99,7 +99,7 @@ def _compared(a: Summary, b: Summary, rope: float) -> Comparison | None:
 def _paired(
     a: Summary, b: Summary, measure: Literal["base", "novel"]
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    first, second = a.common_tasks[measure], b.common_tasks[measure]
+    first, second = a.common_tasks(measure), b.common_tasks(measure)
     if first is None or second is None or len(first) != len(second):
         return None
     return first, second

@@ -135,7 +135,10 @@ def test_a_forged_file_is_neither_believed_nor_a_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Change
 ) -> None:
     run = run_with(tmp_path / "run", change)
-    codes = [invoke(["report", str(run), "--bootstrap", "2"]), invoke(["status", str(run)])]
+    codes = [
+        invoke(["report", str(run), "--bootstrap", "2", "--full"]),
+        invoke(["status", str(run)]),
+    ]
     out, err = capsys.readouterr()
     assert "Traceback" not in err
     # Damage of the summary is in the banner; that of tasks, which are read later, is one line.

@@ -13,7 +13,9 @@ import pytest
 from fsl_sweep import load_run
 from fsl_sweep.orchestrator.cli.app import invoke
 from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
+from fsl_sweep.orchestrator.ledger import columns
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.ledger.storage import Folder
 from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, TaskSet
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.report import FORMATS, to_json, to_text
@@ -306,3 +308,26 @@ def test_several_runs_share_their_protocols(folder: Path, tmp_path: Path) -> Non
         with pytest.raises(RunFolderError, match="records of a table have no protocols"):
             load_run(paths).report(protocol="5-shot")
     assert plain(table)["run"]["protocol"] is None
+
+
+def test_the_answer_reads_novel_scores_and_every_end_at_most_twice(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Any] = []
+    monkeypatch.setattr("fsl_sweep.orchestrator.replay.folder.CHECKED", 0)
+    for owner, name in ((columns, "read_accuracies"), (Folder, "read_json")):
+        real = getattr(owner, name)
+        monkeypatch.setattr(
+            owner, name, lambda *given, real=real: read.append(given) or real(*given)
+        )
+    report = load_run(folder).report()
+    to_text(report, full=False)
+
+    def measures() -> set[str]:
+        return {given[1][0] for given in read if given[1][1:] == ("report",)}
+
+    assert measures() == {"novel"}
+    ends = [folder.inside for folder, name, *_ in read if name == "end.json"]
+    assert max(map(ends.count, ends)) == 2  # for the plan, and if it is chosen for all protocols
+    to_json(report)
+    assert measures() == {*MEASURES}

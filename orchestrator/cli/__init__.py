@@ -1,5 +1,6 @@
 """The command line: ``fsl-sweep``. What a command needs is imported when it runs."""
 
+import gc
 import io
 import sys
 from typing import Any, TextIO
@@ -9,7 +10,12 @@ def main() -> None:
     """Run the command line and exit with its code."""
     sys.stdout, sys.stderr = _outliving(sys.stdout), _outliving(sys.stderr)
     try:
-        code = invoke(sys.argv[1:])
+        gc.disable()  # nothing that is imported is garbage, and looking for some takes long
+        from fsl_sweep.orchestrator.cli import app
+
+        gc.freeze()
+        gc.enable()
+        code = app.invoke(sys.argv[1:])
     except KeyboardInterrupt:  # while modules were being imported
         code = 130
     sys.exit(code)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
 
 from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.selection.choices import FoldTrials, replicates_of
@@ -121,12 +122,14 @@ def resample(
         return wanted, made
 
     rows: dict[tuple[str, Strategy], list[_Drawn]] = {}
-    for wanted, replicate in in_threads(read, replicates_of(histories).values()):
-        select = replicate.select if alone is None else replicate.select_highest
-        for s in wanted:
-            chosen, at = select(first[s.snapshot], second[s.hyperparameter])
-            own = rows.setdefault((replicate.method, s), [])
-            own.append(_drawn(replicate.trials, chosen, at, selected.base_weight))
+    # Rivals are few: threads of BLAS would only wait for each other.
+    with threadpool_limits(None if alone is None else 1, "blas"):
+        for wanted, replicate in in_threads(read, replicates_of(histories).values()):
+            select = replicate.select if alone is None else replicate.select_highest
+            for s in wanted:
+                chosen, at = select(first[s.snapshot], second[s.hyperparameter])
+                own = rows.setdefault((replicate.method, s), [])
+                own.append(_drawn(replicate.trials, chosen, at, selected.base_weight))
     return tuple(
         _cell(selected.cell(method, s), rows[method, s], draws, "classes" if classes else "tasks")
         for method in selected.methods

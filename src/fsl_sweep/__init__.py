@@ -1,19 +1,14 @@
 """fsl-sweep: choose and compare few-shot learners with numbers that hold up."""
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     from fsl_sweep.learners.loaded import load_learner
     from fsl_sweep.orchestrator.run import Run, load_run, load_worlds
     from fsl_sweep.orchestrator.sweep.listener import SweepListener
-
-try:
-    __version__ = version("fsl-sweep")
-except PackageNotFoundError:  # a source tree that was never installed
-    __version__ = "0+unknown"
 
 __all__ = ["__version__", "load_learner", "load_run", "load_worlds", "measure_run", "run_sweep"]
 
@@ -110,6 +105,13 @@ def measure_run(
 
 def __getattr__(name: str) -> object:
     # Loaded on first use: `import fsl_sweep` must stay light (no pandas, torch or ray).
+    if name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("fsl-sweep")
+        except PackageNotFoundError:  # a source tree that was never installed
+            return "0+unknown"
     if name in ("load_run", "load_worlds"):
         from fsl_sweep.orchestrator import run
 

@@ -17,6 +17,7 @@ from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.sweep.process import Job, RayProcess
+from fsl_sweep.orchestrator.sweep.recording import locked
 from fsl_sweep.orchestrator.sweepfile.grammar import Resources
 from fsl_sweep.orchestrator.trial.trial import use_threads
 
@@ -130,11 +131,16 @@ def descends_from_me(pid):
 
 
 def lose_the_head(ray, job):
-    """Kill the head of Ray during a job, whose workers go on until it is noticed; what Ray was."""
+    """Kill the head of Ray during a job, whose workers go on until it is noticed; what Ray was.
+
+    As in a sweep, Ray is ended before the lock on the run folder is released.
+    """
     job.run.mkdir()
     held = in_session(ray._process.pid)
     kill_head = Listener(lambda *_: [os.kill(pid, signal.SIGKILL) for pid in heads(held)])
-    with pytest.raises(MachineFailure, match="The Ray of this run is gone"):
+    gone = pytest.raises(MachineFailure, match="The Ray of this run is gone")
+    with gone, locked(Ledger(job.run)), contextlib.ExitStack() as stack:
+        stack.callback(ray.stop)
         ray.run(job, [kill_head])
     return held
 

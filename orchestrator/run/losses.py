@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, TrialFailure
+from fsl_sweep.datasets.tasks.fixed_support import QueriesFrom
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, TrialFailure, UnknownName
+from fsl_sweep.orchestrator.records.protocol import Which
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.figures.studies.losses import GROUP, OBJECTIVES
 from fsl_sweep.orchestrator.selection.chosen import wanted
@@ -20,10 +22,9 @@ from fsl_sweep.orchestrator.statistics import mean_interval
 if TYPE_CHECKING:
     from fsl_sweep.datasets.tasks.distribution import TaskDistribution
     from fsl_sweep.datasets.tasks.episodes import Episodes
-    from fsl_sweep.datasets.tasks.fixed_support import QueriesFrom
     from fsl_sweep.orchestrator.planning.asked_protocols import Asked
     from fsl_sweep.orchestrator.records.plan import PlannedTrial
-    from fsl_sweep.orchestrator.records.protocol import Episode, Which
+    from fsl_sweep.orchestrator.records.protocol import Episode
     from fsl_sweep.orchestrator.records.spec import TrialSpec
     from fsl_sweep.orchestrator.trial.objectives import FixedSupport
 
@@ -41,14 +42,22 @@ class LossStudy:
         root: where the run's data are now, if they were moved.
     """
 
-    snapshots: "Which" = "last"
+    snapshots: Which = "last"
     tasks: int = 1000
     way: int | None = None
     shot: int | None = None
     query: int | None = None
-    queries_from: "QueriesFrom | None" = None
+    queries_from: QueriesFrom | None = None
     seed: int = 0
     root: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raises UnknownName or ConfigError for what cannot be asked."""
+        for name, known in (("snapshots", Which), ("queries_from", QueriesFrom)):
+            if (value := getattr(self, name)) not in (None, *get_args(known)):
+                raise UnknownName(name, str(value), get_args(known))
+        if self.tasks < 2:
+            raise ConfigError("", "tasks", f"an interval needs 2 tasks or more, not {self.tasks}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +88,13 @@ class Losses:
     Attributes:
         asked: which snapshots and tasks.
         left_out: methods that are not trained by a loss on tasks.
+        pending: trials that must still be trained, and take no part.
         found: trial by trial.
     """
 
     asked: LossStudy
     left_out: tuple[str, ...]
+    pending: int
     found: tuple[SnapshotLosses, ...] = ()
 
     @property
@@ -126,7 +137,8 @@ def losses(folder: Path, asked: LossStudy) -> Iterator[Losses]:
 
     Raises:
         RunFolderError: no snapshot was trained on tasks, or weights are gone.
-        ConfigError: a learner answers tasks of another number of classes only.
+        UnknownName, ConfigError: as ``LossStudy``, or a learner answers tasks of another number of
+            classes only.
         BadData: there are too few classes or examples.
         MissingData: the data are not there.
         TrialFailure: a loss is not a number.
@@ -141,7 +153,8 @@ def losses(folder: Path, asked: LossStudy) -> Iterator[Losses]:
     done = [one for one in opened.plan.trials if one.fold is None and epochs.get(one.id)]
     # A program and what trains nothing have no optimizer.
     trials = [one for one in done if one.spec.episodic and one.spec.optimizer]
-    known = Losses(asked, tuple(dict.fromkeys(one.method for one in done if one not in trials)))
+    left_out = dict.fromkeys(one.method for one in done if one not in trials)
+    known = Losses(asked, tuple(left_out), len(opened.ledger.pending(opened.plan)))
     yield known
     if not trials:
         raise RunFolderError(f"{opened.ledger.path} has no snapshot that was trained on tasks.")

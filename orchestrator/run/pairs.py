@@ -95,8 +95,9 @@ def nearest_pair(run: "Run", methods: tuple[str, str], difference: float, seed: 
         UnknownName, ConfigError: as ``chosen_pair``, or the difference is not above 0.
         RunFolderError: no weights are kept.
     """
-    if not difference > 0:
-        raise ConfigError("", "--difference", f"a difference is more than 0, not {difference}")
+    if not 0 < difference < 1:
+        problem = f"{difference} is no difference of accuracies; 0.01 is 1 point"
+        raise ConfigError("", "--difference", problem)
     seed = _seed(run, methods, seed)
     (first, first_scores), (second, second_scores) = (_kept(run, m, seed) for m in methods)
     gaps = np.abs(np.abs(first_scores[:, None] - second_scores) - difference)

@@ -43,6 +43,8 @@ def along_lambda(
     found = along_mixtures(own.source, own.selected)
     which = "chosen" if own.as_planned else "all"
     there = [one.method for one in found.methods]
+    if run.is_file():
+        raise RunFolderError(f"{run} is a table; give a run folder, whose snapshots are measured.")
     if len(found.protocols) < 2:
         ten = [text for i in range(11) for text in ("--mixture", f"{i / 10:g}")]
         command = shlex.join(["fsl-sweep", "measure", str(run), *ten, "--snapshots", which])

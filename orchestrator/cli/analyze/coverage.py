@@ -218,7 +218,11 @@ def _lines(facts: _Facts, found: Mapping[str, Any], gamma: float, rho: float) ->
         row("classes in the training tasks, mean, at least (1)", "expected_classes"),
         row("their variance, at most (2)", "classes_variance"),
         row("probability of no common class, at most (3)", "disjoint_probability", ".2g"),
-        row(f"tasks of either from which that is {rho:g} or less (C1)", "tasks_for_overlap", ".0f"),
+        (
+            f"tasks of either from which that is {rho:g} or less (C1)",
+            f"{ceil(found['tasks_for_overlap']):>9}",
+            "",
+        ),
     ]
     if "few_classes" in found:
         what = f"probability of {found['few_classes']:.1f} classes or fewer, at most (4)"

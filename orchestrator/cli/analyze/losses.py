@@ -45,6 +45,9 @@ def losses(
     known = next(measured)
     for method in known.left_out:
         say(f"{method} is left out: it is not trained by a loss on tasks.", sys.stderr)
+    if known.pending:
+        count = counted(known.pending, "trial")
+        say(f"{count} must still be trained and take no part: `fsl-sweep run`.", sys.stderr)
     for known in measured:
         last = known.found[-1].planned
         done = counted(sum(one.planned is last for one in known.found), "snapshot")
@@ -55,7 +58,7 @@ def losses(
         say("\n".join(_lines(known.means, tasks)))
     if plot is not None:
         put_figure(plot, losses_figure(known.means))
-    return 0
+    return 1 if known.pending else 0
 
 
 def _lines(means: Sequence[Mapping[str, Any]], tasks: int) -> Iterator[str]:

@@ -68,6 +68,7 @@ def plan_next(
 
 def _needs(run: "Run", info: "RunInfo", effect: float | None, power: float) -> "Sequence[Needs]":
     from fsl_sweep.orchestrator.report.completeness import whole_replicates
+    from fsl_sweep.orchestrator.report.wording import measuring
     from fsl_sweep.orchestrator.selection.comparing.needs import plan_next as planned
     from fsl_sweep.orchestrator.selection.resample import resample
     from fsl_sweep.orchestrator.selection.select import select
@@ -82,6 +83,10 @@ def _needs(run: "Run", info: "RunInfo", effect: float | None, power: float) -> "
             "change. Give a run folder, or a table with one row a task."
         )
     drawn = resample(histories, selected, apart=info.apart)
+    whole = {one.method for one in drawn} >= {one.method for one in selected.selections}
+    if info.protocol is not None and info.protocol != info.chosen_by and not whole:
+        how = measuring(info.protocol, every=True)
+        raise RunFolderError(f"Nothing can be planned before every snapshot is measured: {how}")
     found = planned(
         histories,
         selected,

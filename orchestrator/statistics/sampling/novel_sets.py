@@ -196,11 +196,12 @@ def _errors(table: np.ndarray) -> np.ndarray:
 
 
 def _caution(truth: Interval, differences: np.ndarray, noise: float) -> str | None:
+    found: list[str] = []
     if truth.low <= 0 <= truth.high:
-        return "the true order is not known: its interval contains 0"
+        found.append("the true order is not known: its interval contains 0")
     if len(differences) < FEW_SETS:
-        return f"only {len(differences)} sets"
+        found.append(f"only {len(differences)} sets")
     # Where a quarter of the variance is that of tasks, more tasks would change the figures.
     if noise > float(np.std(differences, ddof=1)) / 2:
-        return "too few tasks a set: much of the spread is theirs"
-    return None
+        found.append("too few tasks a set: much of the spread is theirs")
+    return "; ".join(found) or None

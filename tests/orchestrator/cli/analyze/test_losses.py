@@ -8,6 +8,7 @@ import pytest
 from commands import TINY
 
 from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.run import load_run
 
@@ -110,3 +111,16 @@ def test_mistakes_are_one_message(analyze, folder, tmp_path):
     code, _, told = analyze(run=pruned)
     assert code != 0
     assert "it was pruned" in told
+    with pytest.raises(UnknownName, match="unknown snapshots 'al'; did you mean 'all'"):
+        load_run(folder).losses(snapshots="al")
+    with pytest.raises(ConfigError, match="needs 2 tasks or more"):
+        load_run(folder).losses(tasks=1)
+
+
+def test_trials_that_take_no_part_are_counted(analyze, folder, tmp_path):
+    part = tmp_path / "part"
+    shutil.copytree(folder, part)
+    first = next(t.id for t in Ledger(folder).planned().trials if t.method == "PN")
+    shutil.rmtree(part / "trials" / first)
+    code, _, told = analyze(run=part)
+    assert (code, "1 trial must still be trained and take" in told) == (1, True), told

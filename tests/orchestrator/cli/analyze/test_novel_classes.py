@@ -125,6 +125,7 @@ def test_a_pair_of_a_wanted_difference_is_found(analyze, folder):
         (("PN", "RR", "--shot", 20), "need 22 examples a class"),
         (("PN", "RR", "--way", 0), "way"),
         (("PN", "RR", "--difference", 0), "--difference"),
+        (("PN", "RR", "--difference", 5), "5.0 is no difference of accuracies; 0.01 is 1 point"),
         (("PN", "RR", "--plot", "sets.gif"), "--plot: sets.gif ends in none of .svg, .pdf, .png"),
         (("PN", "RR", "--plot", "no/sets.svg"), "--plot: there is no folder no"),
         (("PN", "RR", "--difference", 0.1, "--epoch-a", 1), "leave --epoch-a"),

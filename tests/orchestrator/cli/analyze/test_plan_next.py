@@ -119,6 +119,13 @@ def test_it_plans_for_what_the_report_compares(tmp_path, capsys) -> None:
         assert (tasks["seconds"] is not None) == known
 
 
+def test_nothing_is_planned_from_chosen_snapshots_only(tmp_path, refused) -> None:
+    few = {"5-shot": {"episode": {"shot": 5}, "snapshots": "chosen"}}
+    made.with_protocols(tmp_path / "run", measure=few, seeds=(0, 1))
+    said = refused("plan-next", tmp_path / "run", "--protocol", "5-shot")
+    assert said.startswith("Nothing can be planned before every snapshot is measured: ")
+
+
 def test_several_benchmarks_have_no_common_plan(whole, tmp_path, refused) -> None:
     other = made.plan(made.planned(made.spec()), fingerprint="e" * 16)
     Ledger(tmp_path / "other").write_plan(other, "name: made\n")

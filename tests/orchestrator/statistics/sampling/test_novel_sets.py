@@ -90,6 +90,8 @@ def test_cautions_name_what_spoils_the_figures():
     assert "order is not known" in (conclusion_stability(known(0.01, 0.02), a, b).caution or "")
     noisy = a + np.random.default_rng(0).normal(0, 1, a.shape)
     assert "few tasks" in (conclusion_stability(known(0.01), noisy, b).caution or "")
+    every = conclusion_stability(known(0.01, 0.02), noisy[:10], b[:10]).caution or ""
+    assert all(part in every for part in ("order is not known", "only 10 sets", "few tasks"))
 
 
 TABLE = np.full((3, 4), 0.5)

@@ -124,10 +124,13 @@ def _show_measuring(
     say("to measure:")
     for one in plan.protocols:
         done = again = 0
+        every = one.snapshots == "all" or (one.snapshots == "chosen" and left)
+        asked = {} if every else wanted(ledger, plan, one.snapshots)
         for trial in plan.specs if one.fingerprint is not None else ():
             storage = ledger.trial(trial)
-            lacking = len(storage.to_measure(one.id, answers=plan.records_answers))
-            done += len(storage.snapshots()) - lacking
+            epochs = storage.snapshots() if every else asked.get(trial, ())
+            lacking = len(storage.to_measure(one.id, epochs, plan.records_answers))
+            done += len(epochs) - lacking
             again += 0 if trial in left else lacking
         total = _snapshots(ledger, plan, one, left)
         counts[one.name] = 0 if total is None else max(0, total - done)
@@ -163,7 +166,7 @@ def _show_expected(
     seconds = planned_work.measuring_seconds(plan, benchmarks, histories, left)
     if seconds:
         how = "from what measuring took in training and the number of tasks"
-        say(f"expected to measure: at most {wording.duration(seconds)} of trial time, {how}")
+        say(f"expected to measure: about {wording.duration(seconds)} of trial time, {how}")
 
 
 def _show_disk(ledger: Ledger, plan: Plan, benchmark: Benchmark) -> None:

@@ -84,7 +84,7 @@ def measuring_seconds(
     histories: Sequence[TrialHistory],
     left: Mapping[str, int],
 ) -> float | None:
-    """Trial-seconds to measure so many snapshots under each protocol, by its name; at most.
+    """Trial-seconds to measure so many snapshots under each protocol, by its name; an estimate.
 
     A snapshot takes as long as in training, where the images are embedded as well, or longer by as
     many tasks as there are more. None before any was measured.

@@ -150,7 +150,8 @@ class Race:
         if self.copied:
             return f"; all seeds of {some(self.copied)} have the same scores: nothing is decided"
         # Without a repeated selection nothing is decided.
-        if not any(cell.strategy == self.strategy for cell in self.report.resampled):
+        again = {c.method for c in self.report.resampled if c.strategy == self.strategy}
+        if not again >= {one.method for one in self.order}:
             if not len(self.order[0].choices[0].novel_tasks):
                 return "; records without scores by task decide nothing"
             if self.report.partly is not None:

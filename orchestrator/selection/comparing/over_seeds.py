@@ -122,6 +122,7 @@ def _family(pairs: Sequence[tuple[SeedPair, bool]], rope: float) -> list[SeedDif
         level = LEVEL / len(tested) if equal else levels.get(i, LEVEL)
         low, high, wider = pair.interval(1 - level, rope)
         verdict = "undecided" if chosen_once or (equal and wider != "equivalent") else one.verdict
-        caution = one.caution or (NOT_REPEATED if chosen_once else None)
+        cautions = filter(None, (one.caution, NOT_REPEATED if chosen_once else None))
+        caution = "; ".join(cautions) or None
         found.append(replace(one, low=low, high=high, verdict=verdict, caution=caution))
     return found

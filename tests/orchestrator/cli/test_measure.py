@@ -110,7 +110,7 @@ def test_a_protocol_has_the_same_bytes_whoever_asks_for_it_and_however_often_it_
     shown = capsys.readouterr().out
     assert "2-shot-12-tasks: 3-way 2-shot, 2 queries, 8 + 12 tasks; all snapshots\n" in shown
     assert f"{SNAPSHOTS} snapshots of {TRIALS} trials: 3 measured already, 6 to measure\n" in shown
-    assert re.search(r"expected to measure: at most [0-9.]+ s of trial time, from what", shown)
+    assert re.search(r"expected to measure: about [0-9.]+ s of trial time, from what", shown)
     assert invoke(["measure", "run", "2-shot-12-tasks"]) == 0
     out, err = capsys.readouterr()
     assert re.fullmatch(
@@ -376,3 +376,13 @@ def test_another_domain_may_move_but_not_change(run, tmp_path, monkeypatch, caps
     assert "dark: measured 3 snapshots" in answer("dark", *other, "--root=dark")[1]
     assert Ledger(run).planned().places["image-folder"] == str(tmp_path / "moved")
     assert answer("image-folder")[0] == 0
+
+
+def test_a_dry_run_counts_only_the_snapshots_that_the_file_asks_for(run, tmp_path, capsys):
+    assert invoke(["measure", "run", "--shot", "2"]) == 0
+    few = {"2-shot": {"episode": {"shot": 2}, "snapshots": "chosen"}}
+    (tmp_path / "few.yaml").write_text(yaml.safe_dump({**SWEEP, "measure": few}))
+    capsys.readouterr()
+    assert invoke(["run", "few.yaml", "-o", "run", "--dry-run"]) == 0
+    count = len(chosen(run))
+    assert f"{count} of {count} measured" in capsys.readouterr().out

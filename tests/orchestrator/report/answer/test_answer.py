@@ -444,3 +444,10 @@ def test_times_are_rounded(seconds: float, expected: str) -> None:
 def test_few_names_are_shown() -> None:
     shown = [some([*"ABCDE"[:count]]) for count in range(1, 6)]
     assert shown == ["A", "A and B", "A, B and C", "A, B and 2 more", "A, B, C and 2 more"]
+
+
+def test_a_method_whose_selection_is_not_repeated_keeps_all_undecided() -> None:
+    whole = report([*method("A", [60, 61, 62]), *method("B", [50, 51, 52])])
+    assert "nothing is decided" not in whole.answer.sentences[0]
+    part = replace(whole, resampled=tuple(c for c in whole.resampled if c.method == "A"))
+    assert "nothing is decided unless the selection is repeated" in part.answer.sentences[0]

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -10,6 +10,9 @@ from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
 from fsl_sweep.orchestrator.cli.options import AsJson, RunFolder
 from fsl_sweep.orchestrator.report.figures.studies.losses import OBJECTIVES, losses_figure
 from fsl_sweep.orchestrator.text.printed import columns, counted, say, say_json
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.run.losses import Losses
 
 
 def losses(
@@ -43,11 +46,7 @@ def losses(
     asked = study.LossStudy(snapshots, tasks, way, shot, query, queries_from, seed, root)
     measured = study.losses(run, asked)
     known = next(measured)
-    for method in known.left_out:
-        say(f"{method} is left out: it is not trained by a loss on tasks.", sys.stderr)
-    if known.pending:
-        count = counted(known.pending, "trial")
-        say(f"{count} must still be trained and take no part: `fsl-sweep run`.", sys.stderr)
+    _say_left_out(known)
     for known in measured:
         last = known.found[-1].planned
         done = counted(sum(one.planned is last for one in known.found), "snapshot")
@@ -59,6 +58,14 @@ def losses(
     if plot is not None:
         put_figure(plot, losses_figure(known.means))
     return 1 if known.pending else 0
+
+
+def _say_left_out(known: "Losses") -> None:
+    for method in known.left_out:
+        say(f"{method} is left out: it is not trained by a loss on tasks.", sys.stderr)
+    if known.pending:
+        count = counted(known.pending, "trial")
+        say(f"{count} must still be trained and take no part: `fsl-sweep run`.", sys.stderr)
 
 
 def _lines(means: Sequence[Mapping[str, Any]], tasks: int) -> Iterator[str]:

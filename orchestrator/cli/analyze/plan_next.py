@@ -21,6 +21,7 @@ from fsl_sweep.orchestrator.text.printed import columns, say, say_json
 if TYPE_CHECKING:
     import numpy as np
 
+    from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
     from fsl_sweep.orchestrator.report import RunInfo
     from fsl_sweep.orchestrator.run import Run
     from fsl_sweep.orchestrator.selection.comparing.needs import Need, Needs
@@ -68,7 +69,6 @@ def plan_next(
 
 def _needs(run: "Run", info: "RunInfo", effect: float | None, power: float) -> "Sequence[Needs]":
     from fsl_sweep.orchestrator.report.completeness import whole_replicates
-    from fsl_sweep.orchestrator.report.wording import measuring
     from fsl_sweep.orchestrator.selection.comparing.needs import plan_next as planned
     from fsl_sweep.orchestrator.selection.resample import resample
     from fsl_sweep.orchestrator.selection.select import select
@@ -83,10 +83,9 @@ def _needs(run: "Run", info: "RunInfo", effect: float | None, power: float) -> "
             "change. Give a run folder, or a table with one row a task."
         )
     drawn = resample(histories, selected, apart=info.apart)
-    whole = {one.method for one in drawn} >= {one.method for one in selected.selections}
-    if info.protocol is not None and info.protocol != info.chosen_by and not whole:
-        how = measuring(info.protocol, every=True)
-        raise RunFolderError(f"Nothing can be planned before every snapshot is measured: {how}")
+    repeated = {one.method for one in drawn} >= {one.method for one in selected.selections}
+    if info.protocol is not None and info.protocol != info.chosen_by and not repeated:
+        raise _unmeasured(info.protocol)
     found = planned(
         histories,
         selected,
@@ -107,6 +106,13 @@ def _needs(run: "Run", info: "RunInfo", effect: float | None, power: float) -> "
         advice = add if run.complete else finish
         raise RunFolderError(f"{few}, which tells nothing about others. {advice}")
     return found
+
+
+def _unmeasured(protocol: "PlannedProtocol") -> RunFolderError:
+    from fsl_sweep.orchestrator.report.wording import measuring
+
+    how = measuring(protocol, every=True)
+    return RunFolderError(f"Nothing can be planned before every snapshot is measured: {how}")
 
 
 def _first(selected: "Selected") -> "Selected":

@@ -37,4 +37,11 @@ ReportedUnder = Annotated[
 ChooseBy = Annotated[
     str | None, typer.Option(metavar="NAME", help="Choose by this protocol. [main]")
 ]
+
+
+def named(*names: str | None) -> list[list[str] | None]:
+    """For each selector that an option may name, a list of it only, or None for the usual ones."""
+    return [None if name is None else [name] for name in names]
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]

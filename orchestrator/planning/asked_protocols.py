@@ -190,4 +190,4 @@ def _default_name(config: MeasureConfig) -> str:
         parts.append(Path(config.classes).stem if isinstance(config.classes, str) else "classes")
     if config.mixture is not None:
         parts.append("mixture")
-    return _checked_name(re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(parts)))
+    return _checked_name(re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(parts)).lstrip("-."))

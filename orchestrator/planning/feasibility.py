@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.splits.class_folds import fold_benchmark
 from fsl_sweep.datasets.tasks.classes import check_common, most_tasks
-from fsl_sweep.datasets.tasks.episodes import EpisodeShape
+from fsl_sweep.datasets.tasks.episodes import EpisodeShape, Shape
 from fsl_sweep.datasets.tasks.query_counts import most_queries
 from fsl_sweep.learners.building import build_backbone, pixel_statistics
 from fsl_sweep.orchestrator.errors import BadData, ConfigError
@@ -100,8 +101,19 @@ def _check_measurable(
             most = max(tasks.selection_tasks, tasks.report_tasks)
             check_common(drawn_from, most, protocol.shape(split), tasks.replacement)
         except BadData as failure:
-            fewer = split == "base" and " examples a class, but " in str(failure)
+            fewer = split == "base" and _lacks_queries(benchmark, protocol.shape(split))
             raise BadData(f"{of}{split} tasks: {failure}{_FEWER if fewer else ''}") from failure
+
+
+def _lacks_queries(benchmark: Benchmark, shape: Shape) -> bool:
+    """Whether BaseGen's tasks could be drawn if they had one query only."""
+    if not isinstance(shape, EpisodeShape):
+        return False
+    try:
+        benchmark.distribution("base").check(replace(shape, query=1))
+    except BadData:
+        return False
+    return True
 
 
 def _shared_tasks(protocol: Protocol, benchmark: Benchmark) -> Iterator[str]:

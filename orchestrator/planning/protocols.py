@@ -136,7 +136,9 @@ def _classes(given: Sequence[str] | str | None, path: str) -> tuple[str, ...] | 
         try:
             lines = Path(given).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as failure:
-            raise ConfigError("", path, f"{given} cannot be read: {failure}") from None
+            reason = getattr(failure, "strerror", None) or "it is not text in UTF-8"
+            problem = f"{given} cannot be read: {reason}"
+            raise ConfigError("", path, f"{problem}; name a file, or classes with commas") from None
         given = [line.strip() for line in lines if line.strip()]
     twice = next((name for at, name in enumerate(given) if name in given[:at]), None)
     if twice is not None or not given:

@@ -160,6 +160,7 @@ def _check_alike(sources: Sequence[Source]) -> None:
                 value, other = ({m: own[m] for m in sorted(common)} for own in (value, other))
             if value != other:
                 shown = "" if fact == "fingerprint" else f" ({_difference(value, other)})"
+                shown = shown.replace("(tasks.", "(evaluation.")  # as in a sweep file
                 raise RunFolderError(
                     f"{first} and {second} cannot be reported together: they differ in "
                     f"{what}{shown}, so that their numbers are about different tasks. Take each "

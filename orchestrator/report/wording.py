@@ -46,6 +46,11 @@ def points(difference: float) -> str:
     return f"{shown:.1f}" if abs(shown) >= 0.95 else f"{shown:.2f}"
 
 
+def p_value(p: float) -> str:
+    """With three decimals; what is below them is not told apart."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def half_width(interval: Interval | SelectionBootstrap | None) -> str:
     """Half of an interval's width in percentage points; a dash where there is none.
 

@@ -6,7 +6,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
-from math import isnan
+from math import inf, isnan
 from typing import IO, Any
 
 _STEERING = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
@@ -16,6 +16,11 @@ file's name that are not text: all that a terminal does not show as it is."""
 _HIDDEN = re.compile(f"[{_STEERING}]")
 _COMMAND = re.compile("`[^`]*`|(?<=: )fsl-sweep .*$")
 """In backquotes, or from a colon to the end of the line."""
+_OF_ONE = re.compile(
+    r"(?<=\d) (?=%|(?:points?|nats|s|min|h|B|[kMGT]B|seconds?|minutes?|hours?|days?)\b)"
+    r"|(?<=\d) (?=\+- )|(?<=\+-) (?=\d)"
+)
+"""The space between a number and its unit, or its ``+-``."""
 _UNFIT = re.compile(f"[\t\n{_STEERING}]")
 
 
@@ -43,10 +48,14 @@ def say(text: str, stream: IO[str] | None = None, folded: bool = True) -> None:
     to: IO[str] = stream or sys.stdout
     encoding = getattr(to, "encoding", None) or "utf-8"
     known = printable(text).encode(encoding, "backslashreplace").decode(encoding)
-    if folded and to.isatty():
-        width = shutil.get_terminal_size().columns
-        known = "\n".join(fold(line, width) for line in known.split("\n"))
+    if folded and (width := _width(to)):
+        known = fold(known, width)
     print(known, file=to, flush=True)
+
+
+def _width(stream: IO[str]) -> int | None:
+    """Columns of a terminal; None of a pipe or a file."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
 def say_json(value: Any) -> None:
@@ -54,16 +63,21 @@ def say_json(value: Any) -> None:
     say(json.dumps(_without_nan(value), indent=1), folded=False)
 
 
-def fold(line: str, width: int) -> str:
-    """A printable sentence in lines of at most ``width``, indented alike, broken between words.
+def fold(text: str, width: int) -> str:
+    """Printable sentences in lines of at most ``width``, indented alike, broken between words.
 
-    A row of a table, which has two spaces between columns, stays as it is, and so does a command,
-    so that it can be copied.
+    A number stays with its unit. A row of a table, which has two spaces between columns, stays as
+    it is, and so does a command, so that it can be copied.
     """
+    return "\n".join(_folded(line, width) for line in text.split("\n"))
+
+
+def _folded(line: str, width: int) -> str:
     indent = line[: len(line) - len(line.lstrip())]
     if len(line) <= width or "  " in line.strip():
         return line
     whole = _COMMAND.sub(lambda found: found[0].replace(" ", "\0"), line.lstrip())
+    whole = _OF_ONE.sub("\0", whole)
     parts = textwrap.wrap(
         whole,
         width,
@@ -75,12 +89,22 @@ def fold(line: str, width: int) -> str:
     return "\n".join(parts).replace("\0", " ")
 
 
-def columns(rows: Sequence[Sequence[str]], words: int | None = None) -> list[str]:
-    """A line for each row of cells, in columns: the first ``words`` to the left, or all."""
+def columns(rows: Sequence[Sequence[str]], words: int | None = None, indent: str = "") -> list[str]:
+    """A line for each row of cells, a head first, in columns: the first ``words`` left, or all.
+
+    Where the terminal is narrower, a block for each row: its first cell, and a line for each other.
+    """
     sides = ["<" if words is None or at < words else ">" for at in range(len(rows[0]))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     form = "  ".join(f"{{:{side}{width}}}" for side, width in zip(sides, widths, strict=True))
-    return [form.format(*row).rstrip() for row in rows]
+    lines = [f"{indent}{form.format(*row)}".rstrip() for row in rows]
+    if max(map(len, lines)) <= (_width(sys.stdout) or inf):
+        return lines
+    blocks = (
+        [f"{h} {cell}".strip() for h, cell in zip(rows[0], row, strict=True) if cell]
+        for row in rows[1:]
+    )
+    return [f"{indent}{'  ' * bool(at)}{one}" for block in blocks for at, one in enumerate(block)]
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:

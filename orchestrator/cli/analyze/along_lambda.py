@@ -94,19 +94,26 @@ def _lines(
     found: "AlongMixtures", own: Led, classes: tuple[int, int, float] | None, run: Path
 ) -> Iterator[str]:
     for pair in found.pairs:
-        claims = ("these snapshots", pair.snapshots), ("the methods, trained again", pair.methods)
-        sure = [f"{name}: {_sure(found, pair, results)}" for name, results in claims if results]
+        claims = {"these snapshots": pair.snapshots}
+        if found.repeated:
+            claims["the methods, trained again"] = pair.methods
+        sure = [f"{name}: {_sure(found, pair, own)}" for name, own in claims.items() if own]
         order = _order(pair)
         if len(pair.crossings) > 1 and all(one.endswith(_UNSURE) for one in sure):
             at = ", ".join(f"{one:.2f}" for one in pair.crossings)
             order = f"{pair.a} and {pair.b} lie close together, and change places at lambda {at}"
-        yield f"On average {order} ({'; '.join(sure)})."
+        told = f" ({'; '.join(sure)})" if sure else ""
+        yield f"On average {order}{told}."
     yield _largest_gap(found)
-    if not found.repeated and len(found.methods[0].cells[0].choices) > 1:
-        yield (
-            "Methods cannot be decided from chosen snapshots only, since other tasks may choose "
-            f"others; this measures all: {_measuring(found, run, 'all')}"
-        )
+    if not found.repeated:
+        again = "Nothing can be said of the methods, trained again"
+        if len(found.methods[0].cells[0].choices) > 1:
+            yield (
+                f"{again}, because only chosen snapshots are measured, and other tasks may choose "
+                f"others; this measures all: {_measuring(found, run, 'all')}"
+            )
+        else:
+            yield f"{again}, because there is one seed."
     if found.pairs:
         yield (
             "Decided: at 95 % for all pairs and lambdas together (Holm). `fsl-sweep analyze pairs` "
@@ -120,7 +127,11 @@ def _lines(
         yield f"At lambda {weight:.2f} = |N| / (|N| + |B|), {told}."
     yield "\nP_BN(lambda) minus the linear mixture in points, +- 95 % for all of these together"
     yield from _table(found, [[_signed(gap) for gap in one.gaps] for one in found.methods])
-    results = [x for pair in found.pairs for x in (*pair.methods, *pair.snapshots)]
+    results: list[Any] = [x for pair in found.pairs for x in pair.snapshots]
+    cells = [cell for one in found.methods for cell in one.cells]
+    results += [cell.novel for cell in cells if len(cell.choices) > 2]
+    if found.repeated:
+        results += [x for pair in found.pairs for x in pair.methods]
     results += [gap for one in found.methods for gap in one.gaps if gap]
     for caution in dict.fromkeys(one.caution for one in results if one.caution):
         yield f"Caution: {caution}."

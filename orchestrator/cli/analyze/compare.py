@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, ReportedUnder, Snapshot
+from fsl_sweep.orchestrator.cli.options import (
+    AsJson,
+    Hyperparameter,
+    ReportedUnder,
+    Snapshot,
+    named,
+)
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.text.printed import columns, counted, say, say_json
@@ -22,7 +28,6 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.run import Run
     from fsl_sweep.orchestrator.selection.comparing.closed_and_open import OnTasks
     from fsl_sweep.orchestrator.selection.results import Selected, Strategy
-    from fsl_sweep.orchestrator.statistics.intervals import Interval
     from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference
     from fsl_sweep.orchestrator.statistics.sampling.closed_open_paired import ThreeIntervals
 
@@ -79,8 +84,8 @@ def compare(
             raise UnknownName("method", name, known)
     if a == b:
         raise ConfigError("", "B", f"{b} cannot be compared with itself")
-    first, second = ([one] if one else None for one in (snapshot, hyperparameter))
-    found = _compared(source, opened, (a, b), opened.info(first, second, protocol=protocol))
+    info = opened.info(*named(snapshot, hyperparameter), protocol=protocol)
+    found = _compared(source, opened, (a, b), info)
     if as_json:
         say_json(_as_plain(found))
     else:
@@ -103,7 +108,11 @@ def _compared(source: "Source", run: "Run", names: tuple[str, str], info: "RunIn
             if info.protocol is not None and any(one.epoch is not None for one in left_out):
                 count = len(selected.unmeasured)
                 raise RunFolderError(unmeasured(count, info.protocol, info.as_planned))
-            why = left_out[0].reason if left_out else "nothing could be chosen"
+            why = "nothing could be chosen"
+            if left_out:
+                first = left_out[0]
+                trial = f", trial {first.trial}" if first.trial else ""
+                why = f"seed {first.seed}{trial}: {first.reason}"
             raise RunFolderError(f"{name} cannot be compared, because it is not complete ({why}).")
     assert strategy is not None
     selected = narrowed(selected, strategy)
@@ -170,22 +179,25 @@ def _over_seeds(
 
 
 def _lines(found: _Compared, run: Path) -> list[str]:
+    from fsl_sweep.orchestrator.report.wording import half_width
+
     own = found.snapshots
-    rows = [("", found.a, found.b, "", "tasks")]
+    rows = [("", found.a, found.b, f"{found.a} - {found.b}", "", "tasks")]
     for kind, pair in (("closed", own.closed), ("open", own.open)):
         if pair is not None:
-            a, b = map(_shown, pair)
-            rows.append((kind, a, b, own.says[kind], f"{pair[0].n:,} {kind}"))
+            a, b = (f"{100 * one.mean:.2f} +- {half_width(one)}" for one in pair)
+            rows.append((kind, a, b, "", own.says[kind], f"{pair[0].n:,}"))
     for kind, one in (("closed paired", own.closed_paired), ("paired", own.paired)):
         if one is not None:
-            on = own.paired_on if kind == "paired" else "closed"
-            rows.append((kind, _shown(one, "+.2f"), "", own.says[kind], f"{one.n:,} {on}"))
+            told = f"{own.paired_on} paired" if kind == "paired" else kind
+            difference = f"{100 * one.mean:+.2f} +- {half_width(one)}"
+            rows.append((told, "", "", difference, own.says[kind], f"{one.n:,}"))
     cautions = dict.fromkeys([*own.cautions, *filter(None, [found.methods.caution])])
     return [
         _answer(found),
         "",
         "These snapshots, NovelGen in % with 95 % intervals:",
-        *(f"  {line}" for line in columns(rows)),
+        *columns(rows, indent="  "),
         *(f"  {line}" for line in _tasks(found)),
         f"  {own.verdict(found.a, found.b)}",
         *([] if found.without else _hint(found, run)),
@@ -249,13 +261,6 @@ def _of_methods(found: _Compared) -> str:
         )
         told += f", by seed {'; '.join(each)}"
     return f"{of.verdict}, {_seeds(found)}: {told}"
-
-
-def _shown(one: "Interval", digits: str = ".2f") -> str:
-    if isnan(one.low):
-        return format(100 * one.mean, digits)
-    low, high = (format(100 * end, digits) for end in (one.low, one.high))
-    return f"{format(100 * one.mean, digits)} ({low} to {high})"
 
 
 def _as_plain(found: _Compared) -> dict[str, Any]:

@@ -174,23 +174,23 @@ def _bounds(facts: _Facts, gamma: float, rho: float, eta: float) -> dict[str, An
             "few_classes_probability": of.few_classes_probability_bound(train, eta, gamma),
             "few_classes_probability_simulated": float((seen.seen <= few).mean()),
         }
-    refuted, told = _verdict(facts, disjoint, found["tasks_for_overlap"], gamma, rho)
+    refuted, told = _verdict(facts, found, gamma, rho)
     return {**found, "refuted": refuted, "verdict": told}
 
 
-def _verdict(
-    facts: _Facts, bound: float, needed: float, gamma: float, rho: float
-) -> tuple[bool, str]:
+def _verdict(facts: _Facts, found: Mapping[str, Any], gamma: float, rho: float) -> tuple[bool, str]:
     """Whether disjoint base and novel classes refute tasks of one distribution, and in words."""
     from fsl_sweep.orchestrator.statistics.sampling import task_coverage as of
 
     classes, drawn = facts.classes, facts.way * facts.train_tasks
+    bound = found["disjoint_probability"]
     if facts.shared:
         return False, f"Consistent: {facts.shared} classes are in training and in test tasks."
     if bound > rho:
         return False, (
-            f"Not refuted: with fewer than {ceil(needed):,} training and test tasks, one "
-            f"distribution over {classes:,} classes may show disjoint ones (Corollary 1)."
+            f"Not refuted by the bound: with fewer than {ceil(found['tasks_for_overlap']):,} "
+            f"training and test tasks, one distribution over {classes:,} classes may show disjoint "
+            f"ones (Corollary 1){_seen(found, rho)}"
         )
     told = (
         "Disjoint classes are not consistent with iid tasks: those of one distribution over "
@@ -207,14 +207,23 @@ def _verdict(
     return True, told
 
 
+def _seen(found: Mapping[str, Any], rho: float) -> str:
+    """What the simulation says of a probability that its bound does not make small."""
+    share, of = found["disjoint_probability_simulated"], f"{found['repeats']:,} simulations"
+    count = f"{100 * share:.2g} %" if share else "none"
+    if share > rho:
+        return f", as {count} of {of} of one such distribution did."
+    return f". But the bound is loose here: {count} of {of} of one such distribution did."
+
+
 def _lines(facts: _Facts, found: Mapping[str, Any], gamma: float, rho: float) -> list[str]:
     def row(what: str, key: str, digits: str = ".4g") -> tuple[str, ...]:
         simulated = found.get(f"{key}_simulated")
         shown = "" if simulated is None else format(simulated, digits)
-        return what, f"{found[key]:>9{digits}}", f"{shown:>17}"
+        return what, f"{found[key]:>9{digits}}", f"{shown:>9}"
 
     rows = [
-        ("", f"{'bound':>9}", f"{found['repeats']:,} simulations".rjust(17)),
+        ("", f"{'bound':>9}", f"{'simulated':>9}"),
         row("classes in the training tasks, mean, at least (1)", "expected_classes"),
         row("their variance, at most (2)", "classes_variance"),
         row("probability of no common class, at most (3)", "disjoint_probability", ".2g"),
@@ -231,7 +240,8 @@ def _lines(facts: _Facts, found: Mapping[str, Any], gamma: float, rho: float) ->
         found["verdict"],
         "",
         f"{facts.classes:,} classes, {facts.way} in a task with gamma {gamma:g}; "
-        f"{facts.train_tasks:,} training tasks, {facts.test_tasks:,} test tasks",
+        f"{facts.train_tasks:,} training tasks, {facts.test_tasks:,} test tasks; simulated "
+        f"{found['repeats']:,} times",
         "",
         *columns(rows),
         "",

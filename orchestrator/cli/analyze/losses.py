@@ -1,5 +1,6 @@
 """``fsl-sweep analyze losses``: the objectives of ML and FIX-ML, computed from snapshots."""
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -74,12 +75,12 @@ def _lines(means: Sequence[Mapping[str, Any]], tasks: int) -> Iterator[str]:
         f"Loss of snapshots on {counted(tasks, 'base training task')} without augmentation, nats: "
         "mean over seeds, +- 95 % over tasks."
     )
-    yield "ML: random support. FIX-ML: fixed support."
-    head = ("method", "configuration", "episode", "epoch", "trials", "ML", "+-", "FIX-ML", "+-")
+    yield "ML: random support. FIX-ML: fixed support. 5w1s2q: 5-way 1-shot tasks with 2 queries."
+    head = ("method", "config", "episode", "epoch", "trials", "ML", "FIX-ML")
     rows = [head, *map(_row, means)]
     kept = [at for at in range(len(head)) if any(row[at] for row in rows[1:])]
     words = sum(at < 3 for at in kept)
-    yield from (f"  {line}" for line in columns([[row[at] for at in kept] for row in rows], words))
+    yield from columns([[row[at] for at in kept] for row in rows], words, indent="  ")
     if any(row["fix_ml"] is None for row in means):
         yield (
             "-: no fixed support: no FIX-ML trial of this learner, seed and number of shots is in "
@@ -91,7 +92,8 @@ def _lines(means: Sequence[Mapping[str, Any]], tasks: int) -> Iterator[str]:
 
 def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
     cells = [str(row[key]) for key in ("method", "hyperparameters", "episode", "epoch", "trials")]
+    cells[2] = re.sub(r"-(\w)\w* ?", r"\1", cells[2])
     for key in OBJECTIVES:
         one = row[key]
-        cells += [f"{one['mean']:.4f}", f"{(one['high'] - one['low']) / 2:.4f}"] if one else "--"
+        cells.append(f"{one['mean']:.4f} +- {(one['high'] - one['low']) / 2:.4f}" if one else "-")
     return tuple(cells)

@@ -68,6 +68,8 @@ def _lines(found: Sequence["InBoth"]) -> Iterator[str]:
 
 
 def _told(one: "InBoth", joint: "Joint") -> str:
+    from fsl_sweep.orchestrator.report.wording import p_value
+
     base, novel = joint.effects
     said = {
         "better": f"{one.a} is better than {one.b} in both",
@@ -76,6 +78,6 @@ def _told(one: "InBoth", joint: "Joint") -> str:
         f"{'better' if novel > 0 else 'worse'} in NovelGen",
         "undecided": f"{one.a} and {one.b}: undecided",
     }[joint.verdict]
-    p = "" if isnan(joint.p_adjusted) else f", p {joint.p_adjusted:.2g}"
+    p = "" if isnan(joint.p_adjusted) else f", p {p_value(joint.p_adjusted)}"
     apart = f"BaseGen {100 * base:+.2f}, NovelGen {100 * novel:+.2f}"
     return f"{said} ({one.a} - {one.b}: {apart} points{p})"

@@ -14,6 +14,7 @@ from fsl_sweep.orchestrator.cli.options import (
     ReportedUnder,
     Runs,
     Snapshot,
+    named,
 )
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.text.printed import columns, say, say_json
@@ -55,13 +56,13 @@ def plan_next(
     if not 0 < power < 1:
         raise ConfigError("", "--power", f"{power} is no chance; write 0.8 for 80 %")
     run = load_run(runs)
-    first, second = ([one] if one else None for one in (snapshot, hyperparameter))
-    info = run.info(first, second, metric, protocol=protocol, choose_by=choose_by)
+    selectors = named(snapshot, hyperparameter)
+    info = run.info(*selectors, metric, protocol=protocol, choose_by=choose_by)
     needs = _needs(run, info, effect, power)
     if as_json:
         say_json([_as_plain(one) for one in needs])
     else:
-        say("\n".join(_lines(needs)))
+        say("\n".join(_lines(needs, info, effect)))
         if not run.complete:
             say("The run is incomplete: seeds that it still plans count as more seeds.")
     return 0 if run.complete else 1
@@ -135,24 +136,28 @@ def _classes(run: "Run", info: "RunInfo") -> "np.ndarray | None":
         return None
 
 
-_HEAD = ("methods", "difference now (95 %)", "to show", "by more", "have", "needed", "time")
+_HEAD = ("methods", "difference now (95 %)", "by more", "have", "needed", "time")
 
 
-def _lines(needs: "Sequence[Needs]") -> list[str]:
+def _lines(needs: "Sequence[Needs]", info: "RunInfo", effect: float | None) -> list[str]:
     """What would decide the best two, the table, cheapest first, and what to be careful about."""
     from fsl_sweep.orchestrator.report.answer.deciding import would_decide
     from fsl_sweep.orchestrator.selection.comparing.needs import cheapest
 
     rows = [_HEAD, *(_row(one, way) for one, way in cheapest(needs))]
-    rows += [(*_now(one), "decided", "", "", "", "") for one in needs if not one.ways]
+    rows += [(*_now(one), "decided", "", "", "") for one in needs if not one.ways]
     cautions = dict.fromkeys(one.caution for one in needs if one.caution)
     first = needs[0]
+    shown = "the differences now" if effect is None else f"a difference of {100 * effect:.2f}"
+    time = "on one device"
+    if info.protocol is not None and not info.timed:
+        time += f", without measuring under '{info.protocol.name}', which no record tells"
     decided = f"What there is tells {first.a} and {first.b} apart."
     return [
         would_decide(first) if first.ways else decided,
         "",
-        f"Under {first.strategy}, in points, with a chance of {100 * first.power:g} % each; time "
-        "on one device:",
+        f"Under {first.strategy}, in points, to show {shown} with a chance of "
+        f"{100 * first.power:g} % each; time {time}:",
         "",
         *columns(rows),
         *(f"Caution: {caution}." for caution in cautions),
@@ -165,7 +170,6 @@ def _row(one: "Needs", way: "Need") -> tuple[str, ...]:
     have, other = way.have
     return (
         *_now(one),
-        f"{100 * one.effect:.2f}",
         way.what,
         f"{have:,}" if have == other else f"{have:,} and {other:,}",
         "no number" if way.needed is None else f"{way.needed:,}",
@@ -176,7 +180,7 @@ def _row(one: "Needs", way: "Need") -> tuple[str, ...]:
 def _now(one: "Needs") -> tuple[str, str]:
     now = one.now
     shown = f"{100 * now.effect:+.2f} ({100 * now.low:+.2f} to {100 * now.high:+.2f})"
-    return f"{one.a} - {one.b}", f"{shown} {now.verdict}"
+    return f"{one.a} - {one.b}", shown
 
 
 def _as_plain(one: "Needs") -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from math import inf, isfinite
+from math import ceil, floor, inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -100,9 +100,9 @@ def _table(one: "TaskSizes", examples: int, most: float) -> list[dict[str, Any]]
         tasks_of_examples,
     )
 
-    best = one.variance.optimal(one.shot)
+    best = _whole(one, most)
     measured = {m.queries: m for m in one.measured}
-    wanted = {*_SHOWN, *measured, max(1, round(best)) if isfinite(best) else 1}
+    wanted = {*_SHOWN, *measured, int(best) if isfinite(best) else 1}
     rows: list[dict[str, Any]] = []
     for q in sorted(wanted):
         tasks = tasks_of_examples(examples, one.way, one.shot, q)
@@ -121,7 +121,7 @@ def _table(one: "TaskSizes", examples: int, most: float) -> list[dict[str, Any]]
     return rows
 
 
-_HEAD = ("q", "tasks", "predicted +-", "measured +-", "")
+_HEAD = ("q", "tasks", "predicted +-", "measured +-", "on tasks")
 
 
 def _lines(
@@ -132,7 +132,8 @@ def _lines(
 ) -> list[str]:
     first = found[0]
     lines = [
-        f"Open intervals are shortest with about {_shortest(found, most)} queries of each class.",
+        f"For short open intervals set {_to_set(found, most)} queries of each class. It is q*, "
+        "where they are shortest, rounded up: with too few they grow faster than with too many.",
         "",
         f"{first.strategy}, NovelGen, {first.way}-way {first.shot}-shot, {examples:,} examples; "
         "half-widths of 95 % intervals in points",
@@ -143,24 +144,32 @@ def _lines(
             f"A class has {most:.4g} of them on average, so that a task has at most {left} queries "
             "of each class. What is left of a class is in no task: there may be fewer tasks."
         )
+    if measured := {m.queries: m.protocol for one in found for m in one.measured}:
+        under = ", ".join(f"q = {q} by '{measured[q]}'" for q in sorted(measured))
+        lines.append(f"Measured: {under}.")
     for one, rows in zip(found, tables, strict=True):
         shown = [_HEAD, *map(_row, rows)]
         lines += ["", _best(one)]
-        lines += [f"  {line}" for line in columns(shown, 0)]
+        lines += columns(shown, 0, indent="  ")
         if one.variance.caution:
             lines.append(f"  Caution: {one.variance.caution}.")
     return lines
 
 
-def _shortest(found: "Sequence[TaskSizes]", most: float) -> str:
-    """``1.5 (PN), 5.7 (RR)``: q* of each method, within what a class has."""
-    bounded = (
-        (one, max(1.0, min(one.variance.optimal(one.shot), most - one.shot))) for one in found
-    )
+def _to_set(found: "Sequence[TaskSizes]", most: float) -> str:
+    """``2 (PN), 6 (RR)``: what to set for each method."""
     return ", ".join(
-        f"{f'{best:.1f}' if isfinite(best) else 'as many as possible'} ({one.method})"
-        for one, best in bounded
+        f"{f'{best:.0f}' if isfinite(best) else 'as many as possible'} ({one.method})"
+        for one in found
+        for best in [_whole(one, most)]
     )
+
+
+def _whole(one: "TaskSizes", most: float) -> float:
+    """q* rounded up, within what a class has; infinite where nothing bounds it."""
+    best, bound = one.variance.optimal(one.shot), max(1.0, most - one.shot)
+    rounded = ceil(best) if isfinite(best) else inf
+    return max(1, min(rounded, floor(bound) if isfinite(bound) else inf))
 
 
 def _best(one: "TaskSizes") -> str:
@@ -172,13 +181,13 @@ def _best(one: "TaskSizes") -> str:
 
 
 def _row(row: dict[str, Any]) -> tuple[str, ...]:
-    own, measured = row["protocol"], row["measured"]
+    measured, tasks = row["measured"], row["measured_tasks"]
     return (
         str(row["queries"]),
         f"{row['tasks']:,}",
         f"{100 * row['predicted']:.2f}",
         "" if measured is None else f"{100 * measured:.2f}",
-        "" if own is None else f"{own}: {row['measured_tasks']:,} tasks",
+        "" if tasks is None else f"{tasks:,}",
     )
 
 

@@ -206,7 +206,7 @@ def _result(found: StrategyComparison, one: StrategyResult) -> dict[str, str]:
         return row
     against = one.against_least
     verdict = "least" if one.least else "-" if against is None else against.verdict
-    p = "-" if against is None else f"{against.p_adjusted:.3g}"
+    p = "-" if against is None else wording.p_value(against.p_adjusted)
     return row | {"against the least regret": verdict, "p (all pairs)": p}
 
 

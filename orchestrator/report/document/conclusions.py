@@ -96,7 +96,7 @@ def _compared(
         "equivalent": f"alike within {wording.points(rope)} points" if rope else "alike",
         "undecided": said[1],
     }[found.verdict]
-    return (verdict, *(f"{100 * end:+.2f}" for end in ends), f"{found.p_adjusted:.3g}")
+    return (verdict, *(f"{100 * end:+.2f}" for end in ends), wording.p_value(found.p_adjusted))
 
 
 def stability(report: Report) -> Iterable[Block]:

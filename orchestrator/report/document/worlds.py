@@ -90,7 +90,9 @@ def _strategies(over: OverWorlds) -> Iterable[Block]:
         if verdicts:
             against = one.against_least
             cells += (
-                ["-", "-"] if against is None else [against.verdict, f"{against.p_adjusted:.3g}"]
+                ["-", "-"]
+                if against is None
+                else [against.verdict, wording.p_value(against.p_adjusted)]
             )
         cells += [wording.percent(one.regrets[world]) for world in over.worlds]
         rows.append(Row(tuple(cells), one.strategy.oracle))
@@ -130,7 +132,7 @@ def _methods(over: OverWorlds) -> Iterable[Block]:
             effect = one.result.effect
             shown = [f"{100 * end:+.2f}" for end in (effect.mean, effect.low, effect.high)]
             names = (f"{one.a} - {one.b}", one.result.verdict)
-            pairs.append(Row((*names, *shown, f"{one.result.p_adjusted:.3g}")))
+            pairs.append(Row((*names, *shown, wording.p_value(one.result.p_adjusted))))
         columns = words("methods", "over worlds") + numbers(
             ["difference", "low", "high", "p (Holm)"]
         )

@@ -26,7 +26,7 @@ from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.formats.console import SafeConsole
 from fsl_sweep.orchestrator.report.formats.forest_text import drawn
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
-from fsl_sweep.orchestrator.text.printed import counted, say
+from fsl_sweep.orchestrator.text.printed import counted, fold, say
 
 PROBLEMS_SHOWN = 3
 """Of what is missing, and of what to be careful about, where only the answer is shown."""
@@ -34,8 +34,9 @@ PROBLEMS_SHOWN = 3
 PROSE = 100
 """Columns of sentences and of the first figure, where a line has so many."""
 
-SENTENCE = 600
-"""Characters of a sentence of the answer: enough for all but names without end."""
+SENTENCE, CAUTION, PROBLEM = 600, 300, 150
+"""Characters of a sentence of the answer, of a caution about all of it, and of what is missing:
+enough for all but names and reasons without end."""
 
 _TONES = {"": "", "note": "dim", "alarm": "red", "good": "green"}
 _AS_WIDE_AS_NEEDED = 10**6
@@ -91,7 +92,7 @@ def _print(report: Report | WorldsReport, console: SafeConsole, full: bool, comm
     for block in content.banner:
         parts += _block(block if full else _shortened(block), console)
     grave = grave_cautions(report) if isinstance(report, Report) and not full else ()
-    parts += _block(_shortened(Bullets(tuple(f"! {one}" for one in grave))), console)
+    parts += _block(_shortened(Bullets(tuple(f"! {one}" for one in grave)), CAUTION), console)
     parts.append(Text())
     for block in content.answer:
         parts += _answer(block, prose, full, console)
@@ -111,19 +112,19 @@ def _answer(block: Block, prose: int, full: bool, console: SafeConsole) -> Itera
         lines = drawn(block, prose, short=not full)
         yield Text()
         yield from (Text(line, no_wrap=True, overflow="crop") for line in lines)
-        yield Padding(Text(block.note, "dim"), (0, 0, 0, 2))
+        yield Padding(Text(fold(block.note, prose - 2), "dim"), (0, 0, 0, 2))
     else:
         for part in _block(block if full else _shortened(block), console):
             yield Padding(part, (0, 0, 0, 2))
 
 
-def _shortened(block: Block) -> Block:
+def _shortened(block: Block, most: int = PROBLEM) -> Block:
     """The first few items of a list, and no text without end."""
     match block:
         case Bullets(items):
             left = len(items) - PROBLEMS_SHOWN
             more = [f"... and {left} more: --full"] if left > 0 else []
-            return Bullets((*(_short(one, False, 150) for one in items[:PROBLEMS_SHOWN]), *more))
+            return Bullets((*(_short(one, False, most) for one in items[:PROBLEMS_SHOWN]), *more))
         case Paragraph(text, tone):
             return Paragraph(_short(text, False), tone)
     return block
@@ -142,14 +143,15 @@ def _more(report: Report | WorldsReport, command: str) -> str:
 
 
 def _block(block: Block, console: SafeConsole) -> Iterable[RenderableType]:
+    prose = min(console.width, PROSE) - 2
     match block:
         case Paragraph(text, tone):
             if tone == "note":
                 yield Text()
-            yield Text(text, _TONES[tone])
+            yield Text(fold(text, prose), _TONES[tone])
         case Bullets(items):
             for item in items:
-                yield Padding(Text(item), (0, 0, 0, 2))
+                yield Padding(Text(fold(item, prose)), (0, 0, 0, 2))
         case Table(groups=groups):
             for group in groups:
                 if group.title:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import fsl_sweep
 from fsl_sweep.orchestrator.text.printed import (
+    columns,
     counted,
     fold,
     one_line,
@@ -73,6 +74,27 @@ def test_a_terminal_has_whole_commands_and_a_pipe_whole_lines(monkeypatch) -> No
     monkeypatch.setattr("sys.stdout", stream)
     say_json({"text": "word " * 20})
     assert stream.getvalue().endswith(f'"{"word " * 20}"\n}}\n')
+
+
+def test_a_number_stays_with_its_unit() -> None:
+    text = "about 80 % by 3 h and 1.5 points or 3 more 1.00 +- 0.82"
+    units = {"80 %", "3 h", "1.5 points", "1.00 +- 0.82"}
+    for width in range(12, len(text)):
+        lines = fold(text, width).split("\n")
+        assert all(any(unit in line for line in lines) for unit in units)
+
+
+def test_a_table_is_rows_or_where_the_terminal_is_narrow_blocks(monkeypatch) -> None:
+    rows = [("", "PN", "tasks"), ("closed", "93.88", "1,000"), ("open", "", "241")]
+    wide = ["          PN     tasks", "  closed  93.88  1,000", "  open           241"]
+    blocks = ["  closed", "    PN 93.88", "    tasks 1,000", "  open", "    tasks 241"]
+    monkeypatch.setattr("sys.stdout", terminal := io.StringIO())
+    monkeypatch.setenv("COLUMNS", "21")
+    assert columns(rows, indent="  ") == wide
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    assert columns(rows, indent="  ") == blocks
+    monkeypatch.setenv("COLUMNS", "22")
+    assert columns(rows, indent="  ") == wide
 
 
 def test_counts_agree_with_their_nouns() -> None:

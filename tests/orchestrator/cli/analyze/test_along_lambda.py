@@ -128,8 +128,9 @@ def test_where_only_chosen_snapshots_are_measured_nothing_is_decided_of_methods(
 ) -> None:
     path = folder(tmp_path / "run", 3, {"m": {"mixture": [0, 1], "snapshots": "chosen"}})
     told = run(capsys, "lambda", path)
-    assert "the methods, trained again: undecided everywhere" in told
-    assert "Methods cannot be decided from chosen snapshots only" in told
+    assert "(these snapshots: decided for PN at 0, RR at 1)." in told
+    assert told.count("trained again") == told.count("Nothing can be said of the methods") == 1
+    assert "Caution: only 3 seeds.\n" in told
     assert f"this measures all: fsl-sweep measure {path} m --snapshots all\n" in told
     assert "There is no lambda between 0 and 1" in told
 

@@ -1,6 +1,7 @@
 """``compare``: closed, open and paired intervals of a run, and the claim over seeds."""
 
 import json
+import re
 from pathlib import Path
 
 import made
@@ -87,7 +88,8 @@ def test_the_text_keeps_snapshots_and_methods_apart(folder, capsys) -> None:
     assert first.splitlines()[0].startswith(("PN and RR, trained", "RR and PN, trained"))
     assert "again: undecided over 2 seeds, under last / " in first.splitlines()[0]
     assert "These snapshots, NovelGen in %" in first
-    assert "  50 closed\n" in first
+    assert re.search(r"^  closed  .* \+- .*  50$", first, re.M)
+    assert re.search(r"^  open paired  +[+-][\d.]+ \+- [\d.]+  \w+ +60$", first, re.M)
     assert "\n  Closed tasks: 'main', 5-way 1-shot, 15 queries, 20 + 50 tasks.\n" in first
     assert "\n  Open tasks: 'open', 5-way 1-shot, 15 queries, at most 20 + 60 tasks, with" in first
     assert "2 seeds: PN - RR" in second
@@ -175,6 +177,7 @@ def test_two_of_three_methods(tmp_path, capsys) -> None:
 
 def test_a_method_that_is_not_complete(tmp_path, refused) -> None:
     trials = [made.planned(made.spec(s, way), f"W{way}") for way in (5, 6) for s in (0, 1)]
-    made.recorded(tmp_path / "run", *trials, ends=[made.DONE, TrialEnd("failed", "no memory")])
-    message = "W5 cannot be compared, because it is not complete (failed: no memory)."
+    made.recorded(tmp_path / "run", *trials, ends=[TrialEnd("failed", "no memory")])
+    lost = f"seed 0, trial {trials[0].id}: failed: no memory"
+    message = f"W5 cannot be compared, because it is not complete ({lost})."
     assert refused("compare", tmp_path / "run", "W5", "W6") == message

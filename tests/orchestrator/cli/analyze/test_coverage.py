@@ -35,8 +35,14 @@ def test_few_tasks_refute_nothing(capsys) -> None:
     found = plain(capsys, "--classes", "5000", "--way", "5", "--train-tasks", "60")
     assert (found["refuted"], found["disjoint_probability"]) == (False, 1)
     assert "with fewer than 11,983 training and test tasks" in found["verdict"]
+    assert found["disjoint_probability_simulated"] == 0
+    assert "loose here: none of 1,000 simulations of" in found["verdict"]
     assert found["few_classes"] == pytest.approx(0.5 * 0.5 * 300 / 1.5)
     assert found["few_classes_probability_simulated"] <= found["few_classes_probability"]
+    found = plain(capsys, "--classes", "5000", "--way", "5", "--train-tasks", "6")
+    share = found["disjoint_probability_simulated"]
+    assert share > 0.5
+    assert f", as {100 * share:.2g} % of 1,000 simulations of one such" in found["verdict"]
 
 
 def test_common_classes_are_consistent(capsys) -> None:

@@ -46,10 +46,8 @@ def test_a_row_for_each_method_and_what_has_no_loss_is_named(analyze):
     assert code == 0
     assert "RAW is left out: it is not trained by a loss on tasks." in told
     rows = [line for line in lines if line[0] in ("PN", "FIX-PN")]
-    assert [row[:6] for row in rows] == [
-        [method, "3-way", "1-shot", "2-query", "2", "2"] for method in ("PN", "FIX-PN")
-    ]
-    assert all(float(cell) > 0 for row in rows for cell in row[6:])
+    assert [row[:4] for row in rows] == [[name, "3w1s2q", "2", "2"] for name in ("PN", "FIX-PN")]
+    assert all(float(row[at]) > 0 for row in rows for at in (4, 6, 7, 9))
 
 
 def test_json_has_every_snapshot_and_means_over_seeds(analyze, folder):
@@ -92,7 +90,7 @@ def test_a_figure_over_epochs_is_the_same_again(analyze, tmp_path):
 def test_another_shape_has_no_fixed_support(analyze):
     code, shown, _ = analyze("--shot", 2, "--way", 5)
     assert code == 0
-    assert "5-way 2-shot 2-query" in shown
+    assert "5w2s2q" in shown
     assert "-: no fixed support:" in shown
 
 

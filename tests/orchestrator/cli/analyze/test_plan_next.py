@@ -32,11 +32,14 @@ def test_table_and_json(whole, capsys) -> None:
     assert re.fullmatch(
         "If W5 and W6 truly differ by 10.0 points, [^;]* would show it .80 %, about .*", first
     )
-    assert head == "Under val / val, in points, with a chance of 80 % each; time on one device:"
+    assert head == (
+        "Under val / val, in points, to show a difference of 10.00 with a chance of 80 % each; "
+        "time on one device:"
+    )
     assert re.split("  +", titles) == [
-        *("methods", "difference now (95 %)", "to show", "by more", "have", "needed", "time")
+        *("methods", "difference now (95 %)", "by more", "have", "needed", "time")
     ]
-    assert sorted(row.split("10.00")[1].split()[0] for row in rows[:2]) == ["seeds", "tasks"]
+    assert sorted(row.split(")  ")[1].split()[0] for row in rows[:2]) == ["seeds", "tasks"]
     assert all(row.startswith("W5 - W6  ") for row in rows[:2])
     assert rows[2:] == ["Caution: only 20 tasks."]
     assert invoke(["plan-next", whole, "--effect", "0.1", "--json"]) == 0
@@ -107,7 +110,11 @@ def test_it_plans_for_what_the_report_compares(tmp_path, capsys) -> None:
     given = {"metric": "mixture(0.3)", "protocol": "5-shot", "choose_by": "5-shot"}
     options = [x for key, one in given.items() for x in (f"--{key.replace('_', '-')}", one)]
     assert invoke(["plan-next", path, *options]) == 0
-    said = capsys.readouterr().out.splitlines()[0]
+    said, _, head, *_ = capsys.readouterr().out.splitlines()
+    assert "to show the differences now with" in head
+    assert head.endswith(
+        "time on one device, without measuring under '5-shot', which no record tells:"
+    )
     assert load_run(path).report(**given).answer.sentences[-1] == said
     assert load_run(path).report().answer.sentences[-1] != said
     # How long more tasks take is known of the main protocol only.

@@ -1,6 +1,8 @@
 """``analyze queries``: the table of a run, against the numbers that it is made of."""
 
 import json
+import math
+import re
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -101,10 +103,13 @@ def test_used_up_tasks_say_how_many_examples_there_are(tmp_path, capsys, monkeyp
     assert invoke(["analyze", "queries", str(path), "--plot", str(figure)]) == 0
     out = capsys.readouterr().out
     # 12 tasks of 5 classes with 1 + 15 examples.
-    assert out.startswith("Open intervals are shortest with about ")
+    to_set = re.search(r"^For short open intervals set (\d+) \(PN\), (\d+) \(RR\) queries", out)
+    assert to_set is not None
+    shortest = map(float, re.findall(r"q\* = ([\d.]+)", out))
+    assert [*map(int, to_set.groups())] == [*map(math.ceil, shortest)]
     assert "\nval / val, NovelGen, 5-way 1-shot, 960 examples;" in out
-    assert "open: 12 tasks" in out
-    assert "q* = " in out or "no q*" in out
+    assert "\nMeasured: q = 15 by 'open'.\n" in out
+    assert re.search(r"^  15 .*  12$", out, re.M)
     assert "</svg>" in figure.read_text()
     assert invoke(["compare", str(path), "PN", "RR"]) == 0
     caution = f"an example is in up to {50 / 12:.3g} tasks on average"

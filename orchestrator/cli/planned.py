@@ -165,7 +165,7 @@ def _show_expected(
 ) -> None:
     seconds = planned_work.measuring_seconds(plan, benchmarks, histories, left)
     if seconds:
-        how = "from what measuring took in training and the number of tasks"
+        how = "from what measuring took in training and the size of the tasks"
         say(f"expected to measure: about {wording.duration(seconds)} of trial time, {how}")
 
 

@@ -1,6 +1,7 @@
 """How much work a plan has left: gradient steps, images, and the expected time."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import mul
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape, VaryingShape
@@ -87,20 +88,25 @@ def measuring_seconds(
     """Trial-seconds to measure so many snapshots under each protocol, by its name; an estimate.
 
     A snapshot takes as long as in training, where the images are embedded as well, or longer by as
-    many tasks as there are more. None before any was measured.
+    much as its tasks have more images, or where ways or queries vary by as many tasks as there are
+    more. None before any was measured.
     """
     taken = [float(t) for one in histories for t in one.curves["evaluation_seconds"]]
     if not taken:
         return None
-    mean, main = sum(taken) / len(taken), _most_tasks(plan.main, benchmarks)
-    return sum(
-        n * mean * max(1.0, _most_tasks(plan.protocol(name), benchmarks) / main)
-        for name, n in left.items()
-    )
+    asked = [plan.main, *map(plan.protocol, left)]
+    shapes = (one.protocol.shape(measure) for one in asked for measure in MEASURES)
+    sized = all(isinstance(shape, EpisodeShape) for shape in shapes)
+    main, *others = (_most(one, benchmarks, sized) for one in asked)
+    longer = (max(1.0, other / main) for other in others)
+    return sum(taken) / len(taken) * sum(map(mul, left.values(), longer))
 
 
-def _most_tasks(planned: PlannedProtocol, benchmarks: Mapping[str, Benchmark]) -> int:
-    """Tasks of all measures and task sets; without replacement at most what the examples fill."""
+def _most(planned: PlannedProtocol, benchmarks: Mapping[str, Benchmark], sized: bool) -> int:
+    """Tasks of all measures and task sets, or the images of them where they are all ``sized``.
+
+    Without replacement they are at most what the examples fill.
+    """
     protocol, benchmark, total = planned.protocol, benchmarks[MAIN], 0
     counts = protocol.tasks.selection_tasks, protocol.tasks.report_tasks
     for measure in MEASURES:
@@ -110,7 +116,8 @@ def _most_tasks(planned: PlannedProtocol, benchmarks: Mapping[str, Benchmark]) -
             instead = novel_tasks(benchmark, protocol, other) if measure == "novel" else None
             examples = (instead or benchmark.distribution(measure)).examples
             most = len(examples) // (shape.way * shape.per_class)
-        total += sum(min(count, most) for count in counts)
+        each = shape.way * shape.per_class if sized and isinstance(shape, EpisodeShape) else 1
+        total += each * sum(min(count, most) for count in counts)
     return total
 
 

@@ -4,12 +4,13 @@
 "Lessons from Chasing Few-Shot Learning Benchmarks", table 3 and appendix D. This needs torch.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, UnknownName
 from fsl_sweep.orchestrator.run.pairs import Pair, Picked
+from fsl_sweep.orchestrator.run.studies import ClassSetName, Study
 from fsl_sweep.orchestrator.statistics import (
     ConclusionStability,
     Interval,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.run.run import Run
 
 Over = Literal["novel sets", "example sets"]
-ClassSetName = Literal["novel", "val+novel", "unused", "novel+unused", "base", "all"]
 _SPLITS: "dict[ClassSetName, tuple[SplitName | Literal['unused'], ...]]" = {
     "novel": ("novel",),
     "val+novel": ("val", "novel"),
@@ -38,38 +38,6 @@ _SPLITS: "dict[ClassSetName, tuple[SplitName | Literal['unused'], ...]]" = {
     "base": ("base",),
     "all": ("base", "val", "novel"),
 }
-
-
-@dataclass(frozen=True)
-class Study:
-    """What is drawn and counted.
-
-    Attributes:
-        sizes: classes of a novel set, for each kind of novel sets.
-        examples: examples of each class, for each kind of example sets.
-        sets: of each kind.
-        tasks, truth_tasks: of each set, and of the large class set.
-        classes: the large class set.
-        delta: what a difference must exceed the true one by to be an exaggeration.
-        way, shot, query: of a task; by default as in the main protocol.
-        paired: whether both snapshots have the same tasks; the authors' code draws others.
-        seed: of sets and tasks.
-        root: where the run's data are now, if they were moved.
-    """
-
-    sizes: tuple[int, ...] = (20,)
-    examples: tuple[int, ...] = ()
-    sets: int = 100
-    tasks: int = 20_000
-    truth_tasks: int = 100_000
-    classes: ClassSetName = "novel"
-    delta: float = 0.005
-    way: int | None = None
-    shot: int | None = None
-    query: int | None = None
-    paired: bool = True
-    seed: int = 0
-    root: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,16 +52,16 @@ class SetFindings:
 
     over: Over
     size: int
-    stability: ConclusionStability
-    spreads: tuple[Spread, Spread]
+    stability: ConclusionStability = field(repr=False)
+    spreads: tuple[Spread, Spread] = field(repr=False)
 
     @property
     def described(self) -> str:
         """``20 classes`` or ``100 examples a class``."""
-        return f"{self.size} {'classes' if self.over == 'novel sets' else 'examples a class'}"
+        return _each(self.over, self.size)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Flips:
     """What random sets showed of two snapshots.
 
@@ -119,6 +87,11 @@ class Flips:
     truth: Interval
     scores: tuple[float, float]
     found: tuple[SetFindings, ...] = ()
+
+    def __repr__(self) -> str:
+        found = [(one, one.stability.flips) for one in self.found]
+        told = (f", {100 * f.share:.1f} % of {f.n} {o.over} of {o.described}" for o, f in found)
+        return f"<Flips of {' and '.join(self.names)}{''.join(told)}>"
 
     @property
     def names(self) -> tuple[str, str]:
@@ -171,8 +144,12 @@ class Flips:
         }
 
 
-def flips(run: "Run", pair: Pair, asked: Study) -> Iterator[Flips]:
+def flips(
+    run: "Run", pair: Pair, asked: Study, told: Callable[[str], object] = str
+) -> Iterator[Flips]:
     """What is known so far: the truth first, then with one more kind and size of sets each time.
+
+    ``told`` hears how far it is, ten times for each kind and size.
 
     Raises:
         UnknownName: there is no such large class set.
@@ -184,6 +161,7 @@ def flips(run: "Run", pair: Pair, asked: Study) -> Iterator[Flips]:
     """
     benchmark, drawn, scorers = _prepared(run, pair, asked)
     parts = _parts(drawn, asked)
+    told(f"the truth, over {asked.truth_tasks:,} tasks of {drawn.whole.size} classes")
     a, b = drawn.accuracies(scorers, [drawn.whole], asked.truth_tasks)[:, 0]
     truth = paired_interval(a, b)
     if truth.mean == 0:
@@ -205,7 +183,8 @@ def flips(run: "Run", pair: Pair, asked: Study) -> Iterator[Flips]:
     )
     yield known
     for over, size, sets in parts:
-        a, b = drawn.accuracies(scorers, sets, asked.tasks, paired=asked.paired)
+        heard = _heard(sets, asked.sets, f"{over} of {_each(over, size)}", told)
+        a, b = drawn.accuracies(scorers, heard, asked.tasks, paired=asked.paired)
         spread = novel_set_variance if over == "novel sets" else example_set_variance
         stable = conclusion_stability(truth, a, b, delta=asked.delta, paired=asked.paired)
         one = SetFindings(over, size, stable, (spread(a), spread(b)))
@@ -256,18 +235,37 @@ def _scorer(opened: "Asked", drawn: "ClassSets", one: Picked) -> "ClassSetScorer
 
 def _parts(drawn: "ClassSets", asked: Study) -> "Sequence[tuple[Over, int, Iterable[ClassTasks]]]":
     """What is drawn, each kind and size once; all are checked before the first is measured."""
-    for size in asked.sizes:
+    most, way = drawn.whole.size, drawn.shape.way
+    half, sizes = max(way, most // 2), dict.fromkeys(asked.sizes)
+    if not sizes and not asked.examples:
+        sizes = {min(20, half): None}
+    for size in sizes:
         drawn.check_size(size)
-        if size == drawn.whole.size:
+        if size == most:
             problem = f"{size} classes are the whole class set, of which nothing varies"
-            raise ConfigError("", "--size", f"{problem}; choose fewer")
+            advice = "another class set by --classes" if half == most else f"--size {half}"
+            raise ConfigError("", "--size", f"{problem}; take fewer, or {advice}")
     for kept in asked.examples:
         drawn.check_kept(kept)
-    sizes, examples = dict.fromkeys(asked.sizes), dict.fromkeys(asked.examples)
+    examples = dict.fromkeys(asked.examples)
     return [
         *(("novel sets", size, drawn.novel_sets(size, asked.sets)) for size in sizes),
         *(("example sets", kept, drawn.example_sets(kept, asked.sets)) for kept in examples),
     ]
+
+
+def _each(over: Over, size: int) -> str:
+    return f"{size} {'classes' if over == 'novel sets' else 'examples a class'}"
+
+
+def _heard(
+    sets: Iterable["ClassTasks"], count: int, what: str, told: Callable[[str], object]
+) -> Iterator["ClassTasks"]:
+    """The sets; of each tenth it is told which one is next."""
+    for number, one in enumerate(sets, 1):
+        if number * 10 // count > (number - 1) * 10 // count:
+            told(f"{what}: {number} of {count}")
+        yield one
 
 
 def _described(drawn: "ClassSets", classes: ClassSetName) -> str:

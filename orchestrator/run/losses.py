@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -18,6 +18,7 @@ from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.figures.studies.losses import GROUP, OBJECTIVES
 from fsl_sweep.orchestrator.selection.chosen import wanted
 from fsl_sweep.orchestrator.statistics import mean_interval
+from fsl_sweep.orchestrator.text.printed import counted
 
 if TYPE_CHECKING:
     from fsl_sweep.datasets.tasks.distribution import TaskDistribution
@@ -67,11 +68,11 @@ class SnapshotLosses:
     ``losses`` has ``ml`` and, where there is a fixed support, ``fix_ml``.
     """
 
-    planned: "PlannedTrial"
+    planned: "PlannedTrial" = field(repr=False)
     epoch: int
     episode: "Episode"
     support: "FixedSupport | None"
-    losses: Mapping[str, np.ndarray]
+    losses: Mapping[str, np.ndarray] = field(repr=False)
 
     @property
     def group(self) -> tuple[str, str, str]:
@@ -81,7 +82,7 @@ class SnapshotLosses:
         return self.planned.method, wording.values(self.planned.hyperparameters), shape
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Losses:
     """The losses of the snapshots of a run.
 
@@ -96,6 +97,10 @@ class Losses:
     left_out: tuple[str, ...]
     pending: int
     found: tuple[SnapshotLosses, ...] = ()
+
+    def __repr__(self) -> str:
+        count = counted(len(self.found), "snapshot")
+        return f"<Losses of {count} on {counted(self.asked.tasks, 'task')}>"
 
     @property
     def means(self) -> list[dict[str, Any]]:

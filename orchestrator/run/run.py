@@ -380,7 +380,7 @@ class Run:
         a: str,
         b: str,
         *,
-        size: int | Sequence[int] = 20,
+        size: int | Sequence[int] = (),
         examples: int | Sequence[int] = (),
         epochs: tuple[int | None, int | None] = (None, None),
         trial_seed: int | None = None,
@@ -392,24 +392,27 @@ class Run:
         Args:
             a: a method; its snapshot is what the leading strategy chose.
             b: another, or the same.
-            size: classes of a novel set, or several numbers.
+            size: classes of a novel set, or several numbers; by default 20, or half of the class
+                set where that is less, unless ``examples`` are given.
             examples: examples of each class of an example set, or several numbers.
             epochs: other snapshots.
             trial_seed: of another seed than the first.
             difference: take the kept snapshots whose recorded NovelGen differ by about so much.
-            asked: ``sets``, ``tasks`` and whatever else `run.flips.Study` has, by name.
+            asked: ``sets``, ``tasks`` and whatever else `run.studies.Study` has, by name.
 
         Raises:
             UnknownName, ConfigError, BadData, MissingData, RunFolderError: as
                 `run.pairs.pair_of` and `run.flips.flips`.
         """
-        from fsl_sweep.orchestrator.run.flips import Study, flips
+        from fsl_sweep.orchestrator.run import studies
+        from fsl_sweep.orchestrator.run.flips import flips
         from fsl_sweep.orchestrator.run.pairs import pair_of
 
         run: Any = self  # as in `chosen`
         pair = pair_of(run, (a, b), epochs, trial_seed, difference)
         sizes, kept = ((x,) if isinstance(x, int) else tuple(x) for x in (size, examples))
-        *_, whole = flips(run, pair, Study(sizes, kept, **asked))
+        study = studies.asked(studies.Study, {**asked, "sizes": sizes, "examples": kept})
+        *_, whole = flips(run, pair, study)
         return whole
 
     def losses(self, **asked: Any) -> "Losses":
@@ -417,7 +420,8 @@ class Run:
 
         ``asked`` is ``snapshots``, ``tasks`` and whatever else `run.losses.LossStudy` has, by name.
         """
+        from fsl_sweep.orchestrator.run import studies
         from fsl_sweep.orchestrator.run.losses import LossStudy, losses
 
-        *_, whole = losses(self.path, LossStudy(**asked))
+        *_, whole = losses(self.path, studies.asked(LossStudy, asked))
         return whole

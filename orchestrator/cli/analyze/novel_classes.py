@@ -1,6 +1,7 @@
 """``fsl-sweep analyze novel-classes``: how often a small novel set misjudges two snapshots."""
 
 import json
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
 from fsl_sweep.orchestrator.cli.options import RunFolder
-from fsl_sweep.orchestrator.run.flips import ClassSetName
+from fsl_sweep.orchestrator.run.studies import ClassSetName
 from fsl_sweep.orchestrator.text.printed import say
 
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ def novel_classes(
     a: Annotated[str, typer.Argument(metavar="A", help="A method.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Another, or the same.")],
     size: Annotated[
-        list[int] | None, typer.Option(metavar="N", help="Classes of a novel set; repeatable. [20]")
+        list[int] | None,
+        typer.Option(
+            metavar="N", help="Classes of a novel set; repeatable. [20, at most half of the set]"
+        ),
     ] = None,
     sets: Annotated[int, typer.Option(min=2, help="Random sets of each size.")] = 100,
     tasks: Annotated[int, typer.Option(min=2, help="Tasks of each set.")] = 20_000,
@@ -60,8 +64,9 @@ def novel_classes(
     """How often a random novel set flips or exaggerates the difference of two snapshots."""
     from fsl_sweep.orchestrator.report.figures.studies.flips import spread_figure
     from fsl_sweep.orchestrator.run import load_run
-    from fsl_sweep.orchestrator.run.flips import Study, flips
+    from fsl_sweep.orchestrator.run.flips import flips
     from fsl_sweep.orchestrator.run.pairs import pair_of
+    from fsl_sweep.orchestrator.run.studies import Study
     from fsl_sweep.orchestrator.trial.trial import use_threads
 
     check_plot(plot)
@@ -69,7 +74,7 @@ def novel_classes(
     pair = pair_of(opened, (a, b), (epoch_a, epoch_b), trial_seed, difference)
     use_threads(1)  # pieces are so small that more threads are slower
     asked = Study(
-        sizes=tuple(size or ([] if examples else [20])),
+        sizes=tuple(size or ()),
         examples=tuple(examples or ()),
         sets=sets,
         tasks=tasks,
@@ -83,7 +88,7 @@ def novel_classes(
         seed=seed,
         root=root,
     )
-    found = flips(opened, pair, asked)
+    found = flips(opened, pair, asked, lambda remark: say(remark, sys.stderr))
     known = next(found)
     if not as_json:
         say("\n".join(_truth(known)))

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 LONGEST = 26
 """Characters of a row's name; what is cut is in the tooltip."""
 
+_BAR = 7
+"""Points of a narrow interval's height: more than its mark's, which hides no bar, however short."""
+
 _AT_ROW: Any = {"xycoords": ("axes fraction", "data"), "va": "center"}
 """Of a text: at a share of the width, and at a row."""
 
@@ -82,7 +85,7 @@ def panel_of(
                 axes.annotate(cut(one, heading), (0.01, at), weight="bold", **_AT_ROW)
                 axes.axhline(at - 0.5, color=RULES, linewidth=0.6)
         if len(legend) > 1:
-            axes.plot([], [], color=colour(1), linewidth=4, label=label(legend[1]))
+            axes.plot([], [], color=colour(1), linewidth=_BAR, label=label(legend[1]))
 
     return Panel("", draw, lines=len(lines), plane=False, longest=longest)
 
@@ -90,15 +93,16 @@ def panel_of(
 def _row(axes: "Axes", at: int, row: Row, wide: str) -> None:
     """The wide interval as a line, the narrow one as a bar, the mean, and its dots below them."""
     shade = SOFT if row.number is None else colour(row.number)
-    if isfinite(row.within[0]):
-        axes.plot(row.within, [at, at], color=colour(1), linewidth=4, solid_capstyle="butt")
+    barred = isfinite(row.within[0])
+    if barred:
+        axes.plot(row.within, [at, at], color=colour(1), linewidth=_BAR, solid_capstyle="butt")
     if isfinite(row.low):
         ends: dict[str, Any] = {"marker": "|", "markersize": 4, "markeredgewidth": 1.0}
         named = label(wide) if wide else None
         axes.plot([row.low, row.high], [at, at], color=shade, linewidth=1.0, label=named, **ends)
     if len(row.dots) > 1:
         axes.scatter(row.dots, [at + 0.3] * len(row.dots), s=4, color=shade, linewidths=0)
-    look: dict[str, Any] = {"color": shade, "s": 20}
+    look: dict[str, Any] = {"color": shade, "s": 8 if barred else 20}
     if row.number is None:
         look |= {"marker": "D", "facecolors": "#ffffff", "s": 14}
     mark = axes.scatter([row.mean], [at], edgecolors=shade, linewidths=0.9, zorder=3, **look)

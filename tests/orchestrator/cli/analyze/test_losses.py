@@ -70,7 +70,10 @@ def test_json_has_every_snapshot_and_means_over_seeds(analyze, folder):
             assert row[key]["mean"] == pytest.approx(np.mean([one[key]["mean"] for one in own]))
             assert row[key]["low"] < row[key]["mean"] < row[key]["high"]
     assert analyze("--snapshots", "all", "--json")[1] == shown
-    assert load_run(folder).losses(snapshots="all", tasks=30).to_plain() == found
+    ours = load_run(folder).losses(snapshots="all", tasks=30)
+    assert ours.to_plain() == found
+    assert repr(ours) == "<Losses of 8 snapshots on 30 tasks>"
+    assert "array" not in repr(ours.found[0])
     assert analyze("--snapshots", "all", "--json", "--seed", 1)[1] != shown
     # Queries that are never in the support are harder.
     others = json.loads(analyze("--snapshots", "all", "--json", "--queries-from", "others")[1])
@@ -111,6 +114,8 @@ def test_mistakes_are_one_message(analyze, folder, tmp_path):
     assert "it was pruned" in told
     with pytest.raises(UnknownName, match="unknown snapshots 'al'; did you mean 'all'"):
         load_run(folder).losses(snapshots="al")
+    with pytest.raises(UnknownName, match="unknown option 'task'; did you mean 'tasks'"):
+        load_run(folder).losses(task=3)
     with pytest.raises(ConfigError, match="needs 2 tasks or more"):
         load_run(folder).losses(tasks=1)
 

@@ -9,7 +9,7 @@ from commands import TINY
 
 import fsl_sweep
 from fsl_sweep.orchestrator.cli import invoke
-from fsl_sweep.orchestrator.errors import UnknownName
+from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 
 SMALL = ("--size", "4", "--sets", "8", "--tasks", "60", "--truth-tasks", "300")
@@ -79,8 +79,35 @@ def test_python_gives_what_the_command_prints(analyze, folder):
     asked = {"classes": "val+novel", "sets": 8, "tasks": 60, "truth_tasks": 300, "shot": 2}
     found = fsl_sweep.load_run(folder).flips("PN", "RR", size=4, examples=[6], **asked)
     assert json.loads(json.dumps(found.to_plain())) == json.loads(analyze("PN", "RR", *options)[1])
-    with pytest.raises(UnknownName, match="unknown class set 'train'"):
-        fsl_sweep.load_run(folder).flips("PN", "RR", classes="train")
+    share = found.found[0].stability.flips.share
+    begins = f"<Flips of PN and RR, {100 * share:.1f} % of 8 novel sets of 4 classes, "
+    assert repr(found).startswith(begins)
+    assert max(len(repr(found)), len(repr(found.found[0]))) < 150
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"classes": "train"}, UnknownName, "unknown class set 'train'"),
+        ({"task": 9}, UnknownName, "unknown option 'task'; did you mean 'tasks'?"),
+        ({"tasks": 0}, ConfigError, "tasks: an interval needs 2 or more, not 0"),
+        ({"sets": 1}, ConfigError, "sets: an interval needs 2 or more, not 1"),
+    ],
+)
+def test_mistakes_in_python_have_messages(folder, given, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        fsl_sweep.load_run(folder).flips("PN", "RR", **given)
+
+
+def test_by_default_sets_have_at_most_half_of_the_classes_and_it_says_how_far_it_is(analyze):
+    few = ("--sets", 20, "--tasks", 9, "--truth-tasks", 300, "--classes")
+    code, shown, told = analyze("PN", "RR", *few, "all")
+    assert (code, "20 random novel sets of 10 classes:" in shown) == (0, True)
+    begins, *rest = told.splitlines()
+    assert begins == "the truth, over 300 tasks of 20 classes"
+    assert rest == [f"novel sets of 10 classes: {n} of 20" for n in range(2, 21, 2)]
+    # Half of five are too few for a task of three.
+    assert "20 random novel sets of 3 classes:" in analyze("PN", "RR", *few, "novel")[1]
 
 
 @pytest.mark.parametrize("form", ["svg", "pdf", "png"])
@@ -114,7 +141,7 @@ def test_a_pair_of_a_wanted_difference_is_found(analyze, folder):
         (("PN", "PN"), "give --epoch-a or --epoch-b"),
         (("PN", "RR", "--epoch-a", 9), "--epoch-a: PN has epochs 1 to 3"),
         (("PN", "RR", "--trial-seed", 7), "--trial-seed: both methods have the seeds: 0, 1"),
-        (("PN", "RR", "--size", 5), "the whole class set, of which nothing varies"),
+        (("PN", "RR", "--size", 5), "which nothing varies; take fewer, or --size 3"),
         (("PN", "RR", "--size", 6), "larger than the class set of 5 classes"),
         (("PN", "RR", "--size", 2), "too small for 3-way tasks"),
         (("PN", "RR", "--sets", 1), "--sets"),

@@ -197,6 +197,7 @@ MISTAKES = [  # the command, and its message
     (["run", "a/b", "--shot", "1"], "NAME: may hold only letters, digits, '.', '_' and '-', not"),
     (["run", "main", "--shot", "2"], "NAME: a further protocol cannot be called 'main'"),
     (["run", "--shot", "0"], "--shot: input should be greater than or equal to 1, not 0"),
+    (["run", "--shot", "-1"], "--shot: input should be greater than or equal to 1, not -1"),
     (["run", "--query", "few"], "--query: "),
     (["run", "--base-query", "0"], "--base-query: input should be greater than or equal to 1"),
     (["run", "--preset", "ops"], "--preset: input should be 'oops'"),
@@ -204,7 +205,8 @@ MISTAKES = [  # the command, and its message
     (["run", "--mixture", "1.5"], "--mixture: input should be less than or equal to 1, not 1.5"),
     (["run", "--mixture", "1", "--mixture", "1"], "--mixture: give each weight once"),
     (["run", "--snapshots", "some"], "--snapshots: input should be 'all', 'chosen' or 'last'"),
-    (["run", "--classes", "none.txt"], "--classes: none.txt cannot be read: "),
+    (["run", "--classes", "none.txt"],
+     "--classes: none.txt cannot be read: No such file or directory; name a file, or classes"),
     (["run", "--classes", "a,b,c"], "PN, protocol 'classes', novel tasks: There is no class 'a'; "),
     (["run", "--way", "4"], "--way: MAML: fomaml is built for 3-way tasks, not for 4-way tasks"),
     (["run", "--shot", "11"], "PN, protocol '11-shot', base tasks: 11-shot tasks with 2 queries"),
@@ -224,6 +226,9 @@ def test_mistakes_are_one_message_and_nothing_is_written(run, refused, monkeypat
     for arguments, message in MISTAKES:
         assert refused("measure", *arguments).startswith(message), arguments
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+    # Fewer queries are advised where they would do.
+    for arguments, advised in ((["--shot", "3"], True), (["--shot", "4"], False)):
+        assert ("`--base-query`" in refused("measure", "run", *arguments)) == advised
     plain = json.loads((run / "plan.json").read_text())
     plain["protocols"][0]["fingerprint"] = "e" * 16
     made.forge(run, "plan.json", plain)

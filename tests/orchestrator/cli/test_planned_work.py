@@ -1,10 +1,12 @@
 from dataclasses import replace
+from functools import partial
 
 import made
 import numpy as np
 import pytest
 
 from fsl_sweep.orchestrator.planning import work as planned_work
+from fsl_sweep.orchestrator.planning.protocols import further
 from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.records.spec import (
     BatchTraining,
@@ -14,6 +16,7 @@ from fsl_sweep.orchestrator.records.spec import (
     StagedTraining,
     TrialSpec,
 )
+from fsl_sweep.orchestrator.sweepfile.grammar import MeasureConfig
 
 
 def training(train, **changes) -> TrialSpec:
@@ -92,6 +95,30 @@ def test_the_pace_of_what_is_done_tells_what_is_left():
     histories = [history(plan.trials[0], 60.0), history(plan.trials[1], 7.0, None)]
     left = {plan.trials[1].id: ragged}
     assert planned_work.expected_seconds(plan, histories, left) == pytest.approx(60.0)
+
+
+def test_measuring_takes_longer_by_the_images_of_its_tasks():
+    """The main tasks are 5-way 1-shot with 15 queries, 20 + 20: 80 images each."""
+    shot, none = made.MAIN_PROTOCOL.protocol, {"episode": {"shot": 1}}
+    assert (shot.episode.way, shot.episode.shot, shot.episode.query) == (5, 1, 15)
+    plan = made.plan(made.planned(training(EPISODES)))
+    given = {
+        "few": none | {"evaluation": {"report_tasks": 10}},
+        "shots": {"episode": {"shot": 17}},
+        "ways": {"episode": {"way": 10}},
+        "rest": {"episode": {"query": "rest"}, "evaluation": {"report_tasks": 60}},
+    }
+    written = {name: MeasureConfig(**one) for name, one in given.items()}
+    more = [p for name, one in written.items() for p in further(name, one, shot, "measure")]
+    opened = [replace(one, fingerprint="f" * 16) for one in more]
+    plan = replace(plan, protocols=(*plan.protocols, *opened))
+    times = [history(plan.trials[0], 12.0)]  # a second each
+    seconds = partial(planned_work.measuring_seconds, plan, {"main": None}, times)
+    assert seconds({"few": 3}) == pytest.approx(3.0)
+    assert seconds({"shots": 3, "ways": 1}) == pytest.approx(3 * 2.0 + 2.0)
+    # Of tasks whose size varies only their number is known.
+    assert seconds({"rest": 1}) == pytest.approx((20 + 60) / 40)
+    assert planned_work.measuring_seconds(plan, {}, [], {"few": 1}) is None
 
 
 def test_a_trial_that_two_methods_share_took_its_time_once():

@@ -123,6 +123,10 @@ def test_many_methods_are_shown_by_the_leading_strategy_only() -> None:
 
 def test_differences_are_of_methods_and_apart_of_snapshots(report: Report) -> None:
     axes = drawn(figure(report, "differences").panels[0])
+    # No mark hides a bar, however short.
+    marks = [one for one in axes.collections if isinstance(one, PathCollection)]
+    highest = max(line.get_linewidth() for line in axes.lines)
+    assert all(m.get_sizes()[0] ** 0.5 + m.get_linewidth()[0] < highest - 2 for m in marks)
     lead = next(one for one in report.differences if one.strategy == report.lead)
     assert (lead.a, lead.b) == ("M0", "M1")
     assert "M1 minus M0" in texts(axes)

@@ -120,7 +120,6 @@ def _show_measuring(
 ) -> None:
     """The protocols of the sweep file, and how much of each is done."""
     counts: dict[str, int] = {}
-    width = max(len(one.name) for one in plan.protocols)
     say("to measure:")
     for one in plan.protocols:
         done = again = 0
@@ -138,7 +137,7 @@ def _show_measuring(
             counts[MAIN] = again
         of = "" if total is None else f" of {total:,}"
         which = f"{one.protocol.described}; {one.snapshots} snapshots"
-        say(f"  {one.name:{width}}  {which}: {done:,}{of} measured")
+        say(f"  {one.name}: {which}: {done:,}{of} measured")
     if benchmarks:
         _show_expected(plan, benchmarks, histories, counts)
 

@@ -23,6 +23,8 @@ from fsl_sweep.orchestrator.statistics import (
 from fsl_sweep.orchestrator.text.printed import counted
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from fsl_sweep.datasets.benchmark import SplitName
     from fsl_sweep.datasets.tasks.classes import ClassTasks
     from fsl_sweep.orchestrator.measuring.class_sets import ClassSets, ClassSetScorer
@@ -145,7 +147,7 @@ class Flips:
 
 
 def flips(
-    run: "Run", pair: Pair, asked: Study, told: Callable[[str], object] = str
+    run: "Run", pair: Pair, asked: Study, told: Callable[[str], None] = lambda _: None
 ) -> Iterator[Flips]:
     """What is known so far: the truth first, then with one more kind and size of sets each time.
 
@@ -160,16 +162,10 @@ def flips(
         MissingData: the data are not there.
     """
     benchmark, drawn, scorers = _prepared(run, pair, asked)
-    parts = _parts(drawn, asked)
-    told(f"the truth, over {asked.truth_tasks:,} tasks of {drawn.whole.size} classes")
-    a, b = drawn.accuracies(scorers, [drawn.whole], asked.truth_tasks)[:, 0]
-    truth = paired_interval(a, b)
-    if truth.mean == 0:
-        raise BadData(
-            f"Both snapshots score {a.mean():.2%} over the whole class set: there is no order that "
-            "could flip. Take other snapshots, or more --truth-tasks."
-        )
-    whole = drawn.whole
+    parts, whole = _parts(drawn, asked, told), drawn.whole
+    told(f"the truth, over {asked.truth_tasks:,} tasks of {whole.size} classes")
+    a, b = drawn.accuracies(scorers, [whole], asked.truth_tasks)[:, 0]
+    truth = _decided(a, b)
     known = Flips(
         asked,
         pair,
@@ -183,13 +179,23 @@ def flips(
     )
     yield known
     for over, size, sets in parts:
-        heard = _heard(sets, asked.sets, f"{over} of {_each(over, size)}", told)
-        a, b = drawn.accuracies(scorers, heard, asked.tasks, paired=asked.paired)
+        a, b = drawn.accuracies(scorers, sets, asked.tasks, paired=asked.paired)
         spread = novel_set_variance if over == "novel sets" else example_set_variance
         stable = conclusion_stability(truth, a, b, delta=asked.delta, paired=asked.paired)
         one = SetFindings(over, size, stable, (spread(a), spread(b)))
         known = replace(known, found=(*known.found, one))
         yield known
+
+
+def _decided(a: "np.ndarray", b: "np.ndarray") -> Interval:
+    """The difference over the class set. Raises BadData if it is 0."""
+    truth = paired_interval(a, b)
+    if truth.mean == 0:
+        raise BadData(
+            f"Both snapshots score {a.mean():.2%} over the whole class set: there is no order that "
+            "could flip. Take other snapshots, or more --truth-tasks."
+        )
+    return truth
 
 
 def _prepared(
@@ -233,7 +239,9 @@ def _scorer(opened: "Asked", drawn: "ClassSets", one: Picked) -> "ClassSetScorer
     return ClassSetScorer(learner, images, drawn.whole.examples, trained.train.classes)
 
 
-def _parts(drawn: "ClassSets", asked: Study) -> "Sequence[tuple[Over, int, Iterable[ClassTasks]]]":
+def _parts(
+    drawn: "ClassSets", asked: Study, told: Callable[[str], None]
+) -> "Sequence[tuple[Over, int, Iterable[ClassTasks]]]":
     """What is drawn, each kind and size once; all are checked before the first is measured."""
     most, way = drawn.whole.size, drawn.shape.way
     half, sizes = max(way, most // 2), dict.fromkeys(asked.sizes)
@@ -248,9 +256,13 @@ def _parts(drawn: "ClassSets", asked: Study) -> "Sequence[tuple[Over, int, Itera
     for kept in asked.examples:
         drawn.check_kept(kept)
     examples = dict.fromkeys(asked.examples)
-    return [
+    parts: list[tuple[Over, int, Iterator[ClassTasks]]] = [
         *(("novel sets", size, drawn.novel_sets(size, asked.sets)) for size in sizes),
         *(("example sets", kept, drawn.example_sets(kept, asked.sets)) for kept in examples),
+    ]
+    return [
+        (over, size, _heard(sets, asked.sets, f"{over} of {_each(over, size)}", told))
+        for over, size, sets in parts
     ]
 
 
@@ -259,7 +271,7 @@ def _each(over: Over, size: int) -> str:
 
 
 def _heard(
-    sets: Iterable["ClassTasks"], count: int, what: str, told: Callable[[str], object]
+    sets: Iterable["ClassTasks"], count: int, what: str, told: Callable[[str], None]
 ) -> Iterator["ClassTasks"]:
     """The sets; of each tenth it is told which one is next."""
     for number, one in enumerate(sets, 1):

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from math import isnan
@@ -93,27 +93,14 @@ def _classes(own: Led) -> tuple[int, int, float] | None:
 def _lines(
     found: "AlongMixtures", own: Led, classes: tuple[int, int, float] | None, run: Path
 ) -> Iterator[str]:
-    for pair in found.pairs:
-        claims = {"these snapshots": pair.snapshots}
-        if found.repeated:
-            claims["the methods, trained again"] = pair.methods
-        sure = [f"{name}: {_sure(found, pair, own)}" for name, own in claims.items() if own]
-        order = _order(pair)
-        if len(pair.crossings) > 1 and all(one.endswith(_UNSURE) for one in sure):
-            at = ", ".join(f"{one:.2f}" for one in pair.crossings)
-            order = f"{pair.a} and {pair.b} lie close together, and change places at lambda {at}"
-        told = f" ({'; '.join(sure)})" if sure else ""
-        yield f"On average {order}{told}."
+    yield from (f"On average {_told(found, pair)}." for pair in found.pairs)
     yield _largest_gap(found)
     if not found.repeated:
-        again = "Nothing can be said of the methods, trained again"
+        why = "there is one seed."
         if len(found.methods[0].cells[0].choices) > 1:
-            yield (
-                f"{again}, because only chosen snapshots are measured, and other tasks may choose "
-                f"others; this measures all: {_measuring(found, run, 'all')}"
-            )
-        else:
-            yield f"{again}, because there is one seed."
+            why = "only chosen snapshots are measured, and other tasks may choose others; this "
+            why += f"measures all: {_measuring(found, run, 'all')}"
+        yield f"Nothing can be said of the methods, trained again, because {why}"
     if found.pairs:
         yield (
             "Decided: at 95 % for all pairs and lambdas together (Holm). `fsl-sweep analyze pairs` "
@@ -127,18 +114,35 @@ def _lines(
         yield f"At lambda {weight:.2f} = |N| / (|N| + |B|), {told}."
     yield "\nP_BN(lambda) minus the linear mixture in points, +- 95 % for all of these together"
     yield from _table(found, [[_signed(gap) for gap in one.gaps] for one in found.methods])
+    yield from (f"Caution: {caution}." for caution in _cautions(found))
+
+
+def _cautions(found: "AlongMixtures") -> Iterable[str]:
+    """Of all that is claimed, each once."""
     results: list[Any] = [x for pair in found.pairs for x in pair.snapshots]
     cells = [cell for one in found.methods for cell in one.cells]
     results += [cell.novel for cell in cells if len(cell.choices) > 2]
     if found.repeated:
         results += [x for pair in found.pairs for x in pair.methods]
     results += [gap for one in found.methods for gap in one.gaps if gap]
-    for caution in dict.fromkeys(one.caution for one in results if one.caution):
-        yield f"Caution: {caution}."
+    return dict.fromkeys(one.caution for one in results if one.caution)
 
 
 _UNSURE = "undecided everywhere"
 _BANDS = "of two seeds both, of more +- 95 % over seeds, of one +- 95 % over tasks"
+
+
+def _told(found: "AlongMixtures", pair: "PairAlong") -> str:
+    """Who leads where, and what of it is decided."""
+    claims = {"these snapshots": pair.snapshots}
+    if found.repeated:
+        claims["the methods, trained again"] = pair.methods
+    sure = [f"{name}: {_sure(found, pair, results)}" for name, results in claims.items() if results]
+    order = _order(pair)
+    if len(pair.crossings) > 1 and all(one.endswith(_UNSURE) for one in sure):
+        at = ", ".join(f"{one:.2f}" for one in pair.crossings)
+        order = f"{pair.a} and {pair.b} lie close together, and change places at lambda {at}"
+    return f"{order} ({'; '.join(sure)})" if sure else order
 
 
 def _order(pair: "PairAlong") -> str:

@@ -94,7 +94,6 @@ def compare(
 
 
 def _compared(source: "Source", run: "Run", names: tuple[str, str], info: "RunInfo") -> _Compared:
-    from fsl_sweep.orchestrator.report.wording import unmeasured
     from fsl_sweep.orchestrator.selection.comparing.closed_and_open import closed_and_open
     from fsl_sweep.orchestrator.selection.lead import lead_strategy, narrowed
     from fsl_sweep.orchestrator.selection.select import select
@@ -104,16 +103,7 @@ def _compared(source: "Source", run: "Run", names: tuple[str, str], info: "RunIn
     strategy = lead_strategy(selected)
     for name in names:
         if strategy is None or not selected.cell(name, strategy):
-            left_out = [one for one in selected.left_out if one.method == name]
-            if info.protocol is not None and any(one.epoch is not None for one in left_out):
-                count = len(selected.unmeasured)
-                raise RunFolderError(unmeasured(count, info.protocol, info.as_planned))
-            why = "nothing could be chosen"
-            if left_out:
-                first = left_out[0]
-                trial = f", trial {first.trial}" if first.trial else ""
-                why = f"seed {first.seed}{trial}: {first.reason}"
-            raise RunFolderError(f"{name} cannot be compared, because it is not complete ({why}).")
+            raise _incomplete(selected, name, info)
     assert strategy is not None
     selected = narrowed(selected, strategy)
     closed, without = closed_and_open(source, selected, names, info.protocol)
@@ -134,6 +124,22 @@ def _compared(source: "Source", run: "Run", names: tuple[str, str], info: "RunIn
         snapshots=_of_snapshots(closed, without, len(selected.methods)),
         methods=_over_seeds(histories, selected, info, names),
     )
+
+
+def _incomplete(selected: "Selected", name: str, info: "RunInfo") -> RunFolderError:
+    """Why a method has nothing to compare: of several reasons the first."""
+    from fsl_sweep.orchestrator.report.wording import unmeasured
+
+    left_out = [one for one in selected.left_out if one.method == name]
+    if info.protocol is not None and any(one.epoch is not None for one in left_out):
+        count = len(selected.unmeasured)
+        return RunFolderError(unmeasured(count, info.protocol, info.as_planned))
+    why = "nothing could be chosen"
+    if left_out:
+        first = left_out[0]
+        trial = f", trial {first.trial}" if first.trial else ""
+        why = f"seed {first.seed}{trial}: {first.reason}"
+    return RunFolderError(f"{name} cannot be compared, because it is not complete ({why}).")
 
 
 def _of_snapshots(

@@ -39,9 +39,9 @@ ChooseBy = Annotated[
 ]
 
 
-def named(*names: str | None) -> list[list[str] | None]:
-    """For each selector that an option may name, a list of it only, or None for the usual ones."""
-    return [None if name is None else [name] for name in names]
+def only(name: str | None) -> list[str] | None:
+    """The one selector that an option names; None for the usual ones."""
+    return None if name is None else [name]
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]

@@ -134,7 +134,7 @@ _BANDS = "of two seeds both, of more +- 95 % over seeds, of one +- 95 % over tas
 
 def _told(found: "AlongMixtures", pair: "PairAlong") -> str:
     """Who leads where, and what of it is decided."""
-    claims = {"these snapshots": pair.snapshots}
+    claims: dict[str, Sequence[Any]] = {"these snapshots": pair.snapshots}
     if found.repeated:
         claims["the methods, trained again"] = pair.methods
     sure = [f"{name}: {_sure(found, pair, results)}" for name, results in claims.items() if results]

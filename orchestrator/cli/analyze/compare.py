@@ -14,7 +14,7 @@ from fsl_sweep.orchestrator.cli.options import (
     Hyperparameter,
     ReportedUnder,
     Snapshot,
-    named,
+    only,
 )
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.records.protocol import MAIN
@@ -84,7 +84,7 @@ def compare(
             raise UnknownName("method", name, known)
     if a == b:
         raise ConfigError("", "B", f"{b} cannot be compared with itself")
-    info = opened.info(*named(snapshot, hyperparameter), protocol=protocol)
+    info = opened.info(only(snapshot), only(hyperparameter), protocol=protocol)
     found = _compared(source, opened, (a, b), info)
     if as_json:
         say_json(_as_plain(found))

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from fsl_sweep.orchestrator.cli.options import named
+from fsl_sweep.orchestrator.cli.options import only
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.text.printed import say
 
@@ -37,7 +37,7 @@ def led(run: Path, snapshot: str | None, hyperparameter: str | None) -> Led:
 
     source = open_sources([run.expanduser()])
     opened = Run(source)
-    info = opened.info(*named(snapshot, hyperparameter))
+    info = opened.info(only(snapshot), only(hyperparameter))
     selected = select(opened.histories, info.snapshot, info.hyperparameter)
     strategy = lead_strategy(selected)
     if strategy is None:

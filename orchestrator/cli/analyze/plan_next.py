@@ -14,7 +14,7 @@ from fsl_sweep.orchestrator.cli.options import (
     ReportedUnder,
     Runs,
     Snapshot,
-    named,
+    only,
 )
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.text.printed import columns, say, say_json
@@ -56,7 +56,7 @@ def plan_next(
     if not 0 < power < 1:
         raise ConfigError("", "--power", f"{power} is no chance; write 0.8 for 80 %")
     run = load_run(runs)
-    selectors = named(snapshot, hyperparameter)
+    selectors = only(snapshot), only(hyperparameter)
     info = run.info(*selectors, metric, protocol=protocol, choose_by=choose_by)
     needs = _needs(run, info, effect, power)
     if as_json:

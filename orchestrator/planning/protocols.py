@@ -137,8 +137,8 @@ def _classes(given: Sequence[str] | str | None, path: str) -> tuple[str, ...] | 
             lines = Path(given).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as failure:
             reason = getattr(failure, "strerror", None) or "it is not text in UTF-8"
-            problem = f"{given} cannot be read: {reason}"
-            raise ConfigError("", path, f"{problem}; name a file, or classes with commas") from None
+            problem = f"{given} cannot be read: {reason}; give a file of class names, or the names"
+            raise ConfigError("", path, problem) from None
         given = [line.strip() for line in lines if line.strip()]
     twice = next((name for at, name in enumerate(given) if name in given[:at]), None)
     if twice is not None or not given:

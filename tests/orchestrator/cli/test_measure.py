@@ -206,7 +206,7 @@ MISTAKES = [  # the command, and its message
     (["run", "--mixture", "1", "--mixture", "1"], "--mixture: give each weight once"),
     (["run", "--snapshots", "some"], "--snapshots: input should be 'all', 'chosen' or 'last'"),
     (["run", "--classes", "none.txt"],
-     "--classes: none.txt cannot be read: No such file or directory; name a file, or classes"),
+     "--classes: none.txt cannot be read: No such file or directory; give a file of class"),
     (["run", "--classes", "a,b,c"], "PN, protocol 'classes', novel tasks: There is no class 'a'; "),
     (["run", "--way", "4"], "--way: MAML: fomaml is built for 3-way tasks, not for 4-way tasks"),
     (["run", "--shot", "11"], "PN, protocol '11-shot', base tasks: 11-shot tasks with 2 queries"),

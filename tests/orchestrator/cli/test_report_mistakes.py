@@ -188,14 +188,9 @@ def test_what_is_no_run(run, command):
 
 def test_runs_that_do_not_go_together(run, command):
     plan = Path(shutil.copytree(run, "other")) / "plan.json"
-    whole = json.loads(plan.read_text())
-    for path, value, expected in (
-        ("fingerprint", "a" * 16, "they differ in the data that they were"),
-        ("protocols.0.protocol.tasks.selection_tasks", 7, "settings (evaluation.selection_tasks: "),
-    ):
-        plan.write_text(spoilt(json.loads(json.dumps(whole)), path, value))
-        assert expected in message(command("report", run, "other"))
+    plan.write_text(spoilt(json.loads(plan.read_text()), "fingerprint", "a" * 16))
     Path("link").symlink_to("run")
+    assert "they differ in the data that they were" in message(command("report", run, "other"))
     for again in ("run", "./run/", "link"):
         expected = f"{Path(again)} is given twice; name each run or table once."
         assert message(command("report", run, again)) == expected

@@ -245,7 +245,7 @@ def test_a_conflict_is_an_error_and_no_average(tmp_path: Path) -> None:
 def test_runs_that_were_measured_differently_are_refused(tmp_path: Path) -> None:
     first = run_folder(tmp_path / "first", (0.1,), (0,))
     other_tasks = run_folder(tmp_path / "tasks", (0.1,), (1,), tasks=7)
-    with pytest.raises(RunFolderError, match=r"tasks\.selection_tasks: 6 and 7"):
+    with pytest.raises(RunFolderError, match=r"\(evaluation\.selection_tasks: 6 and 7\)"):
         fsl_sweep.load_run([first, other_tasks])
     run = fsl_sweep.load_run(first)
     with pytest.raises(RunFolderError, match="has tasks of its own"):

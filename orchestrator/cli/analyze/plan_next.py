@@ -151,7 +151,7 @@ def _lines(needs: "Sequence[Needs]", info: "RunInfo", effect: float | None) -> l
     shown = "the differences now" if effect is None else f"a difference of {100 * effect:.2f}"
     time = "on one device"
     if info.protocol is not None and not info.timed:
-        time += f", without measuring under '{info.protocol.name}', which no record tells"
+        time += f", without measuring under '{info.protocol.name}', whose time is not recorded"
     decided = f"What there is tells {first.a} and {first.b} apart."
     return [
         would_decide(first) if first.ways else decided,

@@ -113,7 +113,7 @@ def test_it_plans_for_what_the_report_compares(tmp_path, capsys) -> None:
     said, _, head, *_ = capsys.readouterr().out.splitlines()
     assert "to show the differences now with" in head
     assert head.endswith(
-        "time on one device, without measuring under '5-shot', which no record tells:"
+        "time on one device, without measuring under '5-shot', whose time is not recorded:"
     )
     assert load_run(path).report(**given).answer.sentences[-1] == said
     assert load_run(path).report().answer.sentences[-1] != said

@@ -251,8 +251,8 @@ def _parts(
         drawn.check_size(size)
         if size == most:
             problem = f"{size} classes are the whole class set, of which nothing varies"
-            advice = "another class set by --classes" if half == most else f"--size {half}"
-            raise ConfigError("", "--size", f"{problem}; take fewer, or {advice}")
+            fewer = "another class set by --classes" if half == most else f"fewer: --size {half}"
+            raise ConfigError("", "--size", f"{problem}; take {fewer}")
     for kept in asked.examples:
         drawn.check_kept(kept)
     examples = dict.fromkeys(asked.examples)

@@ -141,7 +141,7 @@ def test_a_pair_of_a_wanted_difference_is_found(analyze, folder):
         (("PN", "PN"), "give --epoch-a or --epoch-b"),
         (("PN", "RR", "--epoch-a", 9), "--epoch-a: PN has epochs 1 to 3"),
         (("PN", "RR", "--trial-seed", 7), "--trial-seed: both methods have the seeds: 0, 1"),
-        (("PN", "RR", "--size", 5), "which nothing varies; take fewer, or --size 3"),
+        (("PN", "RR", "--size", 5), "which nothing varies; take fewer: --size 3"),
         (("PN", "RR", "--size", 6), "larger than the class set of 5 classes"),
         (("PN", "RR", "--size", 2), "too small for 3-way tasks"),
         (("PN", "RR", "--sets", 1), "--sets"),

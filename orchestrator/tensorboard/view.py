@@ -180,7 +180,7 @@ def _trial_events(
     for one in selected.selections if selected else ():
         if (one.method, one.trial) == (trial.method, trial.trial):
             at = float(dated[trial.index(one.epoch)])
-            yield scalars(one.epoch, at, {hparams.tag(one.strategy): one.novel.mean}, {})
+            yield scalars(one.epoch, at, {hparams.tag(one.strategy): one.means["novel"]}, {})
     if trial.end is not None and _is_full(trial):
         yield from hparams.session_end(trial.end, *_last(trial, dated))
 

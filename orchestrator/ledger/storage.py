@@ -198,6 +198,6 @@ def _reported(folder: Folder, name: str, action: str) -> Iterator[None]:
         reason = failure.strerror or str(failure)
         raise folder_error(
             failure,
-            f"{folder.path / name} could not be {action}: {reason}. What was recorded before is intact; "
-            "free disk space or correct the permissions, then run the same command again.",
+            f"{folder.path / name} could not be {action}: {reason}. What was recorded before is "
+            "intact; free disk space or correct the permissions, then run the same command again.",
         ) from failure

@@ -20,7 +20,8 @@ from tensorboard.compat.proto.event_pb2 import Event
 
 from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError, folder_error
 from fsl_sweep.orchestrator.ledger.storage import kind_of
-from fsl_sweep.orchestrator.ledger.trial_ledger import record_name, snapshot_name
+from fsl_sweep.orchestrator.ledger.training import record_name
+from fsl_sweep.orchestrator.ledger.trial_ledger import snapshot_name
 from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.report.figures.figures import Figure
 from fsl_sweep.orchestrator.selection.select import Selected

@@ -89,6 +89,7 @@ def report(
         protocol=protocol,
         choose_by=choose_by,
         ensembles=ensemble or (),
+        at_once=full or output is not None or form != "terminal",
     )
     _put(content, form, output, full)
     return 0 if content.completeness.complete else 1

@@ -270,10 +270,12 @@ def score_tables(
 def matrix(column: pa.ChunkedArray) -> np.ndarray:
     """A column of lists as ``[rows, T]``. Raises ValueError where they differ in length."""
     lists = _whole(column)
-    sizes = np.diff(np.from_dlpack(lists.offsets))
-    if len(set(sizes.tolist())) > 1 or 0 in sizes:
+    ends = np.from_dlpack(lists.offsets)
+    sizes = np.diff(ends)
+    if lists.null_count or len(set(sizes.tolist())) > 1 or 0 in sizes:
         raise ValueError("its epochs have counts of different tasks")
-    return values(lists.flatten()).reshape(len(lists), -1)
+    # Not `flatten`, which loads all functions of pyarrow: that takes as long as reading 50 trials.
+    return values(lists.values[ends[0] : ends[-1]]).reshape(len(lists), -1)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
-from threading import get_ident
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -235,7 +234,7 @@ class Measurements:
         # Read each time: the tasks of a thousand trials do not fit in memory.
         def read(made: Callable[[pq.ParquetFile], T]) -> T:
             try:
-                return made(_last_parquet(self.folder, name, checksum, get_ident()))
+                return made(_last_parquet(self.folder, name, checksum))
             except ValueError as failure:
                 raise Damaged(self.folder.place(name), str(failure)) from failure
 
@@ -258,7 +257,7 @@ def _about(table: pa.Table, weights: Weights) -> bool:
     return [*zip(epochs, table["snapshot"].to_pylist(), strict=True)] == [*weights.items()]
 
 
-def _parquet(folder: Folder, name: str, checksum: str, _thread: int = 0) -> pq.ParquetFile:
+def _parquet(folder: Folder, name: str, checksum: str) -> pq.ParquetFile:
     """A file of compacted measurements. Raises Damaged."""
     data = folder.read(name) or b""
     if hashlib.sha256(data).hexdigest() != checksum:
@@ -269,8 +268,5 @@ def _parquet(folder: Folder, name: str, checksum: str, _thread: int = 0) -> pq.P
         raise Damaged(folder.place(name), "it is not a Parquet file") from failure
 
 
-_last_parquet = lru_cache(maxsize=4)(_parquet)
-"""The last files are kept: a trial's columns are read in turn, perhaps under two protocols.
-
-By thread, because two must not read one open file at a time.
-"""
+_last_parquet = lru_cache(maxsize=8)(_parquet)
+"""The last files are kept: a trial's columns are read in turn, perhaps under two protocols."""

@@ -57,7 +57,7 @@ class Folder:
 
     def write(self, name: str, data: bytes) -> None:
         """Put ``data`` under ``name``, replacing what was there, whole or not at all."""
-        with _reported(self.path / name, "written"):
+        with _reported(self, name, "written"):
             try:
                 if not self.standing:
                     self.root.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ class Folder:
 
     def read(self, name: str) -> bytes | None:
         """The bytes under ``name``, or None if there is no such file."""
-        with _reported(self.path / name, "read"):
+        with _reported(self, name, "read"):
             try:
                 path = self._found(name)
                 self._check(self.place(name), stat.S_IFREG)
@@ -107,7 +107,7 @@ class Folder:
 
     def size(self, name: str) -> int:
         """The bytes of a file; 0 if it is missing."""
-        with _reported(self.path / name, "read"):
+        with _reported(self, name, "read"):
             try:
                 return self._found(name).lstat().st_size
             except _ABSENT:
@@ -119,7 +119,7 @@ class Folder:
 
     def every_name(self) -> list[str]:
         """Names of everything in this folder, sorted, with temporary and hidden files."""
-        with _reported(self.path, "listed"):
+        with _reported(self, "", "listed"):
             try:
                 return sorted(os.listdir(self._found("x").parent))
             except _ABSENT:
@@ -127,12 +127,12 @@ class Folder:
 
     def remove(self, name: str) -> None:
         """Delete one file if it is there."""
-        with _reported(self.path / name, "removed"), suppress(FileNotFoundError):
+        with _reported(self, name, "removed"), suppress(FileNotFoundError):
             self._found(name).unlink()
 
     def sweep_unfinished(self) -> None:
         """Delete temporary files that a killed process left where a run writes files."""
-        with _reported(self.root, "cleaned"):
+        with _reported(Folder(self.root), "", "cleaned"):
             for place, folders, files in os.walk(self.root):
                 folders[:] = filter(_WRITTEN.fullmatch, folders)
                 for name in filter(TEMPORARY.fullmatch, files):
@@ -191,13 +191,13 @@ def kind_of(mode: int) -> str:
 
 
 @contextmanager
-def _reported(path: Path, action: str) -> Iterator[None]:
+def _reported(folder: Folder, name: str, action: str) -> Iterator[None]:
     try:
         yield
     except OSError as failure:
         reason = failure.strerror or str(failure)
         raise folder_error(
             failure,
-            f"{path} could not be {action}: {reason}. What was recorded before is intact; "
-            "free disk space or correct the permissions, then run the same command again.",
+            f"{folder.path / name} could not be {action}: {reason}. What was recorded before is "
+            "intact; free disk space or correct the permissions, then run the same command again.",
         ) from failure

@@ -5,14 +5,11 @@ epochs, and one Parquet file for each protocol what was measured.
 """
 
 import hashlib
-import math
-import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,9 +23,8 @@ from fsl_sweep.orchestrator.ledger.measured import (
     numbers,
 )
 from fsl_sweep.orchestrator.ledger.storage import Folder
+from fsl_sweep.orchestrator.ledger.training import END, Training, TrainingRecords, record_name
 from fsl_sweep.orchestrator.records.measures import (
-    CURVES,
-    STATUSES,
     EpochRecord,
     Measure,
     TaskScores,
@@ -36,42 +32,16 @@ from fsl_sweep.orchestrator.records.measures import (
     TrialEnd,
     TrialHistory,
 )
-from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID, PlannedTrial
+from fsl_sweep.orchestrator.records.plan import PlannedTrial
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 
-EPOCHS, SNAPSHOTS = "epochs", "snapshots"
+SNAPSHOTS = "snapshots"
 RESUME, PRUNED = "resume.state", "pruned.json"
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-
-
-def record_name(epoch: int) -> str:
-    """The name of an epoch's record in a trial's folder."""
-    return f"{EPOCHS}/{epoch:04d}.json"
 
 
 def snapshot_name(epoch: int) -> str:
     """The name of an epoch's weights in a trial's folder."""
     return f"{SNAPSHOTS}/{epoch:04d}.safetensors"
-
-
-class _Content(NamedTuple):
-    """What a trial recorded of its training, undamaged, and where the damaged files are.
-
-    Attributes:
-        end: how it ended.
-        weights: the SHA-256 of the weights after each recorded epoch, ascending.
-        curves: by name ``[E]``.
-        compacted: the checksums of files of compacted measurements, by protocol.
-        summaries: what these files amount to, where that is recorded.
-        damaged: below the run folder.
-    """
-
-    end: TrialEnd | None = None
-    weights: Mapping[int, str] = {}
-    curves: Mapping[str, np.ndarray] = {name: np.empty(0) for name in CURVES}
-    compacted: Mapping[str, str] = {}
-    summaries: Mapping[str, columns.Summary] = {}
-    damaged: Sequence[str] = ()
 
 
 class TrialLedger:
@@ -82,12 +52,12 @@ class TrialLedger:
 
     def __init__(self, folder: Folder, once: bool = False) -> None:
         self.folder, self._once = folder, once
-        self.measurements = Measurements(folder)
+        self.training, self.measurements = TrainingRecords(folder), Measurements(folder)
 
     def begin(self, spec: TrialSpec) -> None:
         """Record the specification, and remove a failure that is being tried again."""
         self.folder.write_json("spec.json", spec.canonical())
-        self.folder.remove("end.json")
+        self.folder.remove(END)
         for name in self.measurements.compacted():  # their checksums were in the end that is gone
             self.folder.remove(name)
 
@@ -116,10 +86,7 @@ class TrialLedger:
         else:
             self._note_pruned({record.epoch})
         self.measurements.write(protocol, record.epoch, digest, record.scores, answers)
-        curves = {name: getattr(record, name) for name in CURVES}
-        plain = {name: None if math.isnan(value) else value for name, value in curves.items()}
-        content = {"epoch": record.epoch, **plain, "snapshot": digest}
-        self.folder.write_json(record_name(record.epoch), content)
+        self.training.write(record, digest)
 
     def write_measured(
         self, epoch: int, protocol: str, scores: columns.Scores, answers: bool = False
@@ -148,7 +115,7 @@ class TrialLedger:
 
         ``protocol`` is the id of the one that was measured as it trained.
         """
-        there, content = self.record_epochs(), self._content()
+        there, content = self.training.epochs(), self._content()
         recorded = content.end is not None and not content.end.retriable
         # Once the end is recorded with its epochs, the files left in `epochs` are not needed.
         if not (recorded and content.weights and not content.damaged):
@@ -158,8 +125,7 @@ class TrialLedger:
                 "retriable": end.retriable,
             }
             if not end.retriable:
-                names = map(record_name, content.weights)
-                plain["epochs"] = _columns_of([self.folder.read_json(name) or {} for name in names])
+                plain["epochs"] = self.training.columns(content.weights)
                 plain["measured"] = plain["summaries"] = {}
             self._write_end(plain)
         if not end.retriable:
@@ -173,7 +139,7 @@ class TrialLedger:
 
         Where some are missing nothing changes.
         """
-        content, plain = self._content(), self.folder.read_json("end.json")
+        content, plain = self._content(), self.folder.read_json(END)
         if plain is None:
             return
         checksum = content.compacted.get(protocol)
@@ -188,7 +154,7 @@ class TrialLedger:
             self.folder.remove(measured_name(protocol, epoch))
 
     def _write_end(self, plain: Mapping[str, Any]) -> None:
-        self.folder.write_json("end.json", plain, compact=True)
+        self.folder.write_json(END, plain, compact=True)
 
     def read_end(self) -> TrialEnd | None:
         """How the trial ended; None while it has not, or where its end or epochs are damaged."""
@@ -240,16 +206,12 @@ class TrialLedger:
         """The bytes of the weights after an epoch; 0 where they are not there."""
         return self.folder.size(snapshot_name(epoch))
 
-    def record_epochs(self) -> list[int]:
-        """Epochs that have a file of records, damaged or not, ascending. Raises Damaged."""
-        return numbers(self.folder / EPOCHS, "json")
-
     def read_epoch(self, epoch: int, protocol: str) -> EpochRecord:
         """One recorded epoch. Raises KeyError if it is missing, damaged, or was not measured."""
         with suppress(Damaged, ValueError, KeyError):
             row = self.measurements.row(protocol, epoch)
             if row is not None:
-                at, (_, curves) = 0, _epochs_of(_columns_of([self._record(epoch)]))
+                at, curves = 0, self.training.curves(epoch)
             else:
                 content = self._content()
                 measured, curves = self._measured(protocol, content), content.curves
@@ -348,14 +310,14 @@ class TrialLedger:
             unmeasured=len(epochs) - len(chosen.epochs),
         )
 
-    def _measured(self, protocol: str, content: _Content, checked: bool = True) -> Measured:
+    def _measured(self, protocol: str, content: Training, checked: bool = True) -> Measured:
         checksum = content.compacted.get(protocol)
         summary = None if checked else content.summaries.get(protocol)
         return self.measurements.read(protocol, content.weights, checksum, summary)
 
     def _training(
         self, planned: PlannedTrial, protocols: Collection[str] | None = None
-    ) -> tuple[_Content, list[str]]:
+    ) -> tuple[Training, list[str]]:
         """The content, and what is damaged in it or missing from it."""
         content = self._content(protocols)
         expected = planned.spec.recorded_epochs
@@ -368,86 +330,10 @@ class TrialLedger:
     def _placed(self, places: Sequence[str]) -> list[str]:
         return [str(self.folder.root / place) for place in places]
 
-    def _content(self, protocols: Collection[str] | None = None) -> _Content:
+    def _content(self, protocols: Collection[str] | None = None) -> Training:
         """With the summaries of these protocols, or all."""
-        return self._kept if self._once else self._read_content(protocols)
+        return self._kept if self._once else self.training.read(protocols)
 
     @cached_property
-    def _kept(self) -> _Content:
-        return self._read_content(None)
-
-    def _read_content(self, protocols: Collection[str] | None) -> _Content:
-        try:
-            plain = self.folder.read_json("end.json")
-            end = None if plain is None else _end_of(plain)
-            if plain and "epochs" in plain:
-                epochs = plain["epochs"]
-                # Rows in folders of format 3.
-                epochs = _epochs_of(_columns_of(epochs) if isinstance(epochs, list) else epochs)
-                summaries = {
-                    protocol: columns.summary_of(one, np.array([*epochs[0]]))
-                    for protocol, one in plain.get("summaries", {}).items()
-                    if protocols is None or protocol in protocols
-                }
-                return _Content(end, *epochs, _checksums_of(plain["measured"]), summaries)
-        except Damaged as damage:  # perhaps a link in the place of a folder above
-            return _Content(damaged=[damage.place])
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return _Content(damaged=[self.folder.place("end.json")])
-        epochs, damaged = self._epochs()
-        if plain is None and not epochs and not damaged and self.measurements.compacted():
-            damaged.append(self.folder.place("end.json"))  # it held the epochs
-        return _Content(end, *_epochs_of(_columns_of(epochs)), damaged=damaged)
-
-    def _epochs(self) -> tuple[list[dict[str, Any]], list[str]]:
-        """The undamaged records in ``epochs/``, ascending, and where the damaged files are."""
-        found: list[dict[str, Any]] = []
-        damaged: list[str] = []
-        try:
-            for number in self.record_epochs():
-                try:
-                    found.append(self._record(number))
-                except (Damaged, ValueError, KeyError, TypeError):
-                    damaged.append(self.folder.place(record_name(number)))
-        except Damaged as damage:  # no folder
-            return [], [damage.place]
-        return found, damaged
-
-    def _record(self, epoch: int) -> dict[str, Any]:
-        """The record of an epoch. Raises Damaged, or what ``_epochs_of`` does."""
-        plain = self.folder.read_json(record_name(epoch)) or {}
-        if [*_epochs_of(_columns_of([plain]))[0]] != [epoch]:
-            raise ValueError("it is another epoch's")
-        return plain
-
-
-def _end_of(plain: Mapping[str, Any]) -> TrialEnd:
-    status, reason, retriable = (plain[key] for key in ("status", "reason", "retriable"))
-    if status not in STATUSES or not isinstance(reason, str) or not isinstance(retriable, bool):
-        raise ValueError(f"{status!r} is not how a trial ends")
-    return TrialEnd(status, reason, retriable)
-
-
-def _columns_of(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Records of epochs as columns. Raises KeyError where one lacks a value."""
-    return {key: [one[key] for one in records] for key in ("epoch", "snapshot", *CURVES)}
-
-
-def _epochs_of(plain: Mapping[str, Any]) -> tuple[dict[int, str], dict[str, np.ndarray]]:
-    """The weights and curves of epochs, as of ``_Content``. Raises ValueError."""
-    numbers, snapshots = plain["epoch"], plain["snapshot"]
-    curves = {name: np.array(plain[name], np.float64) for name in CURVES}  # NaN for None
-    if any(type(one) is not int for one in numbers) or not all(map(_SHA256.fullmatch, snapshots)):
-        raise ValueError("they are not records of epochs")
-    if any(after <= before for before, after in pairwise([0, *numbers])):
-        raise ValueError("its epochs do not ascend from 1")
-    if {len(snapshots), *(len(one) for one in curves.values())} != {len(numbers)}:
-        raise ValueError("it has columns of different lengths")
-    return dict(zip(numbers, snapshots, strict=True)), curves
-
-
-def _checksums_of(plain: Mapping[str, Any]) -> dict[str, str]:
-    for protocol, checksum in plain.items():
-        if not PROTOCOL_ID.fullmatch(protocol) or not _SHA256.fullmatch(checksum):
-            raise ValueError("it does not hold checksums of measurements")
-    return dict(plain)
+    def _kept(self) -> Training:
+        return self.training.read(None)

@@ -17,13 +17,12 @@ from fsl_sweep.orchestrator.ledger.measured import (
     measured_name,
 )
 from fsl_sweep.orchestrator.ledger.storage import TEMPORARY, Folder, kind_of
+from fsl_sweep.orchestrator.ledger.training import END, EPOCHS, record_name
 from fsl_sweep.orchestrator.ledger.trial_ledger import (
-    EPOCHS,
     PRUNED,
     RESUME,
     SNAPSHOTS,
     TrialLedger,
-    record_name,
     snapshot_name,
 )
 from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS
@@ -32,7 +31,7 @@ from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
 
 _VIEW = ("tensorboard", "tensorboard.new", "tensorboard.old")
 _RUN = ("plan.json", "sweep.yaml", "environment.json", "lock", "tasks", "trials", *_VIEW)
-_TRIAL = ("spec.json", "end.json", RESUME, PRUNED, EPOCHS, MEASURED, SNAPSHOTS)
+_TRIAL = ("spec.json", END, RESUME, PRUNED, EPOCHS, MEASURED, SNAPSHOTS)
 _UNTIL = "nothing can be written there until it is removed"
 _AGAIN = "the next `fsl-sweep run` writes it again"
 _MEASURED_AGAIN = (
@@ -178,7 +177,7 @@ def _check_trial(
     if planned is not None and not damaged and storage.history(planned, main).damaged:
         found.add(folder.place(EPOCHS), "epochs are missing from its records", follows)
     with suppress(Damaged):  # named above
-        names = [record_name(epoch).partition("/")[2] for epoch in storage.record_epochs()]
+        names = [record_name(epoch).partition("/")[2] for epoch in storage.training.epochs()]
         found.strangers(folder / EPOCHS, names)
         measured = storage.measurements
         protocols = measured.protocols()

@@ -24,6 +24,7 @@ from fsl_sweep.orchestrator.selection.choices import Chosen
 from fsl_sweep.orchestrator.selection.comparing.comparison import (
     MethodComparison,
     Ranking,
+    by_strategy,
     compare_methods,
     rank_methods,
 )
@@ -134,9 +135,8 @@ class Report:
         completeness: how much of the plan is there. All else is of whole seeds only.
         lead: the strategy that the answer speaks of; None where no method has any.
         selected: all selections, and what was left out.
-        summaries, comparisons, rankings: see ``summary``. Comparisons, rankings and
-            ``stability`` are by the metric that was asked for; all else stays NovelGen's.
-        differences: pairs of methods over seeds, by the same metric: claims about methods.
+        summaries, rankings: see ``summary``. Rankings, comparisons, differences and ``stability``
+            are by the metric that was asked for; all else stays NovelGen's.
         needs: what would tell each pair of methods apart under the leading strategy; empty where
             nothing can be predicted.
         curves: learning curves of a few trials, and ``curves_total``, of how many.
@@ -155,6 +155,7 @@ class Report:
         partly: the protocol of the report if not every snapshot is measured under it: there is no
             interval with the selection where a resample chose one that is not.
         ensembles: votes of snapshots, where they were asked for.
+        rope: difference in accuracy up to which two methods count as equivalent.
     """
 
     info: RunInfo
@@ -162,9 +163,7 @@ class Report:
     lead: Strategy | None
     selected: Selected
     summaries: tuple[Summary, ...]
-    comparisons: tuple[MethodComparison, ...]
     rankings: tuple[Ranking, ...]
-    differences: tuple[MethodDifference, ...]
     needs: tuple[Needs, ...]
     ranked: Callable[[], tuple[TrialRankCorrelation, ...]]
     curves: tuple[Curve, ...]
@@ -181,6 +180,45 @@ class Report:
     over_protocols: tuple[UnderProtocol, ...] = ()
     partly: PlannedProtocol | None = None
     ensembles: tuple[Ensemble, ...] = ()
+    rope: float = 0.0
+
+    @cached_property
+    def comparisons(self) -> tuple[MethodComparison, ...]:
+        """Pairs of methods on the common tasks: claims about these snapshots."""
+        return compare_methods(self.summaries, self.rope)
+
+    @cached_property
+    def differences(self) -> tuple[MethodDifference, ...]:
+        """Pairs of methods over seeds, by strategy: claims about methods."""
+        return tuple(one for strategy in self._cells for one in self.differences_under(strategy))
+
+    def differences_under(self, strategy: Strategy) -> tuple[MethodDifference, ...]:
+        """Those of one strategy, whose tasks are read now."""
+        if strategy not in self._differences:
+            cells = self._cells[strategy]
+            self._differences[strategy] = compare_over_seeds(cells, self.resampled, self.rope)
+        return self._differences[strategy]
+
+    @cached_property
+    def _cells(self) -> dict[Strategy, list[Summary]]:
+        return by_strategy(self.summaries)
+
+    @cached_property
+    def _differences(self) -> dict[Strategy, tuple[MethodDifference, ...]]:
+        return {}
+
+    def read_tasks(self) -> None:
+        """Read the report tasks of all choices, which the answer does not need.
+
+        Raises:
+            Damaged: they are not those that were recorded.
+        """
+        under = [[c for one in u.summaries for c in one.choices] for u in self.over_protocols]
+        for own in (self.selected.selections, *under):
+            # Of each trial once: its chosen snapshots are read together.
+            each = {(one.method, one.trial): one.scores for one in own}.values()
+            for scores in each:
+                scores("novel")
 
     @cached_property
     def rank_correlations(self) -> tuple[TrialRankCorrelation, ...]:
@@ -282,9 +320,7 @@ def build(
         lead=lead,
         selected=selected,
         summaries=summaries,
-        comparisons=compare_methods(summaries, rope),
         rankings=rank_methods(summaries),
-        differences=compare_over_seeds(summaries, resampled, rope),
         needs=_needs(info, whole, selected, lead, resampled),
         ranked=partial(rank_correlations, whole, last),
         curves=shown,
@@ -301,6 +337,7 @@ def build(
         over_protocols=_over_protocols(info, selected, summaries, measured),
         partly=None if _all_measured(whole) else info.protocol,
         ensembles=ensembles_of(whole, ensembles, answers) if answers else (),
+        rope=rope,
     )
 
 

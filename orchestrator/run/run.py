@@ -210,11 +210,14 @@ class Run:
         ensembles: Sequence[int] = (),
         protocol: str | None = None,
         choose_by: str | None = None,
+        at_once: bool = True,
     ) -> "Report":
         """The selector comparison. Arguments and exceptions as ``info`` and ``report.build``.
 
         With ``classes``, resampling draws classes as well as tasks. ``ensembles`` are numbers of
-        snapshots that vote, for which the answers to queries must be recorded.
+        snapshots that vote, for which the answers to queries must be recorded. The tasks that only
+        tables show are read ``at_once``, so that a damaged file takes no part, or when they are
+        needed.
 
         Raises:
             ConfigError: so many resamples cannot be made, or a table does not hold what the
@@ -238,7 +241,7 @@ class Run:
             asked.check_classes(info)
         tuples = self.class_tuples(protocol, choose_by) if classes else None
         try:
-            return build(
+            content = build(
                 info,
                 histories,
                 last=last,
@@ -254,6 +257,9 @@ class Run:
                 raise
             place = source.places[0]
             raise RunFolderError(f"{place} cannot be resampled: {failure}") from None
+        if at_once:
+            content.read_tasks()
+        return content
 
     @cached_property
     def plot(self) -> "Plots":

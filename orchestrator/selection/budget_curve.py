@@ -74,7 +74,7 @@ def regret_by_budget(
     found: list[BudgetPoint] = []
     for method in selected.methods:
         own = [one for one in selected.selections if one.method == method]
-        references = {one.seed: one.regret + one.novel.mean for one in own}
+        references = {one.seed: one.regret + one.means["novel"] for one in own}
         trials = {seed: own for (of, seed), own in replicates_of(histories).items() if of == method}
         if set(references) != set(trials):
             continue

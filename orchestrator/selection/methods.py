@@ -35,8 +35,6 @@ class Summary:
     Attributes:
         method, strategy: which cell.
         novel: mean over seeds of the report accuracies, with its interval over seeds.
-        novel_tasks: NovelGen with its interval over the common report tasks, each averaged over
-            the seeds; None if the seeds had no common tasks.
         regret: mean over seeds, with its interval over seeds; None if there is no oracle.
         novel_evaluations: snapshots whose novel scores the strategy read, over all seeds.
         choices: the selections behind the cell, one for each seed.
@@ -45,7 +43,6 @@ class Summary:
     method: str
     strategy: Strategy
     novel: Interval
-    novel_tasks: Interval | None
     regret: Interval | None
     novel_evaluations: int
     choices: tuple[Selection, ...]
@@ -58,12 +55,18 @@ class Summary:
     @cached_property
     def base(self) -> Interval:
         """As ``novel``, of BaseGen."""
-        return over_seeds([one.base.mean for one in self.choices], self.choices)
+        return _over_seeds("base", self.choices)
 
     @cached_property
     def val(self) -> Interval:
         """As ``novel``, of ValGen."""
-        return over_seeds([one.val.mean for one in self.choices], self.choices)
+        return _over_seeds("val", self.choices)
+
+    @cached_property
+    def novel_tasks(self) -> Interval | None:
+        """NovelGen over the common report tasks, each averaged over seeds; None if not common."""
+        tasks = self.common_tasks()
+        return None if tasks is None else mean_interval(tasks)
 
     def common_tasks(self, measure: Literal["base", "novel"] = "novel") -> np.ndarray | None:
         """As ``task_means``."""
@@ -93,7 +96,7 @@ class Summary:
         """
         if self.base_weight is None:
             return self.novel
-        return over_seeds([one.reported.mean for one in self.choices], self.choices)
+        return over_seeds([one.reported_mean for one in self.choices], self.choices)
 
     @property
     def reported_tasks(self) -> Interval | None:
@@ -229,17 +232,19 @@ def same_choices(summaries: Sequence[Summary]) -> list[tuple[Summary, ...]]:
 
 
 def _summary(method: str, strategy: Strategy, cell: tuple[Selection, ...]) -> Summary:
-    tasks = task_means(cell)
     regrets = [one.regret for one in cell]
     return Summary(
         method=method,
         strategy=strategy,
-        novel=over_seeds([one.novel.mean for one in cell], cell),
-        novel_tasks=None if tasks is None else mean_interval(tasks),
+        novel=_over_seeds("novel", cell),
         regret=over_seeds(regrets, cell) if np.isfinite(regrets).all() else None,
         novel_evaluations=sum(one.novel_evaluations for one in cell),
         choices=cell,
     )
+
+
+def _over_seeds(measure: Measure, cell: Sequence[Selection]) -> Interval:
+    return over_seeds([one.means[measure] for one in cell], cell)
 
 
 def _correlation(trial: TrialHistory, measure: Measure, last: int | None) -> RankCorrelation | None:

@@ -181,10 +181,8 @@ class ResampledReplicate:
     """
 
     def __init__(self, trials: Sequence[ResampledTrial], resamples: int, one_by_one: int) -> None:
-        self.method = trials[0].trial.method
         self.trials, self._all, self._few = trials, 1 + resamples, 1 + min(one_by_one, resamples)
         self._picked: dict[tuple[int, int], np.ndarray] = {}
-        self._rivals: dict[str | None, list[tuple[int, np.ndarray, np.ndarray]]] = {}
 
     def select(
         self, first: SnapshotSelector, second: HyperparameterSelector
@@ -215,7 +213,7 @@ class ResampledReplicate:
 
         For any others it is ``select``.
         """
-        if not (rivals := self.rivals(first, second)):
+        if first.highest_of != second.highest_of or not (rivals := self._rivals(first.highest_of)):
             return self.select(first, second)
         measure, rows = str(first.highest_of), np.arange(self._all)
         picks: list[np.ndarray] = []
@@ -228,22 +226,11 @@ class ResampledReplicate:
         kept = apply_all(second, best, lambda r: self._candidates(None, np.stack(picks), r), 1)
         return np.array([number for number, *_ in rivals])[kept], np.stack(picks)[kept, rows]
 
-    def rivals(
-        self, first: SnapshotSelector, second: HyperparameterSelector
-    ) -> list[tuple[int, np.ndarray, np.ndarray]]:
+    def _rivals(self, measure: str | None) -> list[tuple[int, np.ndarray, np.ndarray]]:
         """The rivals of each trial that has any: its number, their positions, scores ``[R, n]``.
 
-        Empty where all snapshots may be rivals. They are found once. That runs no selector, and may
-        be done in a thread before they are needed.
+        Empty where all snapshots may be rivals.
         """
-        measure = first.highest_of
-        if measure != second.highest_of:
-            return []
-        if measure not in self._rivals:
-            self._rivals[measure] = self._found_rivals(measure)
-        return self._rivals[measure]
-
-    def _found_rivals(self, measure: str | None) -> list[tuple[int, np.ndarray, np.ndarray]]:
         known: Measure | None = next((m for m in MEASURES if m == measure), None)
         if known is None or any(one.draws_classes(known) for one in self.trials):
             return []

@@ -10,7 +10,6 @@ from threadpoolctl import threadpool_limits
 
 from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.selection.choices import FoldTrials, replicates_of
-from fsl_sweep.orchestrator.selection.reading import in_threads
 from fsl_sweep.orchestrator.selection.replicate import ResampledReplicate, ResampledTrial
 from fsl_sweep.orchestrator.selection.results import Selected, Selection, Strategy, identical
 from fsl_sweep.orchestrator.selectors import (
@@ -108,28 +107,23 @@ def resample(
     first = {s.snapshot: snapshot_selector(s.snapshot) for s in selected.strategies}
     second = {s.hyperparameter: _single(s.hyperparameter) for s in selected.strategies}
     # What several strategies read is resampled once; of one, only what it may choose.
-    pairs = [(first[s.snapshot], second[s.hyperparameter]) for s in selected.strategies]
-    alone = pairs[0] if len(pairs) == 1 else None
-
-    def read(trials: Sequence[TrialHistory]) -> tuple[list[Strategy], ResampledReplicate]:
-        cells = [s for s in selected.strategies if selected.cell(trials[0].method, s)]
-        wanted = [s for s in cells if not second[s.hyperparameter].every_snapshot]
-        crossed = any(strategy.cross_validated for strategy in wanted)
-        own = [ResampledTrial(t, draws, groups, folds.of(t) if crossed else ()) for t in trials]
-        made = ResampledReplicate(own, draws.resamples, one_by_one)
-        if alone is not None and wanted:
-            made.rivals(*alone)
-        return wanted, made
-
+    alone = len(selected.strategies) == 1
     rows: dict[tuple[str, Strategy], list[_Drawn]] = {}
     # Rivals are few: threads of BLAS would only wait for each other.
-    with threadpool_limits(None if alone is None else 1, "blas"):
-        for wanted, replicate in in_threads(read, replicates_of(histories).values()):
-            select = replicate.select if alone is None else replicate.select_highest
+    with threadpool_limits(1 if alone else None, "blas"):
+        for (method, seed), trials in replicates_of(histories).items():
+            cells = {s: selected.cell(method, s) for s in selected.strategies}
+            wanted = [s for s in cells if cells[s] and not second[s.hyperparameter].every_snapshot]
+            for choice in (c for s in wanted for c in cells[s] if c.seed == seed):
+                choice.scores("novel")  # which comparisons need: read while the file is open
+            crossed = any(strategy.cross_validated for strategy in wanted)
+            own = [ResampledTrial(t, draws, groups, folds.of(t) if crossed else ()) for t in trials]
+            replicate = ResampledReplicate(own, draws.resamples, one_by_one)
+            select = replicate.select_highest if alone else replicate.select
             for s in wanted:
                 chosen, at = select(first[s.snapshot], second[s.hyperparameter])
-                own = rows.setdefault((replicate.method, s), [])
-                own.append(_drawn(replicate.trials, chosen, at, selected.base_weight))
+                found = _drawn(own, chosen, at, selected.base_weight)
+                rows.setdefault((method, s), []).append(found)
     return tuple(
         _cell(selected.cell(method, s), rows[method, s], draws, "classes" if classes else "tasks")
         for method in selected.methods

@@ -1,15 +1,15 @@
 """Selections by method, seed and strategy, and what was left out."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePath
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
+from fsl_sweep.orchestrator.records.measures import Measure, ScoreTable, TrialHistory
 from fsl_sweep.orchestrator.selectors.mixture import mixed
 from fsl_sweep.orchestrator.statistics import (
     Interval,
@@ -45,29 +45,36 @@ Scores = tuple[Interval, np.ndarray]
 
 
 @final
-class ReportScores:
+class Tasks:
     """Some snapshots of a trial on the report tasks, each measure read when it is asked for.
 
     Args:
-        trial: the trial.
+        tables: of the trial, by measure.
         rows: positions of snapshots that are measured.
     """
 
-    def __init__(self, trial: TrialHistory, rows: Sequence[int]) -> None:
-        self._trial, self._rows = trial, list(rows)
+    def __init__(self, tables: Mapping[Measure, ScoreTable], rows: Sequence[int]) -> None:
+        self._tables, self._rows = tables, list(rows)
         self._read: dict[Measure, dict[int, Scores]] = {}
 
     def of(self, row: int, measure: Measure) -> Scores:
         """The scores of one of the snapshots by its position. Raises as ``ScoreTable.load``."""
         if measure not in self._read:
-            table = self._trial.scores[measure, "report"]
+            table = self._tables[measure]
             self._read[measure] = {
-                at: (mean_interval(own), own)
+                at: (replace(mean_interval(own), mean=float(table.means[at])), own)
                 if table.per_task
                 else (mean_alone(float(own[0])), own[:0])
                 for at, own in zip(self._rows, table.load()[self._rows], strict=True)
             }
         return self._read[measure][row]
+
+
+class ReportScores(NamedTuple):
+    """A snapshot on the report tasks. Attributes as of ``Selection``."""
+
+    means: Mapping[Measure, float]
+    scores: Callable[[Measure], Scores]
 
 
 @dataclass(frozen=True)
@@ -77,8 +84,7 @@ class Selection:
     Attributes:
         method, seed, strategy: which cell.
         trial, configuration, hyperparameters, epoch: the chosen snapshot.
-        novel: its accuracy on the report tasks, with an interval over tasks; without one if only
-            means were recorded.
+        means: its mean accuracy on the report tasks by measure; NaN where it is not known.
         regret: NovelGen on the report tasks of the choice of oracle / oracle, for the same method
             and seed, minus this one's. The oracle too chooses on the selection tasks, so that the
             regret may be slightly negative. NaN if the oracle has nothing to choose by.
@@ -86,10 +92,8 @@ class Selection:
             configurations for an oracle snapshot selector (and of their class folds before
             ``cv``, unless aligned); one for each configuration for an oracle hyperparameter
             selector after another snapshot selector; the metered number for one with a budget.
-        novel_tasks: accuracy of each report task of the novel classes, float64 ``[T]``; empty if
-            only means were recorded.
         scores: reads the interval and the accuracy of each report task of a measure, as of
-            ``ReportScores.of``: most questions need no other than the novel ones.
+            ``Tasks.of``: most questions need only means.
         base_weight: of BaseGen in the mixture that methods are compared by; None for NovelGen.
     """
 
@@ -100,12 +104,24 @@ class Selection:
     configuration: str
     hyperparameters: Mapping[str, Any]
     epoch: int
-    novel: Interval
+    means: Mapping[Measure, float]
     regret: float
     novel_evaluations: int
-    novel_tasks: np.ndarray = field(repr=False, compare=False)
     scores: Callable[[Measure], Scores] = field(repr=False, compare=False)
     base_weight: float | None = None
+
+    @property
+    def novel(self) -> Interval:
+        """Accuracy on the report tasks of the novel classes, with an interval over tasks.
+
+        Without one if only means were recorded. Raises as ``ScoreTable.load``.
+        """
+        return self.scores("novel")[0]
+
+    @property
+    def novel_tasks(self) -> np.ndarray:
+        """Accuracy of each report task, float64 ``[T]``; empty if only means were recorded."""
+        return self.scores("novel")[1]
 
     @property
     def base(self) -> Interval:
@@ -129,7 +145,14 @@ class Selection:
             return self.novel
         if len(self.novel_tasks):
             return mixture_interval(self.base_tasks, self.novel_tasks, self.base_weight)
-        return mean_alone(mixed(self.base_weight, self.base.mean, self.novel.mean))
+        return mean_alone(self.reported_mean)
+
+    @property
+    def reported_mean(self) -> float:
+        """The mean of ``reported``."""
+        if self.base_weight is None:
+            return self.means["novel"]
+        return mixed(self.base_weight, self.means["base"], self.means["novel"])
 
 
 @dataclass(frozen=True)
@@ -283,13 +306,13 @@ def identical(choices: Sequence[Selection]) -> bool:
 
 
 _SCORES: tuple[Callable[[Selection], ArrayLike], ...] = (
-    lambda one: one.novel.mean,
+    lambda one: one.means["novel"],
+    lambda one: one.means["base"],
+    lambda one: one.means["val"],
     lambda one: one.novel_tasks,
-    lambda one: one.base.mean,
-    lambda one: one.val.mean,
     lambda one: one.base_tasks,
 )
-"""In this order, so that those that are not read yet are seldom asked for."""
+"""In this order, so that tasks are seldom read."""
 
 
 def over_seeds(values: Sequence[float], choices: Sequence[Selection]) -> Interval:

@@ -8,7 +8,7 @@ strategies. What is reported is the full trial, at the epoch that the snapshot s
 Source: "Two Sides of Meta-Learning Evaluation", section 5.1 and appendix F.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -21,17 +21,16 @@ from fsl_sweep.orchestrator.replay.lacking import unknown
 from fsl_sweep.orchestrator.selection.budget_curve import read_once
 from fsl_sweep.orchestrator.selection.choices import Chosen, recorded, replicates_of, seen
 from fsl_sweep.orchestrator.selection.fronts import fronts_of
-from fsl_sweep.orchestrator.selection.reading import in_threads
 from fsl_sweep.orchestrator.selection.results import (
     Front,
     LeftOut,
     Pick,
     Picks,
     ReportScores,
-    Scores,
     Selected,
     Selection,
     Strategy,
+    Tasks,
     why_unusable,
 )
 from fsl_sweep.orchestrator.selectors import (
@@ -111,7 +110,7 @@ def measured(selected: Selected, reported: Mapping[str, TrialHistory]) -> Select
 
     A chosen snapshot of a trial that is not there counts as not measured.
     """
-    found = [*in_threads(lambda one: _measure(one, reported, selected.base_weight), selected.picks)]
+    found = [_measure(one, reported, selected.base_weight) for one in selected.picks]
     others = [one for one in selected.left_out if one.epoch is None]
     return replace(
         selected,
@@ -222,7 +221,7 @@ def _oracle(trials: Sequence[TrialHistory], chosen: Chosen) -> Pick | None:
 def _measure(
     chosen: Picks, reported: Mapping[str, TrialHistory], base_weight: float | None
 ) -> tuple[list[Selection], list[LeftOut]]:
-    """Selections with their intervals; each snapshot is measured once, whoever chose it."""
+    """Selections; each snapshot is read once, whoever chose it."""
     epochs: dict[str, set[int]] = {}
     for pick in chosen.picks:
         epochs.setdefault(pick.trial.trial, set()).add(pick.epoch)
@@ -231,8 +230,8 @@ def _measure(
     selections: list[Selection] = []
     left_out: list[LeftOut] = []
     for pick in chosen.picks:
-        if scores := found.get(pick.trial.trial, {}).get(pick.epoch):
-            selections.append(_selection(pick, reference, scores, base_weight))
+        if snapshot := found.get(pick.trial.trial, {}).get(pick.epoch):
+            selections.append(_selection(pick, reference, snapshot, base_weight))
             continue
         reason = f"the chosen snapshot (epoch {pick.epoch}) is not measured on the report tasks"
         left_out.append(
@@ -254,9 +253,7 @@ def _reference(oracle: Pick | None, trials: Mapping[str, TrialHistory]) -> float
     return float(trial.scores["novel", "report"].means[trial.index(oracle.epoch)])
 
 
-def _measured(
-    trial: TrialHistory, epochs: Collection[int]
-) -> dict[int, Callable[[Measure], Scores]]:
+def _measured(trial: TrialHistory, epochs: Collection[int]) -> dict[int, ReportScores]:
     """Snapshots of one trial by epoch, without those whose scores are not all numbers.
 
     A measure that the trial does not hold (`unknown`) stays NaN.
@@ -267,16 +264,22 @@ def _measured(
         return {}
     known = np.logical_and.reduce(held)
     at = [i for i in map(trial.index, sorted(epochs)) if known[i]]
-    scores = ReportScores(trial, at)
-    return {int(trial.epochs[row]): partial(scores.of, row) for row in at}
+    tasks = Tasks(tables, at)
+    means = {m: table.means for m, table in tables.items()}
+    return {
+        int(trial.epochs[row]): ReportScores(
+            {m: float(means[m][row]) for m in MEASURES}, partial(tasks.of, row)
+        )
+        for row in at
+    }
 
 
 def _selection(
-    pick: Pick, reference: float, scores: Callable[[Measure], Scores], base_weight: float | None
+    pick: Pick, reference: float, snapshot: ReportScores, base_weight: float | None
 ) -> Selection:
-    trial, (novel, tasks) = pick.trial, scores("novel")
+    trial, novel = pick.trial, snapshot.means["novel"]
     # Zero if the two are equal except for the order of summation.
-    same = comparable(reference) == comparable(novel.mean)
+    same = comparable(reference) == comparable(novel)
     return Selection(
         method=trial.method,
         seed=trial.seed,
@@ -285,10 +288,9 @@ def _selection(
         configuration=trial.configuration,
         hyperparameters=dict(trial.hyperparameters),
         epoch=pick.epoch,
-        novel=novel,
-        regret=0.0 if same else reference - novel.mean,
+        means=snapshot.means,
+        regret=0.0 if same else reference - novel,
         novel_evaluations=pick.novel_evaluations,
-        novel_tasks=tasks,
-        scores=scores,
+        scores=snapshot.scores,
         base_weight=base_weight,
     )

@@ -20,7 +20,8 @@ from tensorboard.compat.proto.event_pb2 import Event
 
 from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError, folder_error
 from fsl_sweep.orchestrator.ledger.storage import kind_of
-from fsl_sweep.orchestrator.ledger.trial_ledger import record_name, snapshot_name
+from fsl_sweep.orchestrator.ledger.training import record_name
+from fsl_sweep.orchestrator.ledger.trial_ledger import snapshot_name
 from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.report.figures.figures import Figure
 from fsl_sweep.orchestrator.selection.select import Selected
@@ -180,7 +181,7 @@ def _trial_events(
     for one in selected.selections if selected else ():
         if (one.method, one.trial) == (trial.method, trial.trial):
             at = float(dated[trial.index(one.epoch)])
-            yield scalars(one.epoch, at, {hparams.tag(one.strategy): one.novel.mean}, {})
+            yield scalars(one.epoch, at, {hparams.tag(one.strategy): one.means["novel"]}, {})
     if trial.end is not None and _is_full(trial):
         yield from hparams.session_end(trial.end, *_last(trial, dated))
 

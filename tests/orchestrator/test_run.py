@@ -59,6 +59,20 @@ def test_a_damaged_file_of_tasks_is_named(folder: Path, monkeypatch, large: bool
         assert (path.name in str(found.left_out)) == named
 
 
+def test_the_answer_reads_only_the_tasks_that_it_needs(folder: Path, monkeypatch) -> None:
+    monkeypatch.setattr("fsl_sweep.orchestrator.replay.folder.CHECKED", 0)
+    by = ["val", "base"], ["val", "base"]
+    whole = fsl_sweep.load_run(folder).report(*by, bootstrap=0)
+    lead = {one.trial for one in whole.selected.selections if one.strategy == whole.lead}
+    (other, *_) = {one.trial for one in whole.selected.selections} - lead
+    copy = Path(shutil.copytree(folder, folder.with_name("copy")))
+    (path,) = copy.glob(f"trials/{other}/measured/*.parquet")
+    flip(path)
+    run = fsl_sweep.load_run(copy)
+    assert run.report(*by, bootstrap=0, at_once=False).answer == whole.answer
+    assert path.name in str(run.report(*by, bootstrap=0).left_out)
+
+
 def test_frames_without_rows_have_their_columns(folder: Path) -> None:
     run = fsl_sweep.load_run(folder)
     full, none = run.selections(["val"], ["val"]), run.selections(["val"], ["pareto"])
@@ -76,7 +90,7 @@ def test_the_most_resamples_are_as_many_as_is_said(folder: Path, monkeypatch) ->
     monkeypatch.setattr(
         "fsl_sweep.orchestrator.report.build", lambda *_, bootstrap, **__: asked.append(bootstrap)
     )
-    fsl_sweep.load_run(folder).report(bootstrap=1_000_000)
+    fsl_sweep.load_run(folder).report(bootstrap=1_000_000, at_once=False)
     assert asked == [1_000_000]
     for count in (1_000_001, 1, -1):
         with pytest.raises(ConfigError, match="give 0 for none, or 2 to 1,000,000"):

@@ -220,7 +220,7 @@ def _as_plain(
 
     def point(cell: "Summary", linear: float, gap: "Interval | None") -> dict[str, Any]:
         low, high, over = band(cell)
-        values = [choice.novel.mean for choice in cell.choices]
+        values = [choice.means["novel"] for choice in cell.choices]
         ends = {"mean": cell.novel.mean, "low": low, "high": high, "over": over, "seeds": values}
         return {**ends, "linear": linear, "gap": gap and asdict(gap)}
 

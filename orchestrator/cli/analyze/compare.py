@@ -112,7 +112,7 @@ def _compared(source: "Source", run: "Run", names: tuple[str, str], info: "RunIn
             f"{names[0]} and {names[1]} have no common tasks: there must be two or more, recorded "
             "one by one and the same for all seeds."
         )
-    a, b = (tuple(one.novel.mean for one in selected.cell(name, strategy)) for name in names)
+    a, b = (tuple(one.means["novel"] for one in selected.cell(name, strategy)) for name in names)
     return _Compared(
         protocol=info.protocol,
         strategy=strategy,

@@ -75,6 +75,6 @@ def _bar(report: "Report", group: Sequence[Summary]) -> Bar:
         mean=first.reported.mean,
         low=known[0].low if known else nan,
         high=known[0].high if known else nan,
-        seeds=tuple(choice.reported.mean for choice in first.choices),
+        seeds=tuple(choice.reported_mean for choice in first.choices),
         oracle=first.strategy.oracle,
     )

@@ -42,7 +42,7 @@ class Race:
     @cached_property
     def against(self) -> dict[str, SeedDifference]:
         """The best minus each other one, in that order; only those with tasks in common with it."""
-        own = [one for one in self.report.differences if one.strategy == self.strategy]
+        own = self.report.differences_under(self.strategy)
         pairs = [(one.method, _minus(own, self.order[0].method, one.method)) for one in self.order]
         return {method: one for method, one in pairs if one is not None}
 

@@ -85,7 +85,7 @@ def _cell(report: Report, one: Summary) -> str:
     """What methods are compared by: of two seeds with both, else with the interval."""
     mean = wording.percent(one.reported.mean)
     if len(one.choices) == 2:
-        both = ", ".join(f"{100 * choice.reported.mean:.1f}" for choice in one.choices)
+        both = ", ".join(f"{100 * choice.reported_mean:.1f}" for choice in one.choices)
         return f"{mean} ({both})"
     known = _again(report, [one])
     return f"{mean} +- {wording.half_width(known[0])}" if known else mean
@@ -122,7 +122,7 @@ def cells_of(report: Report, group: Sequence[Summary]) -> dict[str, str]:
     row = {
         wording.metric(report.base_weight): wording.percent(summary.reported.mean),
         over("seed", [len(one.choices) for one in report.summaries]): wording.spread(
-            summary.reported, [c.reported.mean for c in summary.choices]
+            summary.reported, [c.reported_mean for c in summary.choices]
         ),
         "+- tasks": wording.half_width(summary.reported_tasks),
     }

@@ -81,6 +81,6 @@ def _cells(one: Summary | None) -> tuple[str, str, str]:
         return "-", "-", "-"
     return (
         wording.percent(one.novel.mean),
-        wording.spread(one.novel, [choice.novel.mean for choice in one.choices]),
+        wording.spread(one.novel, [choice.means["novel"] for choice in one.choices]),
         wording.half_width(one.novel_tasks),
     )

@@ -28,13 +28,16 @@ _LEFT_OUT: Mapping[type, set[str]] = {
     Ensemble: {"by_seed"},
     Need: {"seconds"},
     Interval: {"confidence", "kind", "caution"},
-    Selection: {"novel_tasks", "scores", "base_weight"},
+    Selection: {"means", "scores", "base_weight"},
     SelectionBootstrap: {"confidence"},
     Strategy: {"oracle", "cross_validated"},
     StrategyResult: {"regrets", "choices"},
     Summary: {"choices"},
 }
-_ADDED: Mapping[type, tuple[str, ...]] = {Selection: ("base", "val"), Summary: ("base", "val")}
+_ADDED: Mapping[type, tuple[str, ...]] = {
+    Selection: ("base", "val", "novel"),
+    Summary: ("base", "val", "novel_tasks"),
+}
 _RENAMED = {
     "snapshot": "snapshot_selector",
     "hyperparameter": "hyperparameter_selector",

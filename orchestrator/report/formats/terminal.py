@@ -26,7 +26,7 @@ from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.formats.console import SafeConsole
 from fsl_sweep.orchestrator.report.formats.forest_text import drawn
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
-from fsl_sweep.orchestrator.text.printed import counted, fold, say
+from fsl_sweep.orchestrator.text.printed import fold, say
 
 PROBLEMS_SHOWN = 3
 """Of what is missing, and of what to be careful about, where only the answer is shown."""
@@ -136,10 +136,9 @@ def _short(text: str, full: bool, most: int = SENTENCE) -> str:
 
 def _more(report: Report | WorldsReport, command: str) -> str:
     """How to see the rest."""
-    known = counted(len(report.cautions), "caution")
     before = f"{command} " if command else ""
     figures = " `--format html`: figures." if isinstance(report, Report) else ""
-    return f"`{before}--full`: all tables, {known}.{figures}"
+    return f"`{before}--full`: all tables and cautions.{figures}"
 
 
 def _block(block: Block, console: SafeConsole) -> Iterable[RenderableType]:

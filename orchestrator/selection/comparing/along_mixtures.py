@@ -78,7 +78,7 @@ class AlongMixtures:
 
 def band(cell: "Summary") -> tuple[float, float, str]:
     """Ends, and over what: an interval over 3 seeds or more, both of 2 seeds, or over tasks."""
-    values = [one.novel.mean for one in cell.choices]
+    values = [one.means["novel"] for one in cell.choices]
     if len(values) == 2:
         return min(values), max(values), "both seeds"
     interval = cell.novel if len(values) > 2 else cell.choices[0].novel

@@ -90,7 +90,7 @@ def parts_of(a: Summary, b: Summary) -> list[Part]:
             if len(counts) > 1:
                 return []
             if counts == {0}:
-                means = [np.array([[one.reported.mean] for one in cell.choices]) for cell in (a, b)]
+                means = [np.array([[one.reported_mean] for one in cell.choices]) for cell in (a, b)]
                 return [Part(1.0, *means)]
             parts.append(Part(part, *(getattr(cell, f"of_{name}") for cell in (a, b))))
     return parts

@@ -82,4 +82,4 @@ def _below(choice: Selection, first: TrialHistory, chosen: Chosen) -> float:
     weight, novel = choice.base_weight, report("novel")
     default = novel if weight is None else mixed(weight, report("base"), novel)
     # Rounded, so that equal accuracies have no difference.
-    return round(default - choice.reported.mean, 12)
+    return round(default - choice.reported_mean, 12)

@@ -104,7 +104,7 @@ def _stability(
     together = there if len(there) == len(own) else []
     enough = together and min(len(one.choices) for one in own) >= ENOUGH_SEEDS
     best = _probability_best(together) if enough else [None] * len(own)
-    accuracies = [[choice.reported.mean for choice in one.choices] for one in own]
+    accuracies = [[choice.reported_mean for choice in one.choices] for one in own]
     methods = [
         _method(one, means[strategy][one.method], by_seed, chance)
         for one, by_seed, chance in zip(own, accuracies, best, strict=True)

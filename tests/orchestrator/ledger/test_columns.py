@@ -69,7 +69,7 @@ FORGED: dict[str, tuple[Change, str]] = {
         "different tasks",
     ),
     "a task less once": (
-        put("val_report_correct", lambda rows: [rows[0], rows[1][1:], rows[2]]),
+        put("novel_report_correct", lambda rows: [rows[0], rows[1][1:], rows[2]]),
         "different tasks",
     ),
     "a task that is no number": (put("val_report_correct", cell(None)), "hold no number"),

@@ -56,7 +56,7 @@ def test_the_first_screen_has_24_lines(methods: Sequence[str], seeds: int) -> No
     assert lines[0] == "made: complete"
     assert " ".join(given.answer.sentences) in " ".join(" ".join(lines).split())
     assert sum(line.startswith(f"  {name}  ") for line in lines for name in methods) == len(methods)
-    assert lines[-1].startswith("`--full`: all tables, ")
+    assert lines[-1].startswith("`--full`: all tables and cautions.")
 
 
 def test_the_first_screen_of_an_unfinished_run() -> None:
@@ -121,7 +121,7 @@ def test_a_terminal_is_told_how_to_see_the_rest() -> None:
     console = SafeConsole(file=terminal, force_terminal=True, color_system=None, width=200)
     show(report(runs()), console, command="fsl-sweep report runs/made")
     lines = terminal.getvalue().splitlines()
-    assert lines[-1].startswith("`fsl-sweep report runs/made --full`: all tables, ")
+    assert lines[-1].startswith("`fsl-sweep report runs/made --full`: all tables and cautions.")
     assert max(map(len, lines)) <= 100
 
 

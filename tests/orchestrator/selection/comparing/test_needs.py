@@ -109,7 +109,7 @@ def test_a_mixture_has_two_parts_and_means_without_tasks_have_one() -> None:
     (one,) = compare_over_seeds([a, b], None)
     assert one.result.verdict == "undecided"
     # Other tasks cannot be paired.
-    longer = [replace(c, novel_tasks=np.zeros(7)) for c in b.choices]
+    longer = [replace(c, scores=lambda _: (b.novel, np.zeros(7))) for c in b.choices]
     assert parts_of(a, replace(b, choices=tuple(longer))) == []
 
 

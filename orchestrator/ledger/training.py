@@ -1,0 +1,151 @@
+"""What a trial's training recorded: its epochs, the weights after each, and how it ended.
+
+An epoch has a file ``epochs/0001.json``, until the trial ends: ``end.json`` then holds them all,
+and the checksums of what was measured.
+"""
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fsl_sweep.orchestrator.errors import Damaged
+from fsl_sweep.orchestrator.ledger import columns
+from fsl_sweep.orchestrator.ledger.measured import Measurements, numbers
+from fsl_sweep.orchestrator.ledger.storage import Folder
+from fsl_sweep.orchestrator.records.measures import CURVES, STATUSES, EpochRecord, TrialEnd
+from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID
+
+END, EPOCHS = "end.json", "epochs"
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def record_name(epoch: int) -> str:
+    """The name of an epoch's record in a trial's folder."""
+    return f"{EPOCHS}/{epoch:04d}.json"
+
+
+class Training(NamedTuple):
+    """What a trial recorded of its training, undamaged, and where the damaged files are.
+
+    Attributes:
+        end: how it ended.
+        weights: the SHA-256 of the weights after each recorded epoch, ascending.
+        curves: by name ``[E]``.
+        compacted: the checksums of files of compacted measurements, by protocol.
+        summaries: what these files amount to, where that is recorded.
+        damaged: below the run folder.
+    """
+
+    end: TrialEnd | None = None
+    weights: Mapping[int, str] = {}
+    curves: Mapping[str, np.ndarray] = {name: np.empty(0) for name in CURVES}
+    compacted: Mapping[str, str] = {}
+    summaries: Mapping[str, columns.Summary] = {}
+    damaged: Sequence[str] = ()
+
+
+class TrainingRecords:
+    """Reads and writes what training recorded, in the folder of one trial."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+
+    def write(self, record: EpochRecord, snapshot: str) -> None:
+        """Record an epoch; ``snapshot`` is the SHA-256 of its weights."""
+        curves = {name: getattr(record, name) for name in CURVES}
+        plain = {name: None if math.isnan(value) else value for name, value in curves.items()}
+        content = {"epoch": record.epoch, **plain, "snapshot": snapshot}
+        self.folder.write_json(record_name(record.epoch), content)
+
+    def epochs(self) -> list[int]:
+        """Those that have a file, damaged or not, ascending. Raises Damaged."""
+        return numbers(self.folder / EPOCHS, "json")
+
+    def columns(self, epochs: Iterable[int]) -> dict[str, list[Any]]:
+        """The records of epochs, for the trial's end. Raises Damaged, KeyError."""
+        return _columns_of([self.folder.read_json(record_name(one)) or {} for one in epochs])
+
+    def curves(self, epoch: int) -> dict[str, np.ndarray]:
+        """Those of one epoch ``[1]``. Raises Damaged, ValueError, KeyError or TypeError."""
+        return _epochs_of(_columns_of([self._record(epoch)]))[1]
+
+    def read(self, protocols: Collection[str] | None = None) -> Training:
+        """All of it, with the summaries of these protocols, or of all."""
+        try:
+            plain = self.folder.read_json(END)
+            end = None if plain is None else _end_of(plain)
+            if plain and "epochs" in plain:
+                epochs = plain["epochs"]
+                # Rows in folders of format 3.
+                epochs = _epochs_of(_columns_of(epochs) if isinstance(epochs, list) else epochs)
+                summaries = {
+                    protocol: columns.summary_of(one, np.array([*epochs[0]]))
+                    for protocol, one in plain.get("summaries", {}).items()
+                    if protocols is None or protocol in protocols
+                }
+                return Training(end, *epochs, _checksums_of(plain["measured"]), summaries)
+        except Damaged as damage:  # perhaps a link in the place of a folder above
+            return Training(damaged=[damage.place])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return Training(damaged=[self.folder.place(END)])
+        epochs, damaged = self._undamaged()
+        if plain is None and not epochs and not damaged and Measurements(self.folder).compacted():
+            damaged.append(self.folder.place(END))  # it held the epochs
+        return Training(end, *_epochs_of(_columns_of(epochs)), damaged=damaged)
+
+    def _undamaged(self) -> tuple[list[dict[str, Any]], list[str]]:
+        """The undamaged records in ``epochs/``, ascending, and where the damaged files are."""
+        found: list[dict[str, Any]] = []
+        damaged: list[str] = []
+        try:
+            for number in self.epochs():
+                try:
+                    found.append(self._record(number))
+                except (Damaged, ValueError, KeyError, TypeError):
+                    damaged.append(self.folder.place(record_name(number)))
+        except Damaged as damage:  # no folder
+            return [], [damage.place]
+        return found, damaged
+
+    def _record(self, epoch: int) -> dict[str, Any]:
+        """The record of an epoch. Raises Damaged, or what ``_epochs_of`` does."""
+        plain = self.folder.read_json(record_name(epoch)) or {}
+        if [*_epochs_of(_columns_of([plain]))[0]] != [epoch]:
+            raise ValueError("it is another epoch's")
+        return plain
+
+
+def _end_of(plain: Mapping[str, Any]) -> TrialEnd:
+    status, reason, retriable = (plain[key] for key in ("status", "reason", "retriable"))
+    if status not in STATUSES or not isinstance(reason, str) or not isinstance(retriable, bool):
+        raise ValueError(f"{status!r} is not how a trial ends")
+    return TrialEnd(status, reason, retriable)
+
+
+def _columns_of(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Records of epochs as columns. Raises KeyError where one lacks a value."""
+    return {key: [one[key] for one in records] for key in ("epoch", "snapshot", *CURVES)}
+
+
+def _epochs_of(plain: Mapping[str, Any]) -> tuple[dict[int, str], dict[str, np.ndarray]]:
+    """The weights and curves of epochs, as of ``Training``. Raises ValueError."""
+    numbers, snapshots = plain["epoch"], plain["snapshot"]
+    curves = {name: np.array(plain[name], np.float64) for name in CURVES}  # NaN for None
+    if any(type(one) is not int for one in numbers) or not all(map(_SHA256.fullmatch, snapshots)):
+        raise ValueError("they are not records of epochs")
+    if any(after <= before for before, after in pairwise([0, *numbers])):
+        raise ValueError("its epochs do not ascend from 1")
+    if {len(snapshots), *(len(one) for one in curves.values())} != {len(numbers)}:
+        raise ValueError("it has columns of different lengths")
+    return dict(zip(numbers, snapshots, strict=True)), curves
+
+
+def _checksums_of(plain: Mapping[str, Any]) -> dict[str, str]:
+    for protocol, checksum in plain.items():
+        if not PROTOCOL_ID.fullmatch(protocol) or not _SHA256.fullmatch(checksum):
+            raise ValueError("it does not hold checksums of measurements")
+    return dict(plain)

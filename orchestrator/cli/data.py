@@ -21,7 +21,7 @@ def list_benchmarks() -> int:
     from rich.table import Table
 
     from fsl_sweep.datasets.preparing.inventory import available
-    from fsl_sweep.orchestrator.report.formats.console import SafeConsole
+    from fsl_sweep.orchestrator.text.console import SafeConsole
 
     table = Table("benchmark", "on this machine", "description", box=None, pad_edge=False)
     for row in available():
@@ -102,7 +102,7 @@ def _progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
     """A bar on a terminal, nothing elsewhere."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from fsl_sweep.orchestrator.report.formats.console import SafeConsole
+    from fsl_sweep.orchestrator.text.console import SafeConsole
 
     console = SafeConsole(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())

@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from fsl_sweep.orchestrator.report.formats.console import SafeConsole
+from fsl_sweep.orchestrator.text.console import SafeConsole
 from fsl_sweep.orchestrator.text.printed import say
 
 OURS = "fsl-sweep"

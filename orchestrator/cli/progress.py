@@ -11,9 +11,9 @@ from rich.table import Column
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS, EpochRecord, TrialEnd
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.formats.console import SafeConsole
 from fsl_sweep.orchestrator.sweep.listener import SweepListener
 from fsl_sweep.orchestrator.sweep.process import Todo
+from fsl_sweep.orchestrator.text.console import SafeConsole
 from fsl_sweep.orchestrator.text.printed import counted, one_line, say
 
 

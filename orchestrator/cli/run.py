@@ -98,8 +98,8 @@ def followed(
 ) -> "Iterator[list[SweepListener]]":
     """The TensorBoard view of a run as it goes, and what is shown of it on standard error."""
     from fsl_sweep.orchestrator.cli.progress import LiveProgress, PlainProgress
-    from fsl_sweep.orchestrator.report.formats.console import SafeConsole
     from fsl_sweep.orchestrator.tensorboard import LiveView
+    from fsl_sweep.orchestrator.text.console import SafeConsole
 
     with ExitStack() as stack:
         listeners: list[SweepListener] = []

@@ -2,10 +2,14 @@
 
 They are replaced by ours at once, so that plans, digests and reports have one name for each.
 
-Source: "Two Sides of Meta-Learning Evaluation", sections 5.1 and F.1.
+Source: "Two Sides of Meta-Learning Evaluation", sections 5.1, 5.2 and F.1.
 """
 
 from collections.abc import Sequence
+from typing import Literal
+
+ClassSetName = Literal["novel", "val+novel", "unused", "novel+unused", "base", "all"]
+"""The large class set, C_L in the paper, by the parts of the data that it is made of."""
 
 _BOTH = {"basegen": "base", "valgen": "val"}
 _SELECTORS = {"eot": "last", "end-of-training": "last", **_BOTH}

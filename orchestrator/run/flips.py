@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, UnknownName
+from fsl_sweep.orchestrator.records.paper_names import ClassSetName
 from fsl_sweep.orchestrator.run.pairs import Pair, Picked
-from fsl_sweep.orchestrator.run.studies import ClassSetName, Study
+from fsl_sweep.orchestrator.run.studies import Study
 from fsl_sweep.orchestrator.statistics import (
     ConclusionStability,
     Interval,

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
+from fsl_sweep.orchestrator.records.paper_names import ClassSetName
 
-ClassSetName = Literal["novel", "val+novel", "unused", "novel+unused", "base", "all"]
 S = TypeVar("S")
 
 

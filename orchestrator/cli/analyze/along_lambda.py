@@ -9,7 +9,6 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from fsl_sweep.orchestrator.cli.analyze.led import Led, led
@@ -79,6 +78,8 @@ def _measuring(found: "AlongMixtures", run: Path, which: str) -> str:
 
 def _classes(own: Led) -> tuple[int, int, float] | None:
     """|B|, |N| and |N| / (|N| + |B|), of the classes in the tasks; None where not recorded."""
+    import numpy as np
+
     try:
         tuples = own.run.class_tuples()
     except RunFolderError:

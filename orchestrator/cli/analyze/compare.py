@@ -17,7 +17,6 @@ from fsl_sweep.orchestrator.cli.options import (
     only,
 )
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
-from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.text.printed import columns, counted, say, say_json
 
 if TYPE_CHECKING:
@@ -244,6 +243,8 @@ def _under(found: _Compared) -> str:
 
 def _hint(found: _Compared, run: Path) -> list[str]:
     """How to measure open intervals. Nothing for a table or for other than the novel classes."""
+    from fsl_sweep.orchestrator.records.protocol import MAIN
+
     if found.protocol is None or found.protocol.protocol.replaces_novel:
         return []
     own = found.protocol.protocol.episode

@@ -9,7 +9,6 @@ import typer
 
 from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
 from fsl_sweep.orchestrator.cli.options import AsJson, RunFolder
-from fsl_sweep.orchestrator.report.figures.studies.losses import OBJECTIVES, losses_figure
 from fsl_sweep.orchestrator.text.printed import columns, counted, say, say_json
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ def losses(
     Without augmentation, in evaluation mode. The fixed support is that of the trial, or of its
     FIX-ML counterpart in this run.
     """
+    from fsl_sweep.orchestrator.report.figures.studies.losses import losses_figure
     from fsl_sweep.orchestrator.run import losses as study
 
     check_plot(plot)
@@ -91,6 +91,8 @@ def _lines(means: Sequence[Mapping[str, Any]], tasks: int) -> Iterator[str]:
 
 
 def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
+    from fsl_sweep.orchestrator.report.figures.studies.losses import OBJECTIVES
+
     cells = [str(row[key]) for key in ("method", "hyperparameters", "episode", "epoch", "trials")]
     cells[2] = re.sub(r"-(\w)\w* ?", r"\1", cells[2])
     for key in OBJECTIVES:

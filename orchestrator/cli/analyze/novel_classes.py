@@ -5,12 +5,11 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
 from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
 from fsl_sweep.orchestrator.cli.options import RunFolder
-from fsl_sweep.orchestrator.run.studies import ClassSetName
+from fsl_sweep.orchestrator.records.paper_names import ClassSetName
 from fsl_sweep.orchestrator.text.printed import say
 
 if TYPE_CHECKING:
@@ -120,6 +119,8 @@ def _truth(known: "Flips") -> Iterator[str]:
 
 def _found(known: "Flips") -> Iterator[str]:
     """What the last kind and size of sets showed; shares with their 95 % intervals."""
+    import numpy as np
+
     one, (better, _) = known.found[-1], known.ordered
     stable, more = one.stability, f"{100 * known.asked.delta:g} points"
     ends = np.quantile(100 * known.sign * stable.differences, [0, 0.05, 0.5, 0.95, 1])

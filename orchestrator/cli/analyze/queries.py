@@ -6,7 +6,6 @@ from math import ceil, floor, inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from fsl_sweep.orchestrator.cli.analyze.led import led
@@ -83,6 +82,8 @@ def _check_enough(examples: int | None, one: "TaskSizes", classes: float) -> Non
 
 def _examples_of_a_class(run: "Run", examples: int) -> float:
     """Of a novel class on average; infinite where no class tuples are recorded."""
+    import numpy as np
+
     try:
         return examples / len(np.unique(run.class_tuples()["novel", "report"]))
     except RunFolderError:

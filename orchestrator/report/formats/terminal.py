@@ -23,9 +23,9 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     in_parts,
 )
 from fsl_sweep.orchestrator.report.document.document import document
-from fsl_sweep.orchestrator.report.formats.console import SafeConsole
 from fsl_sweep.orchestrator.report.formats.forest_text import drawn
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
+from fsl_sweep.orchestrator.text.console import SafeConsole
 from fsl_sweep.orchestrator.text.printed import fold, say
 
 PROBLEMS_SHOWN = 3

@@ -19,8 +19,8 @@ from fsl_sweep.orchestrator.cli.progress import LiveProgress, PlainProgress
 from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.report import FORMATS, Report, RunInfo, build, show
 from fsl_sweep.orchestrator.report.figures.figures import figures
-from fsl_sweep.orchestrator.report.formats.console import SafeConsole
 from fsl_sweep.orchestrator.tensorboard import rebuild
+from fsl_sweep.orchestrator.text.console import SafeConsole
 
 HOSTILE = "x\x1b]0;owned\x07\x1b[2J\x9b31m\x00\x7f\b\r\u202ey\u2028[/z][bold]:smile:"
 """Sets a title, clears the screen, turns letters red, moves back, turns the direction."""

@@ -5,7 +5,7 @@ import pytest
 
 from fsl_sweep.orchestrator.cli.progress import LiveProgress, PlainProgress
 from fsl_sweep.orchestrator.records.measures import TrialEnd
-from fsl_sweep.orchestrator.report.formats.console import SafeConsole
+from fsl_sweep.orchestrator.text.console import SafeConsole
 
 DONE = TrialEnd("done")
 

@@ -27,10 +27,10 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     numbers,
     words,
 )
-from fsl_sweep.orchestrator.report.formats.console import SafeConsole
 from fsl_sweep.orchestrator.selection import resample
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics import mean_interval
+from fsl_sweep.orchestrator.text.console import SafeConsole
 
 INFO = RunInfo(
     name="omniglot-quick",

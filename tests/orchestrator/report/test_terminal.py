@@ -14,8 +14,8 @@ from trials import trial
 from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.report import Report, RunInfo, build, show, to_text
 from fsl_sweep.orchestrator.report.document.blocks import Forest, Mark
-from fsl_sweep.orchestrator.report.formats.console import SafeConsole
 from fsl_sweep.orchestrator.report.formats.forest_text import drawn
+from fsl_sweep.orchestrator.text.console import SafeConsole
 
 INFO = RunInfo("made", "abcd", None, ("last", "val", "oracle"), ("val", "oracle"))
 WIDTHS = (60, 80, 135)

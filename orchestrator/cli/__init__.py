@@ -1,6 +1,5 @@
 """The command line: ``fsl-sweep``. What a command needs is imported when it runs."""
 
-import gc
 import io
 import sys
 from typing import Any, TextIO
@@ -10,11 +9,8 @@ def main() -> None:
     """Run the command line and exit with its code."""
     sys.stdout, sys.stderr = _outliving(sys.stdout), _outliving(sys.stderr)
     try:
-        gc.disable()  # nothing that is imported is garbage, and looking for some takes long
         from fsl_sweep.orchestrator.cli import app
 
-        gc.freeze()
-        gc.enable()
         code = app.invoke(sys.argv[1:])
     except KeyboardInterrupt:  # while modules were being imported
         code = 130

@@ -84,11 +84,9 @@ def drawn() -> None:
 
 
 @pytest.fixture(autouse=True)
-def few_drawings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def few_drawings(request: pytest.FixtureRequest) -> None:
     if "drawn" not in request.fixturenames:
-        monkeypatch.setattr(
-            "fsl_sweep.orchestrator.report.formats.html.drawing", lambda panel: "<svg/>"
-        )
+        request.getfixturevalue("undrawn")
 
 
 @pytest.fixture(scope="module")

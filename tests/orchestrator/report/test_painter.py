@@ -2,8 +2,6 @@
 
 import io
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
@@ -116,14 +114,3 @@ def test_a_page_holds_what_can_be_read() -> None:
     assert len(parts) > 1
     assert all(sheet(part, 8.5).get_figheight() * 2.54 < 24 for part in parts)
     assert len(pages(figure, 17.8)) == 1
-
-
-def test_only_a_picture_loads_matplotlib() -> None:
-    program = (
-        "import sys\n"
-        "import fsl_sweep.orchestrator.report.figures.painter\n"
-        "import fsl_sweep.orchestrator.report.plots\n"
-        "import fsl_sweep.orchestrator.tensorboard\n"
-        "assert 'matplotlib' not in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)

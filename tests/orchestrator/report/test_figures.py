@@ -249,7 +249,8 @@ def test_the_command_writes_each_figure(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "new/out"
-    command = ["figures", str(run), "-o", str(folder), "--format"]
+    strategies = ["--snapshot=last", "--snapshot=val", "--hyperparameter=val"]
+    command = ["figures", str(run), "-o", str(folder), *strategies, "--format"]
     for form in ("svg", "png", "pdf"):
         assert invoke([*command, form]) == 1  # a trial is not done
         told = capsys.readouterr().out

@@ -15,7 +15,7 @@ from fsl_sweep.learners.building import build_backbone, build_learner
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.errors import ConfigError, MachineFailure
 
-SHAPE = (3, 32, 32)
+SHAPE = (3, 16, 16)
 EXTRA = [
     "torchvision:resnet18",
     "torchvision:mnasnet0_5",

@@ -259,8 +259,8 @@ def test_the_command_writes_each_figure(
             *names
         }
         assert all(f"{name}: " in told for name in names)
-    assert invoke([*command, "pdf"]) == 1
-    assert names == {path.name: path.read_bytes() for path in folder.glob("*.pdf")}
+        dates = (b"CreationDate", b"<dc:date>", b"tIME")  # the same bytes whenever it is drawn
+        assert not [name for name, data in names.items() for date in dates if date in data]
 
 
 @pytest.mark.parametrize(

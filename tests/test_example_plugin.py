@@ -1,11 +1,11 @@
 """The plug-in of the documentation, installed apart, tested, listed and used."""
 
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import nested
 import pytest
 from places import ROOT
 
@@ -37,19 +37,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_its_own_tests_pass(installed: Path) -> None:
-    file = ROOT / "docs" / "example-plugin" / "test_fsl_sweep_steady.py"
-    options = ["-q", "-p", "no:cacheprovider", "--import-mode=importlib", "-c", os.devnull]
-    places = os.pathsep.join([str(installed), str(ROOT / "src")])
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, str(file)],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": places},
-        cwd=installed,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert " passed" in done.stdout
+def test_its_own_tests_pass(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(installed))
+    assert nested.passed(ROOT / "docs" / "example-plugin" / "test_fsl_sweep_steady.py")
 
 
 def test_it_is_listed_with_its_distribution_and_used(

@@ -21,7 +21,7 @@ META_LEARNED = {
     "options": {"inner_steps": 2, "inner_steps_test": 4},
 }
 FLAGS = {
-    "finetune": {"options": {"steps": 5}},
+    "finetune": {"options": {"steps": 2}},
     "fomaml": META_LEARNED,
     "maml": META_LEARNED,
     "metadelta": {"answers_alone": False, "options": {"encoders": 2}},

@@ -8,12 +8,16 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 import torch
+import yaml
 
+import fsl_sweep
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.measuring.snapshots import Measuring
 from fsl_sweep.orchestrator.planning.prepare import open_benchmarks
 from fsl_sweep.orchestrator.records.protocol import MAIN
+from fsl_sweep.orchestrator.sweep import execute
 from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
 
 TINY = """
@@ -87,6 +91,15 @@ class WithoutRay:
                 for epoch in Measuring(spec, storage, benchmarks, todo, cpu).run():
                     tell("measured_again", trial, epoch)
             tell("ended", trial, storage.read_end())
+
+
+def finished(run, sweep):
+    """The folder ``run``, after all trials of a sweep, given as text or plain data."""
+    content = yaml.safe_load(sweep) if isinstance(sweep, str) else sweep
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(execute, "RayProcess", WithoutRay)
+        fsl_sweep.run_sweep(content, run)
+    return run
 
 
 def _asked(job):

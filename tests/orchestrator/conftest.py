@@ -9,6 +9,7 @@ import made
 import pytest
 
 from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.selection import resample
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +37,25 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         return err.removeprefix("fsl-sweep: ").removesuffix("\n")
 
     return refused
+
+
+@pytest.fixture
+def all_resamples() -> None:
+    """For tests of the usual number of resamples."""
+
+
+@pytest.fixture(autouse=True)
+def _few_resamples(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report resamples its trials less often, where no number is asked for."""
+    if "all_resamples" not in request.fixturenames:
+        monkeypatch.setattr(resample, "RESAMPLES", 30)
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without their drawings, which take most of the time."""
+    drawing = "fsl_sweep.orchestrator.report.formats.html.drawing"
+    monkeypatch.setattr(drawing, lambda panel: "<svg/>")
 
 
 @pytest.fixture

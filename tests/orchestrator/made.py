@@ -131,8 +131,9 @@ def with_protocols(
             for epoch in range(1, 7):
                 storage.write_epoch(protocol_record(main, epoch, number), main.id, b"weights")
             storage.end(DONE, main.id)
+    chosen = chosen_snapshots(ledger.histories(whole), whole.selectors) if more else set()
     for one in (one for one in (main, *more) if one.name not in skipped):
-        _measure(ledger, whole, one)
+        _measure(ledger, whole, one, chosen)
     return ledger
 
 
@@ -149,15 +150,18 @@ def protocol_record(protocol: PlannedProtocol, epoch: int, number: int) -> Epoch
     return EpochRecord(epoch, 1.0 / epoch, 0.1, scores, 2.0, 1.0)
 
 
-def _measure(ledger: Ledger, plan: Plan, protocol: PlannedProtocol) -> None:
-    chosen = chosen_snapshots(ledger.histories(plan), plan.selectors)
+def _measure(
+    ledger: Ledger, plan: Plan, protocol: PlannedProtocol, chosen: Collection[tuple[str, int]]
+) -> None:
     for number, trial in enumerate(plan.trials):
         storage = ledger.trial(trial.id)
-        for epoch in storage.to_measure(protocol.id):
+        missing = storage.to_measure(protocol.id)
+        for epoch in missing:
             if protocol.snapshots == "all" or (trial.id, epoch) in chosen:
                 scores = protocol_record(protocol, epoch, number).scores
                 storage.write_measured(epoch, protocol.id, scores)
-        storage.compact(protocol.id)
+        if missing:
+            storage.compact(protocol.id)
     for measure in MEASURES:
         for task_set in TASK_SETS:
             shift = 50 if measure == "novel" and protocol.protocol.replaces_novel else 0

@@ -144,18 +144,24 @@ def test_what_is_no_run_is_said(tmp_path: Path) -> None:
         fsl_sweep.load_run(tmp_path)
 
 
-def test_reading_runs_imports_neither_torch_nor_ray(folder: Path, tmp_path: Path) -> None:
+def test_reading_runs_imports_no_torch_no_ray_and_matplotlib_only_to_draw(
+    folder: Path, tmp_path: Path
+) -> None:
     table = tmp_path / "logs.csv"
     rows = [f"A,x,0,{epoch},{m},0.5" for epoch in (1, 2) for m in MEASURES]
     table.write_text("\n".join(["method,configuration,seed,epoch,measure,accuracy", *rows]))
     program = (
         "import sys, fsl_sweep\n"
+        "from pathlib import Path\n"
         "assert 'pandas' not in sys.modules\n"
-        "sys.modules['torch'] = sys.modules['ray'] = None\n"
+        "sys.modules.update(dict.fromkeys(['torch', 'ray', 'tensorflow']))\n"
         f"run = fsl_sweep.load_run({str(folder)!r})\n"
         "from fsl_sweep.orchestrator.report import to_json, to_text\n"
         "to_json(run.report()), to_text(run.report())\n"
-        "assert 'pandas' not in sys.modules\n"
+        "from fsl_sweep.orchestrator.report import plots\n"
+        "from fsl_sweep.orchestrator.tensorboard import rebuild\n"
+        f"rebuild(Path({str(tmp_path / 'view')!r}), run.histories)\n"
+        "assert not {'pandas', 'matplotlib'} & {*sys.modules}\n"
         "run.records(), run.selections(), run._repr_html_()\n"
         "import fsl_sweep.orchestrator.testing\n"
         "from fsl_sweep.orchestrator.cli.app import invoke\n"
@@ -164,6 +170,7 @@ def test_reading_runs_imports_neither_torch_nor_ray(folder: Path, tmp_path: Path
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "run + logs" in done.stdout
+    assert [*(tmp_path / "view").rglob("events*")]
 
 
 def test_what_a_notebook_shows_of_a_run(folder: Path) -> None:
@@ -180,6 +187,7 @@ def test_what_a_notebook_shows_of_a_run(folder: Path) -> None:
     assert f", {first.name}): " in page
 
 
+@pytest.mark.usefixtures("all_resamples")
 def test_report_options(folder: Path) -> None:
     run = fsl_sweep.load_run(folder)
     report = run.report(["val"], ["val", "pareto"], metric="mixture(0.5)", bootstrap=7)
@@ -195,6 +203,7 @@ def test_report_options(folder: Path) -> None:
         run.report(metric="accuracy")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_classes_are_resampled_from_the_recorded_tuples(folder: Path) -> None:
     run = fsl_sweep.load_run(folder)
     with pytest.raises(RunFolderError, match=r"base-selection\.json is missing"):

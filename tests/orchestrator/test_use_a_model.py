@@ -17,12 +17,12 @@ from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import ConfigError, Damaged, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 
-WAY, SHOT, QUERY, TASKS, SEED = 3, 2, 4, 15, 7
+WAY, SHOT, QUERY, TASKS, SEED = 3, 2, 4, 10, 7
 GLYPHS = {"base_alphabets": 2, "val_alphabets": 2, "novel_alphabets": 1, "image_size": 16}
 GLYPHS |= {"classes_per_alphabet": 6, "examples": 20, "held_out": 0.4}
 EPISODES = {"way": WAY, "shot": SHOT, "query": QUERY, "tasks_per_batch": 1}
-ADAPTING = {"way": WAY, "inner_lr": 0.1, "inner_steps": 1, "inner_steps_test": 3}
-SHORT = {"train": EPISODES, "epochs": 2, "batches": 8}
+ADAPTING = {"way": WAY, "inner_lr": 0.1, "inner_steps": 1, "inner_steps_test": 2}
+SHORT = {"train": EPISODES, "epochs": 2, "batches": 4}
 TRAINED = {"backbone": {"name": "conv4", "width": 8}, "optimizer": {"lr": 0.05}, **SHORT}
 SWEEP = {
     "name": "models",

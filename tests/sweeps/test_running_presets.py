@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import pickle
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -145,6 +146,19 @@ PRESETS = {
 }
 
 
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """The folder of a layout, which several presets read."""
+
+    @cache
+    def written(write):
+        root = tmp_path_factory.mktemp("layout") / "source"
+        write(root)
+        return root
+
+    return written
+
+
 @pytest.fixture(autouse=True)
 def empty_home(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -163,10 +177,9 @@ def executed(run: str, preset: str, changes: list[str], methods: list[str]) -> P
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_each_kind_of_learner_runs_on_data_in_the_official_layout(preset, tmp_path, capsys):
+def test_each_kind_of_learner_runs_on_data_in_the_official_layout(preset, source, capsys):
     write, changes, methods = PRESETS[preset]
-    write(tmp_path / "source")
-    root = f"benchmark.root={tmp_path / 'source'}"
+    root = f"benchmark.root={source(write)}"
     executed("run", preset, [*changes, root], methods)
     if preset == "zappos":
         executed("other", preset, [*changes, root, "benchmark.name=zappos-ood"], ["PN"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import made
 import pytest
 import yaml
-from commands import WithoutRay
+from commands import WithoutRay, finished
 from PIL import Image
 
 import fsl_sweep
@@ -65,11 +65,7 @@ class StoppedAfterThree(WithoutRay):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A run of which all snapshots are kept."""
-    folder = tmp_path_factory.mktemp("trained") / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execute, "RayProcess", WithoutRay)
-        fsl_sweep.run_sweep(SWEEP, folder)
-    return folder
+    return finished(tmp_path_factory.mktemp("trained") / "run", SWEEP)
 
 
 @pytest.fixture

@@ -196,50 +196,46 @@ def test_a_diverging_method_is_reported_first_and_named(steps, capsys):
 
 WITHOUT = """
 import contextlib, io, json, sys
+blocked = "torch torchvision ray".split()
 class Block:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in sys.argv[1].split():
+        if name.split(".")[0] in blocked:
             raise ImportError(f"{name} is blocked")
 sys.meta_path.insert(0, Block())
 from fsl_sweep.orchestrator.cli import invoke
-for command in sys.argv[2:]:
+for command in sys.argv[1:]:
+    if command == "with torch":
+        blocked[:] = ["ray"]
+        continue
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             code = invoke(command.split())
-        except ImportError as blocked:
-            code = str(blocked)
+        except ImportError as failed:
+            code = str(failed)
     print(json.dumps([code, out.getvalue(), err.getvalue()]))
 """
 
 
-def without(modules, *commands):
-    """Run commands in a process that cannot import some modules.
-
-    Returns:
-        Exit code, or the failed import; output; and errors of each.
-    """
-    program = [sys.executable, "-c", WITHOUT, modules, *commands]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=300, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def test_trials_run_without_ray_and_reports_without_torch_and_ray(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("s.yaml").write_text(ONE)
-    trial = "trial s.yaml --index 0"
-    # After it nothing is left to run, and `run` starts no Ray.
-    done = without("ray", trial, "run s.yaml")
-    assert [code for code, _, _ in done] == [0, 0], done
+@pytest.mark.usefixtures("all_resamples")
+def test_trials_run_without_ray_and_reports_without_torch_and_ray(steps, capsys):
+    assert invoke(["run", "s.yaml"]) == 0
+    at_the_end = capsys.readouterr().out
     reports = [f"report runs/tiny{form}" for form in ("", " --format json", " --format html")]
-    shown = without("torch torchvision ray", *reports, "status runs/tiny", "plugins", trial)
-    assert [code for code, _, _ in shown[:-1]] == [0, 0, 0, 0, 0], shown
-    assert shown[0][1] == done[1][1].replace("`fsl-sweep report runs/tiny --full`", "`--full`")
+    trial = "trial s.yaml --index 0 -o new"
+    lean = [*reports, "status runs/tiny", "plugins", trial]
+    # After its only trial nothing is left to run, and `run` starts no Ray.
+    commands = [*lean, "with torch", trial, "run s.yaml -o new"]
+    program = [sys.executable, "-c", WITHOUT, *commands]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=300, check=True)
+    shown = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [code for code, _, _ in shown] == [0, 0, 0, 0, 0, "torch is blocked", 0, 0], shown
+    assert shown[0][1] == at_the_end.replace("`fsl-sweep report runs/tiny --full`", "`--full`")
     for name in ("protonet", "conv4", "torchvision:<model>", "glyphs", "cv-epoch"):
         assert name in shown[4][1]
-    assert shown[-1][0] == "torch is blocked"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_written_reports_are_functions_of_the_records_only(steps, tmp_path):
     """In every format: the same bytes from a copied folder, filters, and the exit code."""
     assert invoke(["run", "s.yaml"]) == 0

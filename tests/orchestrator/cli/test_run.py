@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from commands import SIGNALS, TINY, WithoutRay, driver_of, in_session, started, wait_for
+from commands import ONE_CORE, SIGNALS, TINY, WithoutRay, driver_of, in_session, started, wait_for
 
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
@@ -76,6 +76,7 @@ def test_disturbed_at_random_moments_the_report_is_the_same_to_the_byte(
     ledger = Ledger(disturbed)
     mixed, trials = ledger.planned().protocol("mixed").id, ledger.read_plan().specs
     left = [epoch for one in trials for epoch in ledger.trial(one).to_measure(mixed)]
+    monkeypatch.setenv(*ONE_CORE)  # one worker goes on with what two began
     last = started(*command, place=place)
     out, errors = last.communicate(timeout=300)
     assert last.returncode == 0, errors

@@ -80,7 +80,7 @@ def measure(storage, spec, data, protocols, epochs=None):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_finished_trial_measured_again_has_the_same_bytes(tmp_path, data, kind, monkeypatch):
     submitted.install(tmp_path / "site", monkeypatch)
-    spec, protocol = trainable(**{"epochs": 2, **KINDS[kind]}), main(data, 8, 5)
+    spec, protocol = trainable(**{"epochs": 2, **KINDS[kind]}), main(data, 4, 3)
     storage = run(tmp_path / "run", spec, data, protocol=protocol)
     assert history(storage, spec, data, protocol).complete
     expected = measured_files(storage)

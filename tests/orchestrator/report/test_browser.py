@@ -33,6 +33,7 @@ PART = "provenance"
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.xdist_group("hard"),
     pytest.mark.skipif(
         BROWSER is None,
         reason="no Chromium or Chrome is on the PATH; `apt-get install chromium` brings one",

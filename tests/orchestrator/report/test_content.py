@@ -42,11 +42,6 @@ INFO = RunInfo(
 )
 
 
-@pytest.fixture(autouse=True)
-def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resample, "RESAMPLES", 30)
-
-
 def runs(methods: tuple[str, ...] = ("PN", "FIX-PN", "MetaOptNet-RR")) -> list[TrialHistory]:
     generator = np.random.default_rng(0)
     time = np.arange(40) / 40

@@ -84,11 +84,9 @@ def drawn() -> None:
 
 
 @pytest.fixture(autouse=True)
-def few_drawings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def few_drawings(request: pytest.FixtureRequest) -> None:
     if "drawn" not in request.fixturenames:
-        monkeypatch.setattr(
-            "fsl_sweep.orchestrator.report.formats.html.drawing", lambda panel: "<svg/>"
-        )
+        request.getfixturevalue("undrawn")
 
 
 @pytest.fixture(scope="module")
@@ -265,10 +263,10 @@ def test_html_is_one_page_for_phones_and_dark_mode(whole: Report, drawn: None) -
 
 def test_figures_are_well_formed_and_hold_their_data(whole: Report, drawn: None) -> None:
     page = to_html(whole)
-    assert to_html(build(INFO, runs(), bootstrap=20)) == page
     panels = [panel for own in figures(whole).values() for one in own for panel in one.panels]
     drawings = list(map(drawing, panels))
     for one in drawings:
+        assert one in page
         assert [*ElementTree.fromstring(one).iter("{http://www.w3.org/2000/svg}path")]
     text = "".join(drawings)
     points = [p for one in whole.tradeoffs for p in one.points]

@@ -16,6 +16,7 @@ from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.formats.latex import escaped
 
 PDFLATEX = shutil.which("pdflatex")
+pytestmark = pytest.mark.xdist_group("hard")  # so that the hard reports are built once
 compiled = pytest.mark.skipif(
     PDFLATEX is None,
     reason="pdflatex is not on the PATH; `apt-get install texlive-latex-recommended` brings it",

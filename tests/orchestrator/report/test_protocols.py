@@ -10,7 +10,6 @@ import made
 import numpy as np
 import pytest
 
-from fsl_sweep import load_run
 from fsl_sweep.orchestrator.cli.app import invoke
 from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger import columns
@@ -19,7 +18,7 @@ from fsl_sweep.orchestrator.ledger.storage import Folder
 from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, TaskSet
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.report import FORMATS, to_json, to_text
-from fsl_sweep.orchestrator.selection import resample
+from fsl_sweep.orchestrator.run import Run, load_run
 from fsl_sweep.orchestrator.statistics.class_draws import class_groups
 
 CHOSEN = {"snapshots": "chosen"}
@@ -33,16 +32,17 @@ MEASURE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resample, "RESAMPLES", 20)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("protocols") / "run"
     made.with_protocols(path, measure=MEASURE, skipped=["later"])
     return path
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> Run:
+    """Opened once: what was read for one report is not read again for the next."""
+    return load_run(folder)
 
 
 @pytest.fixture
@@ -51,9 +51,9 @@ def copy(folder: Path, tmp_path: Path) -> Path:
 
 
 @cache
-def plain(folder: Path, **arguments: Any) -> dict[str, Any]:
-    """The report in JSON, made once: no test changes the folder of all."""
-    return json.loads(to_json(load_run(folder).report(**arguments)))
+def plain(run: Run, **arguments: Any) -> dict[str, Any]:
+    """The report in JSON, made once."""
+    return json.loads(to_json(run.report(**arguments)))
 
 
 def plan_of(folder: Path) -> Plan:
@@ -81,9 +81,9 @@ KEY = ("method", "seed", "snapshot_selector", "hyperparameter_selector", "trial"
 
 @pytest.mark.parametrize("protocol", ["5-shot", "precise", "mixtures(0.5)"])
 def test_what_the_main_protocol_chose_is_reported_under_another(
-    folder: Path, plan: Plan, protocol: str
+    run: Run, plan: Plan, protocol: str
 ) -> None:
-    chosen, found = plain(folder)["selections"], plain(folder, protocol=protocol)
+    chosen, found = plain(run)["selections"], plain(run, protocol=protocol)
     assert found["run"]["complete"]
     assert [[one[key] for key in KEY] for one in found["selections"]] == [
         [one[key] for key in KEY] for one in chosen
@@ -103,9 +103,10 @@ def test_what_the_main_protocol_chose_is_reported_under_another(
 
 
 def test_tasks_without_replacement_are_at_most_so_many_and_their_intervals_open(
-    folder: Path,
+    run: Run,
 ) -> None:
-    found = {name: plain(folder, protocol=name) for name in ("main", "open")}
+    one = {"snapshot": ("val",), "hyperparameter": ("val",)}
+    found = {name: plain(run, **one, protocol=name) for name in ("main", "open")}
     described = [found["open"]["run"]["protocol"]["description"]]
     assert ["at most" in one for one in described] == [True]
     for name, kind in (("main", "closed intervals"), ("open", "are open")):
@@ -114,8 +115,8 @@ def test_tasks_without_replacement_are_at_most_so_many_and_their_intervals_open(
         assert kind in about[0]
 
 
-def test_another_protocol_chooses_on_its_selection_tasks(folder: Path, plan: Plan) -> None:
-    found = plain(folder, snapshot=("val",), hyperparameter=("val",), choose_by="5-shot")
+def test_another_protocol_chooses_on_its_selection_tasks(run: Run, plan: Plan) -> None:
+    found = plain(run, snapshot=("val",), hyperparameter=("val",), choose_by="5-shot")
     for one in found["selections"]:
         own = [t.id for t in plan.trials if (t.method, t.spec.seed) == (one["method"], one["seed"])]
         best = max(
@@ -129,8 +130,8 @@ def test_another_protocol_chooses_on_its_selection_tasks(folder: Path, plan: Pla
     assert found["run"]["protocol"]["episode"]["shot"] == 1
 
 
-def test_the_table_over_protocols(folder: Path, plan: Plan) -> None:
-    found = plain(folder)
+def test_the_table_over_protocols(run: Run, plan: Plan) -> None:
+    found = plain(run)
     assert {one["id"] for one in found["protocols"]} == {one.id for one in plan.protocols}
     measured = [one for one in plan.protocols if one.name != "later"]
     rows = {
@@ -153,8 +154,9 @@ def test_the_table_over_protocols(folder: Path, plan: Plan) -> None:
             assert row[measure]["high"] - row[measure]["mean"] == pytest.approx(half, abs=1e-9)
 
 
-def test_every_format_names_the_protocols_and_shows_the_table(folder: Path) -> None:
-    report = load_run(folder).report(["val"], ["val"], protocol="precise", bootstrap=0)
+@pytest.mark.usefixtures("undrawn")
+def test_every_format_names_the_protocols_and_shows_the_table(run: Run) -> None:
+    report = run.report(["val"], ["val"], protocol="precise", bootstrap=0)
     for name, form in FORMATS.items():
         text = " ".join(form(report).split())
         for said in ("5-way 1-shot, 15 queries, 20 + 50 tasks", "20 + 20 tasks", "mixture 0.5"):
@@ -173,15 +175,16 @@ def test_an_old_report_is_reproduced_under_the_old_protocol(tmp_path: Path) -> N
     measure = {name: MEASURE[name] for name in ("5-shot", "precise")}
     path = tmp_path / "run"
     made.with_protocols(path, measure=measure)
-    before, old = load_run(path).report(), plan_of(path).main.id
+    few = {"snapshot": ["last", "val"], "hyperparameter": ["val"]}
+    before, old = load_run(path).report(**few), plan_of(path).main.id
     weights = {one: one.read_bytes() for one in path.rglob("*.safetensors")}
     made.with_protocols(path, report_tasks=40, measure=measure)
     assert weights == {one: one.read_bytes() for one in path.rglob("*.safetensors")}
-    now = load_run(path).report()
+    now = load_run(path).report(**few)
     assert now.info.protocol is not None
     assert now.info.protocol.protocol.tasks.report_tasks == 40
     assert len(now.over_protocols) == len(before.over_protocols)
-    again = load_run(path).report(protocol=old, choose_by=old)
+    again = load_run(path).report(**few, protocol=old, choose_by=old)
     assert to_json(again) == to_json(before) != to_json(now)
 
 
@@ -191,7 +194,7 @@ def test_chosen_snapshots_that_are_not_measured_are_named(copy: Path, capfd: Any
     assert "made: INCOMPLETE" in out
     assert "chosen snapshots are not measured under 'later' (7-way" in out
     assert "`fsl-sweep measure RUN later` measures them" in out
-    found = plain(copy, protocol="later")
+    found = plain(load_run(copy), protocol="later")
     assert not found["run"]["complete"]
     assert found["selections"] == found["summary"] == []
     assert found["run"]["unmeasured"] == len(
@@ -213,9 +216,9 @@ def test_intervals_that_need_every_snapshot_are_not_promised_by_more_resamples(
     assert "--bootstrap 1000" not in out
 
 
-def test_what_is_not_measured_leads_to_no_number(folder: Path) -> None:
+def test_what_is_not_measured_leads_to_no_number(run: Run) -> None:
     pairs = (["val", "last"], ["val", "budgeted-oracle(1)", "pareto"])
-    report = load_run(folder).report(*pairs, protocol="precise", bootstrap=200)
+    report = run.report(*pairs, protocol="precise", bootstrap=200)
     assert report.completeness.complete
     # Some last snapshot was chosen by no strategy, and no point stands for the others.
     assert [one.snapshots for one in report.tradeoffs] == [("val",)]
@@ -223,7 +226,7 @@ def test_what_is_not_measured_leads_to_no_number(folder: Path) -> None:
     assert {one.strategy.snapshot for one in report.resampled} == {"last"}
     assert all(np.isfinite(one.values).all() for one in report.resampled)
     assert any("measure RUN precise --snapshots all`" in one for one in report.cautions)
-    recorded = load_run(folder).records("precise").set_index(["trial", "epoch"])["novel_report"]
+    recorded = run.records("precise").set_index(["trial", "epoch"])["novel_report"]
     points = [point for front in report.selected.fronts for point in front.points]
     shown = [point.report["novel"] for point in points]
     assert np.isnan(shown).any()
@@ -258,8 +261,7 @@ def test_damage_under_another_protocol_is_named(copy: Path, plan: Plan) -> None:
     assert not load_run(copy).report(protocol="5-shot", bootstrap=0).completeness.complete
 
 
-def test_frames_carry_the_protocol(folder: Path, plan: Plan) -> None:
-    run = load_run(folder)
+def test_frames_carry_the_protocol(run: Run, plan: Plan) -> None:
     assert run.protocols[:2] == ("main", "5-shot")
     usual, other = run.records(), run.records("5-shot")
     assert set(usual["protocol"]) == {"main"}
@@ -275,8 +277,7 @@ def test_frames_carry_the_protocol(folder: Path, plan: Plan) -> None:
     assert set(chosen["protocol"]) == {"far"}
 
 
-def test_classes_of_other_novel_tasks_are_drawn_separately(folder: Path) -> None:
-    run = load_run(folder)
+def test_classes_of_other_novel_tasks_are_drawn_separately(run: Run) -> None:
     both = run.class_tuples("far", "5-shot")
     assert both["novel", "report"].min() >= 50 > both["novel", "selection"].max()
     groups = {key: one.group for key, one in class_groups(both, ["novel"]).items()}
@@ -307,7 +308,7 @@ def test_several_runs_share_their_protocols(folder: Path, tmp_path: Path) -> Non
     for paths in ([table], [folder, table]):
         with pytest.raises(RunFolderError, match="records of a table have no protocols"):
             load_run(paths).report(protocol="5-shot")
-    assert plain(table)["run"]["protocol"] is None
+    assert plain(load_run(table))["run"]["protocol"] is None
 
 
 def test_the_answer_reads_novel_scores_and_every_end_at_most_twice(

@@ -65,7 +65,7 @@ def trained(name, data):
     learner = build(name, data)
     rate = {"optimizer": {"name": "sgd", "lr": 0.05}, "schedule": [[0, 0.05]]}
     spec = trainable(
-        learner={"name": name, **options}, train=train, epochs=1, batches=60, augment="none", **rate
+        learner={"name": name, **options}, train=train, epochs=1, batches=30, augment="none", **rate
     )
     run = Training(spec, data, learner, CPU)
     for _ in run.epoch(1):

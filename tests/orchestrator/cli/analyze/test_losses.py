@@ -5,7 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
-from commands import TINY
+from commands import TINY, finished
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
@@ -21,14 +21,10 @@ seeds"""
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    home = tmp_path_factory.mktemp("losses")
     text = TINY.replace("{grid: [1, 2]}", "1").replace("epochs: 3", "epochs: 2")
     before, rest = text.split("methods:")
-    (home / "s.yaml").write_text(f"{before}methods:{METHODS}{rest.split('seeds')[1]}")
-    for index in range(6):
-        arguments = ["trial", str(home / "s.yaml"), "--index", str(index)]
-        assert invoke([*arguments, "-o", str(home / "run")]) == 0
-    return home / "run"
+    sweep = f"{before}methods:{METHODS}{rest.split('seeds')[1]}"
+    return finished(tmp_path_factory.mktemp("losses") / "run", sweep)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import re
 import shutil
 
 import pytest
-from commands import TINY
+from commands import TINY, finished
 
 import fsl_sweep
 from fsl_sweep.orchestrator.cli import invoke
@@ -17,13 +17,7 @@ SMALL = ("--size", "4", "--sets", "8", "--tasks", "60", "--truth-tasks", "300")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    home = tmp_path_factory.mktemp("flips")
-    text = TINY.replace("{grid: [1, 2]}", "1")
-    (home / "s.yaml").write_text(text)
-    for index in range(4):
-        arguments = ["trial", str(home / "s.yaml"), "--index", str(index)]
-        assert invoke([*arguments, "-o", str(home / "run")]) == 0
-    return home / "run"
+    return finished(tmp_path_factory.mktemp("flips") / "run", TINY.replace("{grid: [1, 2]}", "1"))
 
 
 @pytest.fixture

@@ -104,6 +104,7 @@ def test_the_sentence_is_that_of_the_answer(tmp_path, capsys) -> None:
     assert load_run(path).report().answer.sentences[-1] == said
 
 
+@pytest.mark.usefixtures("all_resamples")
 def test_it_plans_for_what_the_report_compares(tmp_path, capsys) -> None:
     path = str(tmp_path / "run")
     made.with_protocols(Path(path), measure={"5-shot": {"episode": {"shot": 5}}}, seeds=(0, 1))

@@ -19,11 +19,12 @@ from fsl_sweep.orchestrator.planning.prepare import (
     open_benchmarks,
 )
 from fsl_sweep.orchestrator.planning.protocols import check_suitable, further, stem
+from fsl_sweep.orchestrator.records.model import Named
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.sweepfile.grammar import MeasureConfig, protocol_name
 from fsl_sweep.orchestrator.sweepfile.messages import validated
-from fsl_sweep.orchestrator.sweepfile.reading import located
+from fsl_sweep.orchestrator.sweepfile.reading import located, path_keys
 
 SECTION = "measure"
 """What key paths begin with, in the errors about what was asked."""
@@ -80,10 +81,8 @@ def asked_protocols(
     if config.model_fields_set <= {"snapshots"}:
         protocols = _known(plan, name)
     else:
-        root_given = config.benchmark and config.benchmark.options.get("root")
-        place = None
-        if root_given is not None:
-            place = located(root_given, f"{SECTION}.benchmark.root")
+        config = _located(config)
+        place = config.benchmark and config.benchmark.options.get("root")
         protocols = [*_written(plan, name and _checked_name(name), config, place)]
         moved = [one.name for one in protocols if place or one.name not in plan.places]
         places = dict.fromkeys(moved if config.benchmark else (), place)
@@ -93,6 +92,17 @@ def asked_protocols(
     if which is not None:
         protocols = [replace(one, snapshots=which) for one in protocols]
     return _opened(ledger, plan, protocols, places)
+
+
+def _located(config: MeasureConfig) -> MeasureConfig:
+    """With the paths of its benchmark absolute, from the current folder."""
+    if config.benchmark is None:
+        return config
+    benchmark, section = config.benchmark.model_dump(), f"{SECTION}.benchmark"
+    for key in path_keys(benchmark):
+        if (value := benchmark.get(key)) is not None:
+            benchmark[key] = located(value, f"{section}.{key}")
+    return config.model_copy(update={"benchmark": Named.model_validate(benchmark)})
 
 
 def _known(plan: Plan, name: str | None) -> list[PlannedProtocol]:

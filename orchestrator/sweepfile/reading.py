@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.files.local_path import check_local
-from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.sweepfile.axes import axis_kind
 from fsl_sweep.orchestrator.sweepfile.grammar import SweepConfig
 from fsl_sweep.orchestrator.sweepfile.messages import blaming, validated
@@ -45,9 +46,9 @@ def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -
         source: a path, the name of a preset such as ``quickstart``, or what such a file holds.
         overrides: ``KEY=VALUE`` texts; KEY is a dotted path, VALUE is YAML.
 
-    A relative path, such as ``benchmark.root``, is relative to the file's folder; in a preset or in
-    an override, to the current folder. In all texts of a benchmark and in ``backbone.weights``,
-    ``${NAME}`` and a leading ``~`` are replaced.
+    A relative path (``benchmark.root``, an option of the benchmark that is a path) is relative to
+    the file's folder; in a preset or in an override, to the current folder. In all texts of a
+    benchmark and in ``backbone.weights``, ``${NAME}`` and a leading ``~`` are replaced.
 
     Raises:
         ConfigError: no such file, not YAML, or not a sweep; the message names file, key and value.
@@ -105,26 +106,40 @@ def _override(tree: dict[str, Any], text: str) -> None:
 
 def _locate_files(tree: Mapping[str, Any], base: Callable[[str], Path]) -> Iterator[str]:
     """Make the paths of data absolute, in ``tree``; the overrides that say so in a copy."""
-    for path, section, key in _with_paths(tree):
+    for path, section, keys in _with_paths(tree):
         section.update({k: _expanded(value, f"{path}.{k}") for k, value in section.items()})
-        value, key_path = section.get(key), f"{path}.{key}"
-        if value is None or (key == "classes" and isinstance(value, list)):
-            continue
-        section[key] = located(value, key_path, base(key_path))
-        if not os.path.isabs(value):
-            yield f"{key_path}={json.dumps(section[key], ensure_ascii=False)}"
+        for key in keys:
+            value, key_path = section.get(key), f"{path}.{key}"
+            if value is None or (key == "classes" and isinstance(value, list)):
+                continue
+            section[key] = located(value, key_path, base(key_path))
+            if not os.path.isabs(value):
+                yield f"{key_path}={json.dumps(section[key], ensure_ascii=False)}"
 
 
-def _with_paths(tree: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """The sections that may hold a path: their key path, the section, and the key of the path."""
+def _with_paths(tree: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], Sequence[str]]]:
+    """The sections that may hold paths: their key path, the section, and the keys of the paths."""
     if isinstance(benchmark := tree.get("benchmark"), dict):
-        yield "benchmark", benchmark, "root"
+        yield "benchmark", benchmark, path_keys(benchmark)
     further = tree.get("measure")
     for name, protocol in further.items() if isinstance(further, dict) else ():
         if isinstance(protocol, dict):
-            yield f"measure.{name}", protocol, "classes"
+            yield f"measure.{name}", protocol, ["classes"]
             if isinstance(benchmark := protocol.get("benchmark"), dict):
-                yield f"measure.{name}.benchmark", benchmark, "root"
+                yield f"measure.{name}.benchmark", benchmark, path_keys(benchmark)
+
+
+def path_keys(benchmark: Mapping[str, Any]) -> list[str]:
+    """The keys of a benchmark's section that hold a path: ``root``, and its options that are one.
+
+    Workers have another current folder, so a relative path would be another place there.
+    """
+    try:
+        options = BENCHMARKS.find(str(benchmark.get("name"))).cls.Options.model_fields
+    except UnknownName:  # which planning says, with its key path
+        return ["root"]
+    types = {key: (field.annotation, *get_args(field.annotation)) for key, field in options.items()}
+    return ["root", *(key for key, allowed in types.items() if Path in allowed)]
 
 
 def located(value: Any, path: str, folder: Path | None = None) -> str:

@@ -359,6 +359,10 @@ def test_another_domain_may_move_but_not_change(run, tmp_path, monkeypatch, caps
             for image in range(4):
                 Image.new("RGB", (16, 16), (shade, number * 20, image)).save(place / f"{image}.png")
     other = ["--benchmark", "image-folder", "--set=image_size=16", "--set=novel=0.3"]
+    lists = {"base": ["class0", "class1"], "val": ["class2", "class3"]}
+    lists["novel"] = [f"class{number}" for number in range(4, 12)]
+    Path("lists.json").write_text(json.dumps(lists))
+    listed = ["--benchmark=image-folder", "--set=image_size=16", "--set=split_file=lists.json"]
     other += ["--set=base=0.5", "--set=val=0.2", "--snapshots=last", "--no-progress"]
 
     def answer(*arguments):
@@ -367,6 +371,9 @@ def test_another_domain_may_move_but_not_change(run, tmp_path, monkeypatch, caps
 
     assert "image-folder: measured 3 snapshots" in answer(*other, "--root=grey")[1]
     assert "image-folder: nothing was left" in answer(*other)[1]
+    assert "listed: measured 3" in answer("listed", *listed, "--root=grey", "--snapshots=last")[1]
+    options = Ledger(run).planned().protocol("listed").protocol.benchmark.options
+    assert options["split_file"] == str(tmp_path / "lists.json")  # workers have other folders
     Path("grey").rename("moved")
     code, told = answer("image-folder")
     assert (code, "There is nothing at" in told) == (2, True)

@@ -86,6 +86,20 @@ def test_a_root_that_is_no_text_is_refused(place):
         load(place, "5")
 
 
+@pytest.mark.parametrize("name", ["image-folder", "features", "in-distribution:image-folder"])
+def test_options_of_a_benchmark_that_are_paths_are_located_as_its_root_is(place, name):
+    sweep = FILE.replace("name: omniglot, root: ROOT", f"name: '{name}', split_file: lists.json")
+    measure = f"measure: {{own: {{benchmark: {{name: '{name}', split_file: ../lists.json}}}}}}"
+    (place / "there" / "s.yaml").write_text(sweep + measure)
+    config, text = (found := load_sweep("../there/s.yaml")).config, found.text
+    lists = str(place / "there" / "lists.json")
+    assert config.benchmark.options["split_file"] == lists
+    assert f'# --set benchmark.split_file="{lists}"' in text
+    assert config.measure["own"].benchmark.options["split_file"] == str(place / "lists.json")
+    mine = load_sweep("../there/s.yaml", ["benchmark.split_file=mine.json"]).config
+    assert mine.benchmark.options["split_file"] == str(place / "here" / "mine.json")
+
+
 def test_a_copy_of_the_file_in_a_run_folder_means_the_same_place(place):
     """The run folder keeps the file and its overrides, and reads them from where it is."""
     first = load(place, '"my data: #1"', "seeds=[1]")

@@ -109,6 +109,11 @@ class Benchmark:
         return self.train.pool.image_shape
 
     @property
+    def n_base_classes(self) -> int:
+        """Classes that occur among the training examples."""
+        return len(np.unique(self.train.pool.labels[self.train.examples]))
+
+    @property
     def counts(self) -> dict[SplitName, SplitCounts]:
         """Classes and images of each split."""
         drawn: dict[SplitName, TaskDistribution] = {s: self.distribution(s) for s in SPLITS}

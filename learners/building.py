@@ -31,14 +31,16 @@ def build_learner(
         seed: 0 .. 2**64 - 1. torch's global generators do not change.
 
     Raises:
-        UnknownName, ConfigError, pydantic.ValidationError, MachineFailure: as `build_backbone`.
+        UnknownName, ConfigError, pydantic.ValidationError, PluginError, MachineFailure: as
+            `build_backbone`.
     """
     learner_cls, learner_options = resolve(LEARNERS, learner)
     # Only the CPU generator is borrowed: torch.manual_seed would seed every GPU as well.
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):
         torch.default_generator.manual_seed(seed)
         network, _ = build_backbone(backbone, image_shape)
-        return learner_cls(network, learner_options, n_base_classes)
+        with LEARNERS.named_faults(learner["name"]):
+            return learner_cls(network, learner_options, n_base_classes)
 
 
 def pixel_statistics(backbone: Mapping[str, Any]) -> PixelStatistics | None:
@@ -57,10 +59,13 @@ def build_backbone(
     Raises:
         UnknownName, ConfigError, pydantic.ValidationError: as `resolve`.
         ConfigError: it cannot take these images, or the weights of the file.
+        PluginError: it is a plug-in, whose constructor raised another error.
         MachineFailure: as `load_weights`.
     """
     cls, options = resolve(BACKBONES, backbone)
-    network, unused = cls(options, image_shape), list[str]()
+    unused = list[str]()
+    with BACKBONES.named_faults(backbone["name"]):
+        network = cls(options, image_shape)
     if options.weights is not None:
         unused = load_weights(network, options.weights, options.weights_sha256)
     if options.frozen:

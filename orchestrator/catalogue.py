@@ -5,14 +5,16 @@ table as the driver. Third parties' entry points are loaded only when their name
 """
 
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-from fsl_sweep.orchestrator.errors import PluginError, UnknownName
+from fsl_sweep.orchestrator.errors import FslSweepError, PluginError, UnknownName, in_one_line
 
 T = TypeVar("T")
 
@@ -165,6 +167,33 @@ class Catalogue(Generic[T]):
                     error = str(failure)
             yield Listing(self.kind, point.name, *_distribution(point), description, error)
 
+    def is_plugin(self, name: str) -> bool:
+        """Whether the entry of that name, or the member of a family, is a third party's."""
+        return bool(self._plugins(name.rpartition(":")[2]))
+
+    @contextmanager
+    def named_faults(self, name: str) -> Iterator[None]:
+        """Turn an exception of a plug-in's own code into one message; ours keep their traceback.
+
+        Raises:
+            PluginError: the block raised an error that is not one of fsl-sweep's own.
+        """
+        try:
+            yield
+        except (FslSweepError, MemoryError):
+            raise
+        except Exception as failure:  # a plug-in may raise anything
+            if not self.is_plugin(name):
+                raise
+            point = self._plugins(name.rpartition(":")[2])[0]
+            place = raised_at(failure, point.module)
+            at = f" ({place})" if place else ""
+            problem = f"The {self._origin(point)} raised {in_one_line(failure)}{at}."
+            raise PluginError(f"{problem} Correct it, or leave it out.") from failure
+
+    def _origin(self, point: EntryPoint) -> str:
+        return f"{self.kind} plug-in '{point.name}' ({_distribution(point)[0]})"
+
     def _plugins(self, name: str) -> list[EntryPoint]:
         return [point for point in installed(self.group) if point.name == name]
 
@@ -174,7 +203,7 @@ class Catalogue(Generic[T]):
 
     def _load(self, points: list[EntryPoint]) -> Info[T]:
         point = points[0]
-        origin = f"{self.kind} plug-in '{point.name}' ({_distribution(point)[0]})"
+        origin = self._origin(point)
         if len(points) > 1 or point.name in self._own:
             others = [_distribution(other)[0] for other in points[1:]] or ["fsl-sweep itself"]
             raise PluginError(
@@ -185,7 +214,7 @@ class Catalogue(Generic[T]):
             loaded: Any = point.load()
         except Exception as failure:  # a plug-in may raise anything at import
             raise PluginError(
-                f"The {origin} does not load: {type(failure).__name__}: {failure}. "
+                f"The {origin} does not load: {in_one_line(failure)}. "
                 f"Its entry point is '{point.value}'."
             ) from failure
         if not isinstance(loaded, Info) or loaded.name != point.name:
@@ -194,6 +223,20 @@ class Catalogue(Generic[T]):
                 f"named '{point.name}'; '{point.value}' is {loaded!r}."
             )
         return loaded
+
+
+def package(module: str) -> str:
+    """The outermost package of a module's name."""
+    return module.partition(".")[0]
+
+
+def raised_at(failure: Exception, module: str) -> str:
+    """File and line of the innermost call in a module's package; empty if there is none."""
+    found = ""
+    for frame, line in traceback.walk_tb(failure.__traceback__):
+        if package(frame.f_globals.get("__name__") or "") == package(module):
+            found = f"{frame.f_code.co_filename}, line {line}"
+    return found
 
 
 def installed(group: str) -> tuple[EntryPoint, ...]:

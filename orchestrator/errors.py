@@ -6,11 +6,13 @@ sentences: what happened, where, and what to do about it.
 """
 
 import errno
+import textwrap
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 _LISTED = 50
 """A message lists at most so many names."""
+_LONGEST = 400
 # Failures that no other folder and no other permissions would avoid.
 _OF_THE_MACHINE = {
     errno.ENOSPC,
@@ -160,6 +162,17 @@ def is_of_machine(failure: OSError) -> bool:
 def folder_error(failure: OSError, message: str) -> RunFolderError | MachineFailure:
     """The error for a folder that cannot be used: the user's mistake, or the machine's failure."""
     return (MachineFailure if is_of_machine(failure) else RunFolderError)(message)
+
+
+def in_one_line(failure: BaseException, text: str | None = None) -> str:
+    """``TYPE: message`` of what other code raised, without control characters, and not too long.
+
+    ``text`` stands in place of its message.
+    """
+    words = str(failure) if text is None else text
+    words = "".join(c if c.isprintable() else " " for c in words)
+    line = textwrap.shorten(f"{type(failure).__name__}: {words}", _LONGEST, placeholder=" ...")
+    return line.rstrip(".: ")
 
 
 def did_you_mean(name: str, known: Iterable[str], guarded: Iterable[str] = ()) -> str:

@@ -78,16 +78,18 @@ def check(
     it has not been prepared, BadData where a checksum is wrong.
     """
     source, chosen = resolve(name, options or {})
-    store = find_store(source, chosen, root, home)
-    if store is None and source.download is None:
-        store = prepare_store(source, chosen, None, home, silent)
-    if store is None:
-        raise MissingData(
-            f"'{name}' has not been prepared from {root} with these options; run "
-            f"`fsl-sweep data prepare {name} --from {root}`."
-        )
-    store.verify()
-    benchmark, expected = source.assemble(chosen, store.pools()), source.expected(chosen)
+    with BENCHMARKS.named_faults(name):
+        store = find_store(source, chosen, root, home)
+        if store is None and source.download is None:
+            store = prepare_store(source, chosen, None, home, silent)
+        if store is None:
+            raise MissingData(
+                f"'{name}' has not been prepared from {root} with these options; run "
+                f"`fsl-sweep data prepare {name} --from {root}`."
+            )
+        store.verify()
+        benchmark = source.assemble(chosen, store.pools())
+        expected = source.expected(chosen)
     remarks = [*benchmark.cautions, *pair_remarks(benchmark), *_copies(benchmark)]
     official = source.official_images
     if official not in (None, store.images):
@@ -123,11 +125,12 @@ def prepare(
             f"'{name}' is prepared from its files: `fsl-sweep data prepare {name} --from PATH`. "
             f"Get {benchmark.download}."
         )
-    try:
-        found = find_store(benchmark, chosen, source, home)
-    except BadData:
-        found = None  # preparing reports a damaged source, and replaces a damaged store
-    return found or prepare_store(benchmark, chosen, source, home, progress), found is not None
+    with BENCHMARKS.named_faults(name):
+        try:
+            found = find_store(benchmark, chosen, source, home)
+        except BadData:
+            found = None  # preparing reports a damaged source, and replaces a damaged store
+        return found or prepare_store(benchmark, chosen, source, home, progress), found is not None
 
 
 def download(

@@ -37,12 +37,14 @@ def open_benchmark(
         BadData: its files or its prepared store are damaged, hostile or too few.
         RunFolderError: the prepared store cannot be written.
         ConfigError: several prepared stores fit.
+        PluginError: it is a plug-in, which raised another error.
     """
     source, chosen = resolve(name, options)
-    store = find_store(source, chosen, root, home)
-    if store is None:
-        store = prepare_store(source, chosen, root, home, silent)
-    return source.assemble(chosen, store.pools())
+    with BENCHMARKS.named_faults(name):
+        store = find_store(source, chosen, root, home)
+        if store is None:
+            store = prepare_store(source, chosen, root, home, silent)
+        return source.assemble(chosen, store.pools())
 
 
 def resolve(name: str, options: Mapping[str, Any]) -> tuple[AbstractBenchmark[Any], BaseModel]:

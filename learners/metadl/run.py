@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from fsl_sweep.learners.metadl.folder_state import packed, unpack
 from fsl_sweep.learners.metadl.meta_dataset import MetaDataset, ProgramTask
 from fsl_sweep.learners.metadl.submissions import Learner, MetaLearner, Submission
-from fsl_sweep.orchestrator.errors import TrialFailure
+from fsl_sweep.orchestrator.errors import TrialFailure, in_one_line
 
 
 class SubmissionRun(nn.Module):
@@ -114,7 +114,7 @@ class SubmissionRun(nn.Module):
             raise
         except Exception as failure:  # a third party's program may raise anything
             raise TrialFailure(
-                f"submission '{self._name}' failed in {step}: {type(failure).__name__}: {failure}"
+                f"submission '{self._name}' failed in {step}: {in_one_line(failure)}"
             ) from failure
 
 

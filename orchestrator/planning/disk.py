@@ -75,7 +75,11 @@ def _part(spec: TrialSpec) -> tuple[str, str]:
 
 def _built_size(spec: TrialSpec, benchmark: Benchmark) -> int:
     learner = build_learner(
-        spec.learner.model_dump(), spec.backbone.model_dump(), benchmark.image_shape, 1, 0
+        spec.learner.model_dump(),
+        spec.backbone.model_dump(),
+        benchmark.image_shape,
+        benchmark.n_base_classes,
+        0,
     )
     return len(safetensors.torch.save(learner.state_dict())) + _DESCRIBED
 

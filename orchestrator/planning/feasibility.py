@@ -11,8 +11,9 @@ from fsl_sweep.datasets.splits.class_folds import fold_benchmark
 from fsl_sweep.datasets.tasks.classes import check_common, most_tasks
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape, Shape
 from fsl_sweep.datasets.tasks.query_counts import most_queries
-from fsl_sweep.learners.building import build_backbone, pixel_statistics
-from fsl_sweep.orchestrator.errors import BadData, ConfigError
+from fsl_sweep.learners.building import build_backbone, build_learner, pixel_statistics
+from fsl_sweep.learners.catalogue import LEARNERS
+from fsl_sweep.orchestrator.errors import BadData, ConfigError, PluginError
 from fsl_sweep.orchestrator.measuring.common_tasks import novel_tasks
 from fsl_sweep.orchestrator.planning.suitability import check_training_tasks
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS
@@ -30,16 +31,19 @@ def check_feasible(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> tuple[str
         BadData: too few classes or examples; the message names the method, fold, split and
             numbers. Or the method cannot train on the benchmark's kind of tasks.
         ConfigError: a backbone cannot take the benchmark's images, or the weights of its file.
+        PluginError: a third party's learner or backbone cannot be built.
     """
     benchmark = benchmarks[MAIN]
     folds = {fold: fold_benchmark(benchmark, **fold.model_dump()) for fold in plan.folds}
     seen: set[tuple[Any, ...]] = set()
     cautions = [*benchmark.cautions, *_shared_tasks(plan.main.protocol, benchmark)]
     for trial in plan.trials:
-        backbone = ("backbone", canonical_json(trial.spec.backbone.model_dump()))
-        if backbone not in seen:
-            seen.add(backbone)
-            cautions += _check_backbone(trial, benchmark)
+        # Ours are known to take any backbone; a third party's learner is built to see that it does.
+        learner = trial.spec.learner.name if LEARNERS.is_plugin(trial.spec.learner.name) else None
+        network = (learner, canonical_json(trial.spec.backbone.model_dump()))
+        if network not in seen:
+            seen.add(network)
+            cautions += _check_network(trial, benchmark)
         fold = trial.spec.fold
         ours = benchmark if fold is None else folds[fold]
         check_training_tasks(trial, ours)
@@ -131,8 +135,8 @@ def _shared_tasks(protocol: Protocol, benchmark: Benchmark) -> Iterator[str]:
             )
 
 
-def _check_backbone(trial: PlannedTrial, benchmark: Benchmark) -> Iterator[str]:
-    """Build the network. On torch's ``meta`` device that would load its compiler."""
+def _check_network(trial: PlannedTrial, benchmark: Benchmark) -> Iterator[str]:
+    """Build it. On torch's ``meta`` device that would load its compiler."""
     backbone = trial.spec.backbone.model_dump()
     channels, pixels = benchmark.image_shape[0], pixel_statistics(backbone)
     try:
@@ -141,8 +145,13 @@ def _check_backbone(trial: PlannedTrial, benchmark: Benchmark) -> Iterator[str]:
             advice = f"Write {{mean: [...], std: [...]}} with {channels} of each"
             raise ConfigError("", "backbone.normalisation", f"{problem}. {advice}")
         _, unused = build_backbone(backbone, benchmark.image_shape)
+        if LEARNERS.is_plugin(trial.spec.learner.name):
+            learner, classes = trial.spec.learner.model_dump(), benchmark.n_base_classes
+            build_learner(learner, backbone, benchmark.image_shape, classes, 0)
     except ConfigError as failure:
         raise ConfigError("", trial.method, str(failure)) from failure
+    except PluginError as failure:
+        raise PluginError(f"{trial.method}: {failure}") from failure
     if unused:
         shown = ", ".join(unused[:3]) + (", ..." if len(unused) > 3 else "")
         file = Path(backbone["weights"]).name

@@ -4,11 +4,10 @@ An error of a selector of this package is a defect of this package, and stays a 
 """
 
 import inspect
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fsl_sweep.orchestrator.catalogue import installed
+from fsl_sweep.orchestrator.catalogue import installed, package, raised_at
 from fsl_sweep.orchestrator.errors import FslSweepError, SelectorFault
 
 GROUPS = ("fsl_sweep.snapshot_selectors", "fsl_sweep.hyperparameter_selectors")
@@ -37,7 +36,7 @@ def faults_named(selector: object) -> Iterator[None]:
         if is_ours(selector):
             raise
         what = f"raised {type(failure).__name__}: {short(str(failure))}"
-        place = _raised_at(failure, cls) or _written_at(cls)
+        place = raised_at(failure, cls.__module__) or _written_at(cls)
         raise SelectorFault(_message(cls, what, place)) from failure
 
 
@@ -57,7 +56,7 @@ def broken_promise(selector: object, what: str) -> Exception:
 def is_ours(selector: object) -> bool:
     """Whether a selector, or its class, is one of this package."""
     cls = selector if isinstance(selector, type) else type(selector)
-    return _package(cls.__module__) == _OURS
+    return package(cls.__module__) == _OURS
 
 
 def short(text: str) -> str:
@@ -83,18 +82,9 @@ def _origin(cls: type) -> str:
     """The distribution that lists a class of the same package, or else the class's module."""
     points = [p for group in GROUPS for p in installed(group)]
     for point in points:
-        if point.dist is not None and _package(point.module) == _package(cls.__module__):
+        if point.dist is not None and package(point.module) == package(cls.__module__):
             return f"{point.dist.name} {point.dist.version}"
     return f"module {cls.__module__}"
-
-
-def _raised_at(failure: Exception, cls: type) -> str:
-    """File and line of the innermost call in the selector's package; empty if there is none."""
-    found = ""
-    for frame, line in traceback.walk_tb(failure.__traceback__):
-        if _package(frame.f_globals.get("__name__") or "") == _package(cls.__module__):
-            found = f"{frame.f_code.co_filename}, line {line}"
-    return found
 
 
 def _written_at(cls: type) -> str:
@@ -103,7 +93,3 @@ def _written_at(cls: type) -> str:
         return f"{inspect.getsourcefile(cls)}, line {inspect.getsourcelines(cls)[1]}"
     except (OSError, TypeError):
         return ""
-
-
-def _package(module: str) -> str:
-    return module.partition(".")[0]

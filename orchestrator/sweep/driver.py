@@ -9,7 +9,6 @@ import queue
 import re
 import subprocess
 import sys
-import textwrap
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from typing import Any
 import ray
 from ray._private.node import Node
 
-from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure
+from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure, in_one_line
 from fsl_sweep.orchestrator.sweep.cluster_address import Place, place_of
 from fsl_sweep.orchestrator.sweep.process import RESUMES, Job
 from fsl_sweep.orchestrator.sweep.session_folder import RAYS
@@ -152,6 +151,4 @@ def _one_line(failure: Exception) -> str:
     text = _BOILERPLATE.sub("", str(failure))
     if "Traceback" in text:
         text = text.strip().splitlines()[-1]
-    text = "".join(c if c.isprintable() else " " for c in text)
-    line = textwrap.shorten(f"{type(failure).__name__}: {text}", 400, placeholder=" ...")
-    return line.rstrip(".: ")
+    return in_one_line(failure, text)

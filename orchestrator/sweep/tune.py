@@ -12,7 +12,7 @@ from ray import tune
 from ray.tune.execution import class_cache
 from ray.tune.experiment import Trial as TuneTrial
 
-from fsl_sweep.orchestrator.errors import ConfigError, MachineFailure
+from fsl_sweep.orchestrator.errors import ConfigError, MachineFailure, UserError, in_one_line
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.planning.prepare import check_same_data, open_benchmarks
 from fsl_sweep.orchestrator.records.measures import TrialEnd
@@ -80,6 +80,10 @@ def _reserved(resources: Resources, cluster: Mapping[str, float]) -> dict[str, f
     return wanted
 
 
+class TrialError(Exception):
+    """What a trial raised, in one line: Tune hands on nothing else but text."""
+
+
 class TrialTrainable(tune.Trainable):
     """Trains or measures one trial after another in one process, each as in a fresh process.
 
@@ -88,7 +92,7 @@ class TrialTrainable(tune.Trainable):
     """
 
     def setup(self, config: dict[str, Any], job: Job | None = None) -> None:
-        """Begin the first trial of this actor; ``job`` comes from ``tune.with_parameters``."""
+        """Take the first trial of this actor; ``job`` comes from ``tune.with_parameters``."""
         assert job is not None
         from fsl_sweep.orchestrator.trial.trial import use_threads
 
@@ -101,21 +105,27 @@ class TrialTrainable(tune.Trainable):
         """Run up to the next measured epoch, or to the trial's end.
 
         A failure of the machine is returned, not raised: it ends the sweep, whereas Tune would try
-        every trial again.
+        every trial again. So is a mistake of the user's, which another attempt would not mend.
         """
+        ended = {"epoch": 0, "done": True}
         try:
             for epoch in self._epochs:
                 return {"epoch": epoch, "done": False}
         except MachineFailure as failure:
-            return {"epoch": 0, "done": True, "machine_failure": str(failure)}
-        return {"epoch": 0, "done": True}
+            return {**ended, "machine_failure": str(failure)}
+        except UserError as failure:
+            return {**ended, "failure": str(failure)}
+        except Exception as failure:  # a plug-in may raise anything
+            raise TrialError(in_one_line(failure)) from failure
+        return ended
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
-        """Begin another trial in this actor."""
+        """Take another trial in this actor."""
         self._epochs = self._begin(new_config["trial"])
         return True
 
     def _begin(self, trial: str) -> Iterator[int]:
+        """Its epochs; nothing is done before `step`, as Tune says little of failed constructors."""
         from fsl_sweep.orchestrator.measuring.snapshots import Measuring
         from fsl_sweep.orchestrator.trial.trial import Trial
 
@@ -126,10 +136,12 @@ class TrialTrainable(tune.Trainable):
         if job.todo is not None:
             named = {one.name: one for one in job.plan.protocols}
             todo = {e: [named[n] for n in names] for e, names in job.todo[trial].items()}
-            return Measuring(spec, storage, benchmarks, todo, answers=answers).run()
+            yield from Measuring(spec, storage, benchmarks, todo, answers=answers).run()
+            return
         main = job.plan.main
         training = Trial(spec, storage, benchmarks[MAIN], main, job.keep, answers)
-        return (record.epoch for record in training.run())
+        for record in training.run():
+            yield record.epoch
 
     def _opened(self) -> Any:
         """The benchmarks of the job, once for all trials of this actor."""
@@ -189,7 +201,10 @@ class TuneReporter(tune.Callback):
     def on_trial_complete(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
     ) -> None:
-        """A trial ended; its record says how."""
+        """A trial ended; its record says how, unless it failed by a mistake of the user's."""
+        if (reason := trial.last_result.get("failure")) is not None:
+            self._failed(trial.config["trial"], reason)
+            return
         if self._measures:
             self._event("ended", trial.config["trial"], TrialEnd("done"))
             return
@@ -206,18 +221,22 @@ class TuneReporter(tune.Callback):
     def on_trial_error(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
     ) -> None:
-        """A trial failed and has no attempt left, unless it had ended already."""
-        storage = self._ledger.trial(trial.config["trial"])
+        """A trial failed and has no attempt left."""
+        self._failed(trial.config["trial"], _reason(trial))
+
+    def _failed(self, trial: str, reason: str) -> None:
+        """Record that a trial failed for good, unless it had ended already."""
+        storage = self._ledger.trial(trial)
         end = None if self._measures else storage.read_end()
         if end is None:
-            end = TrialEnd("failed", _reason(trial), retriable=True)
+            end = TrialEnd("failed", reason, retriable=True)
             if not self._measures:
                 storage.end(end, self._main)
-        self._event("ended", trial.config["trial"], end)
+        self._event("ended", trial, end)
 
 
 def _reason(trial: TuneTrial) -> str:
-    """What the worker raised, in one line: the exception and its message.
+    """What the worker raised, in one line, or what Ray says of its death.
 
     Tune has not uploaded the error yet when this is called, so it is read from its staging file.
     """
@@ -229,4 +248,6 @@ def _reason(trial: TuneTrial) -> str:
     lines = [line.strip() for line in last_failure.splitlines() if line.strip()]
     if not lines:
         return "the worker died without a message"
-    return lines[0] if lines[0].startswith("The actor") else lines[-1]
+    # What a worker raises begins with the call and ends with the error; what Ray says, with that.
+    raised = lines[-1].rpartition(f"{TrialError.__name__}: ")[2]
+    return raised if "ray::" in lines[0] else lines[0]

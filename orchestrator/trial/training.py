@@ -171,8 +171,3 @@ def learning_rate(schedule: list[tuple[int, float]], epoch: int) -> float:
     """
     reached = [rate for first, rate in schedule if first <= epoch - 1]
     return reached[-1] if reached else math.nan
-
-
-def n_base_classes(benchmark: Benchmark) -> int:
-    """Classes that occur among the training examples."""
-    return len(np.unique(benchmark.train.pool.labels[benchmark.train.examples]))

@@ -21,7 +21,7 @@ from fsl_sweep.orchestrator.records.protocol import MAIN, Kept, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.trial.draws import torch_seed
 from fsl_sweep.orchestrator.trial.program import ProgramTraining
-from fsl_sweep.orchestrator.trial.training import Training, Untrained, learning_rate, n_base_classes
+from fsl_sweep.orchestrator.trial.training import Training, Untrained, learning_rate
 
 AnyTraining = Training | ProgramTraining | Untrained
 
@@ -99,7 +99,7 @@ class Trial:
             {"name": spec.learner.name, **spec.learner.options},
             {"name": spec.backbone.name, **spec.backbone.options},
             self.benchmark.image_shape,
-            n_base_classes(self.benchmark),
+            self.benchmark.n_base_classes,
             torch_seed(spec.id, "weights"),
         )
         if isinstance(learner, Metadl):
@@ -178,7 +178,7 @@ class Trial:
             pixel_mean=benchmark.pixel_mean,
             pixel_std=benchmark.pixel_std,
             holds_features=benchmark.train.pool.holds_features,
-            n_base_classes=n_base_classes(benchmark),
+            n_base_classes=benchmark.n_base_classes,
             trial=spec.id,
             epoch=epoch,
             version=VERSION,

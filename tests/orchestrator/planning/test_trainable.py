@@ -18,7 +18,7 @@ from fsl_sweep.orchestrator.planning.feasibility import check_feasible
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
-from fsl_sweep.orchestrator.trial.training import Training, n_base_classes
+from fsl_sweep.orchestrator.trial.training import Training
 
 SWEEP = yaml.safe_load("""
 name: pairs
@@ -83,7 +83,7 @@ def test_training_goes_over_the_fixed_tasks_and_augments_their_images(benchmark,
     (trial,) = planned().trials
     spec = trial.spec
     parts = ({"name": named.name, **named.options} for named in (spec.learner, spec.backbone))
-    learner = build_learner(*parts, benchmark.image_shape, n_base_classes(benchmark), 0)
+    learner = build_learner(*parts, benchmark.image_shape, benchmark.n_base_classes, 0)
     run = Training(spec, benchmark, learner, torch.device("cpu"))
     rectangular, seen = run._rectangular, []
 

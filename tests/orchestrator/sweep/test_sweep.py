@@ -4,9 +4,11 @@ import contextlib
 import os
 import signal
 import stat
+import sys
 from dataclasses import replace
 from pathlib import Path
 
+import faulty
 import made
 import pytest
 from commands import ONE_CORE, in_session, living
@@ -154,6 +156,9 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place,
     victim = spec(seed=3, epochs=4, learner={"name": "ridge"})
     hopeless = spec(seed=3, train={"way": 9, "shot": 1, "query": 2})
     diverging = spec(seed=0, optimizer={"lr": 1e30}, schedule=[[0, 1e30]])
+    raising, unbuilt = (spec(seed=0, learner={"name": one}) for one in ("raising", "unbuilt"))
+    faulty.install(tmp_path / "faulty", monkeypatch)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # of the workers
     good = [
         spec(seed=0),
         spec(seed=0, learner={"name": "supervised"}, train={"batch_size": 8}),
@@ -175,7 +180,7 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place,
                 os.kill(pid, signal.SIGKILL)
 
     listener = Listener(look_and_kill_once)
-    specs = [*good[:3], diverging, victim, hopeless]
+    specs = [*good[:3], diverging, victim, unbuilt, hopeless, raising]
     ledger = Ledger(tmp_path / "ray")
     ledger.path.mkdir()
     job = job_of(ledger.path, specs, data, 1, retries=1)
@@ -199,13 +204,21 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place,
     for s, retriable, reason in (
         (diverging, False, "the training loss became nan"),
         (hopeless, True, "9-way tasks need 9 classes"),
+        (
+            unbuilt,
+            True,
+            "The learner plug-in 'unbuilt' (faulty) raised KeyError: 'no such\\nlayer'",
+        ),
+        (raising, True, "RuntimeError: first line last line"),
     ):
         end = history(ledger.trial(s.id), s, data).end
         assert (end.status, end.retriable) == ("failed", retriable)
-        assert reason in end.reason
+        assert end.reason.startswith(reason)
+        assert end.reason.isprintable()
         assert ended[s.id] == (end.status, end.reason)
     assert killed
-    assert {trial for trial, _ in listener.of("failed once")} == {victim.id, hopeless.id}
+    # A mistake of the user's is not tried again.
+    assert {trial for trial, _ in listener.of("failed once")} == {victim.id, raising.id}
     # At most the epoch in flight is repeated: no epoch is measured more than twice.
     measured = listener.of("measured")
     assert {m for m in measured if m[0] != diverging.id} == {

@@ -28,6 +28,11 @@ class TaskGroup:
     def __len__(self) -> int:
         return len(self.tasks)
 
+    @property
+    def answers(self) -> tuple[int, int, int]:
+        """Tasks, queries of each and classes of each: the shape of the logits."""
+        return len(self), self.query.shape[1], self.support.shape[1]
+
     def __getitem__(self, chosen: slice) -> "TaskGroup":
         parts = (self.tasks, self.support, self.query, self.target)
         return TaskGroup(*(part[chosen] for part in parts))

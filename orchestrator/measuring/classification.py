@@ -9,7 +9,12 @@ from jaxtyping import Int
 from fsl_sweep.learners.base import ClassificationLearner
 from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.measuring.images import PoolImages
-from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, Results, check_numbers
+from fsl_sweep.orchestrator.measuring.scoring import (
+    EpisodeSets,
+    Results,
+    check_numbers,
+    check_shape,
+)
 from fsl_sweep.orchestrator.records.measures import TaskScores
 
 
@@ -29,7 +34,7 @@ def measure_by_classification(
 
     Raises:
         BadData: a task has a class that was not trained on.
-        TrialFailure: as `check_numbers`.
+        TrialFailure: as `check_shape` and `check_numbers`.
     """
     pool = images.pool
     asked = np.unique(np.concatenate([episodes.query.ravel() for episodes in sets.values()]))
@@ -42,6 +47,7 @@ def measure_by_classification(
         )
     with torch.inference_mode():
         logits = images.through(learner.classify, asked)
+    check_shape(logits, (len(asked), len(classes)), learner)
     check_numbers(logits, "images")
     after = np.zeros(len(pool), np.uint16)
     target = np.searchsorted(classes, pool.labels[asked])

@@ -12,7 +12,7 @@ from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.datasets.tasks.ragged import TaskGroup
 from fsl_sweep.learners.base import EmbeddingLearner
 from fsl_sweep.orchestrator.measuring.images import PoolImages
-from fsl_sweep.orchestrator.measuring.scoring import score
+from fsl_sweep.orchestrator.measuring.scoring import check_shape, score
 from fsl_sweep.orchestrator.records.measures import TaskScores
 
 
@@ -48,7 +48,9 @@ class PoolFeatures:
 
     def answer(self, tasks: TaskGroup) -> Float[Tensor, "task m way"]:
         """The head's logits of the queries of tasks of equal shape."""
-        return self.learner.head(self._gathered(tasks.support), self._gathered(tasks.query))
+        logits = self.learner.head(self._gathered(tasks.support), self._gathered(tasks.query))
+        check_shape(logits, tasks.answers, self.learner)
+        return logits
 
     def score(self, episodes: Episodes) -> TaskScores:
         """The learner's answers. Raises as `fsl_sweep.orchestrator.measuring.scoring.score`."""

@@ -18,7 +18,7 @@ from fsl_sweep.datasets.tasks.ragged import TaskGroup
 from fsl_sweep.learners.base import AdaptationLearner, EmbeddingLearner
 from fsl_sweep.orchestrator.measuring.features import PoolFeatures
 from fsl_sweep.orchestrator.measuring.images import PoolImages
-from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, Results, score
+from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, Results, check_shape, score
 
 
 def measure_by_embedding(
@@ -45,7 +45,9 @@ def measure_by_adaptation(
         return images.normalised(images.unit(indices))
 
     def answer(tasks: TaskGroup) -> Tensor:
-        return learner.predict(ready(tasks.support), ready(tasks.query))
+        logits = learner.predict(ready(tasks.support), ready(tasks.query))
+        check_shape(logits, tasks.answers, learner)
+        return logits
 
     # Not inference mode: the adaptation could not differentiate its tensors.
     with torch.no_grad():

@@ -81,6 +81,18 @@ def in_parts(
             yield some, logits
 
 
+def check_shape(logits: Tensor, wanted: tuple[int, ...], learner: object) -> None:
+    """Raises TrialFailure unless a learner gave one logit for each query (or image) and class.
+
+    One for a class that a task has not could win, and would be counted as another class.
+    """
+    if logits.shape != wanted:
+        raise TrialFailure(
+            f"{type(learner).__name__} gave logits {list(logits.shape)} where {list(wanted)} are "
+            "needed: the last number is that of the classes"
+        )
+
+
 def check_numbers(logits: Float[Tensor, "n ..."], what: str) -> None:
     """Raises TrialFailure if logits, of so many tasks or images, are not all finite.
 

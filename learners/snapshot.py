@@ -20,7 +20,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from torch import nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.nn.parameter import is_lazy
@@ -112,6 +112,16 @@ def restored(data: bytes, where: str) -> tuple[Learner[Any], Description]:
         )
     learner.load_state_dict(tensors)
     return learner.eval(), description
+
+
+def description_of(path: str) -> Description | None:
+    """What a snapshot says about itself, from its header; None of any other file."""
+    try:
+        with safe_open(path, "pt") as file:
+            text = (file.metadata() or {}).get(KEY)
+        return None if text is None else Description.model_validate_json(text)
+    except (SafetensorError, OSError, ValidationError):  # which is said where it is loaded
+        return None
 
 
 def _description(data: bytes, where: str) -> Description:

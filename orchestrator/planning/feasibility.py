@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from fsl_sweep.datasets.benchmark import Benchmark
@@ -15,6 +14,7 @@ from fsl_sweep.learners.building import build_backbone, build_learner, pixel_sta
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, PluginError
 from fsl_sweep.orchestrator.measuring.common_tasks import novel_tasks
+from fsl_sweep.orchestrator.planning.pretrained import normalisation_caution, shown
 from fsl_sweep.orchestrator.planning.suitability import check_training_tasks
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.records.model import canonical_json
@@ -153,9 +153,10 @@ def _check_network(trial: PlannedTrial, benchmark: Benchmark) -> Iterator[str]:
     except PluginError as failure:
         raise PluginError(f"{trial.method}: {failure}") from failure
     if unused:
-        shown = ", ".join(unused[:3]) + (", ..." if len(unused) > 3 else "")
-        file = Path(backbone["weights"]).name
-        yield f"the weights '{file}' hold {counted(len(unused), 'more tensor')}, not used: {shown}"
+        named = ", ".join(unused[:3]) + (", ..." if len(unused) > 3 else "")
+        file, more = shown(backbone["weights"]), counted(len(unused), "more tensor")
+        yield f"the weights '{file}' hold {more}, not used: {named}"
+    yield from normalisation_caution(backbone, benchmark)
 
 
 def _check_trained(training: EpisodicTraining, benchmark: Benchmark) -> None:

@@ -1,15 +1,24 @@
 """A backbone's initial weights in a plan: the file that is meant, and what the report warns of."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from fsl_sweep.datasets.benchmark import Benchmark, PixelStatistics
 from fsl_sweep.learners.backbones.catalogue import BACKBONES
+from fsl_sweep.learners.building import pixel_statistics
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.options import resolve
+from fsl_sweep.learners.snapshot import description_of
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.records.spec import Named
+
+_SAME = 1e-3
+"""Means and deviations that differ by less, a quarter of a grey level, are the same."""
 
 
 def pinned(backbone: Named, learner: Named) -> Named:
@@ -49,16 +58,43 @@ def start_cautions(method: str, given: Named, resolved: Named) -> Iterator[str]:
             yield f"{method}: its backbone is frozen at random weights, because no file is given"
         return
     yield (
-        f"{method}: its backbone starts from the weights '{Path(weights).name}'; if these were "
+        f"{method}: its backbone starts from the weights '{shown(weights)}'; if these were "
         "trained on images of the val or novel classes, ValGen or NovelGen is not accuracy on new "
         "classes"
     )
-    if "normalisation" not in given.options:
+    if "normalisation" not in given.options and description_of(weights) is None:
         yield (
             f"{method}: images are normalised by this benchmark's training images, but pretrained "
             "weights expect what they were trained with; write backbone.normalisation (imagenet, "
             "benchmark, or mean and std)"
         )
+
+
+def shown(weights: str) -> str:
+    """The name of a file of weights; of a run's snapshot its path from the run folder on."""
+    parts = Path(weights).parts
+    of_a_run = parts[-4:-3] == ("trials",) and parts[-2] == "snapshots"
+    return "/".join(parts[-5:]) if of_a_run else parts[-1]
+
+
+def normalisation_caution(backbone: Mapping[str, Any], benchmark: Benchmark) -> Iterator[str]:
+    """What to know if the images of the snapshot that a backbone starts from were other numbers."""
+    weights = backbone.get("weights")
+    if weights is None or (snapshot := description_of(weights)) is None:
+        return
+    ours = pixel_statistics(backbone) or (benchmark.pixel_mean, benchmark.pixel_std)
+    theirs = snapshot.pixel_mean, snapshot.pixel_std
+    if np.shape(ours) != np.shape(theirs) or np.abs(np.subtract(ours, theirs)).max() > _SAME:
+        yield (
+            f"the weights '{shown(weights)}' were trained on images normalised by "
+            f"{_numbers(theirs)}, and these are normalised by {_numbers(ours)}; write the former "
+            "as backbone.normalisation"
+        )
+
+
+def _numbers(pixels: PixelStatistics) -> str:
+    mean, std = (", ".join(f"{one:.3g}" for one in part) for part in pixels)
+    return f"{{mean: [{mean}], std: [{std}]}}"
 
 
 @cache

@@ -198,6 +198,26 @@ def test_only_the_scale_of_a_learner_with_a_frozen_backbone_is_trained(place):
     assert [names[number] for number in training.state()["optimizer"]["state"]] == ["scale"]
 
 
+def test_of_a_snapshot_only_another_normalisation_is_told(place):
+    spec, data = trainable(epochs=1), benchmark()
+    list(Trial(spec, Ledger(place / "first").trial(spec.id), data, main_of(data)).run())
+    weights = f"first/trials/{spec.id}/snapshots/0001.safetensors"
+    same = planned(f", weights: {weights}, frozen: true")
+    assert same.cautions == (STARTS.replace("w.pt", weights),)
+    unused = f"the weights '{weights}' hold 1 more tensor, not used: scale"
+    assert check_feasible(same, {MAIN: data}) == (unused,)
+    other = planned(
+        f", weights: {weights}, normalisation: {{mean: [0.25], std: [0.5]}}, frozen: true"
+    )
+    mean, std = f"{data.pixel_mean[0]:.3g}", f"{data.pixel_std[0]:.3g}"
+    assert check_feasible(other, {MAIN: data}) == (
+        unused,
+        f"the weights '{weights}' were trained on images normalised by {{mean: [{mean}], std: "
+        f"[{std}]}}, and these are normalised by {{mean: [0.25], std: [0.5]}}; write the former as "
+        "backbone.normalisation",
+    )
+
+
 def test_a_snapshot_is_measured_again_without_the_file_that_it_began_with(place):
     normalised = {"mean": [0.2], "std": [0.7]}
     backbone = {**CONV, "weights": str(place / "w.pt"), "normalisation": normalised}

@@ -8,12 +8,14 @@ from pathlib import Path
 import nested
 import numpy as np
 import pytest
+import torch
 import yaml
 from PIL import Image
 from places import ROOT
 
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.learners.backbones.catalogue import BACKBONES
+from fsl_sweep.learners.backbones.conv4 import Conv4, Conv4Options
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
@@ -110,6 +112,13 @@ def test_the_documented_plugins_are_found_run_and_recorded(command):
     plan = Path("runs/plugged/plan.json").read_text()
     assert '"source": "my-package"' in plan
     assert '"version": "1.2"' in plan
+
+
+def test_the_documented_learner_answers_where_features_are_zero(command):
+    """As those of an image for which every unit of the network is dead."""
+    cls = LEARNERS.find("cosine-net").cls
+    learner = cls(Conv4(Conv4Options(width=4), (1, 16, 16)), cls.Options(), 2)
+    assert learner.head(torch.zeros(1, 3, 1, 5), torch.zeros(1, 4, 5)).isfinite().all()
 
 
 def test_the_documented_program_runs_as_a_trial_and_is_recorded(command):

@@ -17,7 +17,6 @@ from fsl_sweep.learners.testing.learner import (
     BASE_CLASSES,
     GradientContract,
     assert_close,
-    random_images,
 )
 
 IMAGES = 9
@@ -47,7 +46,7 @@ class ClassificationContract(GradientContract):
 
     def test_images_do_not_see_each_other(self) -> None:
         """The logits of an image do not depend on the other images or their order."""
-        learner, images = self._ready().double(), random_images(IMAGES, seed=3).double()
+        learner, images = self._ready().double(), self._images(IMAGES, seed=3).double()
         together = self._answer(learner, images)
         order = torch.roll(torch.arange(IMAGES), 2)
         assert_close(self._answer(learner, images[order]), together[order], 1e-6)
@@ -56,7 +55,7 @@ class ClassificationContract(GradientContract):
 
     def test_an_image_that_is_not_a_number_is_not_answered_silently(self) -> None:
         """NaN in an image: its logits say so; other images are answered."""
-        images = random_images(IMAGES, seed=3)
+        images = self._images(IMAGES, seed=3)
         images[0] = torch.nan
         logits = self._answer(self._ready(), images)
         assert logits[0].isnan().any()
@@ -69,9 +68,9 @@ class ClassificationContract(GradientContract):
 
     def _questions(self, dtype: torch.dtype = torch.float32) -> Iterator[tuple[Tensor]]:
         for count in (1, IMAGES):
-            yield (random_images(count, seed=3).to(dtype),)
+            yield (self._images(count, seed=3).to(dtype),)
 
     def _training_batches(self) -> Iterator[LabelledBatch]:
         labels = torch.arange(12) % BASE_CLASSES
-        centres = 2 * random_images(BASE_CLASSES, seed=5)
-        yield LabelledBatch(centres[labels] + random_images(12, seed=1), labels)
+        centres = 2 * self._images(BASE_CLASSES, seed=5)
+        yield LabelledBatch(centres[labels] + self._images(12, seed=1), labels)

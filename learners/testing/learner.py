@@ -5,8 +5,8 @@ Subclass it in a test module and set ``learner``; pytest collects the tests::
     class TestMine(LearnerContract):
         learner = MyLearner
 
-Classifiers have a suite of their own in ``classification.py``, and programs with MetaDL's interface
-in ``submission.py``.
+Classifiers have a suite of their own in ``classification.py``, backbones in ``backbone.py``, and
+programs with MetaDL's interface in ``submission.py``.
 """
 
 import copy
@@ -19,6 +19,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
+from fsl_sweep.learners.backbones.base import Backbone, ImageShape
 from fsl_sweep.learners.backbones.conv4 import Conv4, Conv4Options
 from fsl_sweep.learners.base import (
     AdaptationLearner,
@@ -31,7 +32,6 @@ from fsl_sweep.learners.base import (
 from fsl_sweep.learners.batches import EpisodeGroup, RaggedEpisodes
 from fsl_sweep.learners.options import Options
 
-IMAGE_SHAPE = (1, 16, 16)
 BASE_CLASSES = 6
 TASKS, QUERIES = 2, 3
 Batch = EpisodeBatch | RaggedEpisodes | LabelledBatch
@@ -47,6 +47,7 @@ class GradientContract:
     """
 
     learner: ClassVar[type[GradientLearner[Any]]]
+    image_shape: ClassVar[ImageShape] = (1, 16, 16)
     options: ClassVar[Mapping[str, Any]] = {}
     tolerance: ClassVar[float] = 1e-3
 
@@ -122,8 +123,11 @@ class GradientContract:
         """A learner on a small network, its weights drawn from ``seed``."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            backbone = Conv4(Conv4Options(width=8), IMAGE_SHAPE)
-            return self.learner(backbone, self._options(), BASE_CLASSES)
+            return self.learner(self._network(), self._options(), BASE_CLASSES)
+
+    def _network(self) -> Backbone:
+        """The small network, with its initial weights."""
+        return Conv4(Conv4Options(width=8), self.image_shape)
 
     def _ready(self) -> Any:
         """One in evaluation mode whose batch norm has seen some images."""
@@ -131,9 +135,14 @@ class GradientContract:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(0)
             for module in learner.modules():
-                if isinstance(module, Conv4):
-                    module(random_images(64, seed=9))
+                if isinstance(module, Backbone):
+                    module(self._images(64, seed=9))
         return learner.eval()
+
+    def _images(self, *shape: int, seed: int) -> Tensor:
+        """Normal noise ``[*shape, *image_shape]``, a function of the seed."""
+        draws = torch.Generator().manual_seed(seed)
+        return torch.randn(*shape, *self.image_shape, generator=draws)
 
     def _options(self) -> Options:
         return self.learner.Options.model_validate(dict(self.options))
@@ -260,21 +269,21 @@ class LearnerContract(GradientContract):
     def _questions(self, dtype: torch.dtype = torch.float32) -> Iterator[tuple[Tensor, Tensor]]:
         """Support and query images of tasks of several ways and shots; classes are separate."""
         for way in self._ways():
-            centres = 2 * random_images(TASKS, way, 1, seed=way)
+            centres = 2 * self._images(TASKS, way, 1, seed=way)
             for shot in (1, 3):
-                support = centres + random_images(TASKS, way, shot, seed=shot)
-                query = centres + random_images(TASKS, way, QUERIES, seed=4)
+                support = centres + self._images(TASKS, way, shot, seed=shot)
+                query = centres + self._images(TASKS, way, QUERIES, seed=4)
                 yield support.to(dtype), query.flatten(1, 2).to(dtype)
 
     def _training_batches(self) -> Iterator[Batch]:
         if "batches" in self.learner.trains_on:
-            yield LabelledBatch(random_images(12, seed=1), torch.arange(12) % BASE_CLASSES)
+            yield LabelledBatch(self._images(12, seed=1), torch.arange(12) % BASE_CLASSES)
         if "episodes" in self.learner.trains_on:
             way = self._ways()[-1]
-            yield EpisodeBatch(random_images(2, way, 2, seed=1), random_images(2, way, 3, seed=2))
+            yield EpisodeBatch(self._images(2, way, 2, seed=1), self._images(2, way, 3, seed=2))
         if self.learner.takes_ragged:
             groups = _group(2, 2, 3), _group(1, 3, 2)
-            yield RaggedEpisodes(random_images(4, seed=3), random_images(7, seed=4), groups)
+            yield RaggedEpisodes(self._images(4, seed=3), self._images(7, seed=4), groups)
 
 
 def _group(tasks: int, way: int, queries: int) -> EpisodeGroup:
@@ -282,12 +291,6 @@ def _group(tasks: int, way: int, queries: int) -> EpisodeGroup:
     support = torch.arange(tasks * way).view(tasks, way, 1)
     query = torch.arange(tasks * queries).view(tasks, queries)
     return EpisodeGroup(support, query, torch.arange(queries).expand(tasks, -1) % way)
-
-
-def random_images(*shape: int, seed: int) -> Tensor:
-    """Normal noise ``[*shape, *IMAGE_SHAPE]``, a function of the seed."""
-    draws = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, *IMAGE_SHAPE, generator=draws)
 
 
 def assert_close(found: Tensor, expected: Tensor, tolerance: float) -> None:

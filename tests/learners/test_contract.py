@@ -1,14 +1,21 @@
 """Every learner of the catalogue passes the contract; one added later is covered by its name."""
 
+import math
+from typing import ClassVar
+
 import pytest
 import torch
+from torch import nn
 
-from fsl_sweep.learners.backbones.base import Backbone
+from fsl_sweep.learners.backbones.base import Backbone, check_images
+from fsl_sweep.learners.backbones.conv4 import Conv4
 from fsl_sweep.learners.base import ClassificationLearner
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.episodic import EpisodicLearner
 from fsl_sweep.learners.metadl.learner import Metadl
 from fsl_sweep.learners.methods.protonet import ProtonetOptions
+from fsl_sweep.learners.options import Options
+from fsl_sweep.learners.testing.backbone import BackboneContract
 from fsl_sweep.learners.testing.classification import ClassificationContract
 from fsl_sweep.learners.testing.learner import LearnerContract
 
@@ -116,3 +123,54 @@ def test_the_contract_notices(fault):
     BREAKS[fault](contract_of(""))
     with pytest.raises(AssertionError):
         BREAKS[fault](contract_of(fault))
+
+
+class TestConv4(BackboneContract):
+    backbone = Conv4
+    backbone_options: ClassVar = {"width": 8}
+
+
+class CarelessNet(Backbone):
+    """Breaks the rule that `fault` names."""
+
+    Options, feature_dim, fault = Options, 12, ""
+
+    def __init__(self, options, image_shape):
+        super().__init__(options, image_shape)
+        self.layer = nn.LazyLinear(12)
+        self.layer(torch.zeros(1, math.prod(image_shape)))
+        self.feature_dim = 13 if self.fault == "width" else 12
+        self.seen = nn.Buffer(torch.zeros(()))
+
+    def forward(self, images):
+        if self.fault == "shape":
+            images = images[..., -1:].expand(-1, *self.image_shape)
+        check_images(images, self.image_shape)
+        features = self.layer(images.flatten(1))
+        if self.fault == "draws":
+            features = features + torch.randn_like(features)
+        if self.fault == "images":
+            features = features - features.mean(dim=0)
+        if self.fault == "counts":
+            self.seen += 1
+        return features
+
+
+OF_BACKBONES = {
+    "width": BackboneContract.test_features_are_as_wide_as_it_says_and_other_images_are_refused,
+    "shape": BackboneContract.test_features_are_as_wide_as_it_says_and_other_images_are_refused,
+    "draws": BackboneContract.test_equal_seeds_give_equal_answers,
+    "images": BackboneContract.test_tasks_do_not_see_each_other,
+    "counts": BackboneContract.test_answering_changes_nothing,
+}
+
+
+@pytest.mark.parametrize("fault", OF_BACKBONES)
+def test_the_contract_of_backbones_notices(fault):
+    def contract(fault):
+        members = {"backbone": type("Net", (CarelessNet,), {"fault": fault})}
+        return type("Contract", (BackboneContract,), {**members, "image_shape": (3, 9, 8)})()
+
+    OF_BACKBONES[fault](contract(""))
+    with pytest.raises(AssertionError):
+        OF_BACKBONES[fault](contract(fault))

@@ -74,11 +74,12 @@ def class_benchmark(
     partition: Mapping[str, np.ndarray],
     held_out: float,
     seed: int,
+    cautions: tuple[str, ...] = (),
 ) -> Benchmark:
     """A benchmark of class tasks over one pool.
 
     ``partition`` has the class labels of ``base``, ``val`` and ``novel``; ``held_out`` and ``seed``
-    are those of ``held_out_split``.
+    are those of ``held_out_split``, ``cautions`` those of `Benchmark`.
 
     Raises:
         BadData: a class is listed twice, a split has fewer than 2 classes, or a base class has
@@ -100,6 +101,7 @@ def class_benchmark(
         base=ClassTasks(pool, partition["base"], held),
         val=ClassTasks(pool, partition["val"]),
         novel=ClassTasks(pool, partition["novel"]),
+        cautions=cautions,
     )
 
 
@@ -187,7 +189,11 @@ def split_benchmark(
                 "superclass folders, or add the array."
             )
         split = draw_partition(groups, (options.base, options.val, options.novel), options.seed)
-    return class_benchmark(name, pool, split, options.held_out, options.seed)
+    unused, cautions = len(pool.class_names) - sum(map(len, split.values())), ()
+    if options.split_file is not None and unused > 0:
+        found = f"{unused} of the {counted(len(pool.class_names), 'class', 'classes')} of the data"
+        cautions = (f"{found} {'is' if unused == 1 else 'are'} in no split of its split_file",)
+    return class_benchmark(name, pool, split, options.held_out, options.seed, cautions)
 
 
 def _listed(path: Path, class_names: tuple[str, ...]) -> dict[str, np.ndarray]:

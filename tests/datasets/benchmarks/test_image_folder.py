@@ -75,6 +75,12 @@ def test_lists_are_followed_and_not_prepared_again(write_tree, images, tmp_path)
     benchmark = open_benchmark("image-folder", {**SMALL, "split_file": file}, root, tmp_path)
     assert benchmark.base.classes.tolist() == [0, 7]
     assert benchmark.novel.classes.tolist() == [4, 5]
+    unlisted = "2 of the 8 classes of the data are in no split of its split_file"
+    assert benchmark.cautions == (unlisted,)
+    file.write_text(json.dumps({**lists, "novel": ["class1", "class4", "class5", "class6"]}))
+    assert (
+        open_benchmark("image-folder", {**SMALL, "split_file": file}, root, tmp_path).cautions == ()
+    )
     assert len(list((tmp_path / "datasets").glob("image-folder-*"))) == 1
 
 

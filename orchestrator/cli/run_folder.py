@@ -26,8 +26,9 @@ def status(run: RunFolder) -> int:
     ledger = Ledger(run)
     plan = ledger.planned()
     histories = {h.trial: h for h in ledger.histories(plan)}.values()
-    counts = Counter(map(_state, histories))
-    lines = [line for history in histories for line in _remarks(history)]
+    states = [_state(history, ledger) for history in histories]
+    counts = Counter(states)
+    lines = [line for each in zip(histories, states, strict=True) for line in _remarks(*each)]
     try:
         holder = holder_of(run)
         lines.insert(0, f"running now: {holder}" if holder else "no run is active")
@@ -49,26 +50,27 @@ def status(run: RunFolder) -> int:
     return 0 if ended else 1
 
 
-def _remarks(history: "TrialHistory") -> Iterator[str]:
+def _remarks(history: "TrialHistory", state: str) -> Iterator[str]:
     """How far a trial is that has begun, why it ended, and what of it is damaged."""
     from fsl_sweep.orchestrator.cli.progress import trial_label
 
     label = trial_label(history.method, history.hyperparameters, history.seed, history.fold)
-    begins, state = f"  {history.trial}  {label}", _state(history)
+    begins = f"  {history.trial}  {label}"
     if history.end and history.end.reason:
         yield f"{begins}: {state}, {history.end.reason}"
     elif state == "begun":
-        yield f"{begins}: {counted(int(history.epochs[-1]), 'epoch')} recorded"
+        yield f"{begins}: {counted(int(max(history.epochs, default=0)), 'epoch')} recorded"
     for name in history.damaged:
         yield f"{begins}: damaged, {name}"
 
 
-def _state(history: "TrialHistory") -> str:
+def _state(history: "TrialHistory", ledger: "Ledger") -> str:
     """``done`` and the like; what the report does not count as done has a state of its own."""
     if history.damaged:
         return "damaged"
     if history.end is None:
-        return "begun" if len(history.epochs) else "not begun"
+        begun = len(history.epochs) or ledger.trial(history.trial).folder.size("spec.json")
+        return "begun" if begun else "not begun"
     whole = history.complete or history.end.status == "failed"
     return history.end.status if whole else "not measured"
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from commands import TINY, WithoutRay
 
+from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.sweep import execute
 
@@ -47,6 +48,11 @@ def test_a_part_that_cannot_be_built_stops_the_plan_with_one_message(
     assert f"{named.strip()} (faulty) raised KeyError: 'no such\\n" in told
     assert f"({faulty.__file__}, line " in told
     assert told.count("\n") == 1
+
+
+def test_an_error_of_a_part_of_ours_keeps_its_traceback():
+    with pytest.raises(KeyError), LEARNERS.named_faults("protonet"):
+        raise KeyError("a defect")
 
 
 def test_data_commands_name_a_benchmark_that_fails(planned, capsys):

@@ -1,5 +1,7 @@
 """``status`` and ``report`` point at the report: of a run that is whole, on its way, or empty."""
 
+import shutil
+
 import made
 import pytest
 
@@ -25,6 +27,19 @@ def test_status_names_the_report(tmp_path, monkeypatch, capsys, ends, code, last
     assert invoke(["status", "my run"]) == code
     *_, shown = capsys.readouterr().out.splitlines()
     assert shown == last or (last is None and "report" not in shown)
+
+
+def test_a_trial_in_its_first_epoch_has_begun(tmp_path, capsys) -> None:
+    trials = [made.planned(made.spec(0, way), f"W{way}") for way in (5, 6, 7)]
+    ledger = made.recorded(tmp_path / "run", *trials)
+    for one in trials[1:]:
+        shutil.rmtree(tmp_path / "run" / "trials" / one.id)
+    ledger.trial(trials[1].id).begin(trials[1].spec)
+    assert invoke(["status", str(tmp_path / "run")]) == 1
+    shown = capsys.readouterr().out
+    assert "1 begun, 1 done, 1 not begun" in shown
+    (line,) = [one for one in shown.splitlines() if trials[1].id in one]
+    assert line.endswith(": 0 epochs recorded")
 
 
 def test_an_unfinished_run_is_reported_as_far_as_whole_seeds_go(tmp_path, capsys) -> None:

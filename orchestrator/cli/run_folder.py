@@ -56,7 +56,8 @@ def _remarks(history: "TrialHistory") -> Iterator[str]:
     label = trial_label(history.method, history.hyperparameters, history.seed, history.fold)
     begins, state = f"  {history.trial}  {label}", _state(history)
     if history.end and history.end.reason:
-        yield f"{begins}: {state}, {history.end.reason}"
+        raised = "; raise `budget.seconds`" if history.stopped_early else ""
+        yield f"{begins}: {state}, {history.end.reason}{raised}"
     elif state == "begun":
         yield f"{begins}: {counted(int(history.epochs[-1]), 'epoch')} recorded"
     for name in history.damaged:
@@ -69,6 +70,8 @@ def _state(history: "TrialHistory") -> str:
         return "damaged"
     if history.end is None:
         return "begun" if len(history.epochs) else "not begun"
+    if history.stopped_early:
+        return "stopped by its budget before its first snapshot"
     whole = history.complete or history.end.status == "failed"
     return history.end.status if whole else "not measured"
 

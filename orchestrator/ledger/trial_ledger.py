@@ -308,6 +308,7 @@ class TrialLedger:
             end=end,
             damaged=tuple(dict.fromkeys(damaged)),
             unmeasured=len(epochs) - len(chosen.epochs),
+            planned_epochs=planned.spec.epochs,
         )
 
     def _measured(self, protocol: str, content: Training, checked: bool = True) -> Measured:

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.completeness import Completeness, Stopped
 from fsl_sweep.orchestrator.statistics import Interval
+from fsl_sweep.orchestrator.text.printed import counted
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.report.content import Report
@@ -48,7 +50,43 @@ def cautions_of(report: "Report") -> tuple[str, ...]:
 
 def grave_cautions(report: "Report") -> tuple[str, ...]:
     """What may make the answer wrong: failures, what is left out or damaged, and the plan's own."""
-    return (*_failures(report), *_left_out(report), *report.info.cautions)
+    lost = (*_failures(report), *stopped(report.completeness), *_left_out(report))
+    return (*lost, *report.info.cautions)
+
+
+def stopped(found: Completeness) -> Iterable[str]:
+    """What a time budget stopped: of each method what is of unfinished training, or is missing."""
+    for method in dict.fromkeys(one.method for one in found.stopped):
+        own = [one for one in found.stopped if one.method == method]
+        if begun := [one for one in own if one.epoch]:
+            epochs = _span(one.epoch for one in begun)
+            if planned := {one.planned for one in begun} - {None}:
+                epochs += f" of {_span(planned)}"
+            yield (
+                f"{method} was stopped by its budget in {_where(found, begun)}, after {epochs} "
+                "epochs: its scores are of unfinished training."
+            )
+        if early := [one for one in own if not one.epoch]:
+            yield (
+                f"{method} was stopped by its budget in {_where(found, early)}, before its first "
+                "snapshot: what depends on that is left out. Raise `budget.seconds`."
+            )
+
+
+def _where(found: Completeness, own: Sequence[Stopped]) -> str:
+    """``seeds 0, 1``, and how many trials of the method that is, unless it has one a seed."""
+    seeds = sorted({one.seed for one in own})
+    shown = f"seed{'s' if seeds[1:] else ''} {', '.join(map(str, seeds))}"
+    planned = found.trials[own[0].method][1]
+    if planned == found.seeds[own[0].method][1]:
+        return shown
+    return f"{shown} ({len(own)} of {counted(planned, 'trial')})"
+
+
+def _span(values: Iterable[int]) -> str:
+    """``2``, or ``2 to 5``."""
+    found = sorted({*values})
+    return " to ".join(map(str, dict.fromkeys([found[0], found[-1]])))
 
 
 def _failures(report: "Report") -> Iterable[str]:
@@ -71,7 +109,7 @@ def _failures(report: "Report") -> Iterable[str]:
 
 def _unfinished(report: "Report") -> Iterable[str]:
     reported, by, found = report.info.protocol, report.info.chosen_by, report.completeness
-    if not found.trained:
+    if found.failed or found.missing:
         yield "The run is incomplete: run the sweep again, or complete the table, to finish it."
         if by is not None and by.name != MAIN:
             yield (

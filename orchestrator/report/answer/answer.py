@@ -228,8 +228,10 @@ def _unfinished(found: Completeness) -> str:
     done = f"{found.done} of {counted(found.planned, 'trial')} are done"
     if found.missing:
         text = f"Finish the run first: {done}"
-    else:
+    elif found.failed:
         text = f"Seeds with a failed trial are left out: {done}"
+    else:
+        text = f"Seeds with a trial that its budget stopped too early are left out: {done}"
     none = [
         f"{method} ({done} of {counted(planned, 'trial')})"
         for method, (done, planned) in found.trials.items()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.completeness import Completeness, Stopped
+from fsl_sweep.orchestrator.selection.comparing.comparison import conflicting
 from fsl_sweep.orchestrator.statistics import Interval
 from fsl_sweep.orchestrator.text.printed import counted
 
@@ -18,11 +19,10 @@ def cautions_of(report: "Report") -> tuple[str, ...]:
     weight, summaries, selected = report.base_weight, report.summaries, report.selected
     by = wording.by_metric(weight)
     found = [*_unfinished(report), *grave_cautions(report)]
-    orders = {ranking.methods for ranking in report.rankings}
-    if len(orders) > 1:
+    if orders := conflicting(report.ranked_by):
         found.append(
             f"The ranking of methods{by} depends on the strategy: {len(orders)} different orders "
-            f"under {len(report.rankings)} strategies."
+            f"under {len(report.ranked_by)} strategies that read no novel score."
         )
     found += _intervals("NovelGen", [(one.method, one.novel, one.novel_tasks) for one in summaries])
     if weight is not None:

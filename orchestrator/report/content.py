@@ -26,6 +26,7 @@ from fsl_sweep.orchestrator.selection.comparing.comparison import (
     Ranking,
     by_strategy,
     compare_methods,
+    conflicting,
     rank_methods,
 )
 from fsl_sweep.orchestrator.selection.comparing.needs import Needs, plan_next
@@ -253,9 +254,14 @@ class Report:
 
     @property
     def ranking_survives(self) -> bool | None:
-        """Whether every strategy ranks the methods alike; None where none ranks two."""
-        orders = {ranking.methods for ranking in self.rankings if len(ranking.methods) > 1}
-        return len(orders) == 1 if orders else None
+        """Whether the strategies that are no oracles rank methods alike; None where none does."""
+        return not conflicting(self.ranked_by) if self.ranked_by else None
+
+    @property
+    def ranked_by(self) -> tuple[Ranking, ...]:
+        """The orders of two or more methods under strategies that are no oracles."""
+        usual = (one for one in self.rankings if not one.strategy.oracle)
+        return tuple(one for one in usual if len(one.methods) > 1)
 
     @property
     def base_weight(self) -> float | None:

@@ -1,6 +1,7 @@
 import io
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +29,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     words,
 )
 from fsl_sweep.orchestrator.selection import resample
+from fsl_sweep.orchestrator.selection.comparing.comparison import Ranking, conflicting
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics import mean_interval
 from fsl_sweep.orchestrator.text.console import SafeConsole
@@ -301,6 +303,23 @@ def test_two_claims_of_two_seeds_side_by_side() -> None:
     assert head[3:] == ["difference", "95 % from", "95 % to", "p (Holm)"]
 
 
+def ranked(*orders: str) -> list[Ranking]:
+    return [Ranking(Strategy(str(n), "val", False), tuple(o)) for n, o in enumerate(orders)]
+
+
+@pytest.mark.parametrize(
+    ("orders", "found"),
+    [
+        (("ABC", "AC", "BC", "AB", "A"), []),
+        (("AB", "BC", "CA"), []),
+        (("ABC", "ACB", "BC", "AB", "ABC"), ["ABC", "ACB"]),
+        (("AB", "BC", "CB"), ["BC", "CB"]),
+    ],
+)
+def test_orders_conflict_only_in_methods_that_both_have(orders: Sequence[str], found) -> None:
+    assert ["".join(one) for one in conflicting(ranked(*orders))] == found
+
+
 def test_ranking_flips_are_told() -> None:
     given = [
         trial("A", "1", base=[0.6, 0.7], val=[0.6, 0.5], novel=[0.5, 0.6]),
@@ -308,7 +327,14 @@ def test_ranking_flips_are_told() -> None:
     ]
     report = build(replace(INFO, snapshot=("last", "val"), hyperparameter=("val",)), given)
     assert not report.ranking_survives
-    assert any("ranking of methods depends on the strategy" in c for c in report.cautions)
+    assert (
+        "The ranking of methods depends on the strategy: 2 different orders under 2 strategies "
+        "that read no novel score." in report.cautions
+    )
+    oracle = build(replace(INFO, snapshot=("val", "oracle"), hyperparameter=("val",)), given)
+    assert [one.methods for one in oracle.rankings] == [("B", "A"), ("A", "B")]
+    assert oracle.ranking_survives
+    assert not any("ranking of methods" in c for c in oracle.cautions)
     rows = [re.split("  +", line)[:3] for line in to_text(report).splitlines()]
     assert [r for r in rows if r[-1] in ("A > B", "B > A")] == [
         ["last epoch", "ValGen", "A > B"],

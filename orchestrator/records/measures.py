@@ -143,6 +143,7 @@ class TrialHistory:
         unmeasured: recorded epochs that lack scores on the selection tasks: those are NaN. On the
             report tasks others may lack them too, where few snapshots were measured.
         planned_epochs: of its training; None where that is not known, as in a table.
+        seedless: whether its plan says that every seed gives the same scores.
     """
 
     trial: str
@@ -158,6 +159,7 @@ class TrialHistory:
     damaged: tuple[str, ...] = ()
     unmeasured: int = 0
     planned_epochs: int | None = None
+    seedless: bool = False
 
     @property
     def complete(self) -> bool:

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.answer.race import some
 from fsl_sweep.orchestrator.report.completeness import Completeness, Stopped
 from fsl_sweep.orchestrator.selection.comparing.comparison import conflicting
+from fsl_sweep.orchestrator.selectors.snapshot import TrainLoss
 from fsl_sweep.orchestrator.statistics import Interval
 from fsl_sweep.orchestrator.text.printed import counted
 
@@ -18,7 +20,7 @@ def cautions_of(report: "Report") -> tuple[str, ...]:
     """Cautions as full sentences, the gravest first, without repetition."""
     weight, summaries, selected = report.base_weight, report.summaries, report.selected
     by = wording.by_metric(weight)
-    found = [*_unfinished(report), *grave_cautions(report)]
+    found = [*_unfinished(report), *grave_cautions(report), *_lossless(report)]
     if orders := conflicting(report.ranked_by):
         found.append(
             f"The ranking of methods{by} depends on the strategy: {len(orders)} different orders "
@@ -136,12 +138,31 @@ def _left_out(report: "Report") -> Iterable[str]:
                 f"{', '.join(one.damaged)}. `fsl-sweep verify RUN` names each file."
             )
     cells = {(summary.method, summary.strategy) for summary in report.summaries}
+    under: dict[str, list[str]] = {}
     for method in selected.methods:
         lost = [s for s in selected.strategies if (method, s) not in cells]
         if lost and len(lost) == len(selected.strategies):
             yield f"{method} is left out of the table: {_why_left_out(report, method)}."
-        elif lost:
-            yield f"{method} is left out under {', '.join(map(str, lost))}."
+        elif shown := [str(s) for s in lost if not by_missing_loss(report, method, s.snapshot)]:
+            under.setdefault(", ".join(shown), []).append(method)
+    for strategies, methods in under.items():
+        are = "is" if len(methods) == 1 else "are"
+        yield f"{some(methods)} {are} left out under {strategies}."
+
+
+def _lossless(report: "Report") -> Iterable[str]:
+    """Methods that no strategy by training loss can have: nothing went wrong."""
+    there = {one.method for one in report.summaries}
+    methods = [m for m in report.selected.methods if m in there]
+    names = report.info.snapshot
+    if found := [m for m in methods if any(by_missing_loss(report, m, name) for name in names)]:
+        has = "has" if len(found) == 1 else "have"
+        yield f"{some(found)} {has} no training loss, and no snapshot that is chosen by it."
+
+
+def by_missing_loss(report: "Report", method: str, snapshot: str | None) -> bool:
+    """Whether a snapshot selector chooses by the training loss, and the method has none."""
+    return snapshot == TrainLoss.name and method in report.lossless
 
 
 def _why_left_out(report: "Report", method: str) -> str:

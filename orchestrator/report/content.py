@@ -145,6 +145,8 @@ class Report:
         selectors: name, source and version of each selector in use.
         over_methods: strategies compared with each other over all methods, by regret.
         overtuning: what choosing a configuration lost against taking the first one.
+        seedless: the methods whose scores are the same with every seed, by the plan.
+        lossless: the methods without any training loss: programs, and what trains nothing.
         torn: the planned full trials that are not usable. Their seeds take no part.
         resampled: the cells of the table with the selection repeated on resampled tasks and
             seeds; empty where that was not done.
@@ -173,6 +175,8 @@ class Report:
     selectors: Mapping[str, Sequence[Mapping[str, str]]]
     over_methods: StrategyComparison
     overtuning: tuple[Overtuning, ...] = ()
+    seedless: frozenset[str] = frozenset()
+    lossless: frozenset[str] = frozenset()
     torn: tuple[LeftOut, ...] = ()
     resampled: tuple[ResampledCell, ...] = ()
     stability: tuple[Stability, ...] = ()
@@ -335,6 +339,8 @@ def build(
         selectors=_provenance(info),
         over_methods=compare_strategies(whole, selected, summaries),
         overtuning=overtuning_of(chosen, selected),
+        seedless=_methods(histories, lambda trial: trial.seedless),
+        lossless=_methods(whole, _without_loss),
         torn=_torn(histories),
         resampled=resampled,
         stability=stability_of(summaries, resampled),
@@ -345,6 +351,18 @@ def build(
         ensembles=ensembles_of(whole, ensembles, answers) if answers else (),
         rope=rope,
     )
+
+
+def _methods(
+    histories: Sequence[TrialHistory], test: Callable[[TrialHistory], bool]
+) -> frozenset[str]:
+    """The methods of which every trial passes the test."""
+    every = {trial.method for trial in histories}
+    return frozenset(every - {trial.method for trial in histories if not test(trial)})
+
+
+def _without_loss(trial: TrialHistory) -> bool:
+    return not np.isfinite(trial.curves.get("train_loss", [])).any()
 
 
 def _torn(histories: Sequence[TrialHistory]) -> tuple[LeftOut, ...]:

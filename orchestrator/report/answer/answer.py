@@ -203,6 +203,12 @@ def _next(race: Race, needs: Sequence[Needs], timed: bool) -> str:
     if race.decided:
         return f"No further run is needed to decide it under {race.strategy}."
     few = race.few if race.seeds == 1 else [m for m in race.open if isnan(race.against[m].low)]
+    first = (one.method for one in race.order[:2])
+    if seedless := [m for m in dict.fromkeys((*first, *few)) if m in race.report.seedless]:
+        return (
+            f"More seeds of {some(seedless)} change nothing, as nothing is trained there: more "
+            "tasks tell these snapshots apart, and other data say whether that holds elsewhere."
+        )
     if few:
         return (
             f"Add a second seed of {some(few)}: then the report can say how many would decide it."

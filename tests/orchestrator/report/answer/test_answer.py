@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 from trials import trial
 
 from fsl_sweep.orchestrator.records.measures import ScoreTable, TrialEnd, TrialHistory
-from fsl_sweep.orchestrator.report import Report, RunInfo, build, to_json
+from fsl_sweep.orchestrator.report import Report, RunInfo, build, to_json, to_text
 from fsl_sweep.orchestrator.report.answer.deciding import about, would_decide
 from fsl_sweep.orchestrator.report.answer.race import some
+from fsl_sweep.orchestrator.report.cautions import grave_cautions
 
 INFO = RunInfo("made", "abcd", None, ("last", "val", "oracle"), ("val", "oracle"))
 FAILED = TrialEnd("failed", "loss is NaN")
@@ -203,6 +204,22 @@ SITUATIONS = {
         "Both strategies chose the same snapshots. Choosing by val / val cost 0.30 points against "
         "the oracle.",
         NONE,
+    ),
+    "one seed of methods that train nothing": (
+        [replace(one, seedless=True) for one in (PN[0], RR[0])],
+        "RR's snapshots score 4.0 points above PN's under val / val, but nothing is trained in RR "
+        "and PN.",
+        ONE_SEED,
+        "More seeds of RR and PN change nothing, as nothing is trained there: more tasks tell "
+        "these snapshots apart, and other data say whether that holds elsewhere.",
+    ),
+    "one seed of which one method trains nothing": (
+        [PN[0], replace(RR[0], seedless=True)],
+        "RR's snapshots score 4.0 points above PN's under val / val, but one seed of PN says "
+        "nothing about training it again.",
+        ONE_SEED,
+        "More seeds of RR change nothing, as nothing is trained there: more tasks tell these "
+        "snapshots apart, and other data say whether that holds elsewhere.",
     ),
     "one snapshot": (
         PN[:1],
@@ -472,3 +489,18 @@ def test_a_method_whose_selection_is_not_repeated_keeps_all_undecided() -> None:
     assert "nothing is decided" not in whole.answer.sentences[0]
     part = replace(whole, resampled=tuple(c for c in whole.resampled if c.method == "A"))
     assert "nothing is decided unless the selection is repeated" in part.answer.sentences[0]
+
+
+def test_what_has_no_training_loss_is_told_in_a_line_that_is_not_grave() -> None:
+    trials = map(without_loss, [*method("PN", 60 + FIVE), *method("NCC", 50 + FIVE)])
+    found = report([*RR, *trials], replace(INFO, snapshot=("train_loss", "val")))
+    told = "PN and NCC have no training loss, and no snapshot that is chosen by it."
+    assert grave_cautions(found) == ()
+    assert [c for c in found.cautions if "left out" in c or "training loss" in c] == [told]
+    assert "Left out: " not in to_text(found)
+    # What the training loss is not to blame for is told.
+    trials = [without_val(without_loss(one)) for one in (*method("PN", [60]), *method("Q", [50]))]
+    lost = grave_cautions(report([*RR, *trials]))
+    assert lost == (
+        "PN and Q are left out under last / val, val / val, val / oracle, oracle / val.",
+    )

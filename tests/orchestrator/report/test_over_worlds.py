@@ -108,6 +108,11 @@ def test_a_method_that_some_world_lacks_is_named_and_nothing_is_decided() -> Non
         "A leads B by 5.0 points under val / val on average over 3 worlds (95 % over worlds: 2.5 "
         "to 7.5); not every world has C: nothing is decided."
     )
+    given["w1"] = given["w1"][:2]
+    given["w0"] = given["w0"][:4]
+    assert made(given).sentences[0] == (
+        "No two methods can be compared over these worlds: not every world has B under val / val."
+    )
 
 
 def test_where_novel_scores_choose_nothing_is_decided() -> None:

@@ -242,6 +242,10 @@ def test_wording() -> None:
     assert wording.values({"schedule": {0: 0.1}}) == "schedule={0: 0.1}"
     # A bare name could be the learner's, the backbone's or the optimizer's.
     assert wording.values({"optimizer.name": "sgd", "optimizer.lr": 1}) == "optimizer.name=sgd lr=1"
+    ps = (0.0004, 0.0123, 0.04996, 0.0499, 0.05, 0.05001, 0.0500000001, np.nextafter(0.05, 0))
+    assert ", ".join(map(wording.p_value, ps)) == (
+        "< 0.001, 0.012, 0.04996, 0.0499, 0.050, 0.05001, > 0.05, < 0.05"
+    )
     durations = map(wording.duration, (4.2, 42, 90, 18120))
     assert ", ".join(durations) == "4.2 s, 42 s, 1 min 30 s, 5 h 02 min"
 

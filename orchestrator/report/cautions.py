@@ -62,7 +62,7 @@ def stopped(found: Completeness) -> Iterable[str]:
         own = [one for one in found.stopped if one.method == method]
         if begun := [one for one in own if one.epoch]:
             epochs = _span(one.epoch for one in begun)
-            if planned := {one.planned for one in begun} - {None}:
+            if planned := {one.planned for one in begun if one.planned}:
                 epochs += f" of {_span(planned)}"
             yield (
                 f"{method} was stopped by its budget in {_where(found, begun)}, after {epochs} "

@@ -206,8 +206,8 @@ def _next(race: Race, needs: Sequence[Needs], timed: bool) -> str:
     first = (one.method for one in race.order[:2])
     if seedless := [m for m in dict.fromkeys((*first, *few)) if m in race.report.seedless]:
         return (
-            f"More seeds of {some(seedless)} change nothing, as nothing is trained there: more "
-            "tasks tell these snapshots apart, and other data say whether that holds elsewhere."
+            f"More seeds of {some(seedless)} change no score, as nothing is trained: more tasks "
+            "tell these snapshots apart, and other data say whether that holds elsewhere."
         )
     if few:
         return (

@@ -200,7 +200,7 @@ class Race:
             return "one seed says nothing about training the methods again"
         if trained:
             return f"one seed of {trained[0]} says nothing about training it again"
-        return f"nothing is trained in {some(self.few)}"
+        return "neither is trained" if self.few[1:] else f"{self.few[0]} is not trained"
 
     @property
     def _seeds(self) -> str:

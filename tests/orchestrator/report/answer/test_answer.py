@@ -207,18 +207,17 @@ SITUATIONS = {
     ),
     "one seed of methods that train nothing": (
         [replace(one, seedless=True) for one in (PN[0], RR[0])],
-        "RR's snapshots score 4.0 points above PN's under val / val, but nothing is trained in RR "
-        "and PN.",
+        "RR's snapshots score 4.0 points above PN's under val / val, but neither is trained.",
         ONE_SEED,
-        "More seeds of RR and PN change nothing, as nothing is trained there: more tasks tell "
-        "these snapshots apart, and other data say whether that holds elsewhere.",
+        "More seeds of RR and PN change no score, as nothing is trained: more tasks tell these "
+        "snapshots apart, and other data say whether that holds elsewhere.",
     ),
     "one seed of which one method trains nothing": (
         [PN[0], replace(RR[0], seedless=True)],
         "RR's snapshots score 4.0 points above PN's under val / val, but one seed of PN says "
         "nothing about training it again.",
         ONE_SEED,
-        "More seeds of RR change nothing, as nothing is trained there: more tasks tell these "
+        "More seeds of RR change no score, as nothing is trained: more tasks tell these "
         "snapshots apart, and other data say whether that holds elsewhere.",
     ),
     "one snapshot": (

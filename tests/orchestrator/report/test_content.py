@@ -14,7 +14,7 @@ from fsl_sweep.orchestrator.report import (
     Report,
     RunInfo,
     build,
-    content,
+    building,
     show,
     to_json,
     to_text,
@@ -448,7 +448,7 @@ def test_what_was_not_asked_for_is_not_there() -> None:
 def test_of_a_large_run_only_the_leading_strategy_is_resampled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module in (content, resample):
+    for module in (building, resample):
         monkeypatch.setattr(module, "QUICKLY_RESAMPLED", 100)
     monkeypatch.setattr(resample, "FEWER", 10)
     given = runs(("PN",))

@@ -57,7 +57,8 @@ def _remarks(history: "TrialHistory", state: str) -> Iterator[str]:
     label = trial_label(history.method, history.hyperparameters, history.seed, history.fold)
     begins = f"  {history.trial}  {label}"
     if history.end and history.end.reason:
-        yield f"{begins}: {state}, {history.end.reason}"
+        raised = "; raise `budget.seconds`" if history.stopped_early else ""
+        yield f"{begins}: {state}, {history.end.reason}{raised}"
     elif state == "begun":
         yield f"{begins}: {counted(int(max(history.epochs, default=0)), 'epoch')} recorded"
     for name in history.damaged:
@@ -71,6 +72,8 @@ def _state(history: "TrialHistory", ledger: "Ledger") -> str:
     if history.end is None:
         begun = len(history.epochs) or ledger.trial(history.trial).folder.size("spec.json")
         return "begun" if begun else "not begun"
+    if history.stopped_early:
+        return "stopped by its budget before its first snapshot"
     whole = history.complete or history.end.status == "failed"
     return history.end.status if whole else "not measured"
 

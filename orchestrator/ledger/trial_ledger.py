@@ -308,6 +308,8 @@ class TrialLedger:
             end=end,
             damaged=tuple(dict.fromkeys(damaged)),
             unmeasured=len(epochs) - len(chosen.epochs),
+            planned_epochs=planned.spec.epochs,
+            seedless=planned.spec.seedless,
         )
 
     def _measured(self, protocol: str, content: Training, checked: bool = True) -> Measured:

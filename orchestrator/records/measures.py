@@ -142,6 +142,8 @@ class TrialHistory:
         damaged: names of damaged files, which were skipped.
         unmeasured: recorded epochs that lack scores on the selection tasks: those are NaN. On the
             report tasks others may lack them too, where few snapshots were measured.
+        planned_epochs: of its training; None where that is not known, as in a table.
+        seedless: whether its plan says that every seed gives the same scores.
     """
 
     trial: str
@@ -156,12 +158,19 @@ class TrialHistory:
     end: TrialEnd | None = None
     damaged: tuple[str, ...] = ()
     unmeasured: int = 0
+    planned_epochs: int | None = None
+    seedless: bool = False
 
     @property
     def complete(self) -> bool:
         """Whether it ended as planned, or by its budget after an epoch, and is measured whole."""
         ended = self.end is not None and self.end.status in ("done", "budget")
         return ended and len(self.epochs) > 0 and not self.unmeasured
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether its budget stopped it before its first snapshot."""
+        return self.end is not None and self.end.status == "budget" and not len(self.epochs)
 
     def index(self, epoch: int) -> int:
         """Position of an epoch in the arrays. Raises KeyError if it is not recorded."""

@@ -213,6 +213,12 @@ class TrialSpec(Model):
         return [e for e in range(1, self.epochs + 1) if e % self.every == 0 or e == self.epochs]
 
     @property
+    def seedless(self) -> bool:
+        """Whether every seed has the same scores: nothing is trained, and no weights are drawn."""
+        start = self.backbone.options
+        return self.train is None and not (start.get("frozen") and start.get("weights") is None)
+
+    @property
     def episodic(self) -> EpisodicTraining | None:
         """The training episode; None if no epoch trains on episodes."""
         train = self.train.meta if isinstance(self.train, StagedTraining) else self.train

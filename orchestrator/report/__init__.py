@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from fsl_sweep.orchestrator.report.content import Report, RunInfo, build
+from fsl_sweep.orchestrator.report.building import build
+from fsl_sweep.orchestrator.report.content import Report, RunInfo
 from fsl_sweep.orchestrator.report.formats.as_json import to_json
 from fsl_sweep.orchestrator.report.formats.html import to_html
 from fsl_sweep.orchestrator.report.formats.latex import to_latex

@@ -5,7 +5,12 @@ from typing import TYPE_CHECKING
 
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.answer.race import some
+from fsl_sweep.orchestrator.report.completeness import Completeness, Stopped
+from fsl_sweep.orchestrator.selection.comparing.comparison import conflicting
+from fsl_sweep.orchestrator.selectors.snapshot import TrainLoss
 from fsl_sweep.orchestrator.statistics import Interval
+from fsl_sweep.orchestrator.text.printed import counted
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.report.content import Report
@@ -15,12 +20,11 @@ def cautions_of(report: "Report") -> tuple[str, ...]:
     """Cautions as full sentences, the gravest first, without repetition."""
     weight, summaries, selected = report.base_weight, report.summaries, report.selected
     by = wording.by_metric(weight)
-    found = [*_unfinished(report), *grave_cautions(report)]
-    orders = {ranking.methods for ranking in report.rankings}
-    if len(orders) > 1:
+    found = [*_unfinished(report), *grave_cautions(report), *_lossless(report)]
+    if orders := conflicting(report.ranked_by):
         found.append(
             f"The ranking of methods{by} depends on the strategy: {len(orders)} different orders "
-            f"under {len(report.rankings)} strategies."
+            f"under {len(report.ranked_by)} strategies that read no novel score."
         )
     found += _intervals("NovelGen", [(one.method, one.novel, one.novel_tasks) for one in summaries])
     if weight is not None:
@@ -48,7 +52,43 @@ def cautions_of(report: "Report") -> tuple[str, ...]:
 
 def grave_cautions(report: "Report") -> tuple[str, ...]:
     """What may make the answer wrong: failures, what is left out or damaged, and the plan's own."""
-    return (*_failures(report), *_left_out(report), *report.info.cautions)
+    lost = (*_failures(report), *stopped(report.completeness), *_left_out(report))
+    return (*lost, *report.info.cautions)
+
+
+def stopped(found: Completeness) -> Iterable[str]:
+    """What a time budget stopped: of each method what is of unfinished training, or is missing."""
+    for method in dict.fromkeys(one.method for one in found.stopped):
+        own = [one for one in found.stopped if one.method == method]
+        if begun := [one for one in own if one.epoch]:
+            epochs = _span(one.epoch for one in begun)
+            if planned := {one.planned for one in begun if one.planned}:
+                epochs += f" of {_span(planned)}"
+            yield (
+                f"{method} was stopped by its budget in {_where(found, begun)}, after {epochs} "
+                "epochs: its scores are of unfinished training."
+            )
+        if early := [one for one in own if not one.epoch]:
+            yield (
+                f"{method} was stopped by its budget in {_where(found, early)}, before its first "
+                "snapshot: what depends on that is left out. Raise `budget.seconds`."
+            )
+
+
+def _where(found: Completeness, own: Sequence[Stopped]) -> str:
+    """``seeds 0, 1``, and how many trials of the method that is, unless it has one a seed."""
+    seeds = sorted({one.seed for one in own})
+    shown = f"seed{'s' if seeds[1:] else ''} {', '.join(map(str, seeds))}"
+    planned = found.trials[own[0].method][1]
+    if planned == found.seeds[own[0].method][1]:
+        return shown
+    return f"{shown} ({len(own)} of {counted(planned, 'trial')})"
+
+
+def _span(values: Iterable[int]) -> str:
+    """``2``, or ``2 to 5``."""
+    found = sorted({*values})
+    return " to ".join(map(str, dict.fromkeys([found[0], found[-1]])))
 
 
 def _failures(report: "Report") -> Iterable[str]:
@@ -71,7 +111,7 @@ def _failures(report: "Report") -> Iterable[str]:
 
 def _unfinished(report: "Report") -> Iterable[str]:
     reported, by, found = report.info.protocol, report.info.chosen_by, report.completeness
-    if not found.trained:
+    if found.failed or found.missing:
         yield "The run is incomplete: run the sweep again, or complete the table, to finish it."
         if by is not None and by.name != MAIN:
             yield (
@@ -98,12 +138,31 @@ def _left_out(report: "Report") -> Iterable[str]:
                 f"{', '.join(one.damaged)}. `fsl-sweep verify RUN` names each file."
             )
     cells = {(summary.method, summary.strategy) for summary in report.summaries}
+    under: dict[str, list[str]] = {}
     for method in selected.methods:
         lost = [s for s in selected.strategies if (method, s) not in cells]
         if lost and len(lost) == len(selected.strategies):
             yield f"{method} is left out of the table: {_why_left_out(report, method)}."
-        elif lost:
-            yield f"{method} is left out under {', '.join(map(str, lost))}."
+        elif shown := [str(s) for s in lost if not by_missing_loss(report, method, s.snapshot)]:
+            under.setdefault(", ".join(shown), []).append(method)
+    for strategies, methods in under.items():
+        are = "is" if len(methods) == 1 else "are"
+        yield f"{some(methods)} {are} left out under {strategies}."
+
+
+def _lossless(report: "Report") -> Iterable[str]:
+    """Methods that no strategy by training loss can have: nothing went wrong."""
+    there = {one.method for one in report.summaries}
+    methods = [m for m in report.selected.methods if m in there]
+    names = report.info.snapshot
+    if found := [m for m in methods if any(by_missing_loss(report, m, name) for name in names)]:
+        has = "has" if len(found) == 1 else "have"
+        yield f"{some(found)} {has} no training loss, and no snapshot that is chosen by it."
+
+
+def by_missing_loss(report: "Report", method: str, snapshot: str | None) -> bool:
+    """Whether a snapshot selector chooses by the training loss, and the method has none."""
+    return snapshot == TrainLoss.name and method in report.lossless
 
 
 def _why_left_out(report: "Report", method: str) -> str:

@@ -3,11 +3,27 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selection.results import LeftOut, why_unusable
 from fsl_sweep.orchestrator.text.printed import counted
+
+
+class Stopped(NamedTuple):
+    """A trial that its time budget stopped.
+
+    Attributes:
+        method, seed, trial: which one.
+        epoch: of its last snapshot; 0 where it has none.
+        planned: how many epochs were planned; None where that is not known.
+    """
+
+    method: str
+    seed: int
+    trial: str
+    epoch: int
+    planned: int | None
 
 
 @dataclass(frozen=True)
@@ -17,7 +33,8 @@ class Completeness:
     Attributes:
         planned, done, failed, missing: numbers of trials; missing ones are neither done nor
             failed: not run, unfinished, or damaged.
-        budget: how many of the done ones were stopped by their time budget.
+        stopped: those that their time budget stopped, of each method.
+        stopped_early: how many of these have no snapshot: neither done, failed nor missing.
         problems: all trials that are not done, and why.
         unmeasured: how many chosen snapshots are not measured under the protocol of the report.
         seeds: of each method, how many seeds are whole, and how many are planned.
@@ -28,11 +45,17 @@ class Completeness:
     done: int
     failed: int
     missing: int
-    budget: int
+    stopped: tuple[Stopped, ...]
+    stopped_early: int
     problems: tuple[LeftOut, ...]
     unmeasured: int
     seeds: Mapping[str, tuple[int, int]]
     trials: Mapping[str, tuple[int, int]]
+
+    @property
+    def budget(self) -> int:
+        """How many trials their time budget stopped."""
+        return len({one.trial for one in self.stopped})
 
     def named(self, method: str) -> str:
         """The method, with its whole seeds unless all are whole: ``PN (2 of 3 seeds)``."""
@@ -71,14 +94,19 @@ def completeness_of(histories: Sequence[TrialHistory], unmeasured: int) -> Compl
         for t in distinct
         if (reason := why_unusable(t)) is not None
     )
-    ended = [t.end.status for t in distinct if t.end and why_unusable(t) is None]
     failed = sum(one.reason.startswith("failed") for one in problems)
+    early = sum(trial.stopped_early for trial in distinct)
     return Completeness(
         planned=len(distinct),
-        done=len(ended),
+        done=len(distinct) - len(problems),
         failed=failed,
-        missing=len(problems) - failed,
-        budget=ended.count("budget"),
+        missing=len(problems) - failed - early,
+        stopped=tuple(
+            Stopped(t.method, t.seed, t.trial, int(max(t.epochs, default=0)), t.planned_epochs)
+            for t in histories
+            if t.end is not None and t.end.status == "budget"
+        ),
+        stopped_early=early,
         problems=problems,
         unmeasured=unmeasured,
         seeds=_counts(

@@ -1,69 +1,39 @@
 """The content of a report: everything that its formats show, and nothing about how."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-import numpy as np
-
-from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
+from fsl_sweep.orchestrator.records.measures import Measure
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.report.answer.answer import Answer, answer_of
 from fsl_sweep.orchestrator.report.cautions import cautions_of
-from fsl_sweep.orchestrator.report.completeness import (
-    Completeness,
-    completeness_of,
-    whole_replicates,
-)
-from fsl_sweep.orchestrator.report.curves import Curve, curves_of
-from fsl_sweep.orchestrator.report.over_protocols import Reader, UnderProtocol, over_protocols
-from fsl_sweep.orchestrator.report.tradeoff import TradeOff, tradeoffs_of
-from fsl_sweep.orchestrator.selection.budget_curve import BudgetPoint, regret_by_budget
-from fsl_sweep.orchestrator.selection.choices import Chosen
+from fsl_sweep.orchestrator.report.completeness import Completeness
+from fsl_sweep.orchestrator.report.curves import Curve
+from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
+from fsl_sweep.orchestrator.report.tradeoff import TradeOff
+from fsl_sweep.orchestrator.selection.budget_curve import BudgetPoint
 from fsl_sweep.orchestrator.selection.comparing.comparison import (
     MethodComparison,
     Ranking,
     by_strategy,
     compare_methods,
-    rank_methods,
+    conflicting,
 )
-from fsl_sweep.orchestrator.selection.comparing.needs import Needs, plan_next
+from fsl_sweep.orchestrator.selection.comparing.needs import Needs
 from fsl_sweep.orchestrator.selection.comparing.over_seeds import (
     MethodDifference,
     compare_over_seeds,
 )
-from fsl_sweep.orchestrator.selection.comparing.overtuning import Overtuning, overtuning_of
-from fsl_sweep.orchestrator.selection.comparing.stability import Stability, stability_of
-from fsl_sweep.orchestrator.selection.comparing.strategies import (
-    StrategyComparison,
-    compare_strategies,
-)
-from fsl_sweep.orchestrator.selection.ensembles import Answers, Ensemble, ensembles_of
-from fsl_sweep.orchestrator.selection.lead import lead_strategy, narrowed
-from fsl_sweep.orchestrator.selection.methods import (
-    Summary,
-    TrialRankCorrelation,
-    rank_correlations,
-    summarise,
-)
-from fsl_sweep.orchestrator.selection.resample import (
-    QUICKLY_RESAMPLED,
-    ClassLists,
-    ResampledCell,
-    resample,
-    resamples_for,
-)
+from fsl_sweep.orchestrator.selection.comparing.overtuning import Overtuning
+from fsl_sweep.orchestrator.selection.comparing.stability import Stability
+from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyComparison
+from fsl_sweep.orchestrator.selection.ensembles import Ensemble
+from fsl_sweep.orchestrator.selection.methods import Summary, TrialRankCorrelation
+from fsl_sweep.orchestrator.selection.resample import ResampledCell
 from fsl_sweep.orchestrator.selection.results import Strategy
-from fsl_sweep.orchestrator.selection.select import LeftOut, Selected, select, why_unusable
-from fsl_sweep.orchestrator.selectors import (
-    HYPERPARAMETER_SELECTORS,
-    SNAPSHOT_SELECTORS,
-    hyperparameter_selector,
-)
-from fsl_sweep.orchestrator.selectors.budgeted_oracle import allocations_of
-from fsl_sweep.orchestrator.selectors.mixture import base_weight
-from fsl_sweep.orchestrator.selectors.names import parse
+from fsl_sweep.orchestrator.selection.select import LeftOut, Selected
 
 
 @dataclass(frozen=True)
@@ -144,6 +114,8 @@ class Report:
         selectors: name, source and version of each selector in use.
         over_methods: strategies compared with each other over all methods, by regret.
         overtuning: what choosing a configuration lost against taking the first one.
+        seedless: the methods whose scores are the same with every seed, by the plan.
+        lossless: the methods without any training loss: programs, and what trains nothing.
         torn: the planned full trials that are not usable. Their seeds take no part.
         resampled: the cells of the table with the selection repeated on resampled tasks and
             seeds; empty where that was not done.
@@ -172,6 +144,8 @@ class Report:
     selectors: Mapping[str, Sequence[Mapping[str, str]]]
     over_methods: StrategyComparison
     overtuning: tuple[Overtuning, ...] = ()
+    seedless: frozenset[str] = frozenset()
+    lossless: frozenset[str] = frozenset()
     torn: tuple[LeftOut, ...] = ()
     resampled: tuple[ResampledCell, ...] = ()
     stability: tuple[Stability, ...] = ()
@@ -253,9 +227,14 @@ class Report:
 
     @property
     def ranking_survives(self) -> bool | None:
-        """Whether every strategy ranks the methods alike; None where none ranks two."""
-        orders = {ranking.methods for ranking in self.rankings if len(ranking.methods) > 1}
-        return len(orders) == 1 if orders else None
+        """Whether the strategies that are no oracles rank methods alike; None where none does."""
+        return not conflicting(self.ranked_by) if self.ranked_by else None
+
+    @property
+    def ranked_by(self) -> tuple[Ranking, ...]:
+        """The orders of two or more methods under strategies that are no oracles."""
+        usual = (one for one in self.rankings if not one.strategy.oracle)
+        return tuple(one for one in usual if len(one.methods) > 1)
 
     @property
     def base_weight(self) -> float | None:
@@ -270,157 +249,3 @@ class Report:
         from fsl_sweep.orchestrator.report.formats.notebook import report_shown
 
         return report_shown(self)  # pyright: ignore[reportArgumentType]
-
-
-def build(
-    info: RunInfo,
-    histories: Sequence[TrialHistory],
-    *,
-    last: int | None = None,
-    rope: float = 0.0,
-    curves: int = 12,
-    bootstrap: int | None = None,
-    classes: ClassLists | None = None,
-    measured: Reader | None = None,
-    ensembles: Sequence[int] = (),
-    answers: Answers | None = None,
-) -> Report:
-    """The report of a run.
-
-    Args:
-        info: the run, with the selectors to compare.
-        histories: one for each planned (method, configuration, seed, fold), recorded or not.
-        last: add rank correlations over this many last snapshots.
-        rope: difference in accuracy up to which two methods count as equivalent.
-        curves: at most so many learning curves.
-        bootstrap: resamples for intervals that include the selection, which read every task of
-            every trial; 0 for none. By default as many as ``resamples_for`` says, and of the
-            leading strategy only where the trials have more than 3,000 snapshots together.
-        classes: class tuples of the common tasks, to resample classes as well as tasks.
-        measured: reads trials under another protocol.
-        ensembles: how many of the best snapshots by ValGen vote.
-        answers: reads what a snapshot answered; needed for ``ensembles``.
-
-    Raises:
-        UnknownName, PluginError, ConfigError: a selector is not known or cannot be loaded.
-        SealedMeasurement: a selector read what it did not declare.
-        ValueError: there are too few resamples, or class tuples cannot be resampled.
-    """
-    whole = whole_replicates(histories)
-    chosen = Chosen(whole)
-    selected = select(chosen, info.snapshot, info.hyperparameter, base_weight(info.metric))
-    # Methods without a whole seed too: a report says that they are missing.
-    selected = replace(selected, methods=tuple(dict.fromkeys(one.method for one in histories)))
-    summaries, lead = summarise(selected), lead_strategy(selected)
-    shown, total = curves_of(chosen, info.snapshot, curves)
-    resampled = _resampled(info, whole, selected, lead, bootstrap, classes)
-    return Report(
-        info=info,
-        completeness=completeness_of(histories, len(selected.unmeasured) if info.protocol else 0),
-        lead=lead,
-        selected=selected,
-        summaries=summaries,
-        rankings=rank_methods(summaries),
-        needs=_needs(info, whole, selected, lead, resampled),
-        ranked=partial(rank_correlations, whole, last),
-        curves=shown,
-        curves_total=total,
-        cost=_cost(histories),
-        selectors=_provenance(info),
-        over_methods=compare_strategies(whole, selected, summaries),
-        overtuning=overtuning_of(chosen, selected),
-        torn=_torn(histories),
-        resampled=resampled,
-        stability=stability_of(summaries, resampled),
-        budget_curve=_budget_curve(info, whole, selected),
-        traded=partial(tradeoffs_of, chosen, info.snapshot),
-        over_protocols=_over_protocols(info, selected, summaries, measured),
-        partly=None if _all_measured(whole) else info.protocol,
-        ensembles=ensembles_of(whole, ensembles, answers) if answers else (),
-        rope=rope,
-    )
-
-
-def _torn(histories: Sequence[TrialHistory]) -> tuple[LeftOut, ...]:
-    return tuple(
-        LeftOut(one.method, one.seed, reason, one.trial, one.hyperparameters)
-        for one in histories
-        if one.fold is None and (reason := why_unusable(one)) is not None
-    )
-
-
-def _resampled(
-    info: RunInfo,
-    histories: Sequence[TrialHistory],
-    selected: Selected,
-    lead: Strategy | None,
-    asked: int | None,
-    classes: ClassLists | None,
-) -> tuple[ResampledCell, ...]:
-    """Every cell; of a large run, unless it was asked for, only those of the leading strategy."""
-    if asked == 0 or lead is None:
-        return ()
-    snapshots = sum(len(trial.epochs) for trial in histories)
-    large = asked is None and snapshots > QUICKLY_RESAMPLED
-    wanted = narrowed(selected, lead) if large else selected
-    count = asked or resamples_for(snapshots)
-    return resample(histories, wanted, resamples=count, classes=classes, apart=info.apart)
-
-
-def _needs(
-    info: RunInfo,
-    histories: Sequence[TrialHistory],
-    selected: Selected,
-    lead: Strategy | None,
-    resampled: tuple[ResampledCell, ...],
-) -> tuple[Needs, ...]:
-    if lead is None or not resampled:
-        return ()
-    own = narrowed(selected, lead)
-    found = plan_next(histories, own, resampled=resampled, timed=info.timed)
-    again = {cell.method for cell in resampled if cell.strategy == lead}
-    return tuple(one for one in found if min(one.now.seeds) > 1 and {one.a, one.b} <= again)
-
-
-def _all_measured(histories: Sequence[TrialHistory]) -> bool:
-    """Whether every snapshot of the full trials, all of whole seeds, has its report scores."""
-    full = (trial for trial in histories if trial.fold is None)
-    return all(np.isfinite(trial.scores["novel", "report"].means).all() for trial in full)
-
-
-def _over_protocols(
-    info: RunInfo, selected: Selected, summaries: tuple[Summary, ...], read: Reader | None
-) -> tuple[UnderProtocol, ...]:
-    if read is None or info.protocol is None:
-        return ()
-    known = UnderProtocol(info.protocol, summaries, len(selected.unmeasured), ())
-    more = [] if info.protocol in info.protocols else [info.protocol]
-    return over_protocols([*info.protocols, *more], known, selected, read)
-
-
-def _budget_curve(
-    info: RunInfo, histories: Sequence[TrialHistory], selected: Selected
-) -> tuple[BudgetPoint, ...]:
-    """The curve of each allocation that a strategy uses."""
-    used = allocations_of(map(hyperparameter_selector, info.hyperparameter))
-    return regret_by_budget(histories, selected, info.snapshot, used) if used else ()
-
-
-def _cost(histories: Sequence[TrialHistory]) -> Cost | None:
-    both = ("train_seconds", "evaluation_seconds")
-    recorded = [t for t in {t.trial: t for t in histories}.values() if len(t.epochs)]
-    timed = [t for t in recorded if all(name in t.curves for name in both)]
-    if not timed:
-        return None
-    train, evaluation = (sum(float(t.curves[name].sum()) for t in timed) for name in both)
-    return Cost(train, evaluation, len(timed) == len(recorded))
-
-
-def _provenance(info: RunInfo) -> dict[str, list[dict[str, str]]]:
-    return {
-        kind: [catalogue.provenance(parse(name)[0]) | {"name": name} for name in names]
-        for kind, catalogue, names in (
-            ("snapshot", SNAPSHOT_SELECTORS, info.snapshot),
-            ("hyperparameter", HYPERPARAMETER_SELECTORS, info.hyperparameter),
-        )
-    }

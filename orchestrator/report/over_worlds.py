@@ -122,7 +122,8 @@ def _everywhere(strategy: Strategy, reports: Mapping[str, Report]) -> bool:
 def _methods(over: OverWorlds, lead: Strategy, absent: Sequence[str], complete: bool) -> str:
     """Which method is best on average, and whether the worlds decide it."""
     if len(over.methods) < 2:
-        return ""
+        lacking = f"not every world has {some(absent)} under {lead}"
+        return f"No two methods can be compared over these worlds: {lacking}." if absent else ""
     worlds = counted(len(over.worlds), "world")
     best, second = sorted(over.methods, key=lambda one: -one.mean.mean)[:2]
     own = {_other(one, best.method): one for one in over.differences if _of(one, best.method)}

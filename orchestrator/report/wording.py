@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
+from fsl_sweep.orchestrator.selection.comparing.over_seeds import LEVEL
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.select import Selection, Strategy
 from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
@@ -47,8 +48,12 @@ def points(difference: float) -> str:
 
 
 def p_value(p: float) -> str:
-    """With three decimals; what is below them is not told apart."""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+    """With three decimals, or as many as tell it from the level."""
+    if p < 0.001:
+        return "< 0.001"
+    if round(p, 6) == LEVEL != p:
+        return f"{'<' if p < LEVEL else '>'} {LEVEL:g}"
+    return next(text for d in range(3, 7) if float(text := f"{p:.{d}f}") != LEVEL or p == LEVEL)
 
 
 def half_width(interval: Interval | SelectionBootstrap | None) -> str:

@@ -152,9 +152,10 @@ class Run:
     ) -> "RunInfo":
         """What a report needs to know beside the records; by default as in the sweep file.
 
-        ``snapshot`` and ``hyperparameter`` are names of selectors to compare. Methods are compared
-        by the ``metric``, ``novel`` or ``mixture(w)``. Chosen snapshots are reported under
-        ``protocol``, a name or an id, and chosen by ``choose_by``: by default the main one.
+        ``snapshot`` and ``hyperparameter`` are names of selectors to compare, or one name each.
+        Methods are compared by the ``metric``, ``novel`` or ``mixture(w)``. Chosen snapshots are
+        reported under ``protocol``, a name or an id, and chosen by ``choose_by``: by default the
+        main one.
 
         Raises:
             UnknownName, PluginError, ConfigError: a selector that is named cannot be used, is named
@@ -170,8 +171,8 @@ class Run:
         if snapshot or hyperparameter:
             # Those of the sweep file were checked when it was planned.
             folds = any(trial.fold is not None for trial in self.histories)
-            snapshot = asked_for("snapshot", snapshot or (), folds)
-            hyperparameter = asked_for("hyperparameter", hyperparameter or (), folds)
+            snapshot = asked_for("snapshot", _listed(snapshot), folds)
+            hyperparameter = asked_for("hyperparameter", _listed(hyperparameter), folds)
             lacks = lacks_of(self.histories)
             check_selectors("snapshot", snapshot, lacks)
             check_selectors("hyperparameter", hyperparameter, lacks)
@@ -431,3 +432,8 @@ class Run:
 
         *_, whole = losses(self.path, studies.asked(LossStudy, asked))
         return whole
+
+
+def _listed(names: Sequence[str] | None) -> Sequence[str]:
+    """The names; a single one may be given as it is."""
+    return [names] if isinstance(names, str) else names or ()

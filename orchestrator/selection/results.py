@@ -338,6 +338,8 @@ def why_unusable(trial: TrialHistory) -> str | None:
         return f"unfinished: {counted(count, 'snapshot')} recorded" if count else "not run"
     if trial.end.status == "failed":
         return f"failed: {trial.end.reason or 'no reason recorded'}"
+    if trial.stopped_early:
+        return "stopped by its budget before its first snapshot"
     if len(trial.epochs) == 0:
         return "ended before its first snapshot was measured"
     if trial.unmeasured:

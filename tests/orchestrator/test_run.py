@@ -101,6 +101,7 @@ def test_selections_and_report_agree(folder: Path) -> None:
     run = fsl_sweep.load_run(folder)
     frame = run.selections(["val", "oracle"], ["val"])
     assert len(frame) == 2 * 2
+    assert run.selections(["val", "oracle"], "val").equals(frame)
     report = run.report(["val", "oracle"], ["val"], last=2)
     assert [one.novel.mean for one in report.selected.selections] == frame["novel"].tolist()
     assert frame["oracle"].tolist() == [False, True] * 2

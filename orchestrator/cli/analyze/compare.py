@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
     from fsl_sweep.orchestrator.replay.source import Source
     from fsl_sweep.orchestrator.report import RunInfo
+    from fsl_sweep.orchestrator.report.completeness import Completeness
     from fsl_sweep.orchestrator.run import Run
     from fsl_sweep.orchestrator.selection.comparing.closed_and_open import OnTasks
     from fsl_sweep.orchestrator.selection.results import Selected, Strategy
@@ -93,16 +94,19 @@ def compare(
 
 
 def _compared(source: "Source", run: "Run", names: tuple[str, str], info: "RunInfo") -> _Compared:
+    from fsl_sweep.orchestrator.report.completeness import completeness_of, whole_replicates
     from fsl_sweep.orchestrator.selection.comparing.closed_and_open import closed_and_open
     from fsl_sweep.orchestrator.selection.lead import lead_strategy, narrowed
     from fsl_sweep.orchestrator.selection.select import select
 
-    histories = run.histories_of(info)
+    # As in a report, what there is of the run is compared by its whole seeds.
+    planned = run.histories_of(info)
+    there, histories = completeness_of(planned, 0), whole_replicates(planned)
     selected = select(histories, info.snapshot, info.hyperparameter)
     strategy = lead_strategy(selected)
     for name in names:
         if strategy is None or not selected.cell(name, strategy):
-            raise _incomplete(selected, name, info)
+            raise _incomplete(selected, there, name, info)
     assert strategy is not None
     selected = narrowed(selected, strategy)
     closed, without = closed_and_open(source, selected, names, info.protocol)
@@ -121,15 +125,30 @@ def _compared(source: "Source", run: "Run", names: tuple[str, str], info: "RunIn
         closed=closed,
         without=without,
         snapshots=_of_snapshots(closed, without, len(selected.methods)),
-        methods=_over_seeds(histories, selected, info, names),
+        methods=_so_far(_over_seeds(histories, selected, info, names), there, names),
     )
 
 
-def _incomplete(selected: "Selected", name: str, info: "RunInfo") -> RunFolderError:
+def _so_far(
+    found: "SeedDifference", there: "Completeness", names: Sequence[str]
+) -> "SeedDifference":
+    """Of a run that is not finished: which seeds are whole, and no verdict."""
+    if there.trained:
+        return found
+    torn = [there.named(name) for name in names if name != there.named(name)]
+    only = f"only whole seeds of {' and '.join(torn)} take part" if torn else None
+    cautions = (found.caution, only, "an incomplete run decides nothing")
+    return replace(found, verdict="undecided", caution="; ".join(filter(None, cautions)))
+
+
+def _incomplete(
+    selected: "Selected", there: "Completeness", name: str, info: "RunInfo"
+) -> RunFolderError:
     """Why a method has nothing to compare: of several reasons the first."""
     from fsl_sweep.orchestrator.report.wording import unmeasured
 
-    left_out = [one for one in selected.left_out if one.method == name]
+    every = (*there.problems, *selected.left_out)
+    left_out = [one for one in every if one.method == name]
     if info.protocol is not None and any(one.epoch is not None for one in left_out):
         count = len(selected.unmeasured)
         return RunFolderError(unmeasured(count, info.protocol, info.as_planned))

@@ -16,7 +16,7 @@ from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.answer.deciding import would_decide
 from fsl_sweep.orchestrator.report.answer.race import Race, some
 from fsl_sweep.orchestrator.report.completeness import Completeness
-from fsl_sweep.orchestrator.selection.comparing.comparison import Ranking
+from fsl_sweep.orchestrator.selection.comparing.comparison import Ranking, conflicting
 from fsl_sweep.orchestrator.selection.comparing.needs import Needs
 from fsl_sweep.orchestrator.selection.lead import USUAL
 from fsl_sweep.orchestrator.selection.methods import Summary, same_choices
@@ -108,10 +108,10 @@ def _strategies(race: Race) -> str:
 
 
 def _order(usual: Sequence[Ranking], race: Race) -> Iterable[str]:
-    if len(race.order) == 1 or len(race.tied) > 1:
+    ranked, best = race.report.ranked_by, race.order[0].method
+    if len(race.order) == 1 or len(race.tied) > 1 or len(ranked) < 2:
         return
-    best, seeds = race.order[0].method, race.seeds
-    first = {one: _first(race.report, one) for one in usual if best in one.methods}
+    first = {one: _first(race.report, one) for one in ranked if best in one.methods}
     others = {one: leaders for one, leaders in first.items() if best not in leaders}
     equal = {one: leaders for one, leaders in first.items() if leaders[1:]}
     if found := others or equal:
@@ -119,11 +119,17 @@ def _order(usual: Sequence[Ranking], race: Race) -> Iterable[str]:
         leaders = list(dict.fromkeys(method for own in found.values() for method in own))
         lead = "are equal" if not others else "leads" if len(leaders) == 1 else "lead"
         yield f"Who leads depends on the strategy: {some(leaders)} {lead} under {names}."
-    elif len({one.methods for one in usual}) == 1:
-        ranked = "the methods" if seeds > 1 else "these snapshots"
-        yield f"{_all(usual)} strategies rank {ranked} alike."
+        return
+    every = f"{_all(ranked)} strategies"
+    if len(ranked) < len(usual):
+        every += " with two methods or more"
+    if conflicting(ranked):
+        has = "" if len(first) == len(ranked) else f", where they have {best}"
+        yield f"{every} have {best} first{has}; the order behind it differs."
     else:
-        yield f"{_all(usual)} strategies have {best} first; the order behind it differs."
+        these = "the methods" if race.seeds > 1 else "these snapshots"
+        partly = len({frozenset(one.methods) for one in ranked}) > 1
+        yield f"{every} rank {these} alike{', as far as they have them' if partly else ''}."
 
 
 def _first(report: "Report", ranking: Ranking) -> list[str]:
@@ -197,6 +203,12 @@ def _next(race: Race, needs: Sequence[Needs], timed: bool) -> str:
     if race.decided:
         return f"No further run is needed to decide it under {race.strategy}."
     few = race.few if race.seeds == 1 else [m for m in race.open if isnan(race.against[m].low)]
+    first = (one.method for one in race.order[:2])
+    if seedless := [m for m in dict.fromkeys((*first, *few)) if m in race.report.seedless]:
+        return (
+            f"More seeds of {some(seedless)} change no score, as nothing is trained: more tasks "
+            "tell these snapshots apart, and other data say whether that holds elsewhere."
+        )
     if few:
         return (
             f"Add a second seed of {some(few)}: then the report can say how many would decide it."
@@ -228,8 +240,10 @@ def _unfinished(found: Completeness) -> str:
     done = f"{found.done} of {counted(found.planned, 'trial')} are done"
     if found.missing:
         text = f"Finish the run first: {done}"
-    else:
+    elif found.failed:
         text = f"Seeds with a failed trial are left out: {done}"
+    else:
+        text = f"Seeds with a trial that its budget stopped too early are left out: {done}"
     none = [
         f"{method} ({done} of {counted(planned, 'trial')})"
         for method, (done, planned) in found.trials.items()

@@ -195,9 +195,12 @@ class Race:
     @property
     def _one(self) -> str:
         """That one seed is no sample, of the two methods or of one of them."""
-        if len(self.few) == 2:
+        trained = [one for one in self.few if one not in self.report.seedless]
+        if len(trained) == 2:
             return "one seed says nothing about training the methods again"
-        return f"one seed of {self.few[0]} says nothing about training it again"
+        if trained:
+            return f"one seed of {trained[0]} says nothing about training it again"
+        return "neither is trained" if self.few[1:] else f"{self.few[0]} is not trained"
 
     @property
     def _seeds(self) -> str:

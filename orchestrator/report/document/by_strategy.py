@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.cautions import by_missing_loss
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
@@ -46,6 +47,8 @@ def methods_and_strategies(report: Report) -> Iterable[Block]:
 def left_out(report: Report) -> Iterable[str]:
     """What strategies have no row for; what is not done or not measured is in the banner."""
     for one in report.selected.left_out:
+        if by_missing_loss(report, one.method, one.snapshot_selector):
+            continue
         unplanned = one.fold is not None and one.trial is None
         listed = one.epoch is not None and report.completeness.unmeasured
         if unplanned or (one.snapshot_selector is not None and not listed):

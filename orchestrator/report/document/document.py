@@ -80,10 +80,14 @@ def headline(name: str, complete: bool) -> str:
 
 def progress(found: Completeness) -> Iterable[Block]:
     """How much of the plan is done, and what is missing."""
-    text = f"{counted(found.planned, 'trial')} planned, {found.done} done, {found.failed} failed"
+    text = f"{counted(found.planned, 'trial')} planned, {found.done} done"
+    if late := found.budget - found.stopped_early:
+        text += f" ({late} stopped by {'its' if late == 1 else 'their'} budget)"
+    text += f", {found.failed} failed"
+    if found.stopped_early:
+        text += f", {found.stopped_early} stopped by budget before the first snapshot"
     if found.trained:
-        stopped = f" ({found.budget} stopped by their budget)" if found.budget else ""
-        yield Paragraph(f"{text}{stopped}.", "" if found.unmeasured else "good")
+        yield Paragraph(f"{text}.", "" if found.unmeasured else "good")
     else:
         missing = f"{found.missing} missing. Only whole seeds are shown; not done:"
         yield Paragraph(f"{text}, {missing}", "alarm")

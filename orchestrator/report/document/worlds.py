@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from math import nan
 
 from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.cautions import stopped
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
     Bullets,
@@ -57,6 +58,7 @@ def _banner(report: WorldsReport) -> Iterable[Block]:
         if not found.complete:
             done = f"{found.done} of {counted(found.planned, 'trial')} done"
             yield Paragraph(f"{world} is incomplete: {done}.", "alarm")
+        yield from (Paragraph(f"{world}: {text}", "alarm") for text in stopped(found))
 
 
 def _answer(report: WorldsReport) -> Iterable[Block]:

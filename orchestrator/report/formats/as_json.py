@@ -161,6 +161,7 @@ def _run(report: Report, metric: Mapping[str, str]) -> dict[str, Any]:
         "failed": found.failed,
         "missing": found.missing,
         "stopped_by_budget": found.budget,
+        "stopped_before_snapshot": found.stopped_early,
         "unmeasured": found.unmeasured,
         "protocol": info.protocol and _protocol(info.protocol),
         "chosen_by": info.chosen_by and _protocol(info.chosen_by),

@@ -102,7 +102,7 @@ def _print(report: Report | WorldsReport, console: SafeConsole, full: bool, comm
         for block in section.blocks:
             parts += _block(block, console)
     if not full:
-        parts += [Text(), Text(_more(report, command), "dim")]
+        parts.append(Text(_more(report, command), "dim"))  # unindented, which sets it apart
     for part in parts:
         console.print(part, width=console.width if isinstance(part, RichTable) else prose)
 

@@ -71,6 +71,21 @@ def rank_methods(summaries: Sequence[Summary]) -> tuple[Ranking, ...]:
     return tuple(rankings)
 
 
+def conflicting(rankings: Sequence[Ranking]) -> list[tuple[str, ...]]:
+    """The different orders of which some other has two methods the other way round.
+
+    Orders are compared in the methods that both have: one that is a part of another is the same.
+    """
+    orders = list(dict.fromkeys(one.methods for one in rankings))
+    parts = [a for a in orders for b in orders if a != b and a == _within(b, a)]
+    whole = [one for one in orders if one not in parts]
+    return [a for a in whole if any(_within(a, b) != _within(b, a) for b in whole)]
+
+
+def _within(order: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(method for method in order if method in other)
+
+
 def by_strategy(summaries: Sequence[Summary]) -> dict[Strategy, list[Summary]]:
     """The cells of each strategy, by method in plan order."""
     found: dict[Strategy, list[Summary]] = {}

@@ -1,5 +1,6 @@
 """``status`` and ``report`` point at the report: of a run that is whole, on its way, or empty."""
 
+import json
 import shutil
 
 import made
@@ -9,6 +10,7 @@ from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.records.measures import TrialEnd
 
 FAILED = TrialEnd("failed", "no memory")
+SPENT = TrialEnd("budget", "the budget of 1 s was spent in epoch 1, step 2")
 DONE = TrialEnd("done")
 
 
@@ -57,3 +59,39 @@ def test_an_unfinished_run_is_reported_as_far_as_whole_seeds_go(tmp_path, capsys
     assert out.splitlines()[-1].startswith("`--full`: all tables")
     assert invoke(["report", str(tmp_path / "run"), "--full"]) == 1
     assert "Cautions ─" in capsys.readouterr().out
+
+
+def test_what_a_budget_stopped_is_named_with_how_far_it_was(tmp_path, capsys) -> None:
+    run = tmp_path / "run"
+    trials = [made.planned(made.spec(s, w, epochs=40), f"W{w}") for w in (5, 6) for s in (0, 1)]
+    ledger = made.recorded(run, *trials[1:], ends=[SPENT, SPENT, SPENT])
+    ledger.write_plan(made.plan(*trials), "name: made\n")
+    early = ledger.trial(trials[0].id)
+    early.begin(trials[0].spec)
+    early.end(SPENT, made.MAIN_ID)
+    assert invoke(["report", str(run)]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        "4 trials planned, 3 done (3 stopped by their budget), 0 failed, 1 stopped by budget "
+        "before the first snapshot, 0 missing." in said
+    )
+    for stopped in (
+        "W5 was stopped by its budget in seed 1, after 3 of 40 epochs: its scores are of "
+        "unfinished training.",
+        "W5 was stopped by its budget in seed 0, before its first snapshot: what depends on that "
+        "is left out. Raise `budget.seconds`.",
+        "W6 was stopped by its budget in seeds 0, 1, after 3 of 40 epochs: its scores are of "
+        "unfinished training.",
+    ):
+        assert f"! {stopped}" in said
+    assert "Seeds with a trial that its budget stopped too early are left out: 3 of 4" in said
+    assert "Finish the run" not in said
+    invoke(["report", str(run), "--format", "json"])
+    plain = json.loads(capsys.readouterr().out)
+    keys = ("done", "failed", "missing", "stopped_by_budget", "stopped_before_snapshot")
+    assert [plain["run"][key] for key in keys] == [3, 0, 0, 4, 1]
+    assert not any("run the sweep again" in caution for caution in plain["cautions"])
+    assert invoke(["status", str(run)]) == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert "3 budget, 1 stopped by its budget before its first snapshot" in shown
+    assert any(line.endswith("epoch 1, step 2; raise `budget.seconds`") for line in shown)

@@ -94,6 +94,9 @@ def test_what_is_unset_stays_out_of_ids(place):
 def test_a_frozen_backbone_leaves_most_learners_nothing_to_train(place, learner):
     (trial,) = planned(", weights: w.pt, frozen: true", learner).trials
     assert (trial.spec.optimizer, trial.spec.epochs, trial.spec.train) == (None, 1, None)
+    assert trial.spec.seedless
+    (drawn,) = planned(", frozen: true", learner).trials
+    assert (drawn.spec.train, drawn.spec.seedless) == (None, False)
 
 
 MISTAKES = [

@@ -1,6 +1,7 @@
 import io
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from fsl_sweep.orchestrator.report import (
     Report,
     RunInfo,
     build,
-    content,
+    building,
     show,
     to_json,
     to_text,
@@ -28,6 +29,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     words,
 )
 from fsl_sweep.orchestrator.selection import resample
+from fsl_sweep.orchestrator.selection.comparing.comparison import Ranking, conflicting
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics import mean_interval
 from fsl_sweep.orchestrator.text.console import SafeConsole
@@ -240,6 +242,10 @@ def test_wording() -> None:
     assert wording.values({"schedule": {0: 0.1}}) == "schedule={0: 0.1}"
     # A bare name could be the learner's, the backbone's or the optimizer's.
     assert wording.values({"optimizer.name": "sgd", "optimizer.lr": 1}) == "optimizer.name=sgd lr=1"
+    ps = (0.0004, 0.0123, 0.04996, 0.0499, 0.05, 0.05001, 0.0500000001, np.nextafter(0.05, 0))
+    assert ", ".join(map(wording.p_value, ps)) == (
+        "< 0.001, 0.012, 0.04996, 0.0499, 0.050, 0.05001, > 0.05, < 0.05"
+    )
     durations = map(wording.duration, (4.2, 42, 90, 18120))
     assert ", ".join(durations) == "4.2 s, 42 s, 1 min 30 s, 5 h 02 min"
 
@@ -301,6 +307,23 @@ def test_two_claims_of_two_seeds_side_by_side() -> None:
     assert head[3:] == ["difference", "95 % from", "95 % to", "p (Holm)"]
 
 
+def ranked(*orders: str) -> list[Ranking]:
+    return [Ranking(Strategy(str(n), "val", False), tuple(o)) for n, o in enumerate(orders)]
+
+
+@pytest.mark.parametrize(
+    ("orders", "found"),
+    [
+        (("ABC", "AC", "BC", "AB", "A"), []),
+        (("AB", "BC", "CA"), []),
+        (("ABC", "ACB", "BC", "AB", "ABC"), ["ABC", "ACB"]),
+        (("AB", "BC", "CB"), ["BC", "CB"]),
+    ],
+)
+def test_orders_conflict_only_in_methods_that_both_have(orders: Sequence[str], found) -> None:
+    assert ["".join(one) for one in conflicting(ranked(*orders))] == found
+
+
 def test_ranking_flips_are_told() -> None:
     given = [
         trial("A", "1", base=[0.6, 0.7], val=[0.6, 0.5], novel=[0.5, 0.6]),
@@ -308,7 +331,14 @@ def test_ranking_flips_are_told() -> None:
     ]
     report = build(replace(INFO, snapshot=("last", "val"), hyperparameter=("val",)), given)
     assert not report.ranking_survives
-    assert any("ranking of methods depends on the strategy" in c for c in report.cautions)
+    assert (
+        "The ranking of methods depends on the strategy: 2 different orders under 2 strategies "
+        "that read no novel score." in report.cautions
+    )
+    oracle = build(replace(INFO, snapshot=("val", "oracle"), hyperparameter=("val",)), given)
+    assert [one.methods for one in oracle.rankings] == [("B", "A"), ("A", "B")]
+    assert oracle.ranking_survives
+    assert not any("ranking of methods" in c for c in oracle.cautions)
     rows = [re.split("  +", line)[:3] for line in to_text(report).splitlines()]
     assert [r for r in rows if r[-1] in ("A > B", "B > A")] == [
         ["last epoch", "ValGen", "A > B"],
@@ -418,7 +448,7 @@ def test_what_was_not_asked_for_is_not_there() -> None:
 def test_of_a_large_run_only_the_leading_strategy_is_resampled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module in (content, resample):
+    for module in (building, resample):
         monkeypatch.setattr(module, "QUICKLY_RESAMPLED", 100)
     monkeypatch.setattr(resample, "FEWER", 10)
     given = runs(("PN",))

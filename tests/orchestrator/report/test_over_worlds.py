@@ -13,7 +13,7 @@ from trials import trial
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import RunFolderError
-from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.report import (
     FORMATS,
     RunInfo,
@@ -108,6 +108,11 @@ def test_a_method_that_some_world_lacks_is_named_and_nothing_is_decided() -> Non
         "A leads B by 5.0 points under val / val on average over 3 worlds (95 % over worlds: 2.5 "
         "to 7.5); not every world has C: nothing is decided."
     )
+    given["w1"] = given["w1"][:2]
+    given["w0"] = given["w0"][:4]
+    assert made(given).sentences[0] == (
+        "No two methods can be compared over these worlds: not every world has B under val / val."
+    )
 
 
 def test_where_novel_scores_choose_nothing_is_decided() -> None:
@@ -135,13 +140,16 @@ def test_six_worlds_can_tell_strategies_apart() -> None:
 def test_an_unfinished_world_is_named() -> None:
     given = {"w0": histories(0.6, 0.5, 0.1), "w1": histories(0.7, 0.6, 0.1)}
     given["w1"][3] = replace(given["w1"][3], end=None)
+    given["w0"][0] = replace(given["w0"][0], end=TrialEnd("budget"))
     found = made(given)
     assert found.sentences[0] == (
         "So far, A leads B by 10.0 points under val / val on average over 2 worlds (all "
         "differences are equal); incomplete worlds decide nothing."
     )
     assert len(found.sentences) == 2
-    assert "w1 is incomplete: 3 of 4 trials done." in to_text(found)
+    text = to_text(found, full=False)
+    assert "w1 is incomplete: 3 of 4 trials done." in text
+    assert "w0: A was stopped by its budget in seed 0, after 2 epochs: its scores are of" in text
     for each in FORMATS.values():
         assert "INCOMPLETE" in each(found) or each is to_json
 

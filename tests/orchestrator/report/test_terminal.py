@@ -8,6 +8,7 @@ from math import nan
 
 import numpy as np
 import pytest
+from made import MAIN_PROTOCOL
 from rich.cells import cell_len
 from trials import trial
 
@@ -50,7 +51,9 @@ def screen(given: Report, width: int) -> list[str]:
 @pytest.mark.parametrize("methods", [("PN", "RR"), ("PN", "RR", "MAML")])
 @pytest.mark.parametrize("seeds", [1, 2, 3])
 def test_the_first_screen_has_24_lines(methods: Sequence[str], seeds: int) -> None:
-    given = report(runs(methods, seeds))
+    usual = {"snapshot": ("last", "base", "val", "oracle"), "hyperparameter": ("val", "oracle")}
+    both = {"protocol": MAIN_PROTOCOL, "chosen_by": MAIN_PROTOCOL}
+    given = report(runs(methods, seeds), **usual, **both)
     lines = screen(given, 80)
     assert len(lines) <= 24
     assert lines[0] == "made: complete"

@@ -62,6 +62,10 @@ def test_intervals_are_over_the_report_tasks() -> None:
         ({"end": None, "damaged": ("/here/epochs/0002.record",)}, "damaged records: 0002.record"),
         ({"end": None, "epochs": np.array([], np.int64)}, "not run"),
         ({"epochs": np.array([], np.int64)}, "ended before its first snapshot was measured"),
+        (
+            {"epochs": np.array([], np.int64), "end": TrialEnd("budget")},
+            "stopped by its budget before its first snapshot",
+        ),
     ],
 )
 def test_gaps_are_named_and_the_cell_is_left_out(change: dict, reason: str) -> None:

@@ -177,7 +177,22 @@ def test_two_of_three_methods(tmp_path, capsys) -> None:
 
 def test_a_method_that_is_not_complete(tmp_path, refused) -> None:
     trials = [made.planned(made.spec(s, way), f"W{way}") for way in (5, 6) for s in (0, 1)]
-    made.recorded(tmp_path / "run", *trials, ends=[TrialEnd("failed", "no memory")])
+    made.recorded(tmp_path / "run", *trials, ends=[TrialEnd("failed", "no memory")] * 2)
     lost = f"seed 0, trial {trials[0].id}: failed: no memory"
     message = f"W5 cannot be compared, because it is not complete ({lost})."
     assert refused("compare", tmp_path / "run", "W5", "W6") == message
+
+
+def test_whole_seeds_of_an_unfinished_run_are_compared_and_decide_nothing(tmp_path, capsys) -> None:
+    seeds = (0, 1, 2, 3)
+    trials = [made.planned(made.spec(s, way), f"W{way}") for way in (5, 6) for s in seeds]
+    done, failed = TrialEnd("done"), TrialEnd("failed", "no memory")
+    made.recorded(tmp_path / "run", *trials, ends=[failed, done, done, done])
+    assert invoke(["compare", str(tmp_path / "run"), "W5", "W6", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)["methods"]
+    assert (found["seeds"], found["verdict"]) == ([3, 4], "undecided")
+    assert found["caution"].endswith(
+        "only whole seeds of W5 (3 of 4 seeds) take part; an incomplete run decides nothing"
+    )
+    (theirs,) = load_run(tmp_path / "run").report(["val"], ["val"]).differences
+    assert found["effect"] == pytest.approx(theirs.result.effect)

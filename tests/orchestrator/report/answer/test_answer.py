@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 from trials import trial
 
 from fsl_sweep.orchestrator.records.measures import ScoreTable, TrialEnd, TrialHistory
-from fsl_sweep.orchestrator.report import Report, RunInfo, build, to_json
+from fsl_sweep.orchestrator.report import Report, RunInfo, build, to_json, to_text
 from fsl_sweep.orchestrator.report.answer.deciding import about, would_decide
 from fsl_sweep.orchestrator.report.answer.race import some
+from fsl_sweep.orchestrator.report.cautions import grave_cautions
 
 INFO = RunInfo("made", "abcd", None, ("last", "val", "oracle"), ("val", "oracle"))
 FAILED = TrialEnd("failed", "loss is NaN")
@@ -90,6 +91,11 @@ def without_val(one: TrialHistory) -> TrialHistory:
     """The trial, which ValGen cannot choose in."""
     unknown = ScoreTable.from_means(np.full(len(one.epochs), np.nan))
     return replace(one, scores={**one.scores, ("val", "selection"): unknown})
+
+
+def without_loss(one: TrialHistory) -> TrialHistory:
+    """The trial, of a method that trains nothing."""
+    return replace(one, curves={**one.curves, "train_loss": np.full(len(one.epochs), np.nan)})
 
 
 SITUATIONS = {
@@ -198,6 +204,21 @@ SITUATIONS = {
         "Both strategies chose the same snapshots. Choosing by val / val cost 0.30 points against "
         "the oracle.",
         NONE,
+    ),
+    "one seed of methods that train nothing": (
+        [replace(one, seedless=True) for one in (PN[0], RR[0])],
+        "RR's snapshots score 4.0 points above PN's under val / val, but neither is trained.",
+        ONE_SEED,
+        "More seeds of RR and PN change no score, as nothing is trained: more tasks tell these "
+        "snapshots apart, and other data say whether that holds elsewhere.",
+    ),
+    "one seed of which one method trains nothing": (
+        [PN[0], replace(RR[0], seedless=True)],
+        "RR's snapshots score 4.0 points above PN's under val / val, but one seed of PN says "
+        "nothing about training it again.",
+        ONE_SEED,
+        "More seeds of RR change no score, as nothing is trained: more tasks tell these "
+        "snapshots apart, and other data say whether that holds elsewhere.",
     ),
     "one snapshot": (
         PN[:1],
@@ -315,6 +336,22 @@ OPTIONS = {
         "RR leads PN by 4.0 points under oracle / val, over 5 seeds (95 %: 3.5 to 4.5), where "
         "novel scores choose: a reference, not a result.",
         "Every strategy here reads novel scores: none can be used where those are unknown.",
+    ),
+    "a strategy that has two of the three methods": (
+        [*PN, *RR, *map(without_loss, Q)],
+        {"info": replace(INFO, snapshot=("train_loss", "val"))},
+        "RR is the best of 3 methods under val / val, over 5 seeds: 4.0 points above PN, the next "
+        "(95 %: 3.5 to 4.5).",
+        "Both strategies rank the methods alike, as far as they have them. Choosing by val / val "
+        f"cost 0.30 points against the oracle. {TAKES.replace('are 2', 'are 3')}",
+        NONE,
+    ),
+    "a strategy that has one of the two methods": (
+        [*PN, *map(without_loss, RR)],
+        {"info": replace(INFO, snapshot=("train_loss", "last", "val"), hyperparameter=("val",))},
+        "RR is better than PN by 4.0 points under val / val, over 5 seeds (95 %: 3.5 to 4.5).",
+        f"Both strategies with two methods or more rank the methods alike. {COST}. {TAKES}",
+        NONE,
     ),
     "one strategy": (
         [*PN, *RR],
@@ -451,3 +488,18 @@ def test_a_method_whose_selection_is_not_repeated_keeps_all_undecided() -> None:
     assert "nothing is decided" not in whole.answer.sentences[0]
     part = replace(whole, resampled=tuple(c for c in whole.resampled if c.method == "A"))
     assert "nothing is decided unless the selection is repeated" in part.answer.sentences[0]
+
+
+def test_what_has_no_training_loss_is_told_in_a_line_that_is_not_grave() -> None:
+    trials = map(without_loss, [*method("PN", 60 + FIVE), *method("NCC", 50 + FIVE)])
+    found = report([*RR, *trials], replace(INFO, snapshot=("train_loss", "val")))
+    told = "PN and NCC have no training loss, and no snapshot that is chosen by it."
+    assert grave_cautions(found) == ()
+    assert [c for c in found.cautions if "left out" in c or "training loss" in c] == [told]
+    assert "Left out: " not in to_text(found)
+    # What the training loss is not to blame for is told.
+    trials = [without_val(without_loss(one)) for one in (*method("PN", [60]), *method("Q", [50]))]
+    lost = grave_cautions(report([*RR, *trials]))
+    assert lost == (
+        "PN and Q are left out under last / val, val / val, val / oracle, oracle / val.",
+    )

@@ -123,7 +123,9 @@ def _note(report: Report, bars: Sequence[Bar]) -> Iterable[str]:
     if any(isfinite(bar.low) and len(bar.seeds) == 1 for bar in usual):
         yield "Of one seed: 95 %, of these snapshots, over tasks and selection."
     if any(not isfinite(bar.low) and len(bar.seeds) != 2 for bar in usual):
-        possible = any(one.novel_tasks is not None for one in report.summaries)
+        possible = bool(report.resampled) or any(
+            one.novel_tasks is not None for one in report.summaries
+        )
         adds = "`--bootstrap 1000` adds them."
         if report.partly:
             adds = "they need every snapshot measured."

@@ -65,7 +65,7 @@ class TrainingRecords:
         """Those that have a file, damaged or not, ascending. Raises Damaged."""
         return numbers(self.folder / EPOCHS, "json")
 
-    def columns(self, epochs: Iterable[int]) -> dict[str, list[Any]]:
+    def as_columns(self, epochs: Iterable[int]) -> dict[str, list[Any]]:
         """The records of epochs, for the trial's end. Raises Damaged, KeyError."""
         return _columns_of([self.folder.read_json(record_name(one)) or {} for one in epochs])
 

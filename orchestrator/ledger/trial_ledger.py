@@ -125,7 +125,7 @@ class TrialLedger:
                 "retriable": end.retriable,
             }
             if not end.retriable:
-                plain["epochs"] = self.training.columns(content.weights)
+                plain["epochs"] = self.training.as_columns(content.weights)
                 plain["measured"] = plain["summaries"] = {}
             self._write_end(plain)
         if not end.retriable:

@@ -143,7 +143,7 @@ class TrialHistory:
         unmeasured: recorded epochs that lack scores on the selection tasks: those are NaN. On the
             report tasks others may lack them too, where few snapshots were measured.
         planned_epochs: of its training; None where that is not known, as in a table.
-        seedless: whether its plan says that every seed gives the same scores.
+        seedless: as of `TrialSpec.seedless`; False where there is no plan.
     """
 
     trial: str

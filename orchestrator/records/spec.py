@@ -214,7 +214,10 @@ class TrialSpec(Model):
 
     @property
     def seedless(self) -> bool:
-        """Whether every seed has the same scores: nothing is trained, and no weights are drawn."""
+        """Whether nothing is trained, and the backbone draws no weights.
+
+        Its seeds then differ at most in what the learner draws itself, as `transfer` does.
+        """
         start = self.backbone.options
         return self.train is None and not (start.get("frozen") and start.get("weights") is None)
 

@@ -29,7 +29,7 @@ from fsl_sweep.orchestrator.selection.resample import (
     resample,
     resamples_for,
 )
-from fsl_sweep.orchestrator.selection.results import Strategy
+from fsl_sweep.orchestrator.selection.results import Strategy, identical
 from fsl_sweep.orchestrator.selection.select import LeftOut, Selected, select, why_unusable
 from fsl_sweep.orchestrator.selectors import (
     HYPERPARAMETER_SELECTORS,
@@ -98,7 +98,7 @@ def build(
         selectors=_provenance(info),
         over_methods=compare_strategies(whole, selected, summaries),
         overtuning=overtuning_of(chosen, selected),
-        seedless=_methods(histories, lambda trial: trial.seedless),
+        seedless=_methods(histories, lambda trial: trial.seedless) - _differing(summaries),
         lossless=_methods(whole, _without_loss),
         torn=_torn(histories),
         resampled=resampled,
@@ -118,6 +118,12 @@ def _methods(
     """The methods of which every trial passes the test."""
     every = {trial.method for trial in histories}
     return frozenset(every - {trial.method for trial in histories if not test(trial)})
+
+
+def _differing(summaries: Sequence[Summary]) -> set[str]:
+    """The methods of which some strategy has several seeds with different scores."""
+    several = (one for one in summaries if len(one.choices) > 1)
+    return {one.method for one in several if not identical(one.choices)}
 
 
 def _without_loss(trial: TrialHistory) -> bool:

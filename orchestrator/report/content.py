@@ -114,7 +114,7 @@ class Report:
         selectors: name, source and version of each selector in use.
         over_methods: strategies compared with each other over all methods, by regret.
         overtuning: what choosing a configuration lost against taking the first one.
-        seedless: the methods whose scores are the same with every seed, by the plan.
+        seedless: the methods that are not trained, and of which no two seeds differ.
         lossless: the methods without any training loss: programs, and what trains nothing.
         torn: the planned full trials that are not usable. Their seeds take no part.
         resampled: the cells of the table with the selection repeated on resampled tasks and

@@ -206,8 +206,9 @@ def _next(race: Race, needs: Sequence[Needs], timed: bool) -> str:
     first = (one.method for one in race.order[:2])
     if seedless := [m for m in dict.fromkeys((*first, *few)) if m in race.report.seedless]:
         return (
-            f"More seeds of {some(seedless)} change no score, as nothing is trained: more tasks "
-            "tell these snapshots apart, and other data say whether that holds elsewhere."
+            f"Nothing of {some(seedless)} is trained: more seeds change at most what a learner "
+            "draws itself. More tasks tell these snapshots apart, and other data say whether that "
+            "holds elsewhere."
         )
     if few:
         return (

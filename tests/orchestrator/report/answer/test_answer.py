@@ -209,16 +209,16 @@ SITUATIONS = {
         [replace(one, seedless=True) for one in (PN[0], RR[0])],
         "RR's snapshots score 4.0 points above PN's under val / val, but neither is trained.",
         ONE_SEED,
-        "More seeds of RR and PN change no score, as nothing is trained: more tasks tell these "
-        "snapshots apart, and other data say whether that holds elsewhere.",
+        "Nothing of RR and PN is trained: more seeds change at most what a learner draws itself. "
+        "More tasks tell these snapshots apart, and other data say whether that holds elsewhere.",
     ),
     "one seed of which one method trains nothing": (
         [PN[0], replace(RR[0], seedless=True)],
         "RR's snapshots score 4.0 points above PN's under val / val, but one seed of PN says "
         "nothing about training it again.",
         ONE_SEED,
-        "More seeds of RR change no score, as nothing is trained: more tasks tell these "
-        "snapshots apart, and other data say whether that holds elsewhere.",
+        "Nothing of RR is trained: more seeds change at most what a learner draws itself. "
+        "More tasks tell these snapshots apart, and other data say whether that holds elsewhere.",
     ),
     "one snapshot": (
         PN[:1],
@@ -503,3 +503,12 @@ def test_what_has_no_training_loss_is_told_in_a_line_that_is_not_grave() -> None
     assert lost == (
         "PN and Q are left out under last / val, val / val, val / oracle, oracle / val.",
     )
+
+
+def test_untrained_methods_whose_seeds_differ_are_answered_as_any() -> None:
+    """`transfer` trains nothing, and draws its initial weights from the seed."""
+    given = [*method("PN", [60, 61]), *method("RR", [60.5, 62])]
+    untrained = [replace(one, seedless=True) for one in given]
+    found = report(untrained)
+    assert found.seedless == set()
+    assert found.answer == report(given).answer

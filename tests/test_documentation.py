@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from installed import distribution
 from PIL import Image
 from places import ROOT
 
@@ -50,10 +51,10 @@ def package(tmp_path_factory):
     (folder / "my_package" / "eigen.py").write_text(
         block("docs/extending.md", "python", "class Eigen(Submission)")
     )
-    metadata = folder / "my_package-1.2.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.2\n")
-    (metadata / "entry_points.txt").write_text(
+    distribution(
+        folder,
+        "my-package",
+        "1.2",
         "[fsl_sweep.snapshot_selectors]\n"
         "late = my_package.late:INFO\n"
         "broken = my_package.nowhere:INFO\n"
@@ -62,7 +63,7 @@ def package(tmp_path_factory):
         "cosine-net = my_package.cosine:INFO\n"
         "ridge = my_package.cosine:INFO\n"
         "[fsl_sweep.metadl]\n"
-        "eigen = my_package.eigen:INFO\n"
+        "eigen = my_package.eigen:INFO\n",
     )
     return folder
 

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import torch
+from installed import distribution
 
 from fsl_sweep.datasets.source import AbstractBenchmark, Options
 from fsl_sweep.learners.backbones.base import Backbone
@@ -74,12 +75,12 @@ UNASSEMBLED = Info("unassembled", Unassembled, "", "its preparation raises")
 
 def install(folder, monkeypatch):
     """Make them known as an installed distribution would."""
-    metadata = folder / "faulty-1.0.dist-info"
-    metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: faulty\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(
+    distribution(
+        folder,
+        "faulty",
+        "1.0",
         "[fsl_sweep.learners]\nunbuilt = faulty:UNBUILT\nraising = faulty:RAISING\n"
         "wide = faulty:WIDE\n[fsl_sweep.backbones]\nunbuilt-net = faulty:UNBUILT_NET\n"
-        "[fsl_sweep.benchmarks]\nunassembled = faulty:UNASSEMBLED\n"
+        "[fsl_sweep.benchmarks]\nunassembled = faulty:UNASSEMBLED\n",
     )
     monkeypatch.syspath_prepend(folder)

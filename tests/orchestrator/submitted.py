@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from installed import distribution
 from torch import nn
 from torch.nn.functional import cross_entropy
 
@@ -136,11 +137,11 @@ PROTOS_GO_ON = Info("protos-go-on", ProtosGoOn, "", "the same, which can be inte
 
 def install(folder, monkeypatch):
     """Make the two known as an installed distribution would."""
-    metadata = folder / "submitted-3.1.dist-info"
-    metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: submitted\nVersion: 3.1\n")
-    (metadata / "entry_points.txt").write_text(
+    distribution(
+        folder,
+        "submitted",
+        "3.1",
         "[fsl_sweep.metadl]\nprotos = submitted:PROTOS\nprotos-go-on = submitted:PROTOS_GO_ON\n"
-        "broken = submitted:NOWHERE\n"
+        "broken = submitted:NOWHERE\n",
     )
     monkeypatch.syspath_prepend(folder)

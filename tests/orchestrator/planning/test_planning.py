@@ -1,6 +1,7 @@
 """What planning costs, and that what makes it cheap changes nothing that is planned."""
 
 import pytest
+from installed import distribution
 from planning_of import mistake, planned, replaced
 
 from fsl_sweep.orchestrator import catalogue
@@ -63,10 +64,7 @@ def test_entry_points_are_not_scanned_again_for_each_trial(tmp_path, monkeypatch
 
 def test_a_package_that_comes_onto_the_path_is_found(tmp_path, monkeypatch):
     assert "late" not in [point.name for point in catalogue.installed("fsl_sweep.learners")]
-    metadata = tmp_path / "late-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Name: late\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[fsl_sweep.learners]\nlate = late:INFO\n")
+    distribution(tmp_path, "late", "1.0", "[fsl_sweep.learners]\nlate = late:INFO\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert "late" in [point.name for point in catalogue.installed("fsl_sweep.learners")]
 

@@ -179,7 +179,8 @@ class ConfigurationResolver:
     ) -> EpisodicTraining | BatchTraining | StagedTraining:
         """What the learner trains on, checked against what it can train on."""
         cls = LEARNERS.find(learner.name).cls
-        trains_on = cls.trained_on(cls.Options.model_validate(learner.options))
+        with LEARNERS.named_faults(learner.name):
+            trains_on = cls.trained_on(cls.Options.model_validate(learner.options))
         try:
             train = validated(_TRAINING[trains_on], settings.train, "train", axes=True)
         except ConfigError as error:
@@ -226,12 +227,14 @@ def resolved(catalogue: Catalogue[Any], named: Named, path: str, axes: bool = Tr
 
     Raises:
         ConfigError: an unknown name or a bad option.
+        PluginError: a plug-in's own check of its options raised another error.
     """
     try:
         model = catalogue.find(named.name).cls.Options
     except UnknownName as failure:
         raise ConfigError("", f"{path}.name", str(failure)) from None
-    options = validated(model, named.options, path, axes)
+    with catalogue.named_faults(named.name):
+        options = validated(model, named.options, path, axes)
     return Named.model_validate({"name": named.name, **options.model_dump(mode="json")})
 
 

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import torch
 from installed import distribution
+from pydantic import model_validator
 
 from fsl_sweep.datasets.source import AbstractBenchmark, Options
 from fsl_sweep.learners.backbones.base import Backbone
@@ -53,6 +54,19 @@ class UnbuiltNet(Backbone):
         return images
 
 
+class Unchecked(EpisodicLearner):
+    class Options(EpisodicOptions):
+        @model_validator(mode="after")
+        def _check(self):
+            raise KeyError("no such\nlayer")
+
+
+class Undecided(Raising):
+    @classmethod
+    def trained_on(cls, options):
+        raise KeyError("no such\nlayer")
+
+
 class Unassembled(AbstractBenchmark):
     name, Options, version, download = "unassembled", Options, 1, None
 
@@ -68,6 +82,8 @@ class Unassembled(AbstractBenchmark):
 
 UNBUILT = Info("unbuilt", Unbuilt, "", "its constructor raises")
 RAISING = Info("raising", Raising, "", "its training raises")
+UNCHECKED = Info("unchecked", Unchecked, "", "its check of options raises")
+UNDECIDED = Info("undecided", Undecided, "", "raises when asked what it trains on")
 WIDE = Info("wide", Wide, "", "answers for a class too many")
 UNBUILT_NET = Info("unbuilt-net", UnbuiltNet, "", "its constructor raises")
 UNASSEMBLED = Info("unassembled", Unassembled, "", "its preparation raises")
@@ -80,7 +96,8 @@ def install(folder, monkeypatch):
         "faulty",
         "1.0",
         "[fsl_sweep.learners]\nunbuilt = faulty:UNBUILT\nraising = faulty:RAISING\n"
-        "wide = faulty:WIDE\n[fsl_sweep.backbones]\nunbuilt-net = faulty:UNBUILT_NET\n"
+        "wide = faulty:WIDE\nunchecked = faulty:UNCHECKED\nundecided = faulty:UNDECIDED\n"
+        "[fsl_sweep.backbones]\nunbuilt-net = faulty:UNBUILT_NET\n"
         "[fsl_sweep.benchmarks]\nunassembled = faulty:UNASSEMBLED\n",
     )
     monkeypatch.syspath_prepend(folder)

@@ -27,6 +27,8 @@ def planned(tmp_path, monkeypatch, capsys):
 
 
 FAULTS = {
+    "The learner plug-in 'unchecked'": {"methods": {"M": {"learner": {"name": "unchecked"}}}},
+    "The learner plug-in 'undecided'": {"methods": {"M": {"learner": {"name": "undecided"}}}},
     "M: The learner plug-in 'unbuilt'": {"methods": {"M": {"learner": {"name": "unbuilt"}}}},
     "M: The backbone plug-in 'unbuilt-net'": {
         "methods": {"M": {"learner": {"name": "protonet"}, "backbone": {"name": "unbuilt-net"}}}

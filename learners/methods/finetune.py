@@ -22,6 +22,7 @@ from fsl_sweep.learners.backbones.options import BackboneOptions
 from fsl_sweep.learners.base import AdaptationLearner
 from fsl_sweep.learners.batches import LabelledBatch, check_support
 from fsl_sweep.learners.heads.precision import at_least_float32
+from fsl_sweep.learners.optimizers import SGD
 from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
 from fsl_sweep.learners.shapes import Logits, QueryImages, SupportImages
 
@@ -85,7 +86,7 @@ class Finetune(PretrainedLearner, AdaptationLearner[LabelledBatch]):
             part.requires_grad_()
         with torch.no_grad():
             frozen = None if network else self._features(network, images)
-        descent = torch.optim.SGD(
+        descent = SGD(
             [
                 {"params": list(network.values()), "lr": self.options.backbone_lr},
                 {"params": head, "lr": self.options.head_lr},

@@ -17,6 +17,7 @@ from torch import Tensor
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
 from fsl_sweep.learners.heads.ridge import one_hot_targets
+from fsl_sweep.learners.optimizers import Adam
 from fsl_sweep.learners.pretrained import FrozenFeatures, PretrainedOptions
 from fsl_sweep.learners.shapes import Features, Images, Logits, Query, Support
 
@@ -57,7 +58,7 @@ class Transfer(FrozenFeatures):
             targets = one_hot_targets(support.shape[1], support.shape[2], like=examples)
             layer = self.initial_layer(support.shape[1], like=examples)
             layer = layer.repeat(len(support), 1, 1)
-            adam = torch.optim.Adam([layer], lr=self.options.lr, eps=EPSILON)
+            adam = Adam([layer], lr=self.options.lr, eps=EPSILON)
             for _ in range(self.options.steps):
                 error = (examples @ layer).softmax(dim=-1) - targets
                 layer.grad = examples.transpose(-1, -2) @ error / examples.shape[1]

@@ -13,6 +13,7 @@ from torch.nn.utils import clip_grad_norm_
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.datasets.tasks.ragged import grouped
+from fsl_sweep.learners import optimizers
 from fsl_sweep.learners.augmentation.catalogue import AUGMENTATIONS
 from fsl_sweep.learners.backbones.dropblock import one_training_step
 from fsl_sweep.learners.base import EpisodeBatch, GradientLearner, LabelledBatch
@@ -153,9 +154,9 @@ def make_optimizer(learner: nn.Module, options: Optimizer) -> torch.optim.Optimi
     """The optimizer of a trial, over all of the learner's parameters (there may be none)."""
     parameters = [{"params": list(learner.parameters())}]
     if options.name != "sgd":
-        cls = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[options.name]
+        cls = {"adam": optimizers.Adam, "adamw": optimizers.AdamW}[options.name]
         return cls(parameters, lr=options.lr, weight_decay=options.weight_decay)
-    return torch.optim.SGD(
+    return optimizers.SGD(
         parameters,
         lr=options.lr,
         momentum=options.momentum,

@@ -199,13 +199,13 @@ import contextlib, io, json, sys
 blocked = "torch torchvision ray".split()
 class Block:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in blocked:
+        if any(f"{name}.".startswith(f"{one}.") for one in blocked):
             raise ImportError(f"{name} is blocked")
 sys.meta_path.insert(0, Block())
 from fsl_sweep.orchestrator.cli import invoke
 for command in sys.argv[1:]:
     if command == "with torch":
-        blocked[:] = ["ray"]
+        blocked[:] = ["ray", "torch._dynamo"]  # torch's compiler
         continue
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -6,6 +6,7 @@ ended is plain, so that any tool can open it; its checksum is in ``end.json``.
 
 import io
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -164,6 +165,7 @@ def check_values(table: pa.Table, summary: Summary | None = None) -> None:
             _accuracies(pair, matrix(table[correct]), matrix(table[queries]), means)
 
 
+@cache
 def _names(pair: Pair) -> tuple[str, str, str]:
     """The columns of means, correct answers and queries."""
     measure, task_set = pair
@@ -229,7 +231,7 @@ def summary_of(plain: Mapping[str, Any], epochs: np.ndarray) -> Summary:
     Raises:
         ValueError, KeyError, TypeError: it holds something else.
     """
-    means = np.array([plain["{}_{}_mean".format(*pair)] for pair in PAIRS], np.float64)
+    means = np.array([plain[_names(pair)[0]] for pair in PAIRS], np.float64)
     if means.shape != (len(PAIRS), len(epochs)) or not ((means >= 0) & (means <= 1)).all():
         raise ValueError("it does not hold the mean of each epoch")
     deviations = {pair: float(plain["{}_{}_deviation".format(*pair)]) for pair in PAIRS}

@@ -7,7 +7,6 @@ and the checksums of what was measured.
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -135,9 +134,9 @@ def _epochs_of(plain: Mapping[str, Any]) -> tuple[dict[int, str], dict[str, np.n
     """The weights and curves of epochs, as of ``Training``. Raises ValueError."""
     numbers, snapshots = plain["epoch"], plain["snapshot"]
     curves = {name: np.array(plain[name], np.float64) for name in CURVES}  # NaN for None
-    if any(type(one) is not int for one in numbers) or not all(map(_SHA256.fullmatch, snapshots)):
+    if {*map(type, numbers)} - {int} or not all(map(_SHA256.fullmatch, snapshots)):
         raise ValueError("they are not records of epochs")
-    if any(after <= before for before, after in pairwise([0, *numbers])):
+    if [0, *numbers] != sorted({0, *numbers}):
         raise ValueError("its epochs do not ascend from 1")
     if {len(snapshots), *(len(one) for one in curves.values())} != {len(numbers)}:
         raise ValueError("it has columns of different lengths")

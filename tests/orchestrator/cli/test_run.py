@@ -72,11 +72,11 @@ def test_disturbed_at_random_moments_the_report_is_the_same_to_the_byte(
         time.sleep(RNG.uniform(0, 0.1))
         assert process.poll() is None
         assert "Traceback" not in disturb(process, driver, place)
+        monkeypatch.setenv(*ONE_CORE)  # one worker goes on with what two began
     assert not [*disturbed.rglob(".unfinished*")]
     ledger = Ledger(disturbed)
     mixed, trials = ledger.planned().protocol("mixed").id, ledger.read_plan().specs
     left = [epoch for one in trials for epoch in ledger.trial(one).to_measure(mixed)]
-    monkeypatch.setenv(*ONE_CORE)  # one worker goes on with what two began
     last = started(*command, place=place)
     out, errors = last.communicate(timeout=300)
     assert last.returncode == 0, errors

@@ -77,6 +77,8 @@ def answer_of(report: "Report", timed: bool = True) -> Answer:
 def _nothing(report: "Report") -> str:
     if not report.completeness.trained:
         return "Nothing can be said: no method has a seed with all of its trials done."
+    if report.selected.fronts:
+        return "Nothing can be said of methods: a front keeps several snapshots of each seed."
     return "Nothing can be said: no strategy could choose, or what it chose is not measured."
 
 
@@ -149,11 +151,13 @@ def _cost(race: Race) -> Iterable[str]:
     own = next((one.regret.mean for one in usual if one.strategy == race.strategy), None)
     if own is None:
         return
+    # Regret is of NovelGen, whatever methods are compared by.
+    of = "" if race.order[0].base_weight is None else f" of {wording.metric(None)}"
     if own < 0:
-        lower = f"the oracle's own choice scored {wording.points(-own)} points lower"
+        lower = f"the oracle's own choice scored {wording.points(-own)} points{of} lower"
         yield f"Choosing by {race.strategy} cost nothing: {lower}."
         return
-    text = f"Choosing by {race.strategy} cost {wording.points(own)} points against the oracle"
+    text = f"Choosing by {race.strategy} cost {wording.points(own)} points{of} against the oracle"
     if others := [one.regret.mean for one in usual if one.strategy != race.strategy]:
         low, high = (wording.points(f(others)) for f in (min, max))
         if {low, high} != {wording.points(own)}:
@@ -214,6 +218,8 @@ def _next(race: Race, needs: Sequence[Needs], timed: bool) -> str:
         return (
             f"Add a second seed of {some(few)}: then the report can say how many would decide it."
         )
+    if race.copied:
+        return ""
     if len(race.tied) > 1:
         return f"`{_planning(race)}` says what would show 1 point."
     return would_decide(needs[0], timed) if needs and race.open else ""

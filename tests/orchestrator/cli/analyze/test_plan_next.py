@@ -145,4 +145,4 @@ def test_several_benchmarks_have_no_common_plan(whole, tmp_path, refused) -> Non
 def test_a_table_without_rows_of_tasks(tmp_path, refused) -> None:
     means = tables.written(pd.DataFrame(tables.made()), tmp_path / "means.csv")
     said = refused("plan-next", means, "--effect", "0.01")
-    assert said.startswith("There are no per-task rows")
+    assert said.startswith("Without the scores of two tasks or more")

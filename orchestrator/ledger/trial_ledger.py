@@ -310,6 +310,7 @@ class TrialLedger:
             unmeasured=len(epochs) - len(chosen.epochs),
             planned_epochs=planned.spec.epochs,
             seedless=planned.spec.seedless,
+            among_all=planned.among_all,
         )
 
     def _measured(self, protocol: str, content: Training, checked: bool = True) -> Measured:

@@ -7,7 +7,12 @@ from typing import Any, final
 
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.planning.configuration import ConfigurationResolver
-from fsl_sweep.orchestrator.planning.suitability import USED_UNTRAINED, for_programs, is_program
+from fsl_sweep.orchestrator.planning.suitability import (
+    USED_UNTRAINED,
+    among_all,
+    for_programs,
+    is_program,
+)
 from fsl_sweep.orchestrator.records.model import digest
 from fsl_sweep.orchestrator.records.plan import PlannedTrial
 from fsl_sweep.orchestrator.records.spec import Fold, TrialSpec, configuration_of
@@ -58,7 +63,9 @@ class MethodResolver:
             ]
         )
         return [
-            PlannedTrial(trial, self.method, configuration, values, replicate)
+            PlannedTrial(
+                trial, self.method, configuration, values, replicate, among_all(replicate.learner)
+            )
             for (configuration, (_, spec, plain)), values in zip(found.items(), shown, strict=True)
             for trial, replicate in self._replicates(spec, plain)
         ]

@@ -75,10 +75,15 @@ def begins_again(learner: Named, epochs: int) -> bool:
     return epochs > 1 and not cls.can_resume(options)
 
 
+def among_all(learner: Named) -> bool:
+    """Whether a learner answers among all base classes, and not among those of a task."""
+    return issubclass(_learner(learner)[0], ClassificationLearner)
+
+
 def check_in_distribution(learner: Named, benchmark: Named) -> None:
     """Raise ConfigError if a learner that answers with base classes is not measured on those."""
     in_distribution = BENCHMARKS.find(benchmark.name).cls.in_distribution
-    if issubclass(_learner(learner)[0], ClassificationLearner) and not in_distribution:
+    if among_all(learner) and not in_distribution:
         raise ConfigError(
             "",
             "learner.name",
@@ -177,11 +182,11 @@ def in_distribution_cautions(benchmark: Named, trials: Iterable[PlannedTrial]) -
         "ValGen and NovelGen is accuracy on new examples of the classes that were trained on, not "
         "on new classes"
     ]
-    learners = {trial.method: _learner(trial.spec.learner)[0] for trial in trials}
-    among_all = [m for m, cls in learners.items() if issubclass(cls, ClassificationLearner)]
-    if 0 < len(among_all) < len(learners):
+    methods = {trial.method: trial.among_all for trial in trials}
+    if 0 < sum(methods.values()) < len(methods):
+        named = ", ".join(method for method, among in methods.items() if among)
         cautions.append(
-            f"{', '.join(among_all)}: queries are answered among all base classes, by the other "
+            f"{named}: queries are answered among all base classes, by the other "
             "methods among the classes of a task, which is easier: their accuracies cannot be "
             "compared"
         )

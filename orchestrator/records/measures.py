@@ -144,6 +144,7 @@ class TrialHistory:
             report tasks others may lack them too, where few snapshots were measured.
         planned_epochs: of its training; None where that is not known, as in a table.
         seedless: as of `TrialSpec.seedless`; False where there is no plan.
+        among_all: as of `PlannedTrial`; False where there is no plan.
     """
 
     trial: str
@@ -160,6 +161,7 @@ class TrialHistory:
     unmeasured: int = 0
     planned_epochs: int | None = None
     seedless: bool = False
+    among_all: bool = False
 
     @property
     def complete(self) -> bool:

@@ -48,6 +48,7 @@ class PlannedTrial:
     Attributes:
         configuration: id of the hyperparameter configuration.
         hyperparameters: axis values by dotted path.
+        among_all: whether its learner answers among all base classes, not among those of a task.
     """
 
     id: str
@@ -55,6 +56,7 @@ class PlannedTrial:
     configuration: str
     hyperparameters: Mapping[str, Any]
     spec: TrialSpec
+    among_all: bool = False
 
     @property
     def fold(self) -> int | None:
@@ -172,6 +174,9 @@ class Plan:
     def to_plain(self) -> dict[str, Any]:
         """Plain data for ``plan.json``."""
         trials = [{**vars(trial), "spec": trial.spec.canonical()} for trial in self.trials]
+        for trial in trials:  # plans that were made before this key have none
+            if not trial["among_all"]:
+                del trial["among_all"]
         return {
             "format": FORMAT,
             "name": self.name,

@@ -99,7 +99,8 @@ def _needs(run: "Run", info: "RunInfo", effect: float | None, power: float) -> "
     )
     if not found:
         raise RunFolderError(
-            "The methods were measured on different tasks: no pair can be planned."
+            "No two methods can be compared: they were measured on different tasks, or one answers "
+            "among all base classes."
         )
     if all(min(one.now.seeds) < 2 for one in found):
         finish = "Finish the run first: `fsl-sweep status RUN` says what is missing."

@@ -226,7 +226,7 @@ def _next(race: Race, needs: Sequence[Needs], timed: bool) -> str:
         return (
             f"Add a second seed of {some(few)}: then the report can say how many would decide it."
         )
-    if race.copied:
+    if race.copied or race.mixed:
         return ""
     if len(race.tied) > 1:
         return f"`{_planning(race)}` says what would show 1 point."

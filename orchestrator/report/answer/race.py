@@ -74,6 +74,11 @@ class Race:
         return [one.method for one in self.order if identical(one.choices)]
 
     @property
+    def mixed(self) -> bool:
+        """Whether some methods answer among all base classes, and others among those of a task."""
+        return len({one.method in self.report.among_all for one in self.order}) > 1
+
+    @property
     def seeds(self) -> int:
         """The fewest of the best two."""
         return min(len(one.choices) for one in self.order[:2])
@@ -147,6 +152,10 @@ class Race:
         shown = f" ({self._range(self.order[1].method)})"
         if self.strategy.oracle:
             return f"{shown}, where novel scores choose: a reference, not a result"
+        if self.mixed:
+            among_all = some([m.method for m in self.order if m.method in self.report.among_all])
+            easier = "the others among those of a task, which is easier"
+            return f"{shown}; {among_all} answers among all base classes, {easier}: no comparison"
         if self.copied:
             return f"; all seeds of {some(self.copied)} have the same scores: nothing is decided"
         # Without a repeated selection nothing is decided.

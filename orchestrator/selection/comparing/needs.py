@@ -96,6 +96,7 @@ def plan_next(
 ) -> tuple[Needs, ...]:
     """What every pair of methods needs under every strategy of ``selected``; leading pairs first.
 
+    Without pairs of which one answers among all base classes: no number makes them comparable.
     Every pair is planned at the level that Holm's correction gives the first of all pairs.
 
     Args:
@@ -118,11 +119,14 @@ def plan_next(
     cells = {(one.method, one.strategy): one for one in summaries}
     drawn = {(one.method, one.strategy): one.reported for one in resampled or ()}
     best = {one.strategy: set(one.methods[:2]) for one in rank_methods(summaries)}
+    among_all = {one.method for one in histories if one.among_all}
     found = compare_over_seeds(summaries, resampled, complete=complete)
     family = Counter(one.strategy for one in found)
     spent, needs = _spent(histories), list[Needs]()
     for one in found:
         names = one.a, one.b
+        if (one.a in among_all) != (one.b in among_all):
+            continue
         a, b = (cells[name, one.strategy] for name in names)
         again = same_draws(*(drawn.get((name, one.strategy)) for name in names))
         tuples = _of_tasks(a, classes)

@@ -3,7 +3,7 @@
 ``comparison`` tells trained snapshots apart; what is said here holds for training again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isnan
@@ -25,6 +25,8 @@ from fsl_sweep.orchestrator.statistics.over_seeds import (
 LEVEL = 0.05
 """Of a false verdict in the family of a strategy's pairs."""
 
+AMONG_ALL = "one answers among all base classes, the other among those of a task"
+
 UNFINISHED = "an incomplete run decides nothing"
 
 NOT_REPEATED = "the selection was not repeated: what other selection tasks would choose is unknown"
@@ -37,9 +39,9 @@ class MethodDifference:
     Attributes:
         strategy, a, b: what is compared, by the metric that ``select`` was given.
         result: the verdict on a, after Holm's correction over all pairs of methods of the strategy;
-            ``undecided`` where the selection was not repeated or the run is incomplete. Its
-            interval is at the level at which Holm's procedure tests the pair (for equivalence, at
-            Bonferroni's), so that the two agree.
+            ``undecided`` where the selection was not repeated, the run is incomplete, or one method
+            answers among all base classes. Its interval is at the level at which Holm's procedure
+            tests the pair (for equivalence, at Bonferroni's), so that the two agree.
     """
 
     strategy: Strategy
@@ -54,6 +56,7 @@ def compare_over_seeds(
     rope: float = 0.0,
     *,
     complete: bool = True,
+    among_all: Collection[str] = (),
 ) -> tuple[MethodDifference, ...]:
     """Every pair of methods under every strategy that is given.
 
@@ -64,6 +67,8 @@ def compare_over_seeds(
         resampled: the same cells with the selection repeated on resampled tasks.
         rope: region of practical equivalence.
         complete: whether every planned seed is there; if not, nothing is decided.
+        among_all: the methods that answer among all base classes, which is harder than among those
+            of a task: against others nothing is decided.
 
     Raises:
         ValueError: the rope is negative.
@@ -80,8 +85,11 @@ def compare_over_seeds(
             for (_, _, parts), repeated in zip(pairs, again, strict=True)
         ]
         for (a, b, _), one in zip(pairs, _family(own, rope), strict=True):
-            result = one if complete else undecided(one, UNFINISHED)
-            found.append(MethodDifference(strategy, a.method, b.method, result))
+            apart = (a.method in among_all) != (b.method in among_all)
+            if apart or not complete:
+                reasons = AMONG_ALL if apart else None, None if complete else UNFINISHED
+                one = undecided(one, *reasons)
+            found.append(MethodDifference(strategy, a.method, b.method, one))
     return tuple(found)
 
 

@@ -357,9 +357,13 @@ def test_a_classifier_is_only_measured_in_distribution():
     folds = {"changes": here, "more": "cross_validation: {folds: 2}\n"}
     assert "there are no others to hold out" in mistake("classifier", **folds)
     beside = "  PN: {learner: {name: protonet}}\n"
-    mixed = planned("classifier", changes=here, more=beside).cautions
-    assert mixed[0] == plan.cautions[0]
-    assert mixed[1].startswith("M: queries are answered among all base classes")
+    mixed = planned("classifier", changes=here, more=beside)
+    assert mixed.cautions[0] == plan.cautions[0]
+    assert mixed.cautions[1].startswith("M: queries are answered among all base classes")
+    # So that reports do not compare them.
+    assert {one.method: one.among_all for one in mixed.trials} == {"M": True, "PN": False}
+    written = [one.get("among_all") for one in mixed.to_plain()["trials"]]
+    assert set(written) == {True, None}
     check_feasible(plan, {MAIN: in_distribution(benchmark(examples=40), seed=0)})
     with pytest.raises(BadData, match=r"M, base tasks: .* need 3 .* has 2 .*10 % of each base"):
         check_feasible(plan, {MAIN: in_distribution(benchmark(examples=20), seed=0)})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fsl_sweep.orchestrator.cli.analyze.led import Led, led
+from fsl_sweep.orchestrator.cli.analyze.led import Led, led, unit_of
 from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
 from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, Snapshot
 from fsl_sweep.orchestrator.errors import RunFolderError
@@ -44,6 +44,10 @@ def along_lambda(
     there = [one.method for one in found.methods]
     if run.is_file():
         raise RunFolderError(f"{run} is a table; give a run folder, whose snapshots are measured.")
+    if (unit := unit_of(run)) != "classes":
+        raise RunFolderError(
+            f"P_BN(lambda) mixes base and novel classes, but tasks of {run} are made of {unit}."
+        )
     if len(found.protocols) < 2:
         ten = [text for i in range(11) for text in ("--mixture", f"{i / 10:g}")]
         command = shlex.join(["fsl-sweep", "measure", str(run), *ten, "--snapshots", which])

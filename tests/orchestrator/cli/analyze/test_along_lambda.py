@@ -123,6 +123,12 @@ def test_what_is_not_measured_is_said_with_the_command(tmp_path, capsys) -> None
     assert err.endswith("--mixture 1 --snapshots chosen\n")
 
 
+def test_tasks_of_writers_have_no_mixtures(tmp_path, refused) -> None:
+    path = folder(tmp_path / "run", 1, {}, benchmark=made.OF_WRITERS)
+    told = f"mixes base and novel classes, but tasks of {path} are made of writers."
+    assert refused("analyze", "lambda", path) == f"P_BN(lambda) {told}"
+
+
 def test_where_only_chosen_snapshots_are_measured_nothing_is_decided_of_methods(
     tmp_path, capsys
 ) -> None:

@@ -119,6 +119,7 @@ def _lines(
         yield f"At lambda {weight:.2f} = |N| / (|N| + |B|), {told}."
     yield "\nP_BN(lambda) minus the linear mixture in points, +- 95 % for all of these together"
     yield from _table(found, [[_signed(gap) for gap in one.gaps] for one in found.methods])
+    yield "The linear mixture is of BaseGen and NovelGen on the main tasks, not of rows 0 and 1."
     yield from (f"Caution: {caution}." for caution in _cautions(found))
 
 
@@ -172,7 +173,8 @@ def _sure(found: "AlongMixtures", pair: "PairAlong", results: Sequence[Any]) -> 
     for verdict, own in groupby(zip(found.weights, results, strict=True), lambda x: x[1].verdict):
         at = [f"{weight:g}" for weight, _ in own]
         if verdict in names:
-            stretch = at[0] if len(at) == 1 else f"{at[0]} to {at[-1]}"
+            each = f"each measured lambda from {at[0]} to {at[-1]}"
+            stretch = at[0] if len(at) == 1 else each
             sure.setdefault(names[verdict], []).append(stretch)
     told = ", ".join(f"{name} at {' and '.join(at)}" for name, at in sure.items())
     return f"decided for {told}" if told else _UNSURE

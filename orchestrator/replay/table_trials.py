@@ -94,7 +94,7 @@ class _Trial:
         if not len(rows) and not needed:
             return ScoreTable.from_means(np.full(len(self.epochs), np.nan))
         where = f"{measure}, {task_set} tasks" if "set" in self.rows else measure
-        if "task" not in self.rows:
+        if "task" not in self.rows or not len(rows):  # without rows it says what is missing
             return ScoreTable.from_means(self._matrix(rows, where, [""])[:, 0])
         tasks = _ordered(rows["task"].unique().tolist())
         known, owner = common.setdefault((self.fold, measure, task_set), (tasks, str(self)))

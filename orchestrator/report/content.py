@@ -53,7 +53,8 @@ class RunInfo:
         protocol: the protocol of the report tasks; None for the records of a table.
         chosen_by: that of the selection tasks.
         protocols: those that the chosen snapshots may be compared under.
-        as_planned: whether no selectors but those of the sweep file were asked for.
+        as_planned: whether no choices but those of the sweep file were asked for: its selectors,
+            under the main protocol.
     """
 
     name: str
@@ -170,7 +171,9 @@ class Report:
         """Those of one strategy, whose tasks are read now."""
         if strategy not in self._differences:
             cells = self._cells[strategy]
-            self._differences[strategy] = compare_over_seeds(cells, self.resampled, self.rope)
+            self._differences[strategy] = compare_over_seeds(
+                cells, self.resampled, self.rope, complete=self.completeness.complete
+            )
         return self._differences[strategy]
 
     @cached_property

@@ -3,16 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import isnan
 
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.answer.answer import cost
 from fsl_sweep.orchestrator.report.answer.race import some
 from fsl_sweep.orchestrator.report.completeness import whole_replicates
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.selection.comparing.over_worlds import (
     ALL_EQUAL,
-    LEAST_WORLDS,
     DifferenceOverWorlds,
     OverWorlds,
     StrategyOverWorlds,
@@ -21,6 +22,7 @@ from fsl_sweep.orchestrator.selection.comparing.over_worlds import (
 )
 from fsl_sweep.orchestrator.selection.lead import USUAL
 from fsl_sweep.orchestrator.selection.results import Strategy
+from fsl_sweep.orchestrator.statistics import Interval
 from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS
 from fsl_sweep.orchestrator.text.printed import counted
 
@@ -43,16 +45,26 @@ class WorldsReport:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is missing from any world."""
+        """Whether nothing that is planned is missing from any world."""
         return all(one.completeness.complete for one in self.reports.values())
 
     @property
+    def absent(self) -> Mapping[str, Sequence[str]]:
+        """As of ``OverWorlds``; empty where nothing is compared."""
+        return {} if self.over is None else self.over.absent
+
+    @property
     def cautions(self) -> tuple[str, ...]:
-        """Those of the worlds; one that all of them have stands once."""
+        """Of worlds without a method, and those of the worlds; one that all have stands once."""
+        lacks = [
+            f"{world} lacks {some(own)} under {self.lead}: nothing is decided over worlds, and its "
+            "regret and right of two are over other methods."
+            for world, own in self.absent.items()
+        ]
         found = {world: one.cautions for world, one in self.reports.items()}
         common = [c for c in next(iter(found.values())) if all(c in own for own in found.values())]
         others = [f"{world}: {c}" for world, own in found.items() for c in own if c not in common]
-        return (*common, *others)
+        return (*lacks, *common, *others)
 
     @property
     def base_weight(self) -> float | None:
@@ -64,12 +76,9 @@ class WorldsReport:
         """The answer: which method, which strategy, and what these worlds cannot tell."""
         if self.over is None or self.lead is None:
             return ("Nothing can be said over worlds: no strategy chose in all of them.",)
-        planned = {m: None for one in self.reports.values() for m in one.completeness.seeds}
-        shown = {one.method for one in self.over.methods}
-        absent = [method for method in planned if method not in shown]
-        found = [_methods(self.over, self.lead, absent, self.complete)]
-        found += _strategies(self.over, self.lead, self.complete)
-        return tuple(filter(None, found))
+        methods = _methods(self.over, self.lead, self.complete)
+        strategies = _strategies(self.over, self.lead, self.base_weight is not None)
+        return tuple(filter(None, [methods, *strategies]))
 
 
 def build_worlds(
@@ -90,7 +99,12 @@ def build_worlds(
     common = [lead for lead in every if lead is not None and _everywhere(lead, reports)]
     lead = next(iter(sorted(common, key=lambda one: str(one) != USUAL)), None)
     worlds = {
-        world: World(whole_replicates(histories[world]), one.selected, one.summaries)
+        world: World(
+            whole_replicates(histories[world]),
+            one.selected,
+            one.summaries,
+            one.completeness.complete,
+        )
         for world, one in reports.items()
     }
     over = None if lead is None else compare_over_worlds(worlds, lead)
@@ -119,50 +133,56 @@ def _everywhere(strategy: Strategy, reports: Mapping[str, Report]) -> bool:
     )
 
 
-def _methods(over: OverWorlds, lead: Strategy, absent: Sequence[str], complete: bool) -> str:
+def _methods(over: OverWorlds, lead: Strategy, complete: bool) -> str:
     """Which method is best on average, and whether the worlds decide it."""
+    absent = [*dict.fromkeys(method for own in over.absent.values() for method in own)]
     if len(over.methods) < 2:
         lacking = f"not every world has {some(absent)} under {lead}"
         return f"No two methods can be compared over these worlds: {lacking}." if absent else ""
     worlds = counted(len(over.worlds), "world")
-    best, second = sorted(over.methods, key=lambda one: -one.mean.mean)[:2]
+    best, second, *_ = order = sorted(over.methods, key=lambda one: -one.mean.mean)
+    tied = [one.method for one in order if round(best.mean.mean - one.mean.mean, 9) == 0]
+    so_far = "" if complete else "So far, "
+    if len(tied) > 1:
+        return f"{so_far}{some(tied)} have the same mean under {lead}, over {worlds}."
     own = {_other(one, best.method): one for one in over.differences if _of(one, best.method)}
     closest = own[second.method]
     gap = f"{wording.points(abs(closest.result.effect.mean))} points"
-    ahead = f"{gap} under {lead}"
-    mean, half = abs(closest.result.effect.mean), _half(closest)
-    scale = f"95 % over worlds: {100 * (mean - half):.1f} to {100 * (mean + half):.1f}"
-    if closest.result.caution == ALL_EQUAL:
-        scale = ALL_EQUAL
-    leads = f"{best.method} leads {second.method} by {ahead} on average over {worlds} ({scale})"
+    ahead, scale = f"{gap} under {lead}", _scale(closest.result.effect)
+    leads = f"{best.method} leads {second.method} by {ahead} on average over {worlds}{scale}"
     if not complete:
-        return f"So far, {leads}; incomplete worlds decide nothing."
+        return f"{so_far}{leads}; incomplete worlds decide nothing."
     if lead.oracle:
         return f"{leads}, where novel scores choose: a reference, not a result."
     if absent:
         return f"{leads}; not every world has {some(absent)}: nothing is decided."
     if all(one.result.verdict in ("better", "worse") for one in own.values()):
         if len(over.methods) == 2:
-            return (
-                f"{best.method} is better than {second.method} by {ahead}, over {worlds} ({scale})."
-            )
+            return f"{best.method} is better than {second.method} by {ahead}, over {worlds}{scale}."
         who = (
             f"{best.method} is the best of {len(over.methods)} methods under {lead}, over {worlds}"
         )
-        return f"{who}: {gap} above {second.method}, the next ({scale})."
+        return f"{who}: {gap} above {second.method}, the next{scale}."
     return f"{leads}, which does not decide which method is best."
 
 
-def _strategies(over: OverWorlds, lead: Strategy, complete: bool) -> list[str]:
+def _scale(effect: Interval) -> str:
+    """The interval of the better minus the worse method; empty of two worlds, which have none."""
+    if effect.caution == ALL_EQUAL:
+        return f" ({ALL_EQUAL})"
+    mean, half = abs(effect.mean), (effect.high - effect.low) / 2
+    ends = f"{100 * (mean - half):.1f} to {100 * (mean + half):.1f}"
+    return "" if isnan(half) else f" (95 % over worlds: {ends})"
+
+
+def _strategies(over: OverWorlds, lead: Strategy, mixture: bool) -> list[str]:
     usual = [one for one in over.strategies if not one.strategy.oracle]
     own = next((one for one in usual if one.strategy == lead), None)
     if own is None:
         return []
-    costs = [one.regret.mean for one in usual]
-    low, high = (wording.points(f(costs)) for f in (min, max))
-    span = "" if len(usual) == 1 else f"; {len(usual)} strategies cost {low} to {high}"
-    text = f"{lead} costs {wording.points(own.regret.mean)} points against the oracle{span}."
-    return [text + _accuracy(over, own), _verdict(over, usual) if complete else ""]
+    regrets = {one.strategy: round(one.regret.mean, 12) + 0.0 for one in usual}
+    text = f"{cost(lead, regrets, mixture)}."
+    return [text + _accuracy(over, own), "" if over.caution else _verdict(over, usual)]
 
 
 def _accuracy(over: OverWorlds, own: StrategyOverWorlds) -> str:
@@ -170,8 +190,8 @@ def _accuracy(over: OverWorlds, own: StrategyOverWorlds) -> str:
         return ""
     worlds = f"{len(own.accuracies)} of {counted(len(over.worlds), 'world')}"
     ends = [min(1.0, max(0.0, end)) for end in (own.accuracy.low, own.accuracy.high)]
-    many = len(own.accuracies) >= LEAST_WORLDS and ends[0] < ends[1]
-    scale = f"; 95 %: {100 * ends[0]:.0f} to {100 * ends[1]:.0f}" if many else ""
+    known = not isnan(own.accuracy.low) and ends[0] < ends[1]
+    scale = f"; 95 %: {100 * ends[0]:.0f} to {100 * ends[1]:.0f}" if known else ""
     return (
         f" Of two methods it picks the better one in {100 * own.accuracy.mean:.0f} % of cases "
         f"(mean of the {worlds} with a difference{scale}); chance is 50 %."
@@ -199,7 +219,3 @@ def _of(one: DifferenceOverWorlds, method: str) -> bool:
 
 def _other(one: DifferenceOverWorlds, method: str) -> str:
     return one.b if one.a == method else one.a
-
-
-def _half(one: DifferenceOverWorlds) -> float:
-    return (one.result.effect.high - one.result.effect.low) / 2

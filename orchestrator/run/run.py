@@ -194,7 +194,8 @@ class Run:
             chosen_by=by,
             protocols=beside(source.protocols(), by) if by is not None else (),
             as_planned={*snapshot} <= {*planned.snapshot}
-            and {*hyperparameter} <= {*planned.hyperparameter},
+            and {*hyperparameter} <= {*planned.hyperparameter}
+            and by == source.protocol(),
         )
 
     @_without_damaged

@@ -215,7 +215,7 @@ def pair_components(
         classes=classes,
         shape=found.shape,
         caution=IDENTICAL
-        if all(found.identical)
+        if any(found.identical)
         else _caution(min(found.shape[:2]), tasks, negative),
     )
 
@@ -319,8 +319,7 @@ def _over_tasks(weights: Sequence[float], apart: Sequence[np.ndarray]) -> tuple[
 def _caution(seeds: int, tasks: int, negative: bool) -> str | None:
     if seeds < 2:
         return "one seed: nothing is known of others"
-    if tasks < FEW_TASKS:
-        return f"only {tasks} tasks"
-    if seeds < FEW_SEEDS:
-        return f"only {seeds} seeds"
+    few = [f"{seeds} seeds"] * (seeds < FEW_SEEDS) + [f"{tasks} tasks"] * (tasks < FEW_TASKS)
+    if few:
+        return f"only {' and '.join(few)}"
     return "a negative estimate is set to 0" if negative else None

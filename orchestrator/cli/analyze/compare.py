@@ -134,12 +134,13 @@ def _so_far(
     found: "SeedDifference", there: "Completeness", names: Sequence[str]
 ) -> "SeedDifference":
     """Of a run that is not finished: which seeds are whole, and no verdict."""
+    from fsl_sweep.orchestrator.selection.comparing.over_seeds import UNFINISHED, undecided
+
     if there.trained:
         return found
     torn = [there.named(name) for name in names if name != there.named(name)]
     only = f"only whole seeds of {' and '.join(torn)} take part" if torn else None
-    cautions = (found.caution, only, "an incomplete run decides nothing")
-    return replace(found, verdict="undecided", caution="; ".join(filter(None, cautions)))
+    return undecided(found, only, UNFINISHED)
 
 
 def _incomplete(

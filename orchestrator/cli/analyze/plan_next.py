@@ -77,11 +77,11 @@ def _needs(run: "Run", info: "RunInfo", effect: float | None, power: float) -> "
 
     histories = whole_replicates(run.histories_of(info))
     weight = base_weight(info.metric)
-    selected = _first(select(histories, info.snapshot, info.hyperparameter, weight))
+    selected = _first(select(histories, info.snapshot, info.hyperparameter, weight), info)
     if any(len(one.novel_tasks) < 2 for one in selected.selections):
         raise RunFolderError(
-            "There are no per-task rows, so that it is not known what more tasks or seeds would "
-            "change. Give a run folder, or a table with one row a task."
+            "Without the scores of two tasks or more it is not known what more tasks or seeds "
+            "would change. Give a run folder, or a table with one row a task."
         )
     drawn = resample(histories, selected, apart=info.apart)
     repeated = {one.method for one in drawn} >= {one.method for one in selected.selections}
@@ -95,6 +95,7 @@ def _needs(run: "Run", info: "RunInfo", effect: float | None, power: float) -> "
         classes=_classes(run, info),
         power=power,
         timed=info.timed,
+        complete=run.complete,
     )
     if not found:
         raise RunFolderError(
@@ -116,12 +117,16 @@ def _unmeasured(protocol: "PlannedProtocol") -> RunFolderError:
     return RunFolderError(f"Nothing can be planned before every snapshot is measured: {how}")
 
 
-def _first(selected: "Selected") -> "Selected":
+def _first(selected: "Selected", info: "RunInfo") -> "Selected":
     """What the leading strategy selected for two methods or more."""
+    from fsl_sweep.orchestrator.report.wording import unmeasured
     from fsl_sweep.orchestrator.selection.lead import lead_strategy, narrowed
 
     lead = lead_strategy(selected)
     if lead is None or sum(bool(selected.cell(m, lead)) for m in selected.methods) < 2:
+        if selected.unmeasured and info.protocol is not None:
+            count = len(selected.unmeasured)
+            raise RunFolderError(unmeasured(count, info.protocol, info.as_planned))
         raise RunFolderError(
             "Fewer than two methods have a seed with all of its trials done: none to compare."
         )

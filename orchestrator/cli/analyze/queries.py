@@ -134,8 +134,8 @@ def _lines(
     first = found[0]
     lines = [
         f"For short open intervals set {_to_set(found, most)} queries of each class. That is "
-        "q*, where they are shortest, rounded up, because with too few queries they grow faster "
-        "than with too many.",
+        "q*, near which they are shortest, rounded up, because with too few queries they grow "
+        "faster than with too many.",
         "",
         f"{first.strategy}, NovelGen, {first.way}-way {first.shot}-shot, {examples:,} examples; "
         "half-widths of 95 % intervals in points",

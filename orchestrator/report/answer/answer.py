@@ -5,7 +5,7 @@ trained snapshots alone say is called so, and never best or decided.
 """
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING
@@ -77,6 +77,8 @@ def answer_of(report: "Report", timed: bool = True) -> Answer:
 def _nothing(report: "Report") -> str:
     if not report.completeness.trained:
         return "Nothing can be said: no method has a seed with all of its trials done."
+    if report.selected.fronts:
+        return "Nothing can be said of methods: a front keeps several snapshots of each seed."
     return "Nothing can be said: no strategy could choose, or what it chose is not measured."
 
 
@@ -143,22 +145,32 @@ def _all(ranked: Sequence[Ranking]) -> str:
     return "Both" if len(ranked) == 2 else f"All {len(ranked)}"
 
 
-def _cost(race: Race) -> Iterable[str]:
-    """What choosing cost against the oracle, and whether that is more than the methods differ."""
-    usual = [one for one in race.report.over_methods.results if not one.strategy.oracle]
-    own = next((one.regret.mean for one in usual if one.strategy == race.strategy), None)
-    if own is None:
-        return
+def cost(strategy: Strategy, regrets: Mapping[Strategy, float], mixture: bool) -> str:
+    """What choosing by the strategy cost against the oracle, and by the others of ``regrets``.
+
+    Regrets are of NovelGen: it is named where methods are compared by a ``mixture``.
+    """
+    own, points = regrets[strategy], "points of NovelGen" if mixture else "points"
     if own < 0:
-        lower = f"the oracle's own choice scored {wording.points(-own)} points lower"
-        yield f"Choosing by {race.strategy} cost nothing: {lower}."
-        return
-    text = f"Choosing by {race.strategy} cost {wording.points(own)} points against the oracle"
-    if others := [one.regret.mean for one in usual if one.strategy != race.strategy]:
+        lower = f"the oracle's own choice scored {wording.points(-own)} {points} lower"
+        return f"Choosing by {strategy} cost nothing: {lower}"
+    text = f"Choosing by {strategy} cost {wording.points(own)} {points} against the oracle"
+    if others := [regret for other, regret in regrets.items() if other != strategy]:
         low, high = (wording.points(f(others)) for f in (min, max))
         if {low, high} != {wording.points(own)}:
             text += f" (by others {low if low == high else f'{low} to {high}'})"
-    if race.order[0].base_weight is None and own > race.ahead > 0 and len(race.tied) == 1:
+    return text
+
+
+def _cost(race: Race) -> Iterable[str]:
+    """What choosing cost, and whether that is more than the methods differ."""
+    results = race.report.over_methods.results
+    regrets = {one.strategy: one.regret.mean for one in results if not one.strategy.oracle}
+    if race.strategy not in regrets:
+        return
+    mixture, own = race.order[0].base_weight is not None, regrets[race.strategy]
+    text = cost(race.strategy, regrets, mixture)
+    if not mixture and own > race.ahead > 0 and len(race.tied) == 1:
         text += f", more than {' and '.join(one.method for one in race.order[:2])} differ"
     yield f"{text}."
 
@@ -214,6 +226,8 @@ def _next(race: Race, needs: Sequence[Needs], timed: bool) -> str:
         return (
             f"Add a second seed of {some(few)}: then the report can say how many would decide it."
         )
+    if race.copied:
+        return ""
     if len(race.tied) > 1:
         return f"`{_planning(race)}` says what would show 1 point."
     return would_decide(needs[0], timed) if needs and race.open else ""

@@ -84,11 +84,13 @@ class Forest:
         title: what the scale shows.
         marks: from top to bottom; those of a group together, what matters most first.
         note: what the intervals are.
+        least: what no value can be below, in percent: 0 for accuracies, -100 for regrets.
     """
 
     title: str
     marks: tuple[Mark, ...]
     note: str
+    least: float = 0
 
 
 Block = Table | Paragraph | Bullets | Forest

@@ -1,9 +1,10 @@
 """The document of several worlds."""
 
 from collections.abc import Iterable
-from math import nan
+from math import isnan
 
 from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.answer.race import some
 from fsl_sweep.orchestrator.report.cautions import stopped
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
@@ -29,7 +30,8 @@ from fsl_sweep.orchestrator.text.printed import counted
 def worlds_document(report: WorldsReport) -> Document:
     """What several worlds say together, and the answer of each."""
     count = counted(len(report.reports), "world")
-    state = "complete" if report.complete else "INCOMPLETE"
+    state = "DIFFERENT METHODS" if report.absent else "complete"
+    state = state if report.complete else "INCOMPLETE"
     sections: list[tuple[str, str, Iterable[Block]]] = []
     if (over := report.over) is not None:
         metric = wording.metric(report.base_weight)
@@ -45,7 +47,7 @@ def worlds_document(report: WorldsReport) -> Document:
     built = [Section(key, title, tuple(blocks)) for key, title, blocks in sections]
     return Document(
         headline=f"{report.name}: {count}, {state}",
-        complete=report.complete,
+        complete=state == "complete",
         banner=tuple(_banner(report)),
         answer=tuple(_answer(report)),
         sections=tuple(one for one in built if one.blocks),
@@ -59,6 +61,8 @@ def _banner(report: WorldsReport) -> Iterable[Block]:
             done = f"{found.done} of {counted(found.planned, 'trial')} done"
             yield Paragraph(f"{world} is incomplete: {done}.", "alarm")
         yield from (Paragraph(f"{world}: {text}", "alarm") for text in stopped(found))
+    for world, methods in report.absent.items():
+        yield Paragraph(f"{world} lacks {some(methods)} under {report.lead}.", "alarm")
 
 
 def _answer(report: WorldsReport) -> Iterable[Block]:
@@ -71,13 +75,11 @@ def _answer(report: WorldsReport) -> Iterable[Block]:
     note = "Means and 95 % intervals over worlds."
     if len(report.reports) == 2:
         note = "Means over worlds; two have no interval."
-    yield Forest("regret, points", marks, note)
+    yield Forest("regret, points", marks, note, least=-100)
 
 
 def _mark(one: StrategyOverWorlds) -> Mark:
     mean, low, high = (100 * x for x in (one.regret.mean, one.regret.low, one.regret.high))
-    if len(one.regrets) == 2:
-        low = high = nan
     return Mark("", str(one.strategy), mean, low, high, reference=one.strategy.oracle)
 
 
@@ -132,7 +134,8 @@ def _methods(over: OverWorlds) -> Iterable[Block]:
         pairs = []
         for one in over.differences:
             effect = one.result.effect
-            shown = [f"{100 * end:+.2f}" for end in (effect.mean, effect.low, effect.high)]
+            ends = (effect.mean, effect.low, effect.high)
+            shown = ["-" if isnan(end) else f"{100 * end:+.2f}" for end in ends]
             names = (f"{one.a} - {one.b}", one.result.verdict)
             pairs.append(Row((*names, *shown, wording.p_value(one.result.p_adjusted))))
         columns = words("methods", "over worlds") + numbers(
@@ -153,5 +156,4 @@ def _worlds(report: WorldsReport) -> Iterable[Block]:
 
 
 def _interval(one: Interval) -> list[str]:
-    """Mean and half-width; of two worlds no interval, as in the figures."""
-    return [wording.percent(one.mean), wording.half_width(one) if one.n > 2 else "-"]
+    return [wording.percent(one.mean), wording.half_width(one)]

@@ -1,7 +1,6 @@
 """What several worlds say of strategies and of methods: means with their intervals over worlds."""
 
 from collections.abc import Iterable, Mapping
-from math import nan
 
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.figures.intervals import Row, panel_of
@@ -45,8 +44,6 @@ def methods(report: WorldsReport) -> Iterable[Figure]:
 
 def _row(name: str, one: Interval, values: Mapping[str, float], number: int, digits: int) -> Row:
     mean, low, high = (100 * value for value in (one.mean, one.low, one.high))
-    if len(values) == 2:
-        low = high = nan
     told = ", ".join(f"{world} {100 * value:.2f}" for world, value in values.items())
     return Row(
         name=name,

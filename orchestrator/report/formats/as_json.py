@@ -112,6 +112,7 @@ def to_plain(report: Report) -> dict[str, Any]:
 def worlds_to_plain(report: WorldsReport) -> dict[str, Any]:
     """A report of several worlds as plain data: what they say together, and each report."""
     together: dict[str, Any] = {"methods": [], "differences": [], "strategies": [], "lacking": []}
+    together |= {"absent": {}, "caution": None}
     if (over := report.over) is not None:
         together = {key: _plain(getattr(over, key)) for key in together}
         for one in together["differences"]:

@@ -36,7 +36,7 @@ def drawn(forest: Forest, width: int, short: bool = False) -> list[str]:
     if not len(known):
         return []
     group, name = _widths(marks, width)
-    scale = _Scale(known, width - group - name - _BESIDE)
+    scale = _Scale(np.clip(known, forest.least, 100), width - group - name - _BESIDE)
     lead = group + name + 6
     lines = [_padded(_cut(forest.title, lead - 2), lead) + scale.ticks()]
     before = None
@@ -44,7 +44,7 @@ def drawn(forest: Forest, width: int, short: bool = False) -> list[str]:
         heading = "" if mark.group == before else _cut(mark.group, group)
         before = mark.group
         words = f"  {_padded(heading, group)}  {_padded(_cut(mark.name, name), name)}  "
-        mean = f"{mark.mean:5.{min(max(scale.decimals, 1), 2)}f}"[:5]  # 100.0 has no room for two
+        mean = f"{mark.mean:z5.{min(max(scale.decimals, 1), 2)}f}"[:5]  # 100.0 has no room for two
         lines.append(f"{words}{scale.bar(mark)}  {mean}")
     groups, there = grouped(forest.marks, _group), grouped(marks, _group)
     left = len(groups) - len(there) or (len(forest.marks) - len(marks) if not groups[1:] else 0)
@@ -101,14 +101,12 @@ def _legend(marks: Sequence[Mark]) -> Iterable[str]:
 
 
 class _Scale:
-    """Accuracies in percent as places on a line of ``room`` characters.
+    """Values in percent as places on a line of ``room`` characters.
 
-    It holds all of ``known`` that lies between 0 and 100: an interval that goes on is cut there,
-    and has no end.
+    It holds all of ``known``: an interval that goes on is cut there, and has no end.
     """
 
     def __init__(self, known: np.ndarray, room: int) -> None:
-        known = np.clip(known, 0, 100)
         self.room, self.step = room, _step(float(np.ptp(known)), room)
         self.low = self.step * np.floor(known.min() / self.step + 1e-9)
         self.decimals = max(0, -int(np.floor(np.log10(self.step) + 1e-9)))
@@ -141,7 +139,7 @@ class _Scale:
         cells = [" "] * (self.room + 4)
         for number in range(round((self.high - self.low) / self.step) + 1):
             tick = self.low + number * self.step
-            text = f"{tick:.{self.decimals}f}"
+            text = f"{tick:z.{self.decimals}f}"
             start = max(self.at(tick) - len(text) // 2, 0)
             cells[start : start + len(text)] = text
         return "".join(cells)

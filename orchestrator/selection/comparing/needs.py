@@ -20,6 +20,7 @@ from fsl_sweep.orchestrator.selection.methods import Summary, summarise
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
 from fsl_sweep.orchestrator.selection.results import Selected, Strategy
 from fsl_sweep.orchestrator.statistics.components import PairComponents, pair_components
+from fsl_sweep.orchestrator.statistics.intervals import IDENTICAL
 from fsl_sweep.orchestrator.statistics.needed import classes_needed, seeds_needed, tasks_needed
 from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference
 
@@ -91,6 +92,7 @@ def plan_next(
     classes: ArrayLike | None = None,
     power: float = 0.8,
     timed: bool = True,
+    complete: bool = True,
 ) -> tuple[Needs, ...]:
     """What every pair of methods needs under every strategy of ``selected``; leading pairs first.
 
@@ -105,6 +107,7 @@ def plan_next(
         classes: of each novel report task, int ``[T, ways]``.
         power: in (0, 1).
         timed: whether the recorded seconds of measuring are of these report tasks.
+        complete: as of ``compare_over_seeds``.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -115,7 +118,7 @@ def plan_next(
     cells = {(one.method, one.strategy): one for one in summaries}
     drawn = {(one.method, one.strategy): one.reported for one in resampled or ()}
     best = {one.strategy: set(one.methods[:2]) for one in rank_methods(summaries)}
-    found = compare_over_seeds(summaries, resampled)
+    found = compare_over_seeds(summaries, resampled, complete=complete)
     family = Counter(one.strategy for one in found)
     spent, needs = _spent(histories), list[Needs]()
     for one in found:
@@ -176,7 +179,7 @@ def _ways(
     pair: PairComponents, aim: _Aim, costs: _Costs, tuples: np.ndarray | None
 ) -> tuple[Need, ...]:
     own, tasks = (pair.shape[0], pair.shape[1]), pair.shape[2]
-    if aim.effect == 0 or tasks < 2:
+    if aim.effect == 0 or tasks < 2 or pair.caution == IDENTICAL:
         return Need("seeds", own, None, None), Need("tasks", (tasks, tasks), None, None)
     effect, power, confidence = aim
     seeds = seeds_needed(pair, effect, power, None, confidence)

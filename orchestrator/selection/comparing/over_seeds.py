@@ -25,6 +25,8 @@ from fsl_sweep.orchestrator.statistics.over_seeds import (
 LEVEL = 0.05
 """Of a false verdict in the family of a strategy's pairs."""
 
+UNFINISHED = "an incomplete run decides nothing"
+
 NOT_REPEATED = "the selection was not repeated: what other selection tasks would choose is unknown"
 
 
@@ -35,9 +37,9 @@ class MethodDifference:
     Attributes:
         strategy, a, b: what is compared, by the metric that ``select`` was given.
         result: the verdict on a, after Holm's correction over all pairs of methods of the strategy;
-            ``undecided`` where the selection was not repeated. Its interval is at the level at
-            which Holm's procedure tests the pair (for equivalence, at Bonferroni's), so that the
-            two agree.
+            ``undecided`` where the selection was not repeated or the run is incomplete. Its
+            interval is at the level at which Holm's procedure tests the pair (for equivalence, at
+            Bonferroni's), so that the two agree.
     """
 
     strategy: Strategy
@@ -47,7 +49,11 @@ class MethodDifference:
 
 
 def compare_over_seeds(
-    summaries: Sequence[Summary], resampled: Sequence[ResampledCell] | None, rope: float = 0.0
+    summaries: Sequence[Summary],
+    resampled: Sequence[ResampledCell] | None,
+    rope: float = 0.0,
+    *,
+    complete: bool = True,
 ) -> tuple[MethodDifference, ...]:
     """Every pair of methods under every strategy that is given.
 
@@ -57,6 +63,7 @@ def compare_over_seeds(
         summaries: complete cells.
         resampled: the same cells with the selection repeated on resampled tasks.
         rope: region of practical equivalence.
+        complete: whether every planned seed is there; if not, nothing is decided.
 
     Raises:
         ValueError: the rope is negative.
@@ -73,8 +80,15 @@ def compare_over_seeds(
             for (_, _, parts), repeated in zip(pairs, again, strict=True)
         ]
         for (a, b, _), one in zip(pairs, _family(own, rope), strict=True):
-            found.append(MethodDifference(strategy, a.method, b.method, one))
+            result = one if complete else undecided(one, UNFINISHED)
+            found.append(MethodDifference(strategy, a.method, b.method, result))
     return tuple(found)
+
+
+def undecided(found: SeedDifference, *reasons: str | None) -> SeedDifference:
+    """The same without a verdict, and why."""
+    caution = "; ".join(filter(None, (found.caution, *reasons)))
+    return replace(found, verdict="undecided", caution=caution)
 
 
 def parts_of(a: Summary, b: Summary) -> list[Part]:

@@ -9,6 +9,7 @@ Generalization", section 4).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import comb, nan
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from fsl_sweep.orchestrator.statistics import (
     Comparison,
     Interval,
     compare,
-    correct_family,
+    holm,
     mean_interval,
     paired_interval,
 )
@@ -39,7 +40,7 @@ from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
 LEAST_WORLDS = 3
-"""Fewer decide nothing."""
+"""Fewer decide nothing, and have no interval."""
 
 EQUAL, ALL_EQUAL = 1e-9, "all differences are equal"
 """Differences of accuracies that are nearer to each other are equal, and what is said of them."""
@@ -47,11 +48,12 @@ EQUAL, ALL_EQUAL = 1e-9, "all differences are equal"
 
 @dataclass(frozen=True)
 class World:
-    """One benchmark: its whole replicates and what was selected from them."""
+    """One benchmark: whole replicates, what was selected from them, and whether all are there."""
 
     histories: Sequence[TrialHistory]
     selected: Selected
     summaries: Sequence[Summary]
+    complete: bool = True
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ class StrategyOverWorlds:
         regret: their mean, with its interval over worlds.
         accuracies: by world, how often the strategy picks the better of two methods, in [0, 1]:
             see ``decisions``. Worlds without a pair that differs are left out.
-        accuracy: their mean, with its interval over worlds; None where there is none.
+        accuracy: their mean, with its interval over worlds, which may leave [0, 1] (see
+            ``Interval``); None where there is none.
         against_least: as of ``StrategyResult``, paired over worlds.
     """
 
@@ -95,8 +98,9 @@ class MethodOverWorlds:
 class DifferenceOverWorlds:
     """Method a against method b, paired over worlds, after Holm's correction over all pairs.
 
-    The interval is at the level at which Holm's procedure tests the pair. Two worlds, and
-    differences that are all equal, decide nothing: their spread is that of rounding.
+    The pairs are those of all methods that some world has. The interval is at the level at which
+    Holm's procedure tests the pair. Two worlds, and differences that are all equal, decide nothing:
+    their spread is that of rounding.
     """
 
     a: str
@@ -114,6 +118,9 @@ class OverWorlds:
         differences: of every two of them.
         strategies: in the order asked for.
         lacking: strategies, and methods, that some world lacks.
+        absent: by world, the methods of other worlds that it lacks under the leading strategy.
+        caution: why no verdict is given, of methods or of strategies: some world lacks a method,
+            or is incomplete; None where all have the same.
     """
 
     worlds: tuple[str, ...]
@@ -121,6 +128,8 @@ class OverWorlds:
     differences: tuple[DifferenceOverWorlds, ...]
     strategies: tuple[StrategyOverWorlds, ...]
     lacking: tuple[str, ...]
+    absent: Mapping[str, tuple[str, ...]]
+    caution: str | None
 
 
 def compare_over_worlds(worlds: Mapping[str, World], lead: Strategy) -> OverWorlds:
@@ -131,10 +140,33 @@ def compare_over_worlds(worlds: Mapping[str, World], lead: Strategy) -> OverWorl
     """
     if len(worlds) < 2:
         raise ValueError("Worlds are compared over two or more.")
+    methods, absent = _methods(worlds, lead)
+    lost = dict.fromkeys(method for own in absent.values() for method in own)
+    caution = _caution(worlds, absent, lead)
     every = {s: None for world in worlds.values() for s in world.selected.strategies}
     regrets = {s: found for s in every if len(found := _regrets(worlds, s)) == len(worlds)}
+    return OverWorlds(
+        worlds=tuple(worlds),
+        methods=methods,
+        differences=_differences(methods, comb(len(methods) + len(lost), 2), caution),
+        strategies=_strategies(worlds, regrets, caution),
+        lacking=(*(str(s) for s in every if s not in regrets), *lost),
+        absent=absent,
+        caution=caution,
+    )
+
+
+def _strategies(
+    worlds: Mapping[str, World],
+    regrets: Mapping[Strategy, Mapping[str, float]],
+    caution: str | None,
+) -> tuple[StrategyOverWorlds, ...]:
     rows = {s: np.round(list(own.values()), 12) for s, own in regrets.items()}
     verdicts = against_least(rows, least_regret(rows), len(worlds))
+    if caution is not None:
+        verdicts = {
+            s: replace(one, verdict="undecided", caution=caution) for s, one in verdicts.items()
+        }
     right = {name: decisions(world) for name, world in worlds.items()}
     strategies = []
     for strategy, own in regrets.items():
@@ -153,9 +185,7 @@ def compare_over_worlds(worlds: Mapping[str, World], lead: Strategy) -> OverWorl
                 against_least=verdicts.get(strategy),
             )
         )
-    methods, absent = _methods(worlds, lead)
-    lacking = (*(str(s) for s in every if s not in regrets), *absent)
-    return OverWorlds(tuple(worlds), methods, _differences(methods), tuple(strategies), lacking)
+    return tuple(strategies)
 
 
 def decisions(world: World) -> dict[Strategy, list[float]]:
@@ -231,8 +261,8 @@ def _regrets(worlds: Mapping[str, World], strategy: Strategy) -> dict[str, float
 
 def _methods(
     worlds: Mapping[str, World], lead: Strategy
-) -> tuple[tuple[MethodOverWorlds, ...], list[str]]:
-    """Those that every world has under the strategy, and the names of the others."""
+) -> tuple[tuple[MethodOverWorlds, ...], dict[str, tuple[str, ...]]]:
+    """Those that every world has under the strategy, and the others by the worlds without them."""
     means: dict[str, dict[str, float]] = {}
     for name, world in worlds.items():
         for one in world.summaries:
@@ -241,28 +271,50 @@ def _methods(
     whole = {method: own for method, own in means.items() if len(own) == len(worlds)}
     shown = tuple(MethodOverWorlds(method, own, _over(own)) for method, own in whole.items())
     planned = {m: None for world in worlds.values() for m in world.selected.methods}
-    return shown, [method for method in planned if method not in whole]
+    without = {w: tuple(m for m in planned if w not in means.get(m, ())) for w in worlds}
+    return shown, {world: own for world, own in without.items() if own}
 
 
-def _differences(methods: Sequence[MethodOverWorlds]) -> tuple[DifferenceOverWorlds, ...]:
+def _caution(
+    worlds: Mapping[str, World], absent: Mapping[str, Sequence[str]], lead: Strategy
+) -> str | None:
+    found = [f"{name} is incomplete" for name, one in worlds.items() if not one.complete]
+    found += [f"{name} lacks {', '.join(own)} under {lead}" for name, own in absent.items()]
+    return "; ".join(found) or None
+
+
+def _differences(
+    methods: Sequence[MethodOverWorlds], family: int, caution: str | None
+) -> tuple[DifferenceOverWorlds, ...]:
+    """Of every two methods; a pair of the ``family`` that is not known counts with a p of 1."""
     pairs = list(combinations(methods, 2))
     tables = [([*a.means.values()], [*b.means.values()]) for a, b in pairs]
-    single = correct_family([compare(*both) for both in tables])
-    levels = holm_levels([one.p_value for one in single], LEVEL)
+    single = [compare(*both) for both in tables]
+    p_values = [*(one.p_value for one in single), *[1.0] * (family - len(pairs))]
+    corrected = zip(holm(p_values), holm_levels(p_values, LEVEL), strict=True)
     found: list[DifferenceOverWorlds] = []
-    for (a, b), both, one, level in zip(pairs, tables, single, levels, strict=True):
-        apart, caution = np.subtract(*both), None
+    for (a, b), both, one, (p, level) in zip(pairs, tables, single, corrected, strict=False):
+        apart, few = np.subtract(*both), None
         if len(apart) < FEW_SEEDS:
-            caution = f"only {len(apart)} worlds"
+            few = f"only {len(apart)} worlds"
         if np.ptp(apart) < EQUAL:
-            caution = ALL_EQUAL
-        effect = replace(paired_interval(*both, 1 - level), caution=caution)
-        one = replace(one, effect=effect, caution=caution)
-        if len(apart) < LEAST_WORLDS or np.ptp(apart) < EQUAL:
-            one = replace(one, verdict="undecided")
+            few = ALL_EQUAL
+        known = len(apart) >= LEAST_WORLDS and few != ALL_EQUAL and caution is None
+        one = replace(
+            one,
+            verdict=one.verdict if known and p < LEVEL else "undecided",
+            effect=replace(_of_several(paired_interval(*both, 1 - level)), caution=few),
+            p_adjusted=float(p),
+            caution=caution or few,
+        )
         found.append(DifferenceOverWorlds(a.method, b.method, one))
     return tuple(found)
 
 
 def _over(values: Mapping[str, float]) -> Interval:
-    return mean_interval(list(values.values()), kind="worlds")
+    return _of_several(mean_interval(list(values.values()), kind="worlds"))
+
+
+def _of_several(found: Interval) -> Interval:
+    """Without its ends where there are too few worlds."""
+    return found if found.n >= LEAST_WORLDS else replace(found, low=nan, high=nan)

@@ -204,6 +204,8 @@ def test_other_tasks_are_refused(tmp_path: Path) -> None:
     gap = other & (table["epoch"] == "2")
     with pytest.raises(BadData, match=r"has no val, .* of task 2 at epoch 2"):
         fsl_sweep.load_run(written(table[~gap], tmp_path / "c.csv"))
+    with pytest.raises(BadData, match=r"has no val, selection tasks at epoch 1"):
+        fsl_sweep.load_run(written(table[table["measure"] != "val"], tmp_path / "d.csv"))
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,8 +30,11 @@ INFO = RunInfo("made", "a" * 16, "f00d", ("last", "val"), ("val",))
 DECIDED = (0.60, 0.55, 0.02), (0.70, 0.66, 0.04), (0.50, 0.44, 0.03)
 
 
-def histories(a: float, b: float, lost: float, seeds: int = 2) -> list[TrialHistory]:
-    """Methods with NovelGen a and b at the best ValGen, and ``lost`` less at the last epoch."""
+def histories(a: float, b: float, lost: float, c: float = 0, lure: float = 0) -> list[TrialHistory]:
+    """Methods with NovelGen a, b and c at the best ValGen, and ``lost`` less at the last epoch.
+
+    On the selection tasks the last epoch has ``lure`` more than on the report tasks.
+    """
     return [
         trial(
             name,
@@ -39,11 +42,13 @@ def histories(a: float, b: float, lost: float, seeds: int = 2) -> list[TrialHist
             seed,
             base=[0.6, 0.7],
             val=[mean, mean - 0.1],
-            novel=[mean, mean - lost],
+            novel=[mean, mean - lost + lure],
+            report=[mean, mean - lost],
             spread=0.01,
         )
-        for name, mean in (("A", a), ("B", b))
-        for seed in range(seeds)
+        for name, mean in (("A", a), ("B", b), ("C", c))
+        for seed in range(2)
+        if mean
     ]
 
 
@@ -52,7 +57,7 @@ def report(*worlds: tuple[float, float, float]) -> WorldsReport:
     return made(given)
 
 
-def made(given: dict[str, Sequence[TrialHistory]]) -> WorldsReport:
+def made(given: Mapping[str, Sequence[TrialHistory]]) -> WorldsReport:
     reports = {
         name: build(replace(INFO, name=name), own, bootstrap=0) for name, own in given.items()
     }
@@ -64,9 +69,9 @@ def test_a_method_that_is_better_in_every_world() -> None:
     assert found.sentences == (
         "A is better than B by 5.0 points under val / val, over 3 worlds (95 % over worlds: 2.5 to "
         "7.5).",
-        "val / val costs 0.00 points against the oracle; 2 strategies cost 0.00 to 3.0. Of two "
-        "methods it picks the better one in 100 % of cases (mean of the 3 of 3 worlds with a "
-        "difference); chance is 50 %.",
+        "Choosing by val / val cost 0.00 points against the oracle (by others 3.0). Of two methods "
+        "it picks the better one in 100 % of cases (mean of the 3 of 3 worlds with a difference); "
+        "chance is 50 %.",
         "3 worlds cannot tell which strategy is better (6 are needed).",
     )
 
@@ -85,9 +90,26 @@ def test_rank_correlation_is_told_of_each_world_and_method() -> None:
 def test_worlds_that_disagree_decide_nothing() -> None:
     found = report((0.60, 0.55, 0.02), (0.60, 0.62, 0.04))
     assert found.sentences[0] == (
-        "A leads B by 1.5 points under val / val on average over 2 worlds (95 % over worlds: -43.0 "
-        "to 46.0), which does not decide which method is best."
+        "A leads B by 1.5 points under val / val on average over 2 worlds, which does not decide "
+        "which method is best."
     )
+
+
+def test_methods_of_equal_means_do_not_lead() -> None:
+    found = report((0.6, 0.6, 0.02), (0.7, 0.7, 0.03))
+    assert found.sentences[0] == "A and B have the same mean under val / val, over 2 worlds."
+
+
+def test_where_the_oracle_chose_worse_nothing_was_lost() -> None:
+    found = made({f"w{i}": histories(0.6, 0.5, i / 100, lure=0.1) for i in (1, 2, 3)})
+    assert found.sentences[1].startswith(
+        "Choosing by val / val cost nothing: the oracle's own choice scored 2.0 points lower. Of"
+    )
+    ticks, line, *_ = to_text(found, full=False).split("regret, points")[1].splitlines()
+    low, high = ticks.split()[0], ticks.split()[-1]
+    assert (float(low), float(high)) == (-5, 1)  # -2.0 +- 2.48
+    assert line.count("|") == 2
+    assert line.split()[-1] == "-2.0"
 
 
 @pytest.mark.parametrize("count", [2, 5])
@@ -105,8 +127,8 @@ def test_a_method_that_some_world_lacks_is_named_and_nothing_is_decided() -> Non
     more = [replace(one, method="C", trial=f"C{one.seed}") for one in given["w0"][:2]]
     given["w0"] = [*given["w0"], *more]
     assert made(given).sentences[0] == (
-        "A leads B by 5.0 points under val / val on average over 3 worlds (95 % over worlds: 2.5 "
-        "to 7.5); not every world has C: nothing is decided."
+        "A leads B by 5.0 points under val / val on average over 3 worlds (95 % over worlds: 0.6 "
+        "to 9.4); not every world has C: nothing is decided."
     )
     given["w1"] = given["w1"][:2]
     given["w0"] = given["w0"][:4]
@@ -154,6 +176,50 @@ def test_an_unfinished_world_is_named() -> None:
         assert "INCOMPLETE" in each(found) or each is to_json
 
 
+SPOILT = {
+    "DIFFERENT METHODS: w1 lacks C under val / val": lambda own: own[:4],
+    "INCOMPLETE: w1 is incomplete": lambda own: [*own[:-1], replace(own[-1], end=None)],
+    "INCOMPLETE: w1 is incomplete; w1 lacks C under val / val": lambda own: [
+        *own[:4],
+        *(replace(one, end=TrialEnd("failed", "no memory")) for one in own[4:]),
+    ],
+}
+
+
+@pytest.mark.parametrize(("expected", "spoil"), SPOILT.items(), ids=list(SPOILT))
+def test_what_one_world_lacks_decides_nothing_anywhere(
+    expected: str, spoil: Callable[[Sequence[TrialHistory]], Sequence[TrialHistory]]
+) -> None:
+    given: dict[str, Sequence[TrialHistory]] = {
+        f"w{i}": histories(0.6 + i / 50, 0.57 + i / 60, i / 50 + 0.02, c=0.5 + i / 70)
+        for i in range(6)
+    }
+    whole = json.loads(to_json(made(given)))["over_worlds"]
+    given["w1"] = spoil(given["w1"])
+    found = made(given)
+    spoilt = json.loads(to_json(found))["over_worlds"]
+    state, caution = expected.split(": ")
+    for over, verdicts, why in (
+        (whole, {"better", "worse"}, None),
+        (spoilt, {"undecided"}, caution),
+    ):
+        pairs = over["differences"]
+        against = [one["against_least"] for one in over["strategies"] if one["against_least"]]
+        assert {one["verdict"] for one in (*pairs, *against)} == verdicts
+        assert {one["caution"] for one in (*pairs, *against)} == {why}
+        assert over["caution"] == why
+    for pair, before in zip(spoilt["differences"], whole["differences"], strict=False):
+        assert pair["p_value"] <= pair["p_adjusted"] >= before["p_adjusted"]
+    text = " ".join(to_text(found).split())
+    assert f"6 worlds, {state}" in text
+    assert not re.search(
+        r"\b(better than|best of|Do not choose|worse)\b", text.split("Each world")[0]
+    )
+    lacks = "w1 lacks C under val / val"
+    assert any(lacks in one for one in found.cautions) == (lacks in caution)
+    assert (f"{lacks}." in text) == (lacks in caution)
+
+
 def test_every_format_shows_the_worlds() -> None:
     found = report((0.60, 0.55, 0.02), (0.70, 0.66, 0.04))
     for name, each in FORMATS.items():
@@ -168,6 +234,12 @@ def test_every_format_shows_the_worlds() -> None:
         pytest.approx({"w0": 0.02, "w1": 0.04}),
         {"w0": 0.0, "w1": 0.0},
     ]
+    over = plain["over_worlds"]
+    intervals = [one["mean"] for one in over["methods"]]
+    intervals += [one["effect"] for one in over["differences"]]
+    intervals += [one[key] for one in strategies for key in ("regret", "accuracy")]
+    assert {(one["low"], one["high"], one["n"]) for one in intervals} == {(None, None, 2)}
+    assert re.search(r"A - B +undecided +\+4\.50 +- +- +0\.", to_text(found))
     assert len(to_text(found, full=False).splitlines()) < 24
     first = next(x for x in FORMATS["markdown"](found).splitlines() if x.startswith("| A "))
     assert first.split("|")[2:4] == [" 65.00 ", r" \- "]  # two worlds have no interval

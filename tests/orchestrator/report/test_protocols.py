@@ -127,6 +127,8 @@ def test_another_protocol_chooses_on_its_selection_tasks(run: Run, plan: Plan) -
         expected = looked_up(plan, "main", best, "novel")
         assert one["novel"]["mean"] == pytest.approx(expected, abs=1e-12)
     assert found["run"]["chosen_by"]["episode"]["shot"] == 5
+    # What it chooses is measured by no command that measures what the main one chooses.
+    assert not run.info(choose_by="5-shot").as_planned
     assert found["run"]["protocol"]["episode"]["shot"] == 1
 
 

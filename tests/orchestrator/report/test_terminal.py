@@ -179,6 +179,16 @@ def test_scales(width: int) -> None:
     assert plot(mark(nan), width=width) == []
 
 
+def test_regrets_may_be_negative() -> None:
+    marks = mark(-0.87, -4.11, 2.37), mark(-0.001, name="last"), mark(-0.3, -900, 1, name="base")
+    (ticks, first, second, *_) = drawn(Forest("regret", marks[:2], "", least=-100), 80)
+    assert ticks.split()[1:] == ["-5", "-4", "-3", "-2", "-1", "0", "1", "2", "3"]
+    assert first.index("|") < first.index("o") < ticks.index(" 0 ") < first.rindex("|")
+    assert abs(second.index("o") - ticks.index(" 0 ") - 1) <= 1
+    assert second.split()[-1] == "0.0"
+    assert drawn(Forest("regret", marks, "", least=-100), 80)[0].split()[1] == "-100"
+
+
 def test_what_is_too_long_loses_its_middle() -> None:
     done = " (1 of 2 seeds)"
     for name in HOSTILE:

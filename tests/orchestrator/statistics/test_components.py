@@ -50,7 +50,7 @@ def test_components_by_brute_force() -> None:
     table = made(np.random.default_rng(0), 4, 9, (0.05, 0.1, 0.02))
     got = components(table)
     assert (got.seeds, got.tasks, got.rest) == pytest.approx(by_brute_force(table))
-    assert (got.shape, got.classes, got.caution) == ((4, 9), None, "only 9 tasks")
+    assert (got.shape, got.classes, got.caution) == ((4, 9), None, "only 4 seeds and 9 tasks")
 
 
 def test_estimates_are_right_on_average_and_negative_ones_are_said() -> None:

@@ -15,6 +15,7 @@ from fsl_sweep.orchestrator.statistics.over_seeds import (
     SeedPair,
     correct_over_seeds,
     difference_over_seeds,
+    seed_freedom,
 )
 
 TASKS = 30
@@ -58,6 +59,28 @@ CASES = {
     "unequal seeds and tasks": (1.0, 0.2, 0.5, 0.3),
 }
 """Standard deviations of the mean of a seed of a, of b, by tasks of the difference, and rest."""
+
+
+@pytest.mark.parametrize(
+    ("seeds", "ratio", "rate"),
+    [
+        ((2, 2), 316, 6.0),
+        ((3, 3), 56, 5.6),
+        ((5, 5), 18, 5.2),
+        ((2, 50), 316, 6.65),
+        ((3, 50), 32, 5.8),
+    ],
+)
+def test_the_worst_rates_of_false_verdicts_are_those_of_the_documentation(seeds, ratio, rate):
+    """By quadrature over both variances, of which ``ratio`` is that of the true ones."""
+    edges = np.linspace(0, 1, 401) ** 2
+    edges = np.concatenate([edges / 2, 1 - edges[-2::-1] / 2])  # finer at both ends
+    levels, weights = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+    own = [stats.chi2.ppf(levels, n - 1) / (n - 1) for n in seeds]
+    a, b = ratio * own[0][:, None], own[1][None, :]
+    quantile = stats.t.ppf(0.975, seed_freedom(a, b, min(seeds) - 1))
+    false = 2 * stats.norm.sf(quantile * np.sqrt((a + b) / (ratio + 1)))
+    assert 100 * (weights @ false @ weights) == pytest.approx(rate, abs=0.05)
 
 
 @pytest.mark.parametrize("seeds", [(2, 2), (3, 3), (5, 5), (2, 5), (3, 5), (5, 3)])
@@ -203,6 +226,15 @@ def test_with_identical_seeds_it_is_the_paired_interval_over_tasks(tasks) -> Non
     assert mixed.p_value == pytest.approx(expected.p_value, rel=1e-6)
 
 
+@pytest.mark.parametrize("copies", [("a",), ("b",), ("a", "b")])
+def test_copies_of_a_seed_decide_nothing(copies) -> None:
+    rng = np.random.default_rng(3)
+    own = {name: rng.normal(mean, 0.01, (3, 50)) for name, mean in (("a", 0.9), ("b", 0.1))}
+    assert difference_over_seeds(**own).verdict == "better"
+    got = difference_over_seeds(**own | {name: own[name][[0, 0, 0]] for name in copies})
+    assert (got.verdict, got.caution) == ("undecided", IDENTICAL)
+
+
 def test_a_mixture_of_one_distribution_with_itself_differs_by_no_seed() -> None:
     rng = np.random.default_rng(4)
     own = rng.normal(0.6, 0.03, (2, 4, 1)) * np.ones(40)
@@ -245,7 +277,7 @@ def test_equivalent_and_equal() -> None:
     table = np.tile([[0.5], [0.501], [0.502]], 30)
     assert difference_over_seeds(table, table, rope=0.02).verdict == "equivalent"
     same = difference_over_seeds(np.full((2, 30), 0.5), np.full((2, 30), 0.5))
-    assert (same.verdict, same.p_value) == ("equivalent", 1.0)
+    assert (same.verdict, same.p_value) == ("undecided", 1.0)  # its seeds are copies
 
 
 @pytest.mark.parametrize(

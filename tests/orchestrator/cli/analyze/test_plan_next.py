@@ -41,7 +41,7 @@ def test_table_and_json(whole, capsys) -> None:
     ]
     assert sorted(row.split(")  ")[1].split()[0] for row in rows[:2]) == ["seeds", "tasks"]
     assert all(row.startswith("W5 - W6  ") for row in rows[:2])
-    assert rows[2:] == ["Caution: only 20 tasks."]
+    assert rows[2:] == ["Caution: only 3 seeds and 20 tasks."]
     assert invoke(["plan-next", whole, "--effect", "0.1", "--json"]) == 0
     (plain,) = json.loads(capsys.readouterr().out)
     assert (plain["a"], plain["b"], plain["leading"], plain["effect"]) == ("W5", "W6", True, 0.1)
@@ -145,4 +145,4 @@ def test_several_benchmarks_have_no_common_plan(whole, tmp_path, refused) -> Non
 def test_a_table_without_rows_of_tasks(tmp_path, refused) -> None:
     means = tables.written(pd.DataFrame(tables.made()), tmp_path / "means.csv")
     said = refused("plan-next", means, "--effect", "0.01")
-    assert said.startswith("There are no per-task rows")
+    assert said.startswith("Without the scores of two tasks or more")

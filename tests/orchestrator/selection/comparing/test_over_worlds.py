@@ -79,6 +79,22 @@ def test_methods_are_paired_over_worlds() -> None:
     assert difference.result.p_value == pytest.approx(stats.ttest_rel(a, b).pvalue)
 
 
+def test_pairs_that_some_world_lacks_count_in_the_family() -> None:
+    """A p of 1 in their place is the most that any of them can be."""
+    given = worlds(5)
+    extra = [method(name, (0.7, 0.6), (0.6, 0.5)) for name in "CD"]
+    given["more"] = world(
+        method("A", (0.7, 0.6), (0.6, 0.5)), method("B", (0.6, 0.6), (0.6, 0.5)), *extra
+    )
+    (found,) = compared(given).differences
+    p = found.result.p_value
+    level = 1 - 0.05 / 6
+    assert found.result.p_adjusted == pytest.approx(min(1, 6 * p))
+    a, b = (np.array(list(one.means.values())) for one in compared(given).methods)
+    expected = stats.t.interval(level, 5, np.mean(a - b), stats.sem(a - b))
+    assert (found.result.effect.low, found.result.effect.high) == pytest.approx(expected)
+
+
 def test_verdicts_of_strategies_are_sign_flips_with_worlds_as_rows() -> None:
     few, found = compared(worlds(5)), compared(worlds(8))
     assert all(one.against_least is None for one in few.strategies)
@@ -125,5 +141,7 @@ def test_what_some_world_lacks_is_named() -> None:
     found = compared(both)
     assert [one.method for one in found.methods] == ["A"]
     assert found.lacking == ("B",)
+    assert found.absent == {"third": ("B",)}
+    assert found.caution == "third lacks B under val / val"
     # A strategy is averaged over the methods that a world has.
     assert len(found.strategies) == 9

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from math import ceil
+from math import ceil, floor
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from fsl_sweep.orchestrator.cli.analyze.trained_on import Root, trained_on
 from fsl_sweep.orchestrator.cli.options import AsJson
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.text.printed import columns, say, say_json
@@ -23,6 +24,7 @@ class _Facts:
         base, novel: numbers of classes of the training and of the test tasks.
         classes: L, of the one distribution that all tasks might be of.
         way, train_tasks, test_tasks: n and both N.
+        most_train_tasks: of the trial that was trained on the most tasks of a run.
         shared: classes that are both base and novel.
     """
 
@@ -32,6 +34,7 @@ class _Facts:
     way: int = 0
     train_tasks: int = 0
     test_tasks: int = 0
+    most_train_tasks: int = 0
     shared: int = 0
 
 
@@ -61,6 +64,7 @@ def coverage(
     ] = 0.5,
     rho: Annotated[float, typer.Option(help="A probability that is too small to believe.")] = 0.01,
     eta: Annotated[float, typer.Option(help="Share of the least mean that is few classes.")] = 0.5,
+    root: Root = None,
     as_json: AsJson = False,
 ) -> int:
     """Say whether training and test tasks could be draws from one distribution of tasks.
@@ -71,8 +75,7 @@ def coverage(
     for name, value in (("--gamma", gamma), ("--rho", rho), ("--eta", eta)):
         if not (0 < value < 1 or (name, value) == ("--gamma", 1)):
             raise ConfigError("", name, f"{value} does not lie between 0 and 1")
-    recorded = _Facts() if run is None else _recorded(run)
-    named = {
+    given = {
         "base": base,
         "novel": novel,
         "classes": classes,
@@ -80,7 +83,11 @@ def coverage(
         "train_tasks": train_tasks,
         "test_tasks": test_tasks,
     }
-    facts = _completed(recorded, {key: value for key, value in named.items() if value is not None})
+    named = {key: value for key, value in given.items() if value is not None}
+    recorded = _Facts() if run is None else _recorded(run)
+    if run is not None and not {"base", "novel"} <= {*named}:
+        recorded = _with_classes(recorded, run, root)
+    facts = _completed(recorded, named)
     found = _bounds(facts, gamma, rho, eta)
     if as_json:
         say_json({**asdict(facts), "gamma": gamma, "rho": rho, "eta": eta, **found})
@@ -90,14 +97,17 @@ def coverage(
 
 
 def _recorded(run: Path) -> _Facts:
-    """The numbers of a run: of the trial that is trained on the fewest tasks, in all its epochs."""
-    import numpy as np
+    """What the records of a run say: all but its classes.
 
+    Training tasks are those of the epochs up to the last recorded one of each trial on all base
+    classes: a trial may have been stopped early. Raises RunFolderError.
+    """
     from fsl_sweep.orchestrator.ledger.ledger import Ledger
+    from fsl_sweep.orchestrator.records.measures import TASK_SETS
     from fsl_sweep.orchestrator.records.spec import EpisodicTraining
     from fsl_sweep.orchestrator.run import load_run
 
-    plan, opened = Ledger(run).planned(), load_run(run)
+    specs, opened = Ledger(run).planned().specs, load_run(run)
     try:
         tuples = opened.class_tuples()
     except RunFolderError:
@@ -105,24 +115,35 @@ def _recorded(run: Path) -> _Facts:
             f"{run} records no tasks of equal numbers of classes, which the bounds are about. Give "
             "the numbers by options, without the run folder."
         ) from None
-    own = {m: [tuples[m, "selection"], tuples[m, "report"]] for m in ("base", "novel")}
-    base, novel = (np.unique(np.concatenate([t.ravel() for t in sets])) for sets in own.values())
     trained = [
-        (spec.epochs * spec.batches * spec.train.tasks_per_batch, spec.train.way)
-        for spec in plan.specs.values()
+        (int(one.epochs[-1]) * spec.batches * spec.train.tasks_per_batch, spec.train.way)
+        for one in opened.histories
+        for spec in [specs[one.trial]]
+        if one.fold is None and len(one.epochs)
         if isinstance(spec.train, EpisodicTraining) and isinstance(spec.train.way, int)
     ]
-    fewest, _ = min(trained, default=(0, 0))
-    shared = len(np.intersect1d(base, novel))
+    counts = [tasks for tasks, _ in trained]
     return _Facts(
-        base=len(base),
-        novel=len(novel),
-        classes=len(base) + len(novel) - shared,
-        way=min([own["novel"][0].shape[1], *(ways for _, ways in trained)]),
-        train_tasks=fewest,
-        test_tasks=sum(map(len, own["novel"])),
-        shared=shared,
+        way=min([tuples["novel", "report"].shape[1], *(way for _, way in trained)]),
+        train_tasks=min(counts, default=0),
+        test_tasks=sum(len(tuples["novel", one]) for one in TASK_SETS),
+        most_train_tasks=max(counts, default=0),
     )
+
+
+def _with_classes(facts: _Facts, run: Path, root: str | None) -> _Facts:
+    """With the classes of the benchmark's splits; the tasks of a run may draw only some of them."""
+    import numpy as np
+
+    instead = "--base and --novel, and --classes where some are both"
+    benchmark = trained_on(run, root, instead)
+    # Of tasks of attribute pairs, attributes are in the place of classes.
+    splits = benchmark.train, benchmark.novel
+    base, novel = (np.unique(getattr(one, "pairs", one.classes)) for one in splits)
+    same_pool = splits[0].pool.fingerprint == splits[1].pool.fingerprint
+    shared = len(np.intersect1d(base, novel)) if same_pool else 0
+    classes = len(base) + len(novel) - shared
+    return replace(facts, base=len(base), novel=len(novel), classes=classes, shared=shared)
 
 
 def _completed(recorded: _Facts, named: Mapping[str, int]) -> _Facts:
@@ -133,13 +154,19 @@ def _completed(recorded: _Facts, named: Mapping[str, int]) -> _Facts:
     if not facts.classes and facts.base and facts.novel:
         facts = replace(facts, classes=facts.base + facts.novel)
     facts = replace(facts, test_tasks=facts.test_tasks or facts.train_tasks)
+    if "train_tasks" in named:
+        facts = replace(facts, most_train_tasks=0)
     for key in ("classes", "way", "train_tasks"):
         if not getattr(facts, key):
             instead = ", or --base and --novel" if key == "classes" else ""
             raise ConfigError("", _flag(key), f"it is not known; give it{instead}")
     for key in ("way", "base", "novel"):
-        if getattr(facts, key) > facts.classes:
-            problem = f"{getattr(facts, key)} are more than the {facts.classes} classes there are"
+        if (count := getattr(facts, key)) > facts.classes:
+            if "classes" in named and key not in named:
+                own = "classes of a task" if key == "way" else f"{key} classes"
+                problem = f"{facts.classes:,} are fewer than the {count:,} {own} of the run"
+                raise ConfigError("", "--classes", problem)
+            problem = f"{count:,} are more than the {facts.classes:,} classes there are"
             raise ConfigError("", _flag(key), problem)
     apart = facts.base + facts.novel - facts.classes
     return replace(facts, shared=max(facts.shared, apart))
@@ -216,6 +243,16 @@ def _seen(found: Mapping[str, Any], rho: float) -> str:
     return f". But the bound is loose here: {count} of {of} of one such distribution did."
 
 
+def _counted(facts: _Facts) -> str:
+    """How training tasks were counted, where a run's were."""
+    if not facts.most_train_tasks:
+        return ""
+    counted = "to the last recorded epoch"
+    if facts.train_tasks == facts.most_train_tasks:
+        return f" ({counted})"
+    return f" ({counted} of the trial with the fewest; {facts.most_train_tasks:,} at most)"
+
+
 def _lines(facts: _Facts, found: Mapping[str, Any], gamma: float, rho: float) -> list[str]:
     def row(what: str, key: str, digits: str = ".4g") -> tuple[str, ...]:
         simulated = found.get(f"{key}_simulated")
@@ -234,14 +271,14 @@ def _lines(facts: _Facts, found: Mapping[str, Any], gamma: float, rho: float) ->
         ),
     ]
     if "few_classes" in found:
-        what = f"probability of {found['few_classes']:.1f} classes or fewer, at most (4)"
+        what = f"probability of {floor(found['few_classes']):,} classes or fewer, at most (4)"
         rows.append(row(what, "few_classes_probability", ".2g"))
     return [
         found["verdict"],
         "",
         f"{facts.classes:,} classes, {facts.way} in a task with gamma {gamma:g}; "
-        f"{facts.train_tasks:,} training tasks, {facts.test_tasks:,} test tasks; simulated "
-        f"{found['repeats']:,} times",
+        f"{facts.train_tasks:,} training tasks{_counted(facts)}, {facts.test_tasks:,} test tasks; "
+        f"simulated {found['repeats']:,} times",
         "",
         *columns(rows),
         "",

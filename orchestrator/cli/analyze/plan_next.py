@@ -173,10 +173,11 @@ def _row(one: "Needs", way: "Need") -> tuple[str, ...]:
     from fsl_sweep.orchestrator.report.wording import duration
 
     have, other = way.have
+    drawn = " drawn" if way.what == "classes" else ""  # of those that there are
     return (
         *_now(one),
         way.what,
-        f"{have:,}" if have == other else f"{have:,} and {other:,}",
+        f"{have:,}{drawn}" if have == other else f"{have:,} and {other:,}",
         "no number" if way.needed is None else f"{way.needed:,}",
         "-" if way.seconds is None else duration(way.seconds),
     )

@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from math import ceil, floor, inf, isfinite
+from math import ceil, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fsl_sweep.orchestrator.cli.analyze.led import led
+from fsl_sweep.orchestrator.cli.analyze.trained_on import Root, trained_on
 from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
 from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, RunFolder, Snapshot
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.text.printed import columns, say, say_json
 
 if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.run import Run
     from fsl_sweep.orchestrator.selection.comparing.task_sizes import TaskSizes
 
 _SHOWN = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100)
@@ -28,8 +28,13 @@ def queries(
     run: RunFolder,
     examples: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Novel examples. [those that open tasks used up]"),
+        typer.Option(min=1, metavar="N", help="Novel examples. [those of the run's data]"),
     ] = None,
+    classes: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Novel classes. [those of the run's data]"),
+    ] = None,
+    root: Root = None,
     snapshot: Snapshot = None,
     hyperparameter: Hyperparameter = None,
     plot: Plot = None,
@@ -38,59 +43,76 @@ def queries(
     """Say how many queries make open intervals shortest, for a fixed number of novel examples.
 
     For each method under val / val or the first strategy that is no oracle, unless another one is
-    named. From the records only: torch and Ray are not needed.
+    named. Examples and classes are counted in the run's data, unless both are given. Torch and Ray
+    are not needed.
     """
     from fsl_sweep.orchestrator.selection.comparing.task_sizes import task_sizes
 
     check_plot(plot)
     own = led(run, snapshot, hyperparameter)
     found = task_sizes(own.source, own.selected, own.strategy)
-    count = examples or _used_up(found)
-    most = _examples_of_a_class(own.run, count)
-    _check_enough(examples, found[0], count / most)
-    tables = [_table(one, count, most) for one in found]
+    if examples is None or classes is None:
+        there = _there(run.expanduser(), root)
+        examples, classes = examples or there[0], classes or there[1]
+    _check_enough(examples, found[0], classes)
+    most = examples / classes
+    to_set = [_to_set(one, examples, most) for one in found]
+    tables = [_table(one, examples, most, q) for one, q in zip(found, to_set, strict=True)]
     if as_json:
-        say_json([_as_plain(one, count, rows) for one, rows in zip(found, tables, strict=True)])
+        rows = zip(found, to_set, tables, strict=True)
+        say_json([_as_plain(one, examples, q, own) for one, q, own in rows])
     else:
-        say("\n".join(_lines(found, count, most, tables)))
+        say("\n".join(_lines(found, examples, most, to_set, tables)))
     if plot is not None:
         _put(found, tables, plot)
     return 0 if own.run.complete else 1
 
 
-def _used_up(found: "Sequence[TaskSizes]") -> int:
-    """The most examples that open tasks used until too few were left. Raises ConfigError."""
-    used = [m.examples for one in found for m in one.measured if m.used_up]
-    if not used:
-        raise ConfigError(
-            "",
-            "--examples",
-            "how many novel examples there are is not recorded; give the number, or measure tasks "
-            "until they are used up with `fsl-sweep measure RUN open --without-replacement "
-            "--tasks 1000000 --snapshots chosen`",
+def _there(run: Path, root: str | None) -> tuple[int, int]:
+    """How many novel examples and classes the data of a run have. Raises RunFolderError."""
+    benchmark = trained_on(run, root, "--examples and --classes")
+    if benchmark.novel.unit != "classes":
+        raise RunFolderError(
+            f"Open tasks are made of classes, and those of '{benchmark.name}' are made of "
+            f"{benchmark.novel.unit}."
         )
-    return max(used)
+    return len(benchmark.novel.examples), benchmark.novel.size
 
 
-def _check_enough(examples: int | None, one: "TaskSizes", classes: float) -> None:
+def _check_enough(examples: int, one: "TaskSizes", classes: int) -> None:
     """That two tasks fit, and a task whatever its classes. Raises ConfigError."""
-    needed = round(max(2 * one.way, classes) * (one.shot + 1))
-    if examples is not None and examples < needed:
+    needed = max(2 * one.way, classes) * (one.shot + 1)
+    if examples < needed:
         problem = f"{examples:,} are too few: {one.shot}-shot tasks with one query of each class"
         raise ConfigError("", "--examples", f"{problem} take {needed:,} or more")
 
 
-def _examples_of_a_class(run: "Run", examples: int) -> float:
-    """Of a novel class on average; infinite where no class tuples are recorded."""
-    import numpy as np
+def _to_set(one: "TaskSizes", examples: int, most: float) -> int:
+    """q* rounded up, unless it is not near where the interval is predicted to be shortest: that."""
+    from fsl_sweep.orchestrator.statistics.sampling.task_sizing import (
+        open_half_width,
+        tasks_of_examples,
+    )
 
-    try:
-        return examples / len(np.unique(run.class_tuples()["novel", "report"]))
-    except RunFolderError:
-        return inf
+    tasks = {q: tasks_of_examples(examples, one.way, one.shot, q) for q in _fitting(one, most)}
+    predicted = {q: open_half_width(one.variance, n, q) for q, n in tasks.items() if n >= 2}
+    shortest = min(predicted, key=predicted.__getitem__, default=1)
+    rounded = _rounded(one)
+    return rounded if rounded in predicted and rounded <= shortest + 1 else shortest
 
 
-def _table(one: "TaskSizes", examples: int, most: float) -> list[dict[str, Any]]:
+def _rounded(one: "TaskSizes") -> int:
+    """q* rounded up; 0 where there is none."""
+    best = one.variance.optimal(one.shot)
+    return max(1, ceil(best)) if isfinite(best) else 0
+
+
+def _fitting(one: "TaskSizes", most: float) -> range:
+    """The numbers of queries that a class of ``most`` examples has."""
+    return range(1, max(1, int(most) - one.shot) + 1)
+
+
+def _table(one: "TaskSizes", examples: int, most: float, to_set: int) -> list[dict[str, Any]]:
     """Rows of q, tasks, and the predicted and the measured half-width.
 
     A class of ``most`` examples on average bounds q, but for what was measured: where classes
@@ -101,9 +123,8 @@ def _table(one: "TaskSizes", examples: int, most: float) -> list[dict[str, Any]]
         tasks_of_examples,
     )
 
-    best = _whole(one, most)
     measured = {m.queries: m for m in one.measured}
-    wanted = {*_SHOWN, *measured, int(best) if isfinite(best) else 1}
+    wanted = {*_SHOWN, *measured, to_set}
     rows: list[dict[str, Any]] = []
     for q in sorted(wanted):
         tasks = tasks_of_examples(examples, one.way, one.shot, q)
@@ -129,23 +150,20 @@ def _lines(
     found: "Sequence[TaskSizes]",
     examples: int,
     most: float,
+    to_set: Sequence[int],
     tables: Sequence[Sequence[dict[str, Any]]],
 ) -> list[str]:
     first = found[0]
     lines = [
-        f"For short open intervals set {_to_set(found, most)} queries of each class. That is "
-        "q*, near which they are shortest, rounded up, because with too few queries they grow "
-        "faster than with too many.",
+        _advice(found, most, to_set),
         "",
         f"{first.strategy}, NovelGen, {first.way}-way {first.shot}-shot, {examples:,} examples; "
-        "half-widths of 95 % intervals in points",
+        "half-widths of 95 % intervals in points, of one snapshot (mean over seeds): those of "
+        "`compare` are of the mean of all seeds' snapshots",
+        f"A class has {most:.4g} of them on average, so that a task has at most "
+        f"{_fitting(first, most)[-1]} queries of each class. What is left of a class is in no "
+        "task: there may be fewer tasks.",
     ]
-    if isfinite(most):
-        left = max(0, int(most) - first.shot)
-        lines.append(
-            f"A class has {most:.4g} of them on average, so that a task has at most {left} queries "
-            "of each class. What is left of a class is in no task: there may be fewer tasks."
-        )
     if measured := {m.queries: m.protocol for one in found for m in one.measured}:
         under = ", ".join(f"q = {q} by '{measured[q]}'" for q in sorted(measured))
         lines.append(f"Measured: {under}.")
@@ -158,25 +176,30 @@ def _lines(
     return lines
 
 
-def _to_set(found: "Sequence[TaskSizes]", most: float) -> str:
-    """``2 (PN), 6 (RR)``: what to set for each method."""
-    return ", ".join(
-        f"{f'{best:.0f}' if isfinite(best) else 'as many as possible'} ({one.method})"
-        for one in found
-        for best in [_whole(one, most)]
-    )
-
-
-def _whole(one: "TaskSizes", most: float) -> float:
-    """q* rounded up, within what a class has; infinite where nothing bounds it."""
-    best, bound = one.variance.optimal(one.shot), max(1.0, most - one.shot)
-    rounded = ceil(best) if isfinite(best) else inf
-    return max(1, min(rounded, floor(bound) if isfinite(bound) else inf))
+def _advice(found: "Sequence[TaskSizes]", most: float, to_set: Sequence[int]) -> str:
+    """What to set for each method, ``2 (PN), 6 (RR)``, and why."""
+    own = [*zip(found, to_set, strict=True)]
+    rounded = [one.method for one, q in own if q == _rounded(one)]
+    why: list[str] = []
+    if rounded:
+        subject = "That" if len(rounded) == len(own) else f"For {', '.join(rounded)} that"
+        why.append(
+            f"{subject} is q*, near which they are shortest, rounded up, because with too few "
+            "queries they grow faster than with too many."
+        )
+    for one, q in own:
+        if one.method not in rounded:
+            lacking = "too few examples for its q*" if _rounded(one) else "no q*"
+            last = q == _fitting(one, most)[-1]
+            place = "as many as a class has" if last else "where they are predicted to be shortest"
+            why.append(f"{one.method} has {lacking}: {q} is {place}.")
+    shown = ", ".join(f"{q} ({one.method})" for one, q in own)
+    return " ".join([f"For short open intervals set {shown} queries of each class.", *why])
 
 
 def _best(one: "TaskSizes") -> str:
     best = one.variance.optimal(one.shot)
-    told = f"q* = {best:.1f}" if isfinite(best) else "no q*: the more queries the better"
+    told = f"q* = {best:.1f}" if isfinite(best) else "no q*, because A is not above 0"
     counts = ", ".join(map(str, one.queries))
     a, b = one.variance.between, one.variance.within
     return f"{one.method}: {told} (A {a:.3g}, B {b:.3g}, from tasks with q = {counts})"
@@ -193,7 +216,9 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _as_plain(one: "TaskSizes", examples: int, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _as_plain(
+    one: "TaskSizes", examples: int, to_set: int, rows: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
     best = one.variance.optimal(one.shot)
     return {
         "method": one.method,
@@ -205,6 +230,7 @@ def _as_plain(one: "TaskSizes", examples: int, rows: Sequence[dict[str, Any]]) -
         "estimated_from_queries": one.queries,
         **asdict(one.variance),
         "optimal_queries": best if isfinite(best) else None,
+        "queries_to_set": to_set,
         "rows": rows,
     }
 

@@ -32,7 +32,7 @@ class Need:
     Attributes:
         what: what there would be more of, the rest staying as it is. ``classes`` decides for other
             classes as well, which the present comparison does not speak of.
-        have: how many there are, for a and for b.
+        have: how many there are, for a and for b; of classes, those that the tasks drew.
         needed: how many each needs, or None if no number is enough, or nothing can be predicted.
         seconds: of training and measuring on one device, by what was recorded; None if unknown. A
             seed costs the whole grid, because selection needs every configuration; tasks cost

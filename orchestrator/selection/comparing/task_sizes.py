@@ -24,17 +24,13 @@ class MeasuredOpen:
     Attributes:
         protocol: its name.
         queries, tasks: q and T.
-        half_width: mean over seeds.
-        examples: how many the tasks use; all, less what no task could be made of, where they were
-            ``used_up``.
+        half_width: of one snapshot, mean over seeds.
     """
 
     protocol: str
     queries: int
     tasks: int
     half_width: float
-    examples: int
-    used_up: bool
 
 
 @dataclass(frozen=True)
@@ -107,18 +103,14 @@ def _sizes(
         caution=next((one.caution for one in by_seed if one.caution), None),
     )
     opened = tuple(
-        _open(planned, tables, way * (shot + count), count)
+        _open(planned, tables, count)
         for (planned, tables), count in zip(measured, queries, strict=True)
         if not planned.protocol.tasks.replacement
     )
     return TaskSizes(method, strategy, way, shot, tuple(sorted(set(queries))), variance, opened)
 
 
-def _open(
-    planned: PlannedProtocol, tables: list[np.ndarray], size: int, queries: int
-) -> MeasuredOpen:
+def _open(planned: PlannedProtocol, tables: list[np.ndarray], queries: int) -> MeasuredOpen:
     found = [open_interval(table) for table in tables]
-    tasks = found[0].n
     half_width = float(np.mean([(one.high - one.low) / 2 for one in found]))
-    used_up = tasks < planned.protocol.tasks.report_tasks
-    return MeasuredOpen(planned.name, queries, tasks, half_width, tasks * size, used_up)
+    return MeasuredOpen(planned.name, queries, found[0].n, half_width)

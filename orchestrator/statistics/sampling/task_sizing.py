@@ -83,7 +83,8 @@ def variance_of_tasks(accuracies: ArrayLike, way: int, queries: int) -> TaskVari
         raise ValueError(f"Tasks of 2 queries or more are needed, not of {way} x {queries}.")
     right_and_wrong = float(np.mean(data * (1 - data))) * total / (total - 1)
     between = float(np.var(data, ddof=1)) - right_and_wrong / total
-    return TaskVariance(between, right_and_wrong / way, _caution(len(data), between))
+    few = f"only {len(data)} tasks" if len(data) < FEW_TASKS else None
+    return TaskVariance(between, right_and_wrong / way, few or _negative(between))
 
 
 def variance_over_queries(samples: Sequence[tuple[int, ArrayLike]]) -> TaskVariance:
@@ -106,7 +107,11 @@ def variance_over_queries(samples: Sequence[tuple[int, ArrayLike]]) -> TaskVaria
     variances = np.array([np.var(values, ddof=1) for _, values in tasks])
     design = np.stack([np.ones_like(inverse), inverse], axis=1) * weights[:, None]
     between, within = map(float, np.linalg.lstsq(design, variances * weights)[0])
-    return TaskVariance(between, within, _caution(min(len(v) for _, v in tasks), between, within))
+    count, queries = min((len(values), queries) for queries, values in tasks)
+    total = sum(len(values) for _, values in tasks)
+    few = f"only {count:,} of the {total:,} tasks have {queries} queries of each class"
+    caution = few if count < FEW_TASKS else _negative(between, within)
+    return TaskVariance(between, within, caution)
 
 
 def tasks_of_examples(examples: int, way: int, shot: int, queries: int) -> int:
@@ -147,9 +152,5 @@ def _tasks(accuracies: ArrayLike) -> np.ndarray:
     return data
 
 
-def _caution(tasks: int, between: float, within: float = 0.0) -> str | None:
-    if tasks < FEW_TASKS:
-        return f"only {tasks} tasks"
-    if between < 0 or within < 0:
-        return "a negative estimate counts as 0"
-    return None
+def _negative(*estimates: float) -> str | None:
+    return "a negative estimate counts as 0" if min(estimates) < 0 else None

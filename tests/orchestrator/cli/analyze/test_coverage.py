@@ -12,7 +12,7 @@ GIVEN = ["--base", "64", "--novel", "20", "--way", "5", "--train-tasks", "600"]
 
 
 def plain(capsys, *arguments) -> dict:
-    assert invoke(["coverage", *arguments, "--json"]) == 0
+    assert invoke(["coverage", *map(str, arguments), "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -49,17 +49,50 @@ def test_common_classes_are_consistent(capsys) -> None:
     assert "4 classes are in training and" in plain(capsys, *GIVEN, "--classes", "80")["verdict"]
 
 
-def test_numbers_of_a_run_and_its_table(tmp_path, capsys) -> None:
+def test_a_run_counts_the_classes_of_its_splits_and_what_was_trained(few_drawn, capsys) -> None:
+    found = plain(capsys, few_drawn)
+    keys = ("base", "novel", "classes", "shared", "way", "test_tasks")
+    assert [found[key] for key in keys] == [15, 10, 25, 0, 2, 4]
+    # Epochs of two batches of four tasks: one trial recorded one, another two, three were planned.
+    assert (found["train_tasks"], found["most_train_tasks"]) == (8, 16)
+    assert invoke(["coverage", str(few_drawn)]) == 0
+    counted = "to the last recorded epoch of the trial with the fewest; 16 at most"
+    expected = (
+        f"\n25 classes, 2 in a task with gamma 0.5; 8 training tasks ({counted}), 4 test tasks"
+    )
+    assert expected in capsys.readouterr().out
+    assert invoke(["coverage", str(few_drawn), "--novel", "3", "--train-tasks", "1000"]) == 0
+    expected = "\n18 classes, 2 in a task with gamma 0.5; 1,000 training tasks, 4 test tasks;"
+    assert expected in capsys.readouterr().out
+
+
+def test_classes_that_are_base_and_novel(in_distribution, capsys) -> None:
+    found = plain(capsys, in_distribution)
+    assert [found[key] for key in ("base", "novel", "classes", "shared")] == [15, 15, 15, 15]
+
+
+def test_without_its_data_a_run_does_not_say_how_many_classes_there_are(
+    tmp_path, capsys, refused
+) -> None:
     made.every_kind_of_file(tmp_path / "run")
-    run = str(tmp_path / "run")
-    found = plain(capsys, run)
-    # Three epochs of two batches of four tasks; tuples are of the same nine classes.
-    assert (found["train_tasks"], found["test_tasks"], found["way"]) == (24, 40, 5)
-    assert (found["base"], found["novel"], found["classes"], found["shared"]) == (9, 9, 9, 9)
-    assert invoke(["coverage", run, "--novel", "3", "--train-tasks", "1000"]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("Disjoint classes are not consistent with iid tasks")
-    assert "\n12 classes, 5 in a task with gamma 0.5; 1,000 training tasks" in out
+    run = tmp_path / "run"
+    for arguments in ([], ["--classes", "30"], ["--root", str(tmp_path / "gone")]):
+        said = refused("coverage", run, *arguments)
+        assert said.startswith("The number of classes is not recorded, and the run's data cannot")
+        assert "Give --root PATH, or --base and --novel, and --classes where" in said
+    found = plain(capsys, run, "--base", "9", "--novel", "5")
+    # Two batches of four tasks in each of the two epochs of the trial that is not done yet.
+    assert (found["train_tasks"], found["test_tasks"], found["classes"]) == (16, 40, 14)
+
+
+def test_few_classes_is_a_whole_number(capsys) -> None:
+    assert invoke(["coverage", "--classes", "20000", "--way", "5", "--train-tasks", "600"]) == 0
+    assert "\nprobability of 500 classes or fewer, at most (4)" in capsys.readouterr().out
+
+
+def test_too_few_classes_for_what_the_run_has(few_drawn, refused) -> None:
+    said = refused("coverage", few_drawn, "--classes", "10")
+    assert said == "--classes: 10 are fewer than the 15 base classes of the run"
 
 
 def test_a_run_without_class_tuples(tmp_path, refused) -> None:

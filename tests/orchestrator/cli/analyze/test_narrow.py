@@ -25,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["plan-next", "RUN", "--effect", "0.01"],
         ["compare", "RUN", "PN", "RR"],
         ["coverage", "RUN", "--base", "64", "--novel", "20", "--train-tasks", "100000"],
-        ["analyze", "queries", "RUN", "--examples", "12000"],
+        ["analyze", "queries", "RUN", "--examples", "12000", "--classes", "20"],
         ["analyze", "lambda", "RUN"],
     ],
 )

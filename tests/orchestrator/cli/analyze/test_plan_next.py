@@ -53,6 +53,12 @@ def test_table_and_json(whole, capsys) -> None:
     assert by_what["seeds"]["seconds"] == pytest.approx(2 * (needed - 3) * 9)
 
 
+def test_classes_are_those_that_tasks_drew(tmp_path, capsys) -> None:
+    made.with_protocols(tmp_path / "run", seeds=(0, 1))
+    assert invoke(["plan-next", str(tmp_path / "run"), "--effect", "0.1"]) == 0
+    assert re.search("  classes  +9 drawn  ", capsys.readouterr().out)
+
+
 def test_the_observed_effect_another_strategy_and_power(whole, capsys) -> None:
     assert invoke(["plan-next", whole, "--snapshot", "last", "--power", "0.5", "--json"]) == 0
     (plain,) = json.loads(capsys.readouterr().out)

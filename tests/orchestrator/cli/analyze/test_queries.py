@@ -4,7 +4,6 @@ import json
 import math
 import re
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import made
@@ -13,13 +12,17 @@ import pytest
 
 from fsl_sweep import load_run
 from fsl_sweep.orchestrator.cli import invoke
-from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, TrialEnd
+from fsl_sweep.orchestrator.records.measures import TrialEnd
+from fsl_sweep.orchestrator.selection.comparing import task_sizes
 from fsl_sweep.orchestrator.statistics.sampling.task_sizing import (
+    TaskVariance,
     variance_of_tasks,
     variance_over_queries,
 )
 
 OPEN = {"replacement": False, "report_tasks": 60}
+THERE = ("--examples", 2000, "--classes", 9)
+"""What the data of made runs would have."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +50,7 @@ def tables(folder: Path, protocol: str, method: str) -> list[np.ndarray]:
 
 
 def test_the_estimate_and_the_table(folder, capsys) -> None:
-    found = plain(capsys, folder, "--examples", "2000")
+    found = plain(capsys, folder, *THERE)
     assert [one["method"] for one in found] == ["PN", "RR"]
     main, five = (tables(folder, name, "PN") for name in ("main", "five"))
     expected = [variance_over_queries([(15, a), (5, b)]) for a, b in zip(main, five, strict=True)]
@@ -60,33 +63,72 @@ def test_the_estimate_and_the_table(folder, capsys) -> None:
     assert rows[15]["measured"] is None  # the main tasks share examples
 
 
-def test_no_more_queries_than_a_class_has_examples(tmp_path, capsys) -> None:
-    """40 classes of 2,000 / 40 examples on average, one of which is the support."""
-    path = tmp_path / "run"
-    ledger = made.with_protocols(path, 50, {"more": {"episode": {"query": 60}}}, seeds=(0,))
-    tuples = {"classes": np.arange(40).reshape(8, 5).tolist()}
-    for measure, tasks in product(MEASURES, TASK_SETS):
-        ledger.folder.write_json(f"tasks/{ledger.planned().main.id}/{measure}-{tasks}.json", tuples)
-    found = plain(capsys, path, "--examples", "2000")
-    assert [row["queries"] for row in found[0]["rows"] if row["queries"] > 20] == [30]
-    assert invoke(["analyze", "queries", str(path), "--examples", "2000"]) == 0
-    assert "A class has 50 of them on average, so that a task has at most 49 queries of each" in (
+def test_no_more_queries_than_a_class_has_examples(few_drawn, capsys) -> None:
+    """10 classes of 12 examples, one of which is the support, though 2 tasks drew at most 4."""
+    (found,) = plain(capsys, few_drawn)
+    assert found["examples"] == 120
+    assert [row["queries"] for row in found["rows"] if row["queries"] > 5] == [7, 10]
+    assert plain(capsys, few_drawn, "--examples", "240")[0]["rows"][-1]["queries"] == 20
+    assert invoke(["analyze", "queries", str(few_drawn)]) == 0
+    assert "A class has 12 of them on average, so that a task has at most 11 queries of each" in (
         capsys.readouterr().out
     )
+
+
+def shown(monkeypatch, capsys, folder, between, examples, classes) -> tuple[str, dict]:
+    """The advice and the plain data of PN, with this A, a B of 0.1."""
+    whole = task_sizes._sizes
+
+    def sizes(*arguments):
+        variance = TaskVariance(between, 0.1, None)
+        return replace(whole(*arguments), variance=variance, queries=(15,), measured=())
+
+    monkeypatch.setattr(task_sizes, "_sizes", sizes)
+    given = (folder, "--examples", examples, "--classes", classes)
+    found = plain(capsys, *given)
+    assert invoke(["analyze", "queries", *map(str, given)]) == 0
+    return capsys.readouterr().out.splitlines()[0], found[0]
+
+
+@pytest.mark.parametrize(
+    ("between", "examples", "classes", "to_set", "why"),
+    [
+        (0.011, 12600, 630, 4, "That is q*, near which they are shortest, rounded up"),
+        (-0.01, 12600, 630, 19, "PN has no q*: 19 is as many as a class has. RR has no q*: 19 is"),
+        (
+            0.0001,
+            12600,
+            630,
+            19,
+            "PN has too few examples for its q*: 19 is as many as a class has",
+        ),
+        # With 49 queries there are 8 tasks. Of 1 / (q T) times t squared, 25 tasks have the least.
+        (-0.01, 2000, 40, 15, "PN has no q*: 15 is where they are predicted to be shortest. RR"),
+    ],
+)
+def test_what_to_set_is_in_the_table_with_the_shortest_interval(
+    folder, monkeypatch, capsys, between, examples, classes, to_set, why
+) -> None:
+    said, found = shown(monkeypatch, capsys, folder, between, examples, classes)
+    best = found["queries_to_set"]
+    assert best == to_set
+    assert said.startswith(f"For short open intervals set {best} (PN), {best} (RR) queries of each")
+    assert why in said
+    predicted = {row["queries"]: row["predicted"] for row in found["rows"]}
+    nearest = min(abs(q - best) for q in predicted if predicted[q] == min(predicted.values()))
+    assert nearest <= 1
 
 
 def test_one_number_of_queries(tmp_path, capsys) -> None:
     path = tmp_path / "run"
     made.with_protocols(path, 50, seeds=(0,))
-    (found, _) = plain(capsys, path, "--examples", "2000")
+    (found, _) = plain(capsys, path, *THERE)
     expected = variance_of_tasks(tables(path, "main", "PN")[0], 5, 15)
     assert found["within"] == pytest.approx(expected.within)
     assert found["estimated_from_queries"] == [15]
-    assert invoke(["analyze", "queries", str(path)]) == 2
-    assert "--examples: how many novel examples there are is not" in capsys.readouterr().err
 
 
-def test_used_up_tasks_say_how_many_examples_there_are(tmp_path, capsys, monkeypatch) -> None:
+def test_open_tasks_that_end_early(tmp_path, capsys, monkeypatch) -> None:
     whole = made.protocol_record
 
     def fewer(planned, epoch, number):
@@ -100,9 +142,9 @@ def test_used_up_tasks_say_how_many_examples_there_are(tmp_path, capsys, monkeyp
     monkeypatch.setattr(made, "protocol_record", fewer)
     path, figure = tmp_path / "run", tmp_path / "u.svg"
     made.with_protocols(path, 50, {"open": {"evaluation": OPEN}}, seeds=(0,))
-    assert invoke(["analyze", "queries", str(path), "--plot", str(figure)]) == 0
+    given = ["--examples", "960", "--classes", "9", "--plot", str(figure)]
+    assert invoke(["analyze", "queries", str(path), *given]) == 0
     out = capsys.readouterr().out
-    # 12 tasks of 5 classes with 1 + 15 examples.
     to_set = re.search(r"^For short open intervals set (\d+) \(PN\), (\d+) \(RR\) queries", out)
     assert to_set is not None
     shortest = map(float, re.findall(r"q\* = ([\d.]+)", out))
@@ -119,8 +161,8 @@ def test_used_up_tasks_say_how_many_examples_there_are(tmp_path, capsys, monkeyp
 def test_a_method_that_is_not_complete_is_left_out_and_named(tmp_path, capsys) -> None:
     trials = [made.planned(made.spec(0, way), f"W{way}") for way in (5, 6)]
     made.recorded(tmp_path / "run", *trials, ends=[TrialEnd("failed", "no memory")])
-    arguments = ["analyze", "queries", str(tmp_path / "run"), "--examples", "2000", "--json"]
-    assert invoke(arguments) == 1
+    arguments = ["analyze", "queries", tmp_path / "run", *THERE, "--json"]
+    assert invoke([*map(str, arguments)]) == 1
     out, err = capsys.readouterr()
     assert [one["method"] for one in json.loads(out)] == ["W6"]
     assert err == "W5 is left out: not all of its trials are done and whole.\n"
@@ -130,7 +172,12 @@ def test_a_method_that_is_not_complete_is_left_out_and_named(tmp_path, capsys) -
     ("arguments", "expected"),
     [
         (["--plot", "u.txt"], "--plot: u.txt ends in none of .svg, .pdf, .png"),
-        (["--examples", "19"], "--examples: 19 are too few: 1-shot tasks with one query of each"),
+        (
+            ["--examples", "19", "--classes", "9"],
+            "--examples: 19 are too few: 1-shot tasks with one query of each class take 20 or more",
+        ),
+        ([], "The number of classes is not recorded, and the run's data cannot be opened."),
+        (["--examples", "2000"], "The number of classes is not recorded, and the run's data"),
         (["--snapshot", "vall"], "unknown snapshot selector 'vall'"),
     ],
 )

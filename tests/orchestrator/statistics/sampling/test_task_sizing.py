@@ -146,3 +146,5 @@ def test_cautions() -> None:
     found = variance_of_tasks(alternating, 2, 5)
     assert found.between < 0
     assert found.caution == "a negative estimate counts as 0"
+    found = variance_over_queries([(5, np.tile(FINE, 500)), (30, np.tile(FINE, 3))])
+    assert found.caution == "only 6 of the 1,006 tasks have 30 queries of each class"

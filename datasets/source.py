@@ -103,6 +103,10 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
         """How many classes the official base, val and novel have; those left out vary."""
         return {}
 
+    def unit(self, options: OptionsT) -> str:  # noqa: ARG002 (an interface)
+        """What its tasks are made of, as of ``TaskDistribution.unit``; no data is read."""
+        return "classes"
+
     def given(self, root: Path | None) -> Path:
         """The source's place. Raises MissingData if none is given."""
         if root is None:

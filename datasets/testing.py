@@ -136,6 +136,10 @@ class BenchmarkContract:
             found = {split: counts[split].classes for split in MEASURED if split in expected}
             assert found == dict(expected)
 
+    def test_it_says_what_its_tasks_are_made_of(self, tmp_path_factory: Any) -> None:
+        novel = self._prepared(tmp_path_factory).benchmark.novel
+        assert self.benchmark().unit(self._options()) == novel.unit
+
     def test_every_split_fills_well_formed_episodes(self, tmp_path_factory: Any) -> None:
         benchmark = self._prepared(tmp_path_factory).benchmark
         for split in SPLITS:

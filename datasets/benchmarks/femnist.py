@@ -186,3 +186,7 @@ class Femnist(AbstractBenchmark[FemnistOptions]):
         return writer_benchmark(
             self.name, pools["main"], options.held_out, options.seed, options.base
         )
+
+    def unit(self, options: FemnistOptions) -> str:
+        """Writers."""
+        return "writers"

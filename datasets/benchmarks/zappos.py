@@ -129,6 +129,10 @@ class AbstractZappos(AbstractBenchmark[ZapposOptions]):
             return {}
         return {"val": 36, "novel": 30 if self.apart else 36}
 
+    def unit(self, options: ZapposOptions) -> str:
+        """Attributes."""
+        return "attributes"
+
 
 @final
 class ZapposId(AbstractZappos):

@@ -69,7 +69,7 @@ def writer_benchmark(
         val=valid,
         novel=fresh,
         fresh_base=base == "held-out",
-        cautions=(_caution(base, based, fresh),),
+        cautions=_cautions(base, based, fresh),
     )
 
 
@@ -97,19 +97,21 @@ def _held_out(name: str, trained: WriterTasks, held_out: float, seed: int) -> Wr
     return WriterTasks(pool, people, rows[rank < np.repeat(sizes, counts)])
 
 
-def _caution(base: BaseTasks, based: WriterTasks, fresh: WriterTasks) -> str:
-    """What BaseGen is measured on, for every report."""
+def _cautions(base: BaseTasks, based: WriterTasks, fresh: WriterTasks) -> tuple[str, ...]:
+    """Why BaseGen is no measure of fresh images, or has tasks of another size, if it has."""
     if base == "redrawn":
         return (
             f"BaseGen is measured on the {based.size} training writers and the images that they "
             "are trained on, with other supports: it tells how well a learner knows these people, "
-            "not how it does on fresh images"
+            "not how it does on fresh images",
         )
     ours, theirs = (
-        tasks.ways(_EVERYTHING)[tasks.able(_EVERYTHING)].mean() for tasks in (based, fresh)
+        f"{tasks.ways(_EVERYTHING)[tasks.able(_EVERYTHING)].mean():.2f}" for tasks in (based, fresh)
     )
+    if ours == theirs:
+        return ()
     return (
         f"BaseGen is measured on held-out images of {based.size} training writers, of characters "
-        f"of which they have at least {2 * _LEAST_EXAMPLES}: {ours:.1f} classes a task on average, "
-        f"where NovelGen has {theirs:.1f}; their accuracies are not on one scale"
+        f"of which they have at least {2 * _LEAST_EXAMPLES}: {ours} classes a task on average, "
+        f"where NovelGen has {theirs}; their accuracies are not on one scale",
     )

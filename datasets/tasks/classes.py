@@ -162,11 +162,16 @@ def check_common(
         )
     most = most_tasks(distribution, shape)
     if most is not None and tasks > most:
+        advice = f"At least 2 are needed: give more {distribution.unit}, or ask less of a task."
+        if most >= 2:
+            apart = f"; with {most // 2} each the two sets share no {distribution.unit}"
+            advice = (
+                "Set evaluation.selection_tasks and evaluation.report_tasks to at most "
+                f"{most}{apart if most >= 4 else ''}."
+            )
         raise BadData(
             f"{tasks} tasks are asked for, each used at most once, but only {most} "
-            f"{distribution.unit} have what a task needs. Set evaluation.selection_tasks and "
-            f"evaluation.report_tasks to at most {most}; with {most // 2} each the two sets share "
-            f"no {distribution.unit}."
+            f"{distribution.unit} have what a task needs. {advice}"
         )
 
 

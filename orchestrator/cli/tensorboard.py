@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from fsl_sweep.orchestrator.cli.options import RunFolder
+from fsl_sweep.orchestrator.sweep.stopping import Stopped
 from fsl_sweep.orchestrator.text.printed import say
 
 
@@ -34,4 +35,9 @@ def tensorboard(
     drawn = [figure for own in figures(report).values() for figure in own]
     rebuild(folder, opened.histories, report.selected, drawn)
     say(f"TensorBoard view written to {folder}")
-    return serving.serve(folder, host, port) if serve else 0
+    if not serve:
+        return 0
+    try:
+        serving.serve(folder, host, port)
+    except Stopped as stop:  # as a server ends: nothing is left to continue
+        return stop.code

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from fsl_sweep.datasets.benchmark import Benchmark
@@ -16,7 +17,7 @@ from fsl_sweep.orchestrator.errors import BadData, ConfigError, PluginError
 from fsl_sweep.orchestrator.measuring.common_tasks import novel_tasks
 from fsl_sweep.orchestrator.planning.pretrained import normalisation_caution, shown
 from fsl_sweep.orchestrator.planning.suitability import check_training_tasks
-from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS
+from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS, Measure
 from fsl_sweep.orchestrator.records.model import canonical_json
 from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol, Protocol, episode_shape
@@ -98,7 +99,12 @@ def _check_measurable(
     """As `check_protocols`, for one benchmark or fold; ``other`` is what the protocol names."""
     protocol, tasks = planned.protocol, planned.protocol.tasks
     of = "" if planned.name == MAIN else f"protocol '{planned.name}', "
-    for split in MEASURES:
+
+    def limit(split: Measure) -> float:
+        most = most_tasks(benchmark.distribution(split), protocol.shape(split))
+        return inf if most is None else most
+
+    for split in sorted(MEASURES, key=limit):  # what is said of the fewest holds for all
         try:
             others = novel_tasks(benchmark, protocol, other) if split == "novel" else None
             drawn_from = others or benchmark.distribution(split)

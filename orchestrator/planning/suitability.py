@@ -26,6 +26,7 @@ from fsl_sweep.orchestrator.records.spec import (
     of_one_shape,
 )
 from fsl_sweep.orchestrator.sweepfile.grammar import ProgramConfig
+from fsl_sweep.orchestrator.sweepfile.messages import config_error
 
 USED_UNTRAINED = ("learner", "backbone")
 """The sections of a method's settings that matter if it has nothing to train."""
@@ -48,25 +49,24 @@ def for_programs(defaults: Mapping[str, Any]) -> dict[str, Any]:
 def trains_nothing(learner: Any, backbone: Any) -> bool:
     """Whether neither of these sections names a part with weights that answers depend on.
 
-    False if an option is wrong.
-
     Raises:
-        ConfigError: a name is wrong.
+        ConfigError: a name or an option is wrong.
     """
     if not isinstance(learner, Mapping) or not isinstance(backbone, Mapping):
         return False
-    section = "backbone"
+    catalogue, section = BACKBONES, backbone
     try:
-        network, start = resolve(BACKBONES, backbone)
+        network, start = resolve(catalogue, section)
         if network.has_weights and not start.frozen:
             return False
-        section = "learner"
-        cls, options = resolve(LEARNERS, learner)
+        catalogue, section = LEARNERS, learner
+        cls, options = resolve(catalogue, section)
         return not cls.has_weights(options)
     except UnknownName as failure:
-        raise ConfigError("", f"{section}.name", str(failure)) from None
-    except ValidationError:
-        return False
+        raise ConfigError("", f"{catalogue.kind}.name", str(failure)) from None
+    except ValidationError as failure:
+        model = catalogue.find(section["name"]).cls.Options
+        raise config_error(failure, model, catalogue.kind, axes=True) from None
 
 
 def begins_again(learner: Named, epochs: int) -> bool:

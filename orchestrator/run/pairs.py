@@ -106,7 +106,7 @@ def nearest_pair(run: "Run", methods: tuple[str, str], difference: float, seed: 
     row, column = np.unravel_index(int(np.argmin(gaps)), gaps.shape)
     if not np.isfinite(gaps[row, column]):
         raise BadData("There is only one kept snapshot to take a pair from.")
-    by = f"recorded NovelGen, nearest to a difference of {difference:.2%}"
+    by = f"recorded NovelGen, nearest to a difference of {100 * difference:.2f} points"
     a, b = first[row], second[column]
     return Picked(methods[0], seed, *a, by), Picked(methods[1], seed, *b, by)
 

@@ -31,6 +31,10 @@ from pathlib import Path
 from fsl_sweep.orchestrator.sweep.session_folder import end_session
 end_session(Path(sys.argv[2]), int(sys.argv[3]))
 """
+# Ray does not say that this is the reason.
+_HINT = (
+    "If the cluster asks for a token, set RAY_AUTH_MODE=token and that token (docs/cluster.md). "
+)
 # Stamps of Ray's log lines, and the text that all its failed checks share.
 _BOILERPLATE = re.compile(
     r"\[[^\]]*\] \(\w+\) \S+:\d+: ?|An unexpected system state has occurred\..*?fix it\. ?"
@@ -128,7 +132,7 @@ def _ray_running(address: str | None, folder: str) -> Iterator[list[Place]]:
     except Exception as failure:
         what = f"join the Ray cluster at {address}" if address else "start Ray on this machine"
         raise MachineFailure(
-            f"Could not {what}: {_one_line(failure)}. Nothing was run. "
+            f"Could not {what}: {_one_line(failure)}. Nothing was run. {_HINT if address else ''}"
             "Fix that and run the same command again."
         ) from failure
     yield _places(address)

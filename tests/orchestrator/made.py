@@ -49,10 +49,13 @@ FIVE_SHOT = replace(
 """A further protocol."""
 DONE = TrialEnd("done")
 
+GLYPHS = Named(name="glyphs")
+OF_WRITERS = Named.model_validate({"name": "glyphs", "tasks": "writers"})
+
 
 def spec(seed: int = 0, way: int = 5, epochs: int = 3, every: int = 1) -> TrialSpec:
     return TrialSpec(
-        benchmark=Named(name="glyphs"),
+        benchmark=GLYPHS,
         every=every,
         learner=Named(name="protonet"),
         backbone=Named(name="conv4"),
@@ -104,6 +107,7 @@ def with_protocols(
     measure: Mapping[str, Mapping[str, Any]] = {},
     skipped: Collection[str] = (),
     seeds: Sequence[int] = (0, 1, 2),
+    benchmark: Named = GLYPHS,
 ) -> Ledger:
     """A finished run of two methods with two configurations, measured under further protocols.
 
@@ -118,6 +122,7 @@ def with_protocols(
         for one in further(name, MeasureConfig(**given), main.protocol, name)
     ]
     first = [spec(seed, way, epochs=6) for way in (5, 20) for seed in seeds]
+    first = [one.model_copy(update={"benchmark": benchmark}) for one in first]
     second = [one.model_copy(update={"batches": 3}) for one in first]
     trials = [planned(one, "PN") for one in first] + [planned(one, "RR") for one in second]
     ledger = Ledger(path)

@@ -178,6 +178,10 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
             "novel": options.novel_alphabets * size,
         }
 
+    def unit(self, options: GlyphOptions) -> str:
+        """Classes, writers or attributes."""
+        return options.tasks.removesuffix("-ood")
+
 
 def _alphabets(options: GlyphOptions) -> int:
     return options.base_alphabets + options.val_alphabets + options.novel_alphabets

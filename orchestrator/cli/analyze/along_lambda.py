@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fsl_sweep.orchestrator.cli.analyze.led import Led, led
+from fsl_sweep.orchestrator.cli.analyze.led import Led, led, unit_of
 from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
 from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, Snapshot
 from fsl_sweep.orchestrator.errors import RunFolderError
@@ -44,6 +44,10 @@ def along_lambda(
     there = [one.method for one in found.methods]
     if run.is_file():
         raise RunFolderError(f"{run} is a table; give a run folder, whose snapshots are measured.")
+    if (unit := unit_of(run)) != "classes":
+        raise RunFolderError(
+            f"P_BN(lambda) mixes base and novel classes, but tasks of {run} are made of {unit}."
+        )
     if len(found.protocols) < 2:
         ten = [text for i in range(11) for text in ("--mixture", f"{i / 10:g}")]
         command = shlex.join(["fsl-sweep", "measure", str(run), *ten, "--snapshots", which])
@@ -115,6 +119,7 @@ def _lines(
         yield f"At lambda {weight:.2f} = |N| / (|N| + |B|), {told}."
     yield "\nP_BN(lambda) minus the linear mixture in points, +- 95 % for all of these together"
     yield from _table(found, [[_signed(gap) for gap in one.gaps] for one in found.methods])
+    yield "The linear mixture is of BaseGen and NovelGen on the main tasks, not of rows 0 and 1."
     yield from (f"Caution: {caution}." for caution in _cautions(found))
 
 
@@ -168,7 +173,8 @@ def _sure(found: "AlongMixtures", pair: "PairAlong", results: Sequence[Any]) -> 
     for verdict, own in groupby(zip(found.weights, results, strict=True), lambda x: x[1].verdict):
         at = [f"{weight:g}" for weight, _ in own]
         if verdict in names:
-            stretch = at[0] if len(at) == 1 else f"{at[0]} to {at[-1]}"
+            each = f"each measured lambda from {at[0]} to {at[-1]}"
+            stretch = at[0] if len(at) == 1 else each
             sure.setdefault(names[verdict], []).append(stretch)
     told = ", ".join(f"{name} at {' and '.join(at)}" for name, at in sure.items())
     return f"decided for {told}" if told else _UNSURE

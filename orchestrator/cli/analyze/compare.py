@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fsl_sweep.orchestrator.cli.analyze.led import unit_of
 from fsl_sweep.orchestrator.cli.options import (
     AsJson,
     Hyperparameter,
@@ -263,11 +264,16 @@ def _under(found: _Compared) -> str:
 
 
 def _hint(found: _Compared, run: Path) -> list[str]:
-    """How to measure open intervals. Nothing for a table or for other than the novel classes."""
+    """How to measure open intervals, or why not.
+
+    Nothing for a table or for other than the novel classes.
+    """
     from fsl_sweep.orchestrator.records.protocol import MAIN
 
     if found.protocol is None or found.protocol.protocol.replaces_novel:
         return []
+    if (unit := unit_of(run)) != "classes":
+        return [f"  No open intervals: tasks of {unit} cannot be drawn without replacement."]
     own = found.protocol.protocol.episode
     episode = ["--way", own.way, "--shot", own.shot, "--query", own.query]
     like = ["open"] if found.protocol.name == MAIN else episode

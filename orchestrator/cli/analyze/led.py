@@ -1,11 +1,14 @@
 """A run with the choices of its leading strategy, as studies of it begin."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from pydantic import ValidationError
+
 from fsl_sweep.orchestrator.cli.options import only
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import RunFolderError, UserError
 from fsl_sweep.orchestrator.text.printed import say
 
 if TYPE_CHECKING:
@@ -46,3 +49,15 @@ def led(run: Path, snapshot: str | None, hyperparameter: str | None) -> Led:
         if not selected.cell(method, strategy):
             say(f"{method} is left out: not all of its trials are done and whole.", sys.stderr)
     return Led(source, opened, narrowed(selected, strategy), strategy, info.as_planned)
+
+
+def unit_of(run: Path) -> str:
+    """What tasks of a run folder are made of; ``classes`` where its plug-in cannot be asked."""
+    from fsl_sweep.datasets.catalogue import BENCHMARKS
+    from fsl_sweep.orchestrator.ledger.ledger import Ledger
+
+    benchmark = Ledger(run.expanduser()).planned().trials[0].spec.benchmark
+    with suppress(UserError, ValidationError):
+        cls = BENCHMARKS.find(benchmark.name).cls
+        return cls().unit(cls.Options.model_validate(benchmark.options))
+    return "classes"

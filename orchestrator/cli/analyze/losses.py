@@ -49,9 +49,10 @@ def losses(
     known = next(measured)
     _say_left_out(known)
     for known in measured:
-        last = known.found[-1].planned
-        done = counted(sum(one.planned is last for one in known.found), "snapshot")
-        say(f"{last.method}, seed {last.spec.seed}: {done} measured", sys.stderr)
+        last = known.found[-1]
+        done = counted(sum(one.planned is last.planned for one in known.found), "snapshot")
+        which = ", ".join(filter(None, (*last.group[:2], f"seed {last.planned.spec.seed}")))
+        say(f"{which}: {done} measured", sys.stderr)
     if as_json:
         say_json(known.to_plain())
     else:
@@ -75,7 +76,8 @@ def _lines(means: Sequence[Mapping[str, Any]], tasks: int) -> Iterator[str]:
         f"Loss of snapshots on {counted(tasks, 'base training task')} without augmentation, nats: "
         "mean over seeds, +- 95 % over tasks."
     )
-    yield "ML: random support. FIX-ML: fixed support. 5w1s2q: 5-way 1-shot tasks with 2 queries."
+    shown = f"{_row(means[0])[2]}: {means[0]['episode']} tasks"
+    yield f"ML: random support. FIX-ML: fixed support. {shown}."
     head = ("method", "config", "episode", "epoch", "trials", "ML", "FIX-ML")
     rows = [head, *map(_row, means)]
     kept = [at for at in range(len(head)) if any(row[at] for row in rows[1:])]

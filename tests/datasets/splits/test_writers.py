@@ -73,7 +73,11 @@ def test_at_least_two_examples_are_held_out_where_two_are_left(held_out):
             assert held == wanted
     (caution,) = benchmark.cautions
     assert "held-out images of 6 training writers" in caution
-    assert "4.0 classes a task on average, where NovelGen has 6.0" in caution
+    assert "4.00 classes a task on average, where NovelGen has 6.00;" in caution
+
+
+def test_tasks_of_as_many_classes_need_no_caution():
+    assert writer_benchmark("made", made_pool(10, (4, 4)), 0.3, 0).cautions == ()
 
 
 def test_a_writer_without_two_such_characters_gives_none():

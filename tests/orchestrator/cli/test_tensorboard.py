@@ -15,6 +15,8 @@ from tensorboard.backend.event_processing.event_multiplexer import EventMultiple
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.records.measures import TrialEnd
+from fsl_sweep.orchestrator.sweep.stopping import Stopped
+from fsl_sweep.orchestrator.tensorboard import serving
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +86,17 @@ def test_a_signal_ends_tensorboard_and_what_it_started(tmp_path: Path, run: Path
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=30) == 128 + signal.SIGTERM
     until(lambda: not any(map(running, below)))
+
+
+def test_stopping_the_server_leaves_nothing_to_continue(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object) -> None:
+        raise Stopped(signal.SIGINT)
+
+    monkeypatch.setattr(serving, "serve", stopped)
+    assert invoke(["tensorboard", str(run), "--port", "0"]) == 130
+    assert capsys.readouterr().err == ""
 
 
 def test_a_place_that_cannot_be_served_is_an_error_before_anything_is_written(

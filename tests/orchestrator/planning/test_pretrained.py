@@ -126,6 +126,20 @@ def test_what_makes_no_sense_is_refused_by_the_plan(place, more, learner, proble
     assert problem in found, found
 
 
+@pytest.mark.parametrize(
+    ("more", "learner", "problem"),
+    [
+        (", frozen: true, normalisation: foo", "ncc", "defaults.backbone.normalisation: must be"),
+        (", frozen: maybe", "ncc", "defaults.backbone.frozen: "),
+        (", frozen: true, widht: 8", "ncc", "defaults.backbone.widht: unknown key 'widht'; did"),
+        (", frozen: true", "ncc, foo: 1", "methods.M.learner.foo: unknown key 'foo'"),
+    ],
+)
+def test_a_wrong_option_is_named_where_nothing_is_trained(place, more, learner, problem):
+    """And not the optimizer, which such a method does not need."""
+    assert mistake(more, learner).startswith(f"s.yaml: {problem}")
+
+
 @pytest.mark.parametrize("key", ["weights: w.pt", "frozen: true"])
 def test_the_identity_has_no_weights(place, key):
     file = FILE.replace("conv4, width: 8", "identity")

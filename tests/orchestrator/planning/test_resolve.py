@@ -4,6 +4,7 @@ import dataclasses
 import json
 from functools import partial
 
+import numpy as np
 import planning_of
 import pytest
 import submitted
@@ -12,6 +13,7 @@ from planning_of import planned as written
 from planning_of import replaced
 
 from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
+from fsl_sweep.datasets.tasks.writers import WriterTasks
 from fsl_sweep.orchestrator.errors import BadData, PluginError
 from fsl_sweep.orchestrator.planning.feasibility import check_feasible
 from fsl_sweep.orchestrator.planning.prepare import opened_plan
@@ -107,6 +109,21 @@ def test_more_tasks_than_writers_are_refused_and_shared_ones_told():
     assert check_feasible(measured_on(plan, few), {MAIN: writer_benchmark()}) == ()
     with pytest.raises(BadData, match=r"M, base tasks: 5 tasks are asked for, .* only 4 writers"):
         check_feasible(measured_on(plan, {"report_tasks": 5}), {MAIN: writer_benchmark()})
+
+
+@pytest.mark.parametrize(
+    ("left", "advice"),
+    [
+        (3, "Set evaluation.selection_tasks and evaluation.report_tasks to at most 3."),
+        (1, "At least 2 are needed: give more writers, or ask less of a task."),
+    ],
+)
+def test_the_advice_on_numbers_of_tasks_holds_for_every_split(left, advice):
+    whole = writer_benchmark()
+    few = dataclasses.replace(whole, novel=WriterTasks(whole.novel.pool, np.arange(12, 12 + left)))
+    plan = planned("protonet", "{way: all, shot: 1, query: rest}", way="all")
+    with pytest.raises(BadData, match=rf"M, novel tasks: 5 .* only {left} writers .*\. {advice}$"):
+        check_feasible(measured_on(plan, {"report_tasks": 5}), {MAIN: few})
 
 
 def measured_on(plan, tasks):

@@ -5,6 +5,7 @@ import socket
 import pytest
 
 from fsl_sweep.orchestrator.errors import ConfigError, MachineFailure
+from fsl_sweep.orchestrator.sweep import driver
 from fsl_sweep.orchestrator.sweep.cluster_address import Place, Watch, check_reachable, place_of
 
 
@@ -49,6 +50,17 @@ def test_an_address_where_nothing_answers_is_named_with_the_reason():
 def test_a_local_cluster_needs_no_token(server, capsys):
     check_reachable(f"127.0.0.1:{server.getsockname()[1]}")
     assert capsys.readouterr().err == ""
+
+
+def test_a_cluster_that_cannot_be_joined_may_ask_for_a_token(monkeypatch):
+    def lost(*_, **__):
+        raise ConnectionError("Failed to connect to Ray cluster at 10.0.0.1:6379")
+
+    monkeypatch.setattr(driver.ray, "init", lost)
+    for address, hint in (("10.0.0.1:6379", True), (None, False)):
+        with pytest.raises(MachineFailure, match="Failed to connect") as caught:
+            driver._ray_running(address, "").__enter__()
+        assert ("set RAY_AUTH_MODE=token and that token" in str(caught.value)) == hint
 
 
 def test_a_place_that_goes_silent_is_missed_after_a_while(server):

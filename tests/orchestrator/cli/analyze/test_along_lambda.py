@@ -88,10 +88,17 @@ def test_the_numbers(three, capsys) -> None:
 def test_the_text_and_the_figure(three, capsys, tmp_path) -> None:
     first = run(capsys, "lambda", three, "--plot", tmp_path / "l.svg").splitlines()
     assert first[0].startswith("On average PN leads RR below lambda 0.")
-    assert "RR above it (these snapshots: decided for PN at 0 to 0.25" in first[0]
+    assert (
+        "RR above it (these snapshots: decided for PN at each measured lambda from 0 to 0.25"
+        in first[0]
+    )
     assert "differ clearly from the linear mixture" in first[1]
     assert "in 2 of 4 cases: the largest difference is +" in first[1]
     assert "at lambda 0.25: " in first[1]
+    assert (
+        "The linear mixture is of BaseGen and NovelGen on the main tasks, not of rows 0"
+        in "\n".join(first)
+    )
     assert (
         "At lambda 0.50 = |N| / (|N| + |B|), 9 novel and 9 base classes are drawn alike." in first
     )
@@ -109,7 +116,7 @@ def test_few_seeds_have_no_interval_over_seeds(tmp_path, capsys, seeds, over) ->
     told = run(capsys, "lambda", path)
     decided = "the methods, trained again: undecided everywhere"
     assert seeds == 2 or decided in told
-    assert "these snapshots: decided for PN at 0" in told
+    assert "these snapshots: decided for PN at each measured lambda from 0" in told
     told = run(capsys, "pairs", path)
     assert "PN is better than RR in BaseGen, and worse in NovelGen (PN - RR: BaseGen +" in told
 
@@ -121,6 +128,12 @@ def test_what_is_not_measured_is_said_with_the_command(tmp_path, capsys) -> None
     assert "fewer than two lambdas are measured" in err
     assert f"fsl-sweep measure {path} --mixture 0 --mixture 0.1 " in err
     assert err.endswith("--mixture 1 --snapshots chosen\n")
+
+
+def test_tasks_of_writers_have_no_mixtures(tmp_path, refused) -> None:
+    path = folder(tmp_path / "run", 1, {}, benchmark=made.OF_WRITERS)
+    told = f"mixes base and novel classes, but tasks of {path} are made of writers."
+    assert refused("analyze", "lambda", path) == f"P_BN(lambda) {told}"
 
 
 def test_where_only_chosen_snapshots_are_measured_nothing_is_decided_of_methods(

@@ -127,6 +127,13 @@ def test_a_protocol_that_is_not_measured(folder, refused) -> None:
     assert "`fsl-sweep measure RUN never" in said
 
 
+def test_tasks_of_writers_have_no_open_intervals(tmp_path, capsys) -> None:
+    made.with_protocols(tmp_path / "run", 50, seeds=(0, 1), benchmark=made.OF_WRITERS)
+    assert invoke(["compare", str(tmp_path / "run"), "PN", "RR"]) == 0
+    out = capsys.readouterr().out
+    assert "  No open intervals: tasks of writers cannot be drawn without replacement.\n" in out
+
+
 def test_without_open_tasks_it_says_how_to_measure_them(tmp_path, capsys) -> None:
     path = tmp_path / "run"
     made.with_protocols(path, 50, OPEN, skipped=["open"], seeds=(0, 1))

@@ -6,11 +6,14 @@ import shutil
 import numpy as np
 import pytest
 from commands import TINY, finished
+from made import planned, spec
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.records.protocol import Episode
 from fsl_sweep.orchestrator.run import load_run
+from fsl_sweep.orchestrator.run.losses import Losses, LossStudy, SnapshotLosses
 
 METHODS = """
   PN: {learner: {name: protonet}}
@@ -89,8 +92,19 @@ def test_a_figure_over_epochs_is_the_same_again(analyze, tmp_path):
 def test_another_shape_has_no_fixed_support(analyze):
     code, shown, _ = analyze("--shot", 2, "--way", 5)
     assert code == 0
-    assert "5w2s2q" in shown
+    assert "FIX-ML: fixed support. 5w2s2q: 5-way 2-shot 2-query tasks." in shown
     assert "-: no fixed support:" in shown
+
+
+def test_the_configuration_that_was_measured_is_named(analyze, monkeypatch):
+    found = [
+        SnapshotLosses(planned(spec(way=way)), 1, Episode(), None, {"ml": np.arange(2.0)})
+        for way in (5, 10)
+    ]
+    known = [Losses(LossStudy(), (), 0, tuple(found[:count])) for count in range(3)]
+    monkeypatch.setattr("fsl_sweep.orchestrator.run.losses.losses", lambda *_: iter(known))
+    told = analyze()[2].splitlines()
+    assert told == [f"PN, way={way}, seed 0: 1 snapshot measured" for way in (5, 10)]
 
 
 def test_mistakes_are_one_message(analyze, folder, tmp_path):

@@ -117,6 +117,8 @@ def test_it_draws_the_sets(analyze, tmp_path, form):
 def test_a_pair_of_a_wanted_difference_is_found(analyze, folder):
     code, shown, _ = analyze("PN", "PN", "--difference", 0.02, *SMALL, "--json")
     assert code == 0
+    told = analyze("PN", "PN", "--difference", 0.02, *SMALL)[1].splitlines()[0]
+    assert told.endswith("by recorded NovelGen, nearest to a difference of 2.00 points.")
     picked = [(one["trial"], one["epoch"]) for one in json.loads(shown)["snapshots"]]
     trials = [t for t in fsl_sweep.load_run(folder).histories if (t.method, t.seed) == ("PN", 0)]
     novel = {

@@ -99,7 +99,6 @@ def build(
         over_methods=compare_strategies(whole, selected, summaries),
         overtuning=overtuning_of(chosen, selected),
         seedless=_methods(histories, lambda trial: trial.seedless) - _differing(summaries),
-        among_all=_methods(histories, lambda trial: trial.among_all),
         lossless=_methods(whole, _without_loss),
         torn=_torn(histories),
         resampled=resampled,

@@ -117,7 +117,6 @@ class Report:
         overtuning: what choosing a configuration lost against taking the first one.
         seedless: the methods that are not trained, and of which no two seeds differ.
         lossless: the methods without any training loss: programs, and what trains nothing.
-        among_all: the methods that answer among all base classes.
         torn: the planned full trials that are not usable. Their seeds take no part.
         resampled: the cells of the table with the selection repeated on resampled tasks and
             seeds; empty where that was not done.
@@ -148,7 +147,6 @@ class Report:
     overtuning: tuple[Overtuning, ...] = ()
     seedless: frozenset[str] = frozenset()
     lossless: frozenset[str] = frozenset()
-    among_all: frozenset[str] = frozenset()
     torn: tuple[LeftOut, ...] = ()
     resampled: tuple[ResampledCell, ...] = ()
     stability: tuple[Stability, ...] = ()
@@ -174,11 +172,7 @@ class Report:
         if strategy not in self._differences:
             cells = self._cells[strategy]
             self._differences[strategy] = compare_over_seeds(
-                cells,
-                self.resampled,
-                self.rope,
-                complete=self.completeness.complete,
-                among_all=self.among_all,
+                cells, self.resampled, self.rope, complete=self.completeness.complete
             )
         return self._differences[strategy]
 

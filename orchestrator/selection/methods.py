@@ -52,6 +52,11 @@ class Summary:
         """Of BaseGen in the mixture that methods are compared by; None for NovelGen."""
         return self.choices[0].base_weight
 
+    @property
+    def among_all(self) -> bool:
+        """Whether the method answers among all base classes, which is harder than within a task."""
+        return self.choices[0].among_all
+
     @cached_property
     def base(self) -> Interval:
         """As ``novel``, of BaseGen."""

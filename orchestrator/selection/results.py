@@ -95,6 +95,7 @@ class Selection:
         scores: reads the interval and the accuracy of each report task of a measure, as of
             ``Tasks.of``: most questions need only means.
         base_weight: of BaseGen in the mixture that methods are compared by; None for NovelGen.
+        among_all: as of ``TrialHistory``.
     """
 
     method: str
@@ -109,6 +110,7 @@ class Selection:
     novel_evaluations: int
     scores: Callable[[Measure], Scores] = field(repr=False, compare=False)
     base_weight: float | None = None
+    among_all: bool = False
 
     @property
     def novel(self) -> Interval:

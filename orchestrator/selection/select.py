@@ -293,4 +293,5 @@ def _selection(
         novel_evaluations=pick.novel_evaluations,
         scores=snapshot.scores,
         base_weight=base_weight,
+        among_all=trial.among_all,
     )

@@ -195,8 +195,7 @@ def _over_seeds(
     summaries = sorted(summarise(selected), key=lambda one: order.get(one.method, len(order)))
     tasks = all(len(one.novel_tasks) > 1 for one in selected.selections)
     drawn = resample(histories, selected, apart=info.apart) if tasks else None
-    among_all = {one.method for one in histories if one.among_all}
-    found = compare_over_seeds(summaries, drawn, among_all=among_all)
+    found = compare_over_seeds(summaries, drawn)
     result = next(one.result for one in found if (one.a, one.b) == names)
     planned, repeated = info.protocol, {one.method for one in drawn or ()}
     if planned is None or planned == info.chosen_by or repeated >= {*names}:

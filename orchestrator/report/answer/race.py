@@ -76,7 +76,7 @@ class Race:
     @property
     def mixed(self) -> bool:
         """Whether some methods answer among all base classes, and others among those of a task."""
-        return len({one.method in self.report.among_all for one in self.order}) > 1
+        return len({one.among_all for one in self.order}) > 1
 
     @property
     def seeds(self) -> int:
@@ -153,7 +153,7 @@ class Race:
         if self.strategy.oracle:
             return f"{shown}, where novel scores choose: a reference, not a result"
         if self.mixed:
-            among_all = some([m.method for m in self.order if m.method in self.report.among_all])
+            among_all = some([one.method for one in self.order if one.among_all])
             easier = "the others among those of a task, which is easier"
             return f"{shown}; {among_all} answers among all base classes, {easier}: no comparison"
         if self.copied:

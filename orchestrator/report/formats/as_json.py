@@ -28,7 +28,7 @@ _LEFT_OUT: Mapping[type, set[str]] = {
     Ensemble: {"by_seed"},
     Need: {"seconds"},
     Interval: {"confidence", "kind", "caution"},
-    Selection: {"means", "scores", "base_weight"},
+    Selection: {"means", "scores", "base_weight", "among_all"},
     SelectionBootstrap: {"confidence"},
     Strategy: {"oracle", "cross_validated"},
     StrategyResult: {"regrets", "choices"},

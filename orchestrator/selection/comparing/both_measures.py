@@ -44,6 +44,7 @@ def in_both(histories: Sequence[TrialHistory], selected: Selected) -> tuple[InBo
     of_novel = [replace(one, mixed_values=None) for one in of_base]
     repeated = {one.method for one in of_base}
     cells = summarise(by_base), summarise(selected)
+    among_all = {one.method: one.among_all for one in cells[0]}
     over_tasks = [
         {
             (x.a, x.b): Difference(x.result.effect.mean, x.result.p_value)
@@ -59,7 +60,8 @@ def in_both(histories: Sequence[TrialHistory], selected: Selected) -> tuple[InBo
 
     def tested(pair: tuple[str, str], measure: int) -> Difference:
         own = over_seeds[measure][pair]
-        return Difference(own.effect, own.p_value if {*pair} <= repeated else nan)
+        alike = len({among_all[method] for method in pair}) == 1
+        return Difference(own.effect, own.p_value if alike and {*pair} <= repeated else nan)
 
     snapshots = joint_family([(over_tasks[0][pair], over_tasks[1][pair]) for pair in pairs], LEVEL)
     methods = joint_family([(tested(pair, 0), tested(pair, 1)) for pair in pairs], LEVEL)

@@ -119,15 +119,14 @@ def plan_next(
     cells = {(one.method, one.strategy): one for one in summaries}
     drawn = {(one.method, one.strategy): one.reported for one in resampled or ()}
     best = {one.strategy: set(one.methods[:2]) for one in rank_methods(summaries)}
-    among_all = {one.method for one in histories if one.among_all}
     found = compare_over_seeds(summaries, resampled, complete=complete)
     family = Counter(one.strategy for one in found)
     spent, needs = _spent(histories), list[Needs]()
     for one in found:
         names = one.a, one.b
-        if (one.a in among_all) != (one.b in among_all):
-            continue
         a, b = (cells[name, one.strategy] for name in names)
+        if a.among_all != b.among_all:
+            continue
         again = same_draws(*(drawn.get((name, one.strategy)) for name in names))
         tuples = _of_tasks(a, classes)
         pair = pair_components(parts_of(a, b), again, tuples)

@@ -3,7 +3,7 @@
 ``comparison`` tells trained snapshots apart; what is said here holds for training again.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isnan
@@ -56,7 +56,6 @@ def compare_over_seeds(
     rope: float = 0.0,
     *,
     complete: bool = True,
-    among_all: Collection[str] = (),
 ) -> tuple[MethodDifference, ...]:
     """Every pair of methods under every strategy that is given.
 
@@ -67,8 +66,6 @@ def compare_over_seeds(
         resampled: the same cells with the selection repeated on resampled tasks.
         rope: region of practical equivalence.
         complete: whether every planned seed is there; if not, nothing is decided.
-        among_all: the methods that answer among all base classes, which is harder than among those
-            of a task: against others nothing is decided.
 
     Raises:
         ValueError: the rope is negative.
@@ -85,7 +82,7 @@ def compare_over_seeds(
             for (_, _, parts), repeated in zip(pairs, again, strict=True)
         ]
         for (a, b, _), one in zip(pairs, _family(own, rope), strict=True):
-            apart = (a.method in among_all) != (b.method in among_all)
+            apart = a.among_all != b.among_all
             if apart or not complete:
                 reasons = AMONG_ALL if apart else None, None if complete else UNFINISHED
                 one = undecided(one, *reasons)

@@ -6,7 +6,7 @@ over worlds, as DomainBed averages its domains (Gulrajani and Lopez-Paz, "In Sea
 Generalization", section 4).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb, nan
@@ -16,7 +16,7 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selection.choices import Chosen
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import LEVEL
+from fsl_sweep.orchestrator.selection.comparing.over_seeds import AMONG_ALL, LEVEL
 from fsl_sweep.orchestrator.selection.comparing.strategies import against_least, least_regret
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.results import Pick, Selected, Strategy
@@ -148,7 +148,9 @@ def compare_over_worlds(worlds: Mapping[str, World], lead: Strategy) -> OverWorl
     return OverWorlds(
         worlds=tuple(worlds),
         methods=methods,
-        differences=_differences(methods, comb(len(methods) + len(lost), 2), caution),
+        differences=_differences(
+            methods, comb(len(methods) + len(lost), 2), caution, _among_all(worlds)
+        ),
         strategies=_strategies(worlds, regrets, caution),
         lacking=(*(str(s) for s in every if s not in regrets), *lost),
         absent=absent,
@@ -283,8 +285,16 @@ def _caution(
     return "; ".join(found) or None
 
 
+def _among_all(worlds: Mapping[str, World]) -> set[str]:
+    """The methods that answer among all base classes, in any world."""
+    return {one.method for world in worlds.values() for one in world.summaries if one.among_all}
+
+
 def _differences(
-    methods: Sequence[MethodOverWorlds], family: int, caution: str | None
+    methods: Sequence[MethodOverWorlds],
+    family: int,
+    caution: str | None,
+    among_all: Collection[str],
 ) -> tuple[DifferenceOverWorlds, ...]:
     """Of every two methods; a pair of the ``family`` that is not known counts with a p of 1."""
     pairs = list(combinations(methods, 2))
@@ -299,7 +309,10 @@ def _differences(
             few = f"only {len(apart)} worlds"
         if np.ptp(apart) < EQUAL:
             few = ALL_EQUAL
-        known = len(apart) >= LEAST_WORLDS and few != ALL_EQUAL and caution is None
+        if (a.method in among_all) != (b.method in among_all):
+            few = AMONG_ALL
+        decides = len(apart) >= LEAST_WORLDS and few not in (ALL_EQUAL, AMONG_ALL)
+        known = decides and caution is None
         one = replace(
             one,
             verdict=one.verdict if known and p < LEVEL else "undecided",

@@ -8,6 +8,7 @@ import pytest
 from trials import tabled, trial
 
 from fsl_sweep.orchestrator.records.measures import ScoreTable, TrialHistory
+from fsl_sweep.orchestrator.selection.comparing.both_measures import in_both
 from fsl_sweep.orchestrator.selection.comparing.needs import Needs, cheapest, plan_next
 from fsl_sweep.orchestrator.selection.comparing.over_seeds import (
     AMONG_ALL,
@@ -82,11 +83,14 @@ def test_methods_are_compared_by_what_was_selected_for_each_seed() -> None:
         assert one.result.seeds == (len(tables[one.a]), len(tables[one.b]))
     assert [one.result.verdict for one in found[:3]] == ["undecided", "worse", "worse"]
     # Nor is there one about an image classifier beside others, and nothing is planned for it.
-    apart = compare_over_seeds(summaries, drawn, among_all=["C"])[:3]
+    among = [replace(one, among_all=one.method == "C") for one in GIVEN]
+    apart = compare_over_seeds(summarise(select(among, ["val"], ["val"])), drawn)
     assert [one.result.verdict for one in apart] == ["undecided"] * 3
     assert [AMONG_ALL in str(one.result.caution) for one in apart] == [False, True, True]
-    among = [replace(one, among_all=one.method == "C") for one in GIVEN]
     assert [(one.a, one.b) for one in planned(among)] == [("A", "B")]
+    both = in_both(among, select(among, ["val"], ["val"]))
+    known = {one.a + one.b: not math.isnan(one.methods.p_value) for one in both}
+    assert known == {"AB": True, "AC": False, "BC": False}
     # Without resamples there is no claim.
     bare = compare_over_seeds(summaries, None)
     assert {one.result.verdict for one in bare} == {"undecided"}

@@ -1,6 +1,7 @@
 """Strategies and methods over worlds: by hand, and against SciPy."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from scipy import stats
 from trials import trial
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.selection.comparing.over_seeds import AMONG_ALL
 from fsl_sweep.orchestrator.selection.comparing.over_worlds import (
     OverWorlds,
     World,
@@ -93,6 +95,27 @@ def test_pairs_that_some_world_lacks_count_in_the_family() -> None:
     a, b = (np.array(list(one.means.values())) for one in compared(given).methods)
     expected = stats.t.interval(level, 5, np.mean(a - b), stats.sem(a - b))
     assert (found.result.effect.low, found.result.effect.high) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("among_all", "verdict"), [((), "better"), (("A",), "undecided"), (("A", "B"), "better")]
+)
+def test_an_image_classifier_is_not_compared_with_others(among_all, verdict) -> None:
+    given = {
+        f"world {i}": world(
+            *(
+                [
+                    replace(one, among_all=name in among_all)
+                    for one in method(name, novel, (0.6, 0.5))
+                ]
+                for name, novel in (("A", (0.9 + i / 1000, 0.5)), ("B", (0.5, 0.5)))
+            )
+        )
+        for i in range(5)
+    }
+    (found,) = compared(given).differences
+    assert found.result.verdict == verdict
+    assert (found.result.caution == AMONG_ALL) == (verdict == "undecided")
 
 
 def test_verdicts_of_strategies_are_sign_flips_with_worlds_as_rows() -> None:

@@ -5,11 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from fsl_sweep.orchestrator.records.measures import Measure
-from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
+from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.answer.answer import Answer, answer_of
 from fsl_sweep.orchestrator.report.cautions import cautions_of
-from fsl_sweep.orchestrator.report.completeness import Completeness
 from fsl_sweep.orchestrator.report.curves import Curve
 from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
 from fsl_sweep.orchestrator.report.tradeoff import TradeOff
@@ -29,8 +27,10 @@ from fsl_sweep.orchestrator.selection.comparing.over_seeds import (
 from fsl_sweep.orchestrator.selection.comparing.overtuning import Overtuning
 from fsl_sweep.orchestrator.selection.comparing.stability import Stability
 from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyComparison
+from fsl_sweep.orchestrator.selection.completeness import Completeness
 from fsl_sweep.orchestrator.selection.ensembles import Ensemble
 from fsl_sweep.orchestrator.selection.methods import Summary, TrialRankCorrelation
+from fsl_sweep.orchestrator.selection.question import Question
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.selection.select import LeftOut, Selected
@@ -72,15 +72,16 @@ class RunInfo:
     as_planned: bool = True
 
     @property
-    def apart(self) -> tuple[Measure, ...]:
-        """Measures whose tasks are of other classes where is chosen than where is reported."""
-        both = [one and one.protocol.novel for one in (self.protocol, self.chosen_by)]
-        return ("novel",) if both[0] != both[1] else ()
-
-    @property
-    def timed(self) -> bool:
-        """Whether the recorded seconds of measuring are of the report's tasks."""
-        return self.protocol is None or self.protocol.name == MAIN
+    def question(self) -> Question:
+        """Return what is asked of the run."""
+        return Question(
+            self.snapshot,
+            self.hyperparameter,
+            self.metric,
+            self.protocol,
+            self.chosen_by,
+            self.as_planned,
+        )
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def row_of(one: "Selection", protocol: PlannedProtocol | None) -> dict[str, Any]
         "hyperparameter_selector": one.strategy.hyperparameter,
         "oracle": one.strategy.oracle,
         "trial": one.trial,
-        "configuration": one.configuration,
+        "configuration": one.snapshot.configuration,
         **one.hyperparameters,
         "epoch": one.epoch,
         "protocol": _name(protocol),

@@ -10,7 +10,6 @@ from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.answer.answer import cost
 from fsl_sweep.orchestrator.report.answer.race import some
-from fsl_sweep.orchestrator.report.completeness import whole_replicates
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.selection.comparing.over_worlds import (
     ALL_EQUAL,
@@ -20,7 +19,8 @@ from fsl_sweep.orchestrator.selection.comparing.over_worlds import (
     World,
     compare_over_worlds,
 )
-from fsl_sweep.orchestrator.selection.lead import USUAL
+from fsl_sweep.orchestrator.selection.completeness import complete_replicates
+from fsl_sweep.orchestrator.selection.evidence import USUAL
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics import Interval
 from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS
@@ -100,7 +100,7 @@ def build_worlds(
     lead = next(iter(sorted(common, key=lambda one: str(one) != USUAL)), None)
     worlds = {
         world: World(
-            whole_replicates(histories[world]),
+            complete_replicates(histories[world]),
             one.selected,
             one.summaries,
             one.completeness.complete,

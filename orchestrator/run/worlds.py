@@ -60,7 +60,7 @@ class Worlds(Mapping[str, Run]):
         """
         from fsl_sweep.orchestrator.report.over_worlds import build_worlds
 
-        planned = next(iter(self.values())).info(snapshot, hyperparameter, metric)
+        planned = next(iter(self.values())).question(snapshot, hyperparameter, metric)
         reports = {
             world: run.report(
                 planned.snapshot,

@@ -56,9 +56,8 @@ class FoldTrials:
             one = found.get(fold)
             reason = "not planned" if one is None else why_unusable(one)
             if reason is not None:
-                name, axes = one.trial if one else None, trial.hyperparameters
-                reason = f"fold {fold}: {reason}"
-                gaps.append(LeftOut(trial.method, trial.seed, reason, name, axes, fold=fold))
+                gap = LeftOut.of(trial, f"fold {fold}: {reason}")
+                gaps.append(replace(gap, trial=one.trial if one else None, fold=fold))
         return gaps
 
 

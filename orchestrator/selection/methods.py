@@ -55,7 +55,7 @@ class Summary:
     @property
     def among_all(self) -> bool:
         """Whether the method answers among all base classes, which is harder than within a task."""
-        return self.choices[0].among_all
+        return self.choices[0].snapshot.history.among_all
 
     @cached_property
     def base(self) -> Interval:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
     from fsl_sweep.orchestrator.replay.source import Source
     from fsl_sweep.orchestrator.report import RunInfo
-    from fsl_sweep.orchestrator.report.completeness import Completeness
     from fsl_sweep.orchestrator.run import Run
     from fsl_sweep.orchestrator.selection.comparing.closed_and_open import OnTasks
+    from fsl_sweep.orchestrator.selection.completeness import Completeness
     from fsl_sweep.orchestrator.selection.results import Selected, Strategy
     from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference
     from fsl_sweep.orchestrator.statistics.sampling.closed_open_paired import ThreeIntervals
@@ -95,14 +95,14 @@ def compare(
 
 
 def _compared(source: "Source", run: "Run", names: tuple[str, str], info: "RunInfo") -> _Compared:
-    from fsl_sweep.orchestrator.report.completeness import completeness_of, whole_replicates
     from fsl_sweep.orchestrator.selection.comparing.closed_and_open import closed_and_open
+    from fsl_sweep.orchestrator.selection.completeness import complete_replicates, completeness_of
     from fsl_sweep.orchestrator.selection.lead import lead_strategy, narrowed
     from fsl_sweep.orchestrator.selection.select import select
 
     # As in a report, what there is of the run is compared by its whole seeds.
     planned = run.histories_of(info)
-    there, histories = completeness_of(planned, 0), whole_replicates(planned)
+    there, histories = completeness_of(planned, 0), complete_replicates(planned)
     selected = select(histories, info.snapshot, info.hyperparameter)
     strategy = lead_strategy(selected)
     for name in names:
@@ -194,7 +194,7 @@ def _over_seeds(
     order = {name: place for place, name in enumerate(names)}
     summaries = sorted(summarise(selected), key=lambda one: order.get(one.method, len(order)))
     tasks = all(len(one.novel_tasks) > 1 for one in selected.selections)
-    drawn = resample(histories, selected, apart=info.apart) if tasks else None
+    drawn = resample(histories, selected, apart=info.question.apart) if tasks else None
     found = compare_over_seeds(summaries, drawn)
     result = next(one.result for one in found if (one.a, one.b) == names)
     planned, repeated = info.protocol, {one.method for one in drawn or ()}

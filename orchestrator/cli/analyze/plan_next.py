@@ -69,13 +69,13 @@ def plan_next(
 
 
 def _needs(run: "Run", info: "RunInfo", effect: float | None, power: float) -> "Sequence[Needs]":
-    from fsl_sweep.orchestrator.report.completeness import whole_replicates
     from fsl_sweep.orchestrator.selection.comparing.needs import plan_next as planned
+    from fsl_sweep.orchestrator.selection.completeness import complete_replicates
     from fsl_sweep.orchestrator.selection.resample import resample
     from fsl_sweep.orchestrator.selection.select import select
     from fsl_sweep.orchestrator.selectors.mixture import base_weight
 
-    histories = whole_replicates(run.histories_of(info))
+    histories = complete_replicates(run.histories_of(info))
     weight = base_weight(info.metric)
     selected = _first(select(histories, info.snapshot, info.hyperparameter, weight), info)
     if any(len(one.novel_tasks) < 2 for one in selected.selections):
@@ -83,7 +83,7 @@ def _needs(run: "Run", info: "RunInfo", effect: float | None, power: float) -> "
             "Without the scores of two tasks or more it is not known what more tasks or seeds "
             "would change. Give a run folder, or a table with one row a task."
         )
-    drawn = resample(histories, selected, apart=info.apart)
+    drawn = resample(histories, selected, apart=info.question.apart)
     repeated = {one.method for one in drawn} >= {one.method for one in selected.selections}
     if info.protocol is not None and info.protocol != info.chosen_by and not repeated:
         raise _unmeasured(info.protocol)
@@ -94,7 +94,7 @@ def _needs(run: "Run", info: "RunInfo", effect: float | None, power: float) -> "
         resampled=drawn,
         classes=_classes(run, info),
         power=power,
-        timed=info.timed,
+        timed=info.question.timed,
         complete=run.complete,
     )
     if not found:
@@ -156,7 +156,7 @@ def _lines(needs: "Sequence[Needs]", info: "RunInfo", effect: float | None) -> l
     first = needs[0]
     shown = "the differences now" if effect is None else f"a difference of {100 * effect:.2f}"
     time = "on one device"
-    if info.protocol is not None and not info.timed:
+    if info.protocol is not None and not info.question.timed:
         time += f", without measuring under '{info.protocol.name}', whose time is not recorded"
     decided = f"What there is tells {first.a} and {first.b} apart."
     return [

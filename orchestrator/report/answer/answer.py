@@ -15,10 +15,10 @@ from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.answer.deciding import would_decide
 from fsl_sweep.orchestrator.report.answer.race import Race, some
-from fsl_sweep.orchestrator.report.completeness import Completeness
 from fsl_sweep.orchestrator.selection.comparing.comparison import Ranking, conflicting
 from fsl_sweep.orchestrator.selection.comparing.needs import Needs
-from fsl_sweep.orchestrator.selection.lead import USUAL
+from fsl_sweep.orchestrator.selection.completeness import Completeness
+from fsl_sweep.orchestrator.selection.evidence import USUAL
 from fsl_sweep.orchestrator.selection.methods import Summary, same_choices
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics.intervals import SATURATED

@@ -164,7 +164,7 @@ def _explained(report: Report) -> str:
     text = "Percent on the report tasks. +-: half of a 95 % interval."
     if any(one.result.over == "classes" for one in report.resampled):
         text += f' "{wording.SELECTION}" resamples tasks and classes.'
-    elsewhere = ", on other classes than these" if report.info.apart else ""
+    elsewhere = ", on other classes than these" if report.info.question.apart else ""
     return f"{text} regret: what it lost to choosing both by NovelGen{elsewhere}."
 
 

@@ -173,12 +173,14 @@ def _by(one: Front) -> str:
 def _front(own: Sequence[Front]) -> tuple[Row, ...]:
     """Configuration, BaseGen, NovelGen and seeds of what any seed keeps, by rising NovelGen."""
     rows: list[tuple[float, Row]] = []
-    for configuration in dict.fromkeys(p.configuration for front in own for p in front.kept):
-        points = [p for front in own for p in front.points if p.configuration == configuration]
+    kept = [snapshot.configuration for front in own for snapshot in front.kept]
+    every = [point for front in own for point in front.points]
+    for configuration in dict.fromkeys(kept):
+        points = [p for p in every if p.snapshot.configuration == configuration]
         base, novel = (
             sum(point.report[m] for point in points) / len(points) for m in ("base", "novel")
         )
-        name = wording.values(points[0].hyperparameters) or "the only one"
+        name = wording.values(points[0].snapshot.hyperparameters) or "the only one"
         seeds = f"{sum(point.kept for point in points)}/{len(own)}"
         cells = name, wording.percent(base), wording.percent(novel), seeds
         rows.append((novel, Row(cells)))

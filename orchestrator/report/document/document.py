@@ -9,7 +9,6 @@ from math import isfinite
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.answer.forest import TWO_SEEDS, Bar, forest_of
-from fsl_sweep.orchestrator.report.completeness import Completeness
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document import by_strategy, conclusions, protocols
 from fsl_sweep.orchestrator.report.document.blocks import (
@@ -29,6 +28,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
 from fsl_sweep.orchestrator.report.document.ranks import ranks
 from fsl_sweep.orchestrator.report.document.worlds import worlds_document
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
+from fsl_sweep.orchestrator.selection.completeness import Completeness
 from fsl_sweep.orchestrator.selection.results import LeftOut
 from fsl_sweep.orchestrator.text.printed import counted
 

@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
+from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.report.answer.answer import Answer, answer_of
 from fsl_sweep.orchestrator.report.answer.deciding import WAYS
 from fsl_sweep.orchestrator.report.content import Report
@@ -21,21 +22,22 @@ from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyResult
 from fsl_sweep.orchestrator.selection.ensembles import Ensemble
 from fsl_sweep.orchestrator.selection.methods import Summary, by_method
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
-from fsl_sweep.orchestrator.selection.results import Selection, Strategy
+from fsl_sweep.orchestrator.selection.results import FrontPoint, Selection, Strategy
 from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
 
 _LEFT_OUT: Mapping[type, set[str]] = {
     Ensemble: {"by_seed"},
     Need: {"seconds"},
     Interval: {"confidence", "kind", "caution"},
-    Selection: {"means", "scores", "base_weight", "among_all"},
+    Selection: {"means", "scores", "base_weight"},
     SelectionBootstrap: {"confidence"},
     Strategy: {"oracle", "cross_validated"},
     StrategyResult: {"regrets", "choices"},
     Summary: {"choices"},
 }
 _ADDED: Mapping[type, tuple[str, ...]] = {
-    Selection: ("base", "val", "novel"),
+    FrontPoint: ("report",),
+    Selection: ("method", "seed", "base", "val", "novel"),
     Summary: ("base", "val", "novel_tasks"),
 }
 _RENAMED = {
@@ -208,6 +210,9 @@ def _plain(value: Any) -> Any:
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(one) for one in value]
+    if isinstance(value, Snapshot):
+        facts = ("trial", "configuration", "hyperparameters", "epoch")
+        return {name: _plain(getattr(value, name)) for name in facts}
     if not is_dataclass(value):
         return value
     plain: dict[str, Any] = {}
@@ -215,7 +220,8 @@ def _plain(value: Any) -> Any:
         if name in _LEFT_OUT.get(type(value), ()):
             continue
         one = _plain(getattr(value, name))
-        plain |= one if name in _INLINE else {_RENAMED.get(name, name): one}
+        inline = name in _INLINE or isinstance(getattr(value, name), Snapshot)
+        plain |= one if inline else {_RENAMED.get(name, name): one}
     if isinstance(value, Interval):
         plain["n"] = value.n or None
     return plain

@@ -110,7 +110,7 @@ def along_mixtures(source: Source, selected: Selected) -> AlongMixtures:
     drawn: list[Sequence[ResampledCell]] = []
     for planned in mixtures_of(source):
         trials = source.histories(planned, source.protocol())
-        own = measured(selected, {one.trial: one for one in trials})
+        own = measured(selected, trials)
         if cells := {one.method: one for one in summarise(own)}:
             count = resamples_for(sum(len(one.epochs) for one in trials))
             protocols.append(planned)

@@ -38,7 +38,7 @@ def in_both(histories: Sequence[TrialHistory], selected: Selected) -> tuple[InBo
 
     Source: "Two Sides of Meta-Learning Evaluation", appendix F.4 (i).
     """
-    by_base = measured(replace(selected, base_weight=1.0), {one.trial: one for one in histories})
+    by_base = measured(replace(selected, base_weight=1.0), histories)
     count = resamples_for(sum(len(one.epochs) for one in histories))
     of_base = resample(histories, by_base, resamples=count)
     of_novel = [replace(one, mixed_values=None) for one in of_base]

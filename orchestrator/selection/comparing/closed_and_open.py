@@ -70,11 +70,9 @@ def on_alike_tasks(
     Those of a table have none.
     """
     main = source.protocol()
-    chosen = {pick.trial.trial for own in selected.picks for pick in own.picks}
     for one in source.protocols():
         if like is not None and _alike(one, like):
-            trials = source.histories(one, main, chosen)
-            yield one, measured(selected, {trial.trial: trial for trial in trials})
+            yield one, measured(selected, source.histories(one, main, selected.trials))
 
 
 def reuse_of(closed: OnTasks | None, without: OnTasks | None) -> float:

@@ -203,12 +203,12 @@ def decisions(world: World) -> dict[Strategy, list[float]]:
     found: dict[Strategy, list[float]] = {s: [] for s in world.selected.strategies}
     picks: dict[tuple[Strategy, int], dict[str, Pick]] = {}
     for one in (pick for own in world.selected.picks for pick in own.picks):
-        picks.setdefault((one.strategy, one.trial.seed), {})[one.trial.method] = one
+        picks.setdefault((one.strategy, one.snapshot.seed), {})[one.snapshot.method] = one
     for (strategy, _), own in picks.items():
         selector = hyperparameter_selector(strategy.hyperparameter)
         assert isinstance(selector, HyperparameterSelector)
         for a, b in combinations([own[m] for m in own if m in reference], 2):
-            better = reference[a.trial.method] - reference[b.trial.method]
+            better = reference[a.snapshot.method] - reference[b.snapshot.method]
             if better == 0:
                 continue
             candidates = _candidates(chosen, selector, (a, b))
@@ -225,8 +225,8 @@ def _candidates(
     chosen: Chosen, selector: HyperparameterSelector, picks: Sequence[Pick]
 ) -> list[Candidate]:
     given = [
-        Candidate(one.trial.trial, one.trial.hyperparameters, one.epoch, chosen.history(one.trial))
-        for one in picks
+        Candidate(one.trial, one.hyperparameters, one.epoch, chosen.history(one.history))
+        for one in (pick.snapshot for pick in picks)
     ]
     if is_cross_validated(selector) and selector.asks_folds:
         return chosen.with_folds(given, picks[0].strategy.snapshot)
@@ -237,14 +237,11 @@ def _reference(world: World) -> dict[str, float]:
     """NovelGen of the choices of oracle / oracle by method, where every seed has one."""
     found: dict[str, list[float]] = {}
     for own in world.selected.picks:
-        picks = [one for one in (own.oracle, *own.picks) if one is not None]
-        if not picks:
-            continue
-        value, oracle = float("nan"), own.oracle
-        if oracle is not None:
-            table = oracle.trial.scores["novel", "report"]
-            value = float(table.means[oracle.trial.index(oracle.epoch)])
-        found.setdefault(picks[0].trial.method, []).append(value)
+        snapshots = [own.oracle, *(pick.snapshot for pick in own.picks)]
+        methods = [one.method for one in snapshots if one is not None]
+        if methods:
+            value = float("nan") if own.oracle is None else own.oracle.mean("novel")
+            found.setdefault(methods[0], []).append(value)
     means = {method: float(np.mean(values)) for method, values in found.items()}
     return {m: float(comparable(mean)) for m, mean in means.items() if np.isfinite(mean)}
 

@@ -73,26 +73,26 @@ class Completeness:
         return self.trained and not self.unmeasured
 
 
-def whole_replicates(histories: Sequence[TrialHistory]) -> list[TrialHistory]:
-    """The trials of each method and seed that has all of its configurations, with class folds.
+def complete_replicates(histories: Sequence[TrialHistory]) -> list[TrialHistory]:
+    """Return the trials of each method and seed that has all of its configurations, and folds.
 
     A report of an unfinished run is of these: an unfinished trial's early peak never wins.
     """
-    torn = {
+    incomplete = {
         (trial.method, trial.seed)
         for trial in histories
         if trial.fold is None and why_unusable(trial) is not None
     }
-    return [trial for trial in histories if (trial.method, trial.seed) not in torn]
+    return [trial for trial in histories if (trial.method, trial.seed) not in incomplete]
 
 
 def completeness_of(histories: Sequence[TrialHistory], unmeasured: int) -> Completeness:
     """Count planned trials by what became of them."""
     distinct = {trial.trial: trial for trial in histories}.values()
     problems = tuple(
-        LeftOut(t.method, t.seed, reason, t.trial, t.hyperparameters, fold=t.fold)
-        for t in distinct
-        if (reason := why_unusable(t)) is not None
+        LeftOut.of(trial, reason)
+        for trial in distinct
+        if (reason := why_unusable(trial)) is not None
     )
     failed = sum(one.reason.startswith("failed") for one in problems)
     early = sum(trial.stopped_early for trial in distinct)
@@ -110,7 +110,7 @@ def completeness_of(histories: Sequence[TrialHistory], unmeasured: int) -> Compl
         problems=problems,
         unmeasured=unmeasured,
         seeds=_counts(
-            {(t.method, t.seed) for t in whole_replicates(histories)},
+            {(t.method, t.seed) for t in complete_replicates(histories)},
             dict.fromkeys((t.method, t.seed) for t in histories),
         ),
         trials=_counts(

@@ -1,0 +1,87 @@
+"""What a study is: one file with its options, its result, and how that is shown.
+
+A study asks the evidence of a run something that its report does not say. It is a plug-in like a
+selector: a class, and a line in ``catalogue.py`` or an entry point of ``fsl_sweep.studies``.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+
+from pydantic import ConfigDict, Field
+
+from fsl_sweep.orchestrator.records.model import Model
+from fsl_sweep.orchestrator.report.document.blocks import Document
+from fsl_sweep.orchestrator.selection.evidence import Evidence
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.report.figures.panel import Figure
+
+O_contra = TypeVar("O_contra", bound="StudyOptions", contravariant=True)
+R = TypeVar("R")
+Need = Literal["tasks", "snapshots", "data"]
+Progress = Callable[[str], None]
+"""Hears a remark on how far a study is, or on what it leaves out."""
+
+
+class StudyOptions(Model):
+    """Base of a study's own options; each becomes an option of ``fsl-sweep analyze``.
+
+    A field with ``argument()`` is an argument there, in the order of the fields.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def argument(description: str, metavar: str, default: Any = ...) -> Any:
+    """Declare a field that the command line takes as an argument, not as an option."""
+    extra = {"argument": True, "metavar": metavar}
+    return Field(default, description=description, json_schema_extra=extra)
+
+
+def option(description: str, default: Any, metavar: str | None = None, **bounds: Any) -> Any:
+    """Declare a field with what ``--help`` says of it; bounds are ``ge``, ``gt``, ``le``, ``lt``."""
+    extra = None if metavar is None else {"metavar": metavar}
+    return Field(default, description=description, json_schema_extra=extra, **bounds)
+
+
+QUESTION = ("snapshot", "hyperparameter", "protocol", "choose_by", "method", "configuration")
+"""The parts of a question that most studies heed; others are ``metric``, ``rope``, ``last`` and
+``bootstrap``."""
+
+
+class Study(ABC, Generic[O_contra, R]):
+    """A study of a run beyond its report. Its docstring's first line is its help.
+
+    Attributes:
+        name: as in the catalogue.
+        Options: its own options.
+        heeds: the parts of a question (arguments of ``Run.question``) that change its answer.
+        needs: what it reads: the accuracy of each task, snapshots, or the benchmark's data. One
+            that needs more than tasks needs one run folder, and torch or the data.
+    """
+
+    name: ClassVar[str]
+    Options: ClassVar[type[StudyOptions]] = StudyOptions
+    heeds: ClassVar[tuple[str, ...]] = QUESTION
+    needs: ClassVar[frozenset[Need]] = frozenset({"tasks"})
+
+    @abstractmethod
+    def result(self, evidence: Evidence, options: O_contra, progress: Progress) -> R:
+        """Return what the evidence says; equal for equal records and options.
+
+        Raises:
+            UserError: the records cannot say it; the message says what to do.
+        """
+
+    @abstractmethod
+    def document(self, result: R) -> Document:
+        """Return what every format for people shows."""
+
+    @abstractmethod
+    def plain(self, result: R) -> Any:
+        """Return the result as plain data for JSON: mappings, sequences, numbers and texts."""
+
+    def figures(self, result: R) -> "Mapping[str, Figure]":  # noqa: ARG002
+        """Return drawings by the key of the section that they belong to, or ``answer``."""
+        return {}

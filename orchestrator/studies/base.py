@@ -59,12 +59,14 @@ class Study(ABC, Generic[O_contra, R]):
         heeds: the parts of a question (arguments of ``Run.question``) that change its answer.
         needs: what it reads: the accuracy of each task, snapshots, or the benchmark's data. One
             that needs more than tasks needs one run folder, and torch or the data.
+        without_run: whether its options may say all that it needs; its evidence is None then.
     """
 
     name: ClassVar[str]
     Options: ClassVar[type[StudyOptions]] = StudyOptions
     heeds: ClassVar[tuple[str, ...]] = QUESTION
     needs: ClassVar[frozenset[Need]] = frozenset({"tasks"})
+    without_run: ClassVar[bool] = False
 
     @abstractmethod
     def result(self, evidence: Evidence, options: O_contra, progress: Progress) -> R:

@@ -93,12 +93,26 @@ class Forest:
     least: float = 0
 
 
-Block = Table | Paragraph | Bullets | Forest
+@dataclass(frozen=True)
+class Heading:
+    """The title of what follows within a section."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines that every format shows as they are, such as commands to copy."""
+
+    lines: tuple[str, ...]
+
+
+Block = Table | Paragraph | Bullets | Forest | Heading | Lines
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report; ``key`` names it in links."""
+    """A part of a document; ``key`` names it in links, and the figures that belong to it."""
 
     key: str
     title: str
@@ -107,21 +121,30 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A report without its figures.
+    """What every format for people shows, without its figures.
 
     Attributes:
-        headline: ``NAME: complete`` or ``NAME: INCOMPLETE``.
-        complete: which of the two.
-        banner: how much of the plan is there, and what is missing.
-        answer: what a reader wants to know first, with the first figure.
-        sections: those that have something to show.
+        headline: what it is about, such as ``NAME: complete``; the title of a page.
+        answer: what a reader wants to know first.
+        sections: all else; those with neither blocks nor figures are not shown.
+        banner: what stands above the answer, such as what is missing from a run.
+        warnings: what may make the answer wrong; shown beside it where there are no sections.
+        complete: whether nothing is missing.
     """
 
     headline: str
-    complete: bool
-    banner: tuple[Block, ...]
-    answer: tuple[Block, ...]
-    sections: tuple[Section, ...]
+    answer: tuple[Block, ...] = ()
+    sections: tuple[Section, ...] = ()
+    banner: tuple[Block, ...] = ()
+    warnings: tuple[str, ...] = ()
+    complete: bool = True
+
+    def as_section(self, key: str) -> Section:
+        """Return the whole document as a section of another one."""
+        blocks = [*self.banner, *self.answer]
+        for section in self.sections:
+            blocks += [Heading(section.title), *section.blocks]
+        return Section(key, self.headline, tuple(blocks))
 
 
 def words(*names: str) -> tuple[Column, ...]:

@@ -9,6 +9,7 @@ from math import isfinite
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.answer.forest import TWO_SEEDS, Bar, forest_of
+from fsl_sweep.orchestrator.report.cautions import grave_cautions
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document import by_strategy, conclusions, protocols
 from fsl_sweep.orchestrator.report.document.blocks import (
@@ -40,10 +41,11 @@ def document(report: Report | WorldsReport, full: bool = True) -> Document:
     found = report.completeness
     return Document(
         headline=headline(report.info.name, found.complete),
-        complete=found.complete,
-        banner=(*progress(found), *_unmeasured(report), *protocols.named(report)),
         answer=tuple(_answer(report)),
         sections=tuple(_sections(report)) if full else (),
+        banner=(*progress(found), *_unmeasured(report), *protocols.named(report)),
+        warnings=grave_cautions(report),
+        complete=found.complete,
     )
 
 
@@ -59,6 +61,7 @@ def _sections(report: Report) -> Iterable[Section]:
             protocols.over_protocols(report),
         ),
         ("curves", "Learning curves on the selection tasks", _curves(report)),
+        ("response", "Response to hyperparameters", ()),  # a figure only
         ("rank", "Rank correlation with NovelGen (Kendall's tau-b)", ranks({"": report})),
         ("comparisons", f"These snapshots{by}", conclusions.comparisons(report)),
         ("stability", f"Stability of conclusions{by}", conclusions.stability(report)),
@@ -69,8 +72,7 @@ def _sections(report: Report) -> Iterable[Section]:
         ("cost", "Cost", _cost(report)),
         ("provenance", "Provenance", [Bullets(tuple(_provenance(report)))]),
     )
-    built = (Section(key, title, tuple(blocks)) for key, title, blocks in sections)
-    return (section for section in built if section.blocks)
+    return (Section(key, title, tuple(blocks)) for key, title, blocks in sections)
 
 
 def headline(name: str, complete: bool) -> str:

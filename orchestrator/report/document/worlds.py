@@ -44,13 +44,12 @@ def worlds_document(report: WorldsReport) -> Document:
     sections.append(("worlds", "Each world", _worlds(report)))
     if report.cautions:
         sections.append(("cautions", "Cautions", [Bullets(report.cautions)]))
-    built = [Section(key, title, tuple(blocks)) for key, title, blocks in sections]
     return Document(
         headline=f"{report.name}: {count}, {state}",
-        complete=state == "complete",
-        banner=tuple(_banner(report)),
         answer=tuple(_answer(report)),
-        sections=tuple(one for one in built if one.blocks),
+        sections=tuple(Section(key, title, tuple(blocks)) for key, title, blocks in sections),
+        banner=tuple(_banner(report)),
+        complete=state == "complete",
     )
 
 

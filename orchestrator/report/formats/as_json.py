@@ -58,8 +58,13 @@ def to_json(report: Report | WorldsReport) -> str:
     An interval is ``{"mean", "low", "high", "n"}``; accuracies are in [0, 1]; what cannot be
     computed is null, as are ``low``, ``high`` and ``n`` where records hold only a mean.
     """
-    plain = worlds_to_plain(report) if isinstance(report, WorldsReport) else to_plain(report)
-    return json.dumps(plain, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    known = worlds_to_plain(report) if isinstance(report, WorldsReport) else to_plain(report)
+    return json_text(known)
+
+
+def json_text(value: Any) -> str:
+    """Return plain data as indented JSON text with sorted keys, ending in a newline."""
+    return json.dumps(value, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
 def to_plain(report: Report) -> dict[str, Any]:
@@ -75,38 +80,38 @@ def to_plain(report: Report) -> dict[str, Any]:
         "run": _run(report, metric),
         "protocols": [_protocol(one.planned) for one in under],
         "over_protocols": [
-            {"method": one.method, "protocol": shown.planned.id, **_plain(one.strategy)}
-            | {key: _plain(getattr(one, key)) for key in ("base", "val", "novel", "novel_tasks")}
+            {"method": one.method, "protocol": shown.planned.id, **plain(one.strategy)}
+            | {key: plain(getattr(one, key)) for key in ("base", "val", "novel", "novel_tasks")}
             for shown in under
             for one in shown.summaries
         ],
-        "selections": _plain(report.selected.selections),
+        "selections": plain(report.selected.selections),
         "summary": [
-            _plain(one)
+            plain(one)
             | {
                 "oracle": one.strategy.oracle,
                 "caution": one.novel.caution,
-                "novel_selection": _plain(cell and cell.result),
+                "novel_selection": plain(cell and cell.result),
             }
             for one in report.summaries
             for cell in [resampled.get((one.method, one.strategy))]
         ],
         "strategies": {
-            "methods": _plain(over.methods),
-            "without_regret": _plain(over.without_regret),
-            "lacking": [_plain(one) | {"methods": list(methods)} for one, methods in over.lacking],
+            "methods": plain(over.methods),
+            "without_regret": plain(over.without_regret),
+            "lacking": [plain(one) | {"methods": list(methods)} for one, methods in over.lacking],
             "table": [_strategy(one) for one in over.results],
         },
-        "overtuning": [_plain(one) | metric for one in report.overtuning],
-        "rank_correlation": _plain(report.rank_correlations),
-        "rank_correlation_by_method": _plain(by_method(report.rank_correlations)),
-        "differences": [_plain(one) | metric for one in report.differences],
-        "comparisons": [_plain(one) | snapshots | metric for one in report.comparisons],
+        "overtuning": [plain(one) | metric for one in report.overtuning],
+        "rank_correlation": plain(report.rank_correlations),
+        "rank_correlation_by_method": plain(by_method(report.rank_correlations)),
+        "differences": [plain(one) | metric for one in report.differences],
+        "comparisons": [plain(one) | snapshots | metric for one in report.comparisons],
         "cautions": list(report.cautions),
         "stability": [_stability(one, metric) for one in report.stability],
-        "ensembles": _plain(report.ensembles),
-        "fronts": _plain(report.selected.fronts),
-        "budget_curve": _plain(report.budget_curve),
+        "ensembles": plain(report.ensembles),
+        "fronts": plain(report.selected.fronts),
+        "budget_curve": plain(report.budget_curve),
         "mixture": _mixture(report, resampled),
     }
 
@@ -116,12 +121,12 @@ def worlds_to_plain(report: WorldsReport) -> dict[str, Any]:
     together: dict[str, Any] = {"methods": [], "differences": [], "strategies": [], "lacking": []}
     together |= {"absent": {}, "caution": None}
     if (over := report.over) is not None:
-        together = {key: _plain(getattr(over, key)) for key in together}
+        together = {key: plain(getattr(over, key)) for key in together}
         for one in together["differences"]:
             one["over"] = "worlds"
         for one, found in zip(together["strategies"], over.strategies, strict=True):
             one["oracle"] = found.strategy.oracle
-    together["strategy"] = _plain(report.lead)
+    together["strategy"] = plain(report.lead)
     return {
         "answer": {"sentences": list(report.sentences)},
         "over_worlds": together,
@@ -130,10 +135,11 @@ def worlds_to_plain(report: WorldsReport) -> dict[str, Any]:
 
 
 def _answer(answer: Answer) -> dict[str, Any]:
-    plain = {key: _plain(getattr(answer, key)) for key in ("sentences", "best", "decided", "needs")}
-    for need in plain["needs"]:
+    keys = ("sentences", "best", "decided", "needs")
+    fields_of = {key: plain(getattr(answer, key)) for key in keys}
+    for need in fields_of["needs"]:
         need["ways"].sort(key=lambda way: WAYS.index(way["what"]))
-    return plain | {"strategy": _plain(answer.strategy)}
+    return fields_of | {"strategy": plain(answer.strategy)}
 
 
 def _mixture(
@@ -143,13 +149,13 @@ def _mixture(
     if report.base_weight is None:
         return None
     summary = [
-        {"method": one.method, "seeds": _plain(one.reported), "tasks": _plain(one.reported_tasks)}
-        | _plain(one.strategy)
-        | {"selection": _plain(cell and cell.mixed)}
+        {"method": one.method, "seeds": plain(one.reported), "tasks": plain(one.reported_tasks)}
+        | plain(one.strategy)
+        | {"selection": plain(cell and cell.mixed)}
         for one in report.summaries
         for cell in [resampled.get((one.method, one.strategy))]
     ]
-    rankings = _plain(report.rankings)
+    rankings = plain(report.rankings)
     return {"base_weight": report.base_weight, "summary": summary, "rankings": rankings}
 
 
@@ -168,14 +174,14 @@ def _run(report: Report, metric: Mapping[str, str]) -> dict[str, Any]:
         "unmeasured": found.unmeasured,
         "protocol": info.protocol and _protocol(info.protocol),
         "chosen_by": info.chosen_by and _protocol(info.chosen_by),
-        "problems": [{key: _plain(getattr(one, key)) for key in problem} for one in found.problems],
-        "left_out": _plain(report.left_out),
+        "problems": [{key: plain(getattr(one, key)) for key in problem} for one in found.problems],
+        "left_out": plain(report.left_out),
         "sweep": info.sweep_hash,
         "fingerprint": info.fingerprint,
-        "methods": _plain(report.selected.methods),
-        "selectors": _plain(report.selectors),
-        "parts": _plain(info.parts),
-        "rankings": [_plain(one) | metric for one in report.rankings],
+        "methods": plain(report.selected.methods),
+        "selectors": plain(report.selectors),
+        "parts": plain(info.parts),
+        "rankings": [plain(one) | metric for one in report.rankings],
         "ranking_survives": report.ranking_survives,
         **metric,
     }
@@ -188,40 +194,40 @@ def _protocol(planned: PlannedProtocol) -> dict[str, Any]:
 
 
 def _strategy(one: StrategyResult) -> dict[str, Any]:
-    verdict = _plain(one.against_least)
+    verdict = plain(one.against_least)
     if verdict is not None:
         verdict = {key: verdict[key] for key in ("verdict", "effect", "p_value", "p_adjusted")}
     found = {"oracle": one.strategy.oracle, "caution": one.caution, "against_least": verdict}
-    return _plain(one) | found
+    return plain(one) | found
 
 
 def _stability(one: Stability, metric: Mapping[str, str]) -> dict[str, Any]:
-    plain = _plain(one) | metric
-    for method in plain["methods"]:
+    fields_of = plain(one) | metric
+    for method in fields_of["methods"]:
         method["mixture" if metric else "novel"] = method.pop("mean")
-    return plain
+    return fields_of
 
 
-def _plain(value: Any) -> Any:
-    """A record as plain data, by its fields; null for what JSON has no number for."""
+def plain(value: Any) -> Any:
+    """Return a record as plain data, by its fields; null for what JSON has no number for."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: plain(one) for key, one in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(one) for one in value]
+        return [plain(one) for one in value]
     if isinstance(value, Snapshot):
         facts = ("trial", "configuration", "hyperparameters", "epoch")
-        return {name: _plain(getattr(value, name)) for name in facts}
+        return {name: plain(getattr(value, name)) for name in facts}
     if not is_dataclass(value):
         return value
-    plain: dict[str, Any] = {}
+    fields_of: dict[str, Any] = {}
     for name in (*(field.name for field in fields(value)), *_ADDED.get(type(value), ())):
         if name in _LEFT_OUT.get(type(value), ()):
             continue
-        one = _plain(getattr(value, name))
+        one = plain(getattr(value, name))
         inline = name in _INLINE or isinstance(getattr(value, name), Snapshot)
-        plain |= one if inline else {_RENAMED.get(name, name): one}
+        fields_of |= one if inline else {_RENAMED.get(name, name): one}
     if isinstance(value, Interval):
-        plain["n"] = value.n or None
-    return plain
+        fields_of["n"] = value.n or None
+    return fields_of

@@ -1,6 +1,6 @@
 """The report as one HTML file that needs nothing else: no script, no font, no image."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import cycle
 
@@ -11,9 +11,10 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     Document,
     Forest,
     Group,
+    Heading,
+    Lines,
     Paragraph,
     Row,
-    Section,
     Table,
 )
 from fsl_sweep.orchestrator.report.document.document import document
@@ -27,9 +28,6 @@ from fsl_sweep.orchestrator.text.printed import counted, printable
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Even if a name could smuggle in a tag, a browser would load and run nothing."""
 
-_RESPONSE = Section("response", "Response to hyperparameters", ())
-"""It has only figures, so that other formats lack it."""
-
 LONG = 28
 """A line of a cell with more characters than these may break."""
 
@@ -38,19 +36,25 @@ ITEMS_SHOWN = 5
 
 
 def to_html(report: Report | WorldsReport) -> str:
-    """The report as a page, ending in a newline.
+    """Return the report as a page, ending in a newline.
 
     The first line holds the title, which says whether the run is complete, and so does the first
-    line that is shown. The answer comes first, the rest is folded; a link to ``#SECTION`` opens
-    it, and on paper all is open. Readable on a phone and in dark mode; figures are drawings whose
-    text can be selected. All names are escaped.
+    line that is shown.
     """
-    content = document(report)
-    figured = figures(report)
-    sections = list(content.sections)
-    if _RESPONSE.key in figured:
-        keys = [section.key for section in sections]
-        sections.insert(1 + keys.index("curves") if "curves" in keys else len(keys), _RESPONSE)
+    return page(document(report), figures(report))
+
+
+def page(content: Document, figured: Mapping[str, Sequence[Figure]] = {}) -> str:
+    """Return a document as a page, ending in a newline.
+
+    The answer comes first, the rest is folded; a link to ``#SECTION`` opens it, and on paper all is
+    open. Readable on a phone and in dark mode; figures are drawings whose text can be selected. All
+    names are escaped.
+
+    Args:
+        content: what to show.
+        figured: figures by the key of their section; those of ``answer`` stand beside the answer.
+    """
     title = escaped(content.headline)
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
@@ -60,9 +64,10 @@ def to_html(report: Report | WorldsReport) -> str:
         f'<style>{CSS}</style></head><body class="fsl-sweep"><main>',
         *first_screen(content, figured.get("answer", ())),
     ]
-    for section in sections:
+    for section in content.sections:
         inside = [*map(_figure, figured.get(section.key, ())), *map(shown, section.blocks)]
-        parts.append(folded(f"<h2>{escaped(section.title)}</h2>", inside, section.key))
+        if inside:
+            parts.append(folded(f"<h2>{escaped(section.title)}</h2>", inside, section.key))
     return "\n".join([*parts, "</main></body></html>"]) + "\n"
 
 
@@ -112,6 +117,10 @@ def shown(block: Block) -> str:
                 f'<div class="wide" tabindex="0"><table><thead><tr>{heads}</tr></thead>\n'
                 f"{bodies}</table></div>"
             )
+        case Heading(text):
+            return f"<h3>{escaped(text)}</h3>"
+        case Lines(lines):
+            return f'<pre class="wide" tabindex="0">{escaped(chr(10).join(lines))}</pre>'
 
 
 def _figure(figure: Figure) -> str:

@@ -7,8 +7,11 @@ from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
     Bullets,
+    Document,
     Forest,
     Group,
+    Heading,
+    Lines,
     Paragraph,
     Table,
 )
@@ -25,16 +28,23 @@ WIDTH = 80
 
 
 def to_markdown(report: Report | WorldsReport) -> str:
-    """The report as Markdown text, ending in a newline.
+    """Return the report as Markdown text, ending in a newline.
 
-    The first line says whether the run is complete, and the answer comes next. Names are escaped:
-    none of them can open a tag, a link or a table cell.
+    The first line says whether the run is complete, and the answer comes next.
     """
-    content = document(report)
+    return markdown(document(report))
+
+
+def markdown(content: Document) -> str:
+    """Return a document as Markdown text, ending in a newline.
+
+    Names are escaped: none of them can open a tag, a link or a table cell.
+    """
     parts = [f"# {escaped(content.headline)}", *map(_block, content.banner)]
     parts += map(_block, content.answer)
     for section in content.sections:
-        parts += [f"## {escaped(section.title)}", *map(_block, section.blocks)]
+        if section.blocks:
+            parts += [f"## {escaped(section.title)}", *map(_block, section.blocks)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -59,6 +69,10 @@ def _block(block: Block) -> str:
             return f"{_code(drawn(block, WIDTH))}\n\n{escaped(note)}"
         case Table(_, groups):
             return "\n\n".join("\n\n".join(_group(block, group)) for group in groups)
+        case Heading(text):
+            return f"### {escaped(text)}"
+        case Lines(lines):
+            return _code(lines)
 
 
 def _code(lines: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ def report_shown(report: Report | WorldsReport) -> str:
     content = document(report)
     drawings = figures(report).get("answer", ())
     parts = [*first_screen(content, drawings)]
-    for section in content.sections:
+    for section in (one for one in content.sections if one.blocks):
         parts.append(folded(f"<h2>{escaped(section.title)}</h2>", map(shown, section.blocks)))
     return _part([*parts, f'<p class="note">{MORE}</p>'])
 
@@ -38,7 +38,7 @@ def run_shown(
     texts = tuple(f"protocol {one.name}: {one.protocol.described}" for one in protocols)
     answer = (Bullets(texts),) if texts else ()
     title = headline(name, found.complete)
-    content = Document(title, found.complete, tuple(progress(found)), answer, ())
+    content = Document(title, answer, banner=tuple(progress(found)), complete=found.complete)
     return _part([*first_screen(content, ()), f'<p class="note">{HOW}</p>'])
 
 

@@ -11,13 +11,15 @@ from rich.rule import Rule
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from fsl_sweep.orchestrator.report.cautions import grave_cautions
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document.blocks import (
     WRAPPED,
     Block,
     Bullets,
+    Document,
     Forest,
+    Heading,
+    Lines,
     Paragraph,
     Table,
     in_parts,
@@ -54,14 +56,18 @@ def show(
     Without ``full``, the answer only, in at most 60 lines of 80 columns; ``command`` is what to
     write before the options that show the rest, where that is not the command that printed it.
     """
+    show_document(document(report, full), console, "" if full else _more(report, command))
+
+
+def show_document(content: Document, console: SafeConsole | None = None, more: str = "") -> None:
+    """Print a document on a terminal, or as ``text`` into a pipe or a file."""
     console = console or SafeConsole(file=sys.stdout)
     ascii_only = console.options.ascii_only
     if console.is_terminal and not ascii_only:
-        _print(report, console, full, command)
+        _print(content, console, more)
         return
-    width = console.width if console.is_terminal else None
-    text = to_text(report, width, full=full, command=command).removesuffix("\n")
-    say(text.replace("─", "-") if ascii_only else text, console.file)
+    plain = text(content, console.width if console.is_terminal else None, more).removesuffix("\n")
+    say(plain.replace("─", "-") if ascii_only else plain, console.file)
 
 
 def to_text(
@@ -71,51 +77,52 @@ def to_text(
     full: bool = True,
     command: str = "",
 ) -> str:
-    """The report, or only its answer, as plain text without colour codes.
+    """Return the report, or only its answer, as ``text`` does."""
+    return text(document(report, full), width, "" if full else _more(report, command))
 
-    With a ``width``, no line is longer, and a wide table is printed in parts.
+
+def text(content: Document, width: int | None = None, more: str = "") -> str:
+    """Return a document as plain text without colour codes.
+
+    With a ``width``, no line is longer, and a wide table is printed in parts. With ``more``, which
+    says how to see the rest, only the answer is printed, shortened, with the document's warnings.
     """
     file = io.StringIO()
     console = SafeConsole(
         file=file, width=width or _AS_WIDE_AS_NEEDED, no_color=True, force_terminal=False
     )
-    _print(report, console, full, command)
+    _print(content, console, more)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
-def _print(report: Report | WorldsReport, console: SafeConsole, full: bool, command: str) -> None:
+def _print(content: Document, console: SafeConsole, more: str) -> None:
     """Print the answer or all, tables as wide as the console and all else as wide as ``PROSE``."""
-    content = document(report, full)
-    prose = min(console.width, PROSE)
+    prose, full = min(console.width, PROSE), not more
     look = "bold green" if content.complete else "bold white on red"
     parts: list[RenderableType] = [Text(_short(content.headline, full), look)]
     for block in content.banner:
         parts += _block(block if full else _shortened(block), console)
-    grave = grave_cautions(report) if isinstance(report, Report) and not full else ()
-    parts += _block(_shortened(Bullets(tuple(f"! {one}" for one in grave)), CAUTION), console)
+    if not full:
+        warnings = Bullets(tuple(f"! {warning}" for warning in content.warnings))
+        parts += _block(_shortened(warnings, CAUTION), console)
     parts.append(Text())
     for block in content.answer:
-        parts += _answer(block, prose, full, console)
-    for section in content.sections if full else ():
+        parts += _answer(block, full, console)
+    for section in (section for section in content.sections if full and section.blocks):
         title = Text(section.title, "bold")
         parts += [Text(), Rule(title, align="left", style="dim")]
         for block in section.blocks:
             parts += _block(block, console)
     if not full:
-        parts.append(Text(_more(report, command), "dim"))  # unindented, which sets it apart
+        parts.append(Text(more, "dim"))  # unindented, which sets it apart
     for part in parts:
         console.print(part, width=console.width if isinstance(part, RichTable) else prose)
 
 
-def _answer(block: Block, prose: int, full: bool, console: SafeConsole) -> Iterable[RenderableType]:
-    if isinstance(block, Forest):
-        lines = drawn(block, prose, short=not full)
-        yield Text()
-        yield from (Text(line, no_wrap=True, overflow="crop") for line in lines)
-        yield Padding(Text(fold(block.note, prose - 2), "dim"), (0, 0, 0, 2))
-    else:
-        for part in _block(block if full else _shortened(block), console):
-            yield Padding(part, (0, 0, 0, 2))
+def _answer(block: Block, full: bool, console: SafeConsole) -> Iterable[RenderableType]:
+    indent = 0 if isinstance(block, Forest) else 2
+    for part in _block(block if full else _shortened(block), console, short=not full):
+        yield Padding(part, (0, 0, 0, indent))
 
 
 def _shortened(block: Block, most: int = PROBLEM) -> Block:
@@ -141,7 +148,7 @@ def _more(report: Report | WorldsReport, command: str) -> str:
     return f"`{before}--full`: all tables and cautions.{figures}"
 
 
-def _block(block: Block, console: SafeConsole) -> Iterable[RenderableType]:
+def _block(block: Block, console: SafeConsole, short: bool = False) -> Iterable[RenderableType]:
     prose = min(console.width, PROSE) - 2
     match block:
         case Paragraph(text, tone):
@@ -161,6 +168,16 @@ def _block(block: Block, console: SafeConsole) -> Iterable[RenderableType]:
                     if number:
                         yield Text()
                     yield _table(whole, kept, widths)
+        case Forest(note=note):
+            yield Text()
+            for line in drawn(block, prose + 2, short=short):
+                yield Text(line, no_wrap=True, overflow="crop")
+            yield Padding(Text(fold(note, prose), "dim"), (0, 0, 0, 2))
+        case Heading(text):
+            yield Text(f"\n{text}", "bold")
+        case Lines(lines):
+            for line in lines:
+                yield Padding(Text(line, no_wrap=True, overflow="ignore"), (0, 0, 0, 2))
 
 
 def _table(table: Table, kept: Sequence[int], widths: Sequence[int]) -> RichTable:

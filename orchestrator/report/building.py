@@ -15,8 +15,8 @@ from fsl_sweep.orchestrator.report.tradeoff import tradeoffs_of
 from fsl_sweep.orchestrator.selection.budget_curve import BudgetPoint, regret_by_budget
 from fsl_sweep.orchestrator.selection.choices import Chosen
 from fsl_sweep.orchestrator.selection.comparing.comparison import rank_methods
-from fsl_sweep.orchestrator.selection.comparing.needs import Needs, plan_next
 from fsl_sweep.orchestrator.selection.comparing.overtuning import overtuning_of
+from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis, plan_next
 from fsl_sweep.orchestrator.selection.comparing.stability import stability_of
 from fsl_sweep.orchestrator.selection.comparing.strategies import compare_strategies
 from fsl_sweep.orchestrator.selection.ensembles import Answers, ensembles_of
@@ -162,7 +162,7 @@ def _needs(
     selected: Selected,
     lead: Strategy | None,
     resampled: tuple[ResampledCell, ...],
-) -> tuple[Needs, ...]:
+) -> tuple[PowerAnalysis, ...]:
     if lead is None or not resampled:
         return ()
     own = narrowed(selected, lead)

@@ -18,7 +18,7 @@ from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.text.printed import columns, counted, say, say_json
 
 if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.selection.comparing.along_mixtures import AlongMixtures, PairAlong
+    from fsl_sweep.orchestrator.selection.comparing.mixture_curve import MixtureCurve, PairCurve
     from fsl_sweep.orchestrator.selection.methods import Summary
     from fsl_sweep.orchestrator.statistics import Interval
 
@@ -35,11 +35,11 @@ def along_lambda(
     Reads the mixtures that `fsl-sweep measure` has measured; it says how where there are none. For
     val / val or the first strategy that is no oracle, unless another one is named.
     """
-    from fsl_sweep.orchestrator.selection.comparing.along_mixtures import along_mixtures
+    from fsl_sweep.orchestrator.selection.comparing.mixture_curve import mixture_curve
 
     check_plot(plot)
     own = led(run, snapshot, hyperparameter)
-    found = along_mixtures(own.source, own.selected)
+    found = mixture_curve(own.source, own.selected)
     which = "chosen" if own.as_planned else "all"
     there = [one.method for one in found.methods]
     if run.is_file():
@@ -74,7 +74,7 @@ def along_lambda(
     return 0 if own.run.complete else 1
 
 
-def _measuring(found: "AlongMixtures", run: Path, which: str) -> str:
+def _measuring(found: "MixtureCurve", run: Path, which: str) -> str:
     """The command that measures ``which`` snapshots at each lambda that is known."""
     name = found.protocols[0].name.partition("(")[0]
     return shlex.join(["fsl-sweep", "measure", str(run), name, "--snapshots", which])
@@ -96,7 +96,7 @@ def _classes(own: Led) -> tuple[int, int, float] | None:
 
 
 def _lines(
-    found: "AlongMixtures", own: Led, classes: tuple[int, int, float] | None, run: Path
+    found: "MixtureCurve", own: Led, classes: tuple[int, int, float] | None, run: Path
 ) -> Iterator[str]:
     yield from (f"On average {_told(found, pair)}." for pair in found.pairs)
     yield _largest_gap(found)
@@ -123,7 +123,7 @@ def _lines(
     yield from (f"Caution: {caution}." for caution in _cautions(found))
 
 
-def _cautions(found: "AlongMixtures") -> Iterable[str]:
+def _cautions(found: "MixtureCurve") -> Iterable[str]:
     """Of all that is claimed, each once."""
     results: list[Any] = [x for pair in found.pairs for x in pair.snapshots]
     cells = [cell for one in found.methods for cell in one.cells]
@@ -138,7 +138,7 @@ _UNSURE = "undecided everywhere"
 _BANDS = "of two seeds both, of more +- 95 % over seeds, of one +- 95 % over tasks"
 
 
-def _told(found: "AlongMixtures", pair: "PairAlong") -> str:
+def _told(found: "MixtureCurve", pair: "PairCurve") -> str:
     """Who leads where, and what of it is decided."""
     claims: dict[str, Sequence[Any]] = {"these snapshots": pair.snapshots}
     if found.repeated:
@@ -151,7 +151,7 @@ def _told(found: "AlongMixtures", pair: "PairAlong") -> str:
     return f"{order} ({'; '.join(sure)})" if sure else order
 
 
-def _order(pair: "PairAlong") -> str:
+def _order(pair: "PairCurve") -> str:
     """Who leads where."""
     first = next((effect for effect in pair.effects if round(effect, 9)), 0.0)
     lead, other = (pair.a, pair.b) if first > 0 else (pair.b, pair.a)
@@ -166,7 +166,7 @@ def _order(pair: "PairAlong") -> str:
     return f"{lead} leads {other} below lambda {at[0]}, and they change places again at {again}"
 
 
-def _sure(found: "AlongMixtures", pair: "PairAlong", results: Sequence[Any]) -> str:
+def _sure(found: "MixtureCurve", pair: "PairCurve", results: Sequence[Any]) -> str:
     """Where the order is decided."""
     names = {"better": pair.a, "worse": pair.b}
     sure: dict[str, list[str]] = {}
@@ -180,7 +180,7 @@ def _sure(found: "AlongMixtures", pair: "PairAlong", results: Sequence[Any]) -> 
     return f"decided for {told}" if told else _UNSURE
 
 
-def _largest_gap(found: "AlongMixtures") -> str:
+def _largest_gap(found: "MixtureCurve") -> str:
     """How far P_BN(lambda) is from the linear mixture."""
     every = [(gap, one, i) for one in found.methods for i, gap in enumerate(one.gaps) if gap]
     if not every:
@@ -199,7 +199,7 @@ def _largest_gap(found: "AlongMixtures") -> str:
 
 
 def _shown(cell: "Summary") -> str:
-    from fsl_sweep.orchestrator.selection.comparing.along_mixtures import band
+    from fsl_sweep.orchestrator.selection.comparing.mixture_curve import band
 
     low, high, _ = band(cell)
     if len(cell.choices) == 2:
@@ -212,7 +212,7 @@ def _signed(gap: "Interval | None") -> str:
     return "" if gap is None else f"{100 * gap.mean:+.2f} +- {50 * (gap.high - gap.low):.2f}"
 
 
-def _table(found: "AlongMixtures", cells: Sequence[Sequence[str]]) -> list[str]:
+def _table(found: "MixtureCurve", cells: Sequence[Sequence[str]]) -> list[str]:
     """A row for each lambda that has any cell, a column for each method."""
     rows = [("lambda", *(one.method for one in found.methods))]
     pairs = zip(found.weights, zip(*cells, strict=True), strict=True)
@@ -221,9 +221,9 @@ def _table(found: "AlongMixtures", cells: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _as_plain(
-    found: "AlongMixtures", own: Led, classes: tuple[int, int, float] | None
+    found: "MixtureCurve", own: Led, classes: tuple[int, int, float] | None
 ) -> dict[str, Any]:
-    from fsl_sweep.orchestrator.selection.comparing.along_mixtures import band
+    from fsl_sweep.orchestrator.selection.comparing.mixture_curve import band
 
     def point(cell: "Summary", linear: float, gap: "Interval | None") -> dict[str, Any]:
         low, high, over = band(cell)

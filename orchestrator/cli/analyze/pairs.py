@@ -13,7 +13,7 @@ from fsl_sweep.orchestrator.cli.options import AsJson, Hyperparameter, Snapshot
 from fsl_sweep.orchestrator.text.printed import say, say_json
 
 if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.selection.comparing.both_measures import InBoth
+    from fsl_sweep.orchestrator.selection.comparing.base_and_novel import BaseAndNovel
     from fsl_sweep.orchestrator.statistics.joint import Joint
 
 
@@ -29,13 +29,13 @@ def pairs(
     records only: torch and Ray are not needed.
     """
     from fsl_sweep.orchestrator.replay.lacking import check_reported
-    from fsl_sweep.orchestrator.selection.comparing.both_measures import in_both
+    from fsl_sweep.orchestrator.selection.comparing.base_and_novel import compare_base_and_novel
     from fsl_sweep.orchestrator.selection.methods import summarise
 
     own = led(run, snapshot, hyperparameter)
     if own.source.protocol() is None:
         check_reported(own.source.places, own.run.histories, "mixture(0.5)")
-    found, cells = in_both(own.run.histories, own.selected), summarise(own.selected)
+    found, cells = compare_base_and_novel(own.run.histories, own.selected), summarise(own.selected)
     plain = {
         "snapshot_selector": own.strategy.snapshot,
         "hyperparameter_selector": own.strategy.hyperparameter,
@@ -53,7 +53,7 @@ def pairs(
     return 0 if own.run.complete else 1
 
 
-def _lines(found: Sequence["InBoth"]) -> Iterator[str]:
+def _lines(found: Sequence["BaseAndNovel"]) -> Iterator[str]:
     if not found:
         yield "No two methods have common tasks, recorded one by one."
         return
@@ -67,7 +67,7 @@ def _lines(found: Sequence["InBoth"]) -> Iterator[str]:
         yield f"Caution: {caution}."
 
 
-def _told(one: "InBoth", joint: "Joint") -> str:
+def _told(one: "BaseAndNovel", joint: "Joint") -> str:
     from fsl_sweep.orchestrator.report.wording import p_value
 
     base, novel = joint.effects

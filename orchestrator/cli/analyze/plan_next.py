@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
     from fsl_sweep.orchestrator.report import RunInfo
     from fsl_sweep.orchestrator.run import Run
-    from fsl_sweep.orchestrator.selection.comparing.needs import Need, Needs
+    from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis, SampleSize
     from fsl_sweep.orchestrator.selection.results import Selected
 
 
@@ -68,9 +68,11 @@ def plan_next(
     return 0 if run.complete else 1
 
 
-def _needs(run: "Run", info: "RunInfo", effect: float | None, power: float) -> "Sequence[Needs]":
+def _needs(
+    run: "Run", info: "RunInfo", effect: float | None, power: float
+) -> "Sequence[PowerAnalysis]":
     from fsl_sweep.orchestrator.report.completeness import whole_replicates
-    from fsl_sweep.orchestrator.selection.comparing.needs import plan_next as planned
+    from fsl_sweep.orchestrator.selection.comparing.power import plan_next as planned
     from fsl_sweep.orchestrator.selection.resample import resample
     from fsl_sweep.orchestrator.selection.select import select
     from fsl_sweep.orchestrator.selectors.mixture import base_weight
@@ -145,10 +147,10 @@ def _classes(run: "Run", info: "RunInfo") -> "np.ndarray | None":
 _HEAD = ("methods", "difference now (95 %)", "by more", "have", "needed", "time")
 
 
-def _lines(needs: "Sequence[Needs]", info: "RunInfo", effect: float | None) -> list[str]:
+def _lines(needs: "Sequence[PowerAnalysis]", info: "RunInfo", effect: float | None) -> list[str]:
     """What would decide the best two, the table, cheapest first, and what to be careful about."""
     from fsl_sweep.orchestrator.report.answer.deciding import would_decide
-    from fsl_sweep.orchestrator.selection.comparing.needs import cheapest
+    from fsl_sweep.orchestrator.selection.comparing.power import cheapest
 
     rows = [_HEAD, *(_row(one, way) for one, way in cheapest(needs))]
     rows += [(*_now(one), "decided", "", "", "") for one in needs if not one.ways]
@@ -170,7 +172,7 @@ def _lines(needs: "Sequence[Needs]", info: "RunInfo", effect: float | None) -> l
     ]
 
 
-def _row(one: "Needs", way: "Need") -> tuple[str, ...]:
+def _row(one: "PowerAnalysis", way: "SampleSize") -> tuple[str, ...]:
     from fsl_sweep.orchestrator.report.wording import duration
 
     have, other = way.have
@@ -179,18 +181,18 @@ def _row(one: "Needs", way: "Need") -> tuple[str, ...]:
         *_now(one),
         way.what,
         f"{have:,}{drawn}" if have == other else f"{have:,} and {other:,}",
-        "no number" if way.needed is None else f"{way.needed:,}",
+        "no number" if way.required is None else f"{way.required:,}",
         "-" if way.seconds is None else duration(way.seconds),
     )
 
 
-def _now(one: "Needs") -> tuple[str, str]:
+def _now(one: "PowerAnalysis") -> tuple[str, str]:
     now = one.now
     shown = f"{100 * now.effect:+.2f} ({100 * now.low:+.2f} to {100 * now.high:+.2f})"
     return f"{one.a} - {one.b}", shown
 
 
-def _as_plain(one: "Needs") -> dict[str, Any]:
+def _as_plain(one: "PowerAnalysis") -> dict[str, Any]:
     return {
         "a": one.a,
         "b": one.b,
@@ -201,5 +203,14 @@ def _as_plain(one: "Needs") -> dict[str, Any]:
         "power": one.power,
         "now": asdict(one.now),
         "components": asdict(one.components),
-        "ways": [{**asdict(way), "more": way.more} for way in one.ways],
+        "ways": [
+            {
+                "what": way.what,
+                "have": way.have,
+                "needed": way.required,
+                "seconds": way.seconds,
+                "more": way.more,
+            }
+            for way in one.ways
+        ],
     }

@@ -15,7 +15,7 @@ from fsl_sweep.orchestrator.statistics.joint import Difference, Joint, joint_fam
 
 
 @dataclass(frozen=True)
-class InBoth:
+class BaseAndNovel:
     """Method a against method b in BaseGen and in NovelGen, corrected over all pairs of methods.
 
     Attributes:
@@ -33,7 +33,9 @@ class InBoth:
     cautions: tuple[str, ...]
 
 
-def in_both(histories: Sequence[TrialHistory], selected: Selected) -> tuple[InBoth, ...]:
+def compare_base_and_novel(
+    histories: Sequence[TrialHistory], selected: Selected
+) -> tuple[BaseAndNovel, ...]:
     """Each pair of methods with common report tasks, by what one strategy selected.
 
     Source: "Two Sides of Meta-Learning Evaluation", appendix F.4 (i).
@@ -66,7 +68,7 @@ def in_both(histories: Sequence[TrialHistory], selected: Selected) -> tuple[InBo
     snapshots = joint_family([(over_tasks[0][pair], over_tasks[1][pair]) for pair in pairs], LEVEL)
     methods = joint_family([(tested(pair, 0), tested(pair, 1)) for pair in pairs], LEVEL)
     return tuple(
-        InBoth(*pair, one, other, _cautions([own[pair].caution for own in over_seeds]))
+        BaseAndNovel(*pair, one, other, _cautions([own[pair].caution for own in over_seeds]))
         for pair, one, other in zip(pairs, snapshots, methods, strict=True)
     )
 

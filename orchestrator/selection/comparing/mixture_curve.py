@@ -21,7 +21,7 @@ from fsl_sweep.orchestrator.statistics.sampling.mixtures import crossings, mixtu
 
 
 @dataclass(frozen=True)
-class MethodAlong:
+class MethodCurve:
     """One method at each lambda.
 
     Attributes:
@@ -40,7 +40,7 @@ class MethodAlong:
 
 
 @dataclass(frozen=True)
-class PairAlong:
+class PairCurve:
     """Method a against method b at each lambda: all pairs and lambdas are one family (Holm).
 
     Attributes:
@@ -59,7 +59,7 @@ class PairAlong:
 
 
 @dataclass(frozen=True)
-class AlongMixtures:
+class MixtureCurve:
     """Methods over P_BN(lambda).
 
     Attributes:
@@ -71,8 +71,8 @@ class AlongMixtures:
 
     protocols: tuple[PlannedProtocol, ...]
     weights: tuple[float, ...]
-    methods: tuple[MethodAlong, ...]
-    pairs: tuple[PairAlong, ...]
+    methods: tuple[MethodCurve, ...]
+    pairs: tuple[PairCurve, ...]
     repeated: bool
 
 
@@ -100,7 +100,7 @@ def mixtures_of(source: Source) -> tuple[PlannedProtocol, ...]:
     return tuple(found[weight] for weight in sorted(found))
 
 
-def along_mixtures(source: Source, selected: Selected) -> AlongMixtures:
+def mixture_curve(source: Source, selected: Selected) -> MixtureCurve:
     """The choices of one strategy at each lambda that any of them is measured at.
 
     Methods that are not measured at all of these take no part.
@@ -121,7 +121,7 @@ def along_mixtures(source: Source, selected: Selected) -> AlongMixtures:
     rows = [[own[one.method] for one in main] for own in tables]
     columns = [[own[one.method] for own in tables] for one in main]
     family = len(main) * sum(0 < weight < 1 for weight in weights)
-    return AlongMixtures(
+    return MixtureCurve(
         protocols=tuple(protocols),
         weights=weights,
         methods=tuple(
@@ -134,7 +134,7 @@ def along_mixtures(source: Source, selected: Selected) -> AlongMixtures:
 
 def _along(
     main: Summary, cells: Sequence[Summary], weights: Sequence[float], family: int
-) -> MethodAlong:
+) -> MethodCurve:
     base, novel = main.common_tasks("base"), main.common_tasks()
     gaps: list[Interval | None] = []
     for cell, weight in zip(cells, weights, strict=True):
@@ -144,24 +144,24 @@ def _along(
         else:
             gaps.append(mixture_gap(own, base, novel, weight, 1 - LEVEL / family))
     linear = (mixed(1 - weight, main.base.mean, main.novel.mean) for weight in weights)
-    return MethodAlong(main.method, tuple(cells), tuple(linear), tuple(gaps))
+    return MethodCurve(main.method, tuple(cells), tuple(linear), tuple(gaps))
 
 
 def _pairs(
     weights: Sequence[float],
     rows: Sequence[Sequence[Summary]],
     drawn: Sequence[Sequence[ResampledCell]],
-) -> tuple[PairAlong, ...]:
+) -> tuple[PairCurve, ...]:
     """Each pair of methods, from its cells at each lambda."""
     snapshots = _corrected([compare_methods(own) for own in rows], correct_family)
     again = [compare_over_seeds(own, cells) for own, cells in zip(rows, drawn, strict=True)]
-    found: list[PairAlong] = []
+    found: list[PairCurve] = []
     for (a, b), own in _corrected(again, correct_over_seeds).items():
         effects = tuple(one.effect for one in own)
         # Their intervals are of the family at one lambda.
         methods = tuple(replace(one, low=nan, high=nan) for one in own)
         where = crossings(weights, effects)
-        found.append(PairAlong(a, b, effects, where, snapshots.get((a, b), ()), methods))
+        found.append(PairCurve(a, b, effects, where, snapshots.get((a, b), ()), methods))
     return tuple(found)
 
 

@@ -16,7 +16,7 @@ from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
 from fsl_sweep.orchestrator.cli.options import QUESTION, Format, Output, RunFolder, Runs
 from fsl_sweep.orchestrator.cli.report import check_output, write
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.text.printed import say, say_json
+from fsl_sweep.orchestrator.text.printed import say
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.studies import Finding, Study
@@ -79,7 +79,8 @@ def _made(name: str, action: Callable[..., int], text: str) -> Any:
 def _listed(name: str) -> Any:
     from fsl_sweep.orchestrator.studies.catalogue import STUDIES
 
-    return _made(name, lambda: 0, STUDIES.description(name))
+    listings = (listing for listing in STUDIES.listings() if listing.name == name)
+    return _made(name, lambda: 0, next(listings).description)
 
 
 def _command(name: str) -> Any:
@@ -89,7 +90,7 @@ def _command(name: str) -> Any:
     cls = STUDIES.find(name).cls
 
     def action(**written: Any) -> int:
-        return _study(name, cls, written)
+        return _study(name, written)
 
     parameters = [
         inspect.Parameter("run", inspect.Parameter.KEYWORD_ONLY, annotation=_places(cls)),
@@ -132,15 +133,17 @@ def _options(cls: "type[Study]") -> list[inspect.Parameter]:
             declared: Any = typer.Argument(metavar=metavar, help=text)
         else:
             declared = typer.Option(f"--{name.replace('_', '-')}", metavar=metavar, help=text)
-        needed = field.is_required()
-        value = inspect.Parameter.empty if needed else default or (False if default is False else None)
-        value = default if isinstance(default, int | float) and not needed else value
-        annotation = field.annotation if needed or value is not None else field.annotation | None
+        if field.is_required():
+            value, annotation = inspect.Parameter.empty, field.annotation
+        elif default in (None, []):
+            value, annotation = None, field.annotation | None
+        else:
+            value, annotation = default, field.annotation
         parameters.append(_parameter(name, Annotated[annotation, declared], value))
     return parameters
 
 
-def _study(name: str, cls: "type[Study]", written: dict[str, Any]) -> int:
+def _study(name: str, written: dict[str, Any]) -> int:
     """Conduct a study, and write what it found."""
     form, output, plot = (written.pop(key) for key in ("form", "output", "plot"))
     form = "json" if written.pop("as_json") else form
@@ -162,31 +165,26 @@ def _study(name: str, cls: "type[Study]", written: dict[str, Any]) -> int:
 
 
 def _without_run(name: str, options: dict[str, Any]) -> "Finding":
-    from fsl_sweep.orchestrator.studies import Finding, prepared
+    from fsl_sweep.orchestrator.studies import conclude, prepared
 
     study, checked, _ = prepared(name, options)
-    return Finding(study, study.result(None, checked, _remark))  # type: ignore[arg-type]
+    return conclude(study, checked, _remark, None)
 
 
 def put(finding: "Finding", form: str, output: Path | None) -> None:
     """Write what was found in a format, to a file or to standard output."""
-    from fsl_sweep.orchestrator.report.formats import documents
     from fsl_sweep.orchestrator.report.formats.terminal import show_document
 
-    if form == "json" and output is None:
-        say_json(finding.to_plain())
-    elif form == "terminal" and output is None:
+    if form == "terminal" and output is None:
         show_document(finding.document)
+    elif output is not None:
+        write(output, finding.written(form).encode())
     else:
-        text = documents.written(form, finding.document, finding.figures, finding.to_plain)
-        if output is not None:
-            write(output, text.encode())
-        else:
-            sys.stdout.write(text)
+        sys.stdout.write(finding.written(form))
 
 
 def _plot(finding: "Finding", path: Path) -> None:
-    figures = list(finding.figures.values())
+    figures = [figure for drawn in finding.figures.values() for figure in drawn]
     if not figures:
         raise ConfigError("", "--plot", f"'{finding.study.name}' draws nothing of this run")
     put_figure(path, figures[0])

@@ -5,16 +5,23 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fsl_sweep.orchestrator.cli.options import (
     Bootstrap,
     ChooseBy,
+    Configurations,
+    Format,
+    FormatName,
     Hyperparameters,
+    Last,
+    Methods,
     Metric,
+    Output,
     ReportedUnder,
+    Rope,
     Runs,
     Snapshots,
 )
@@ -24,23 +31,17 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.report import Report, WorldsReport
 
 
-Format = Literal["terminal", "json", "markdown", "latex", "html"]
-
-
 def report(
     runs: Runs,
-    form: Annotated[Format, typer.Option("--format", help="How to write it.")] = "terminal",
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file.")
-    ] = None,
+    form: Format = "terminal",
+    output: Output = None,
     full: Annotated[
         bool, typer.Option("--full", help="All tables on the terminal, not only the answer.")
     ] = False,
     snapshot: Snapshots = None,
     hyperparameter: Hyperparameters = None,
-    last: Annotated[
-        int | None, typer.Option(min=2, help="Rank-correlate the last K snapshots as well.")
-    ] = None,
+    last: Last = None,
+    rope: Rope = None,
     metric: Metric = None,
     bootstrap: Bootstrap = None,
     ensemble: Annotated[
@@ -55,6 +56,8 @@ def report(
     ] = False,
     protocol: ReportedUnder = None,
     choose_by: ChooseBy = None,
+    method: Methods = None,
+    configuration: Configurations = None,
 ) -> int:
     """Say which method is better, by which strategy to choose, and what would decide it.
 
@@ -67,12 +70,14 @@ def report(
     from fsl_sweep.orchestrator.run import load_run, load_worlds
 
     if output is not None:
-        _check(output)
+        check_output(output)
     asked = {
         "--ensemble": ensemble,
         "--classes": classes,
         "--protocol": protocol,
         "--choose-by": choose_by,
+        "--method": method,
+        "--configuration": configuration,
     }
     if worlds or has_worlds(runs):
         if wrong := [name for name, value in asked.items() if value]:
@@ -86,11 +91,14 @@ def report(
         snapshot,
         hyperparameter,
         last=last,
+        rope=rope or 0.0,
         metric=metric,
         bootstrap=bootstrap,
         classes=classes,
         protocol=protocol,
         choose_by=choose_by,
+        method=method,
+        configuration=configuration,
         ensembles=ensemble or (),
         at_once=full or output is not None or form != "terminal",
     )
@@ -103,7 +111,9 @@ def report_command(run: Path) -> str:
     return f"fsl-sweep report {shlex.quote(str(run))}"
 
 
-def _put(content: "Report | WorldsReport", form: Format, output: Path | None, full: bool) -> None:
+def _put(
+    content: "Report | WorldsReport", form: FormatName, output: Path | None, full: bool
+) -> None:
     """Write a report to a file, or to standard output."""
     from fsl_sweep.orchestrator.report import FORMATS, show
 
@@ -115,7 +125,7 @@ def _put(content: "Report | WorldsReport", form: Format, output: Path | None, fu
         sys.stdout.write(FORMATS[form](content))
 
 
-def _check(path: Path) -> None:
+def check_output(path: Path) -> None:
     """Refuse a place that cannot hold a file before the report is built, which may take long."""
     from fsl_sweep.datasets.files.local_path import check_local
 

@@ -13,8 +13,8 @@ from fsl_sweep.orchestrator.report.over_protocols import Reader, UnderProtocol, 
 from fsl_sweep.orchestrator.report.tradeoff import tradeoffs_of
 from fsl_sweep.orchestrator.selection.budget_curve import BudgetPoint, regret_by_budget
 from fsl_sweep.orchestrator.selection.comparing.comparison import rank_methods
-from fsl_sweep.orchestrator.selection.comparing.needs import Needs, plan_next
 from fsl_sweep.orchestrator.selection.comparing.overtuning import overtuning_of
+from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis, plan_next
 from fsl_sweep.orchestrator.selection.comparing.stability import stability_of
 from fsl_sweep.orchestrator.selection.comparing.strategies import compare_strategies
 from fsl_sweep.orchestrator.selection.ensembles import Answers, ensembles_of
@@ -125,7 +125,7 @@ def _torn(histories: Sequence[TrialHistory]) -> tuple[LeftOut, ...]:
     )
 
 
-def _needs(evidence: Evidence) -> tuple[Needs, ...]:
+def _needs(evidence: Evidence) -> tuple[PowerAnalysis, ...]:
     if evidence.lead is None or not evidence.resampled:
         return ()
     timed = evidence.question.timed

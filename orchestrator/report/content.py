@@ -19,12 +19,12 @@ from fsl_sweep.orchestrator.selection.comparing.comparison import (
     compare_methods,
     conflicting,
 )
-from fsl_sweep.orchestrator.selection.comparing.needs import Needs
 from fsl_sweep.orchestrator.selection.comparing.over_seeds import (
     MethodDifference,
     compare_over_seeds,
 )
 from fsl_sweep.orchestrator.selection.comparing.overtuning import Overtuning
+from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis
 from fsl_sweep.orchestrator.selection.comparing.stability import Stability
 from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyComparison
 from fsl_sweep.orchestrator.selection.completeness import Completeness
@@ -138,7 +138,7 @@ class Report:
     selected: Selected
     summaries: tuple[Summary, ...]
     rankings: tuple[Ranking, ...]
-    needs: tuple[Needs, ...]
+    needs: tuple[PowerAnalysis, ...]
     ranked: Callable[[], tuple[TrialRankCorrelation, ...]]
     curves: tuple[Curve, ...]
     curves_total: int

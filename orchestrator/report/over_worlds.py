@@ -11,13 +11,13 @@ from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.answer.answer import cost
 from fsl_sweep.orchestrator.report.answer.race import some
 from fsl_sweep.orchestrator.report.content import Report
-from fsl_sweep.orchestrator.selection.comparing.over_worlds import (
+from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import (
     ALL_EQUAL,
-    DifferenceOverWorlds,
-    OverWorlds,
-    StrategyOverWorlds,
-    World,
-    compare_over_worlds,
+    BenchmarkEvidence,
+    DifferenceOverBenchmarks,
+    OverBenchmarks,
+    StrategyOverBenchmarks,
+    compare_over_benchmarks,
 )
 from fsl_sweep.orchestrator.selection.completeness import complete_replicates
 from fsl_sweep.orchestrator.selection.evidence import USUAL
@@ -41,7 +41,7 @@ class WorldsReport:
     name: str
     reports: Mapping[str, Report]
     lead: Strategy | None
-    over: OverWorlds | None
+    over: OverBenchmarks | None
 
     @property
     def complete(self) -> bool:
@@ -50,7 +50,7 @@ class WorldsReport:
 
     @property
     def absent(self) -> Mapping[str, Sequence[str]]:
-        """As of ``OverWorlds``; empty where nothing is compared."""
+        """As of ``OverBenchmarks``; empty where nothing is compared."""
         return {} if self.over is None else self.over.absent
 
     @property
@@ -99,7 +99,7 @@ def build_worlds(
     common = [lead for lead in every if lead is not None and _everywhere(lead, reports)]
     lead = next(iter(sorted(common, key=lambda one: str(one) != USUAL)), None)
     worlds = {
-        world: World(
+        world: BenchmarkEvidence(
             complete_replicates(histories[world]),
             one.selected,
             one.summaries,
@@ -107,7 +107,7 @@ def build_worlds(
         )
         for world, one in reports.items()
     }
-    over = None if lead is None else compare_over_worlds(worlds, lead)
+    over = None if lead is None else compare_over_benchmarks(worlds, lead)
     return WorldsReport(name, reports, lead, over)
 
 
@@ -133,13 +133,13 @@ def _everywhere(strategy: Strategy, reports: Mapping[str, Report]) -> bool:
     )
 
 
-def _methods(over: OverWorlds, lead: Strategy, complete: bool) -> str:
+def _methods(over: OverBenchmarks, lead: Strategy, complete: bool) -> str:
     """Which method is best on average, and whether the worlds decide it."""
     absent = [*dict.fromkeys(method for own in over.absent.values() for method in own)]
     if len(over.methods) < 2:
         lacking = f"not every world has {some(absent)} under {lead}"
         return f"No two methods can be compared over these worlds: {lacking}." if absent else ""
-    worlds = counted(len(over.worlds), "world")
+    worlds = counted(len(over.benchmarks), "world")
     best, second, *_ = order = sorted(over.methods, key=lambda one: -one.mean.mean)
     tied = [one.method for one in order if round(best.mean.mean - one.mean.mean, 9) == 0]
     so_far = "" if complete else "So far, "
@@ -175,7 +175,7 @@ def _scale(effect: Interval) -> str:
     return "" if isnan(half) else f" (95 % over worlds: {ends})"
 
 
-def _strategies(over: OverWorlds, lead: Strategy, mixture: bool) -> list[str]:
+def _strategies(over: OverBenchmarks, lead: Strategy, mixture: bool) -> list[str]:
     usual = [one for one in over.strategies if not one.strategy.oracle]
     own = next((one for one in usual if one.strategy == lead), None)
     if own is None:
@@ -185,10 +185,10 @@ def _strategies(over: OverWorlds, lead: Strategy, mixture: bool) -> list[str]:
     return [text + _accuracy(over, own), "" if over.caution else _verdict(over, usual)]
 
 
-def _accuracy(over: OverWorlds, own: StrategyOverWorlds) -> str:
+def _accuracy(over: OverBenchmarks, own: StrategyOverBenchmarks) -> str:
     if own.accuracy is None:
         return ""
-    worlds = f"{len(own.accuracies)} of {counted(len(over.worlds), 'world')}"
+    worlds = f"{len(own.accuracies)} of {counted(len(over.benchmarks), 'world')}"
     ends = [min(1.0, max(0.0, end)) for end in (own.accuracy.low, own.accuracy.high)]
     known = not isnan(own.accuracy.low) and ends[0] < ends[1]
     scale = f"; 95 %: {100 * ends[0]:.0f} to {100 * ends[1]:.0f}" if known else ""
@@ -198,7 +198,7 @@ def _accuracy(over: OverWorlds, own: StrategyOverWorlds) -> str:
     )
 
 
-def _verdict(over: OverWorlds, usual: Sequence[StrategyOverWorlds]) -> str:
+def _verdict(over: OverBenchmarks, usual: Sequence[StrategyOverBenchmarks]) -> str:
     """Whether some strategy is worse than the one of least regret."""
     tested = [one for one in usual if one.against_least is not None]
     worse = [one for one in tested if one.against_least and one.against_least.verdict == "worse"]
@@ -207,15 +207,15 @@ def _verdict(over: OverWorlds, usual: Sequence[StrategyOverWorlds]) -> str:
         return f"Do not choose by {names}: more regret than the least, by more than chance."
     if len(usual) < 2:
         return ""
-    worlds = counted(len(over.worlds), "world")
+    worlds = counted(len(over.benchmarks), "world")
     if not tested:
         return f"{worlds} cannot tell which strategy is better ({LEAST_ROWS} are needed)."
     return "These worlds do not show that one strategy is better than another."
 
 
-def _of(one: DifferenceOverWorlds, method: str) -> bool:
+def _of(one: DifferenceOverBenchmarks, method: str) -> bool:
     return method in (one.a, one.b)
 
 
-def _other(one: DifferenceOverWorlds, method: str) -> str:
+def _other(one: DifferenceOverBenchmarks, method: str) -> str:
     return one.b if one.a == method else one.a

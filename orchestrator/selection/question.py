@@ -50,6 +50,14 @@ class Question:
         return base_weight(self.metric)
 
     @property
+    def scope(self) -> str:
+        """Return which methods and configurations take part, as a sentence; empty for all."""
+        parts = ["methods " + ", ".join(sorted(self.methods))] if self.methods else []
+        if self.configurations:
+            parts.append("configurations with " + " or ".join(self.configurations))
+        return f"Only {' and '.join(parts)} take part." if parts else ""
+
+    @property
     def apart(self) -> tuple[Measure, ...]:
         """Return the measures whose selection and report tasks are of other classes."""
         both = [planned and planned.protocol.novel for planned in (self.protocol, self.chosen_by)]

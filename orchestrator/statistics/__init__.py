@@ -24,14 +24,14 @@ from fsl_sweep.orchestrator.statistics.intervals import (
     mixture_interval,
     paired_interval,
 )
-from fsl_sweep.orchestrator.statistics.needed import (
-    chance_to_decide,
-    classes_needed,
-    predicted_half_width,
-    seeds_needed,
-    tasks_needed,
-)
 from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference, difference_over_seeds
+from fsl_sweep.orchestrator.statistics.power import (
+    predicted_half_width,
+    predicted_power,
+    required_classes,
+    required_seeds,
+    required_tasks,
+)
 from fsl_sweep.orchestrator.statistics.rank import RankCorrelation, kendall_tau
 from fsl_sweep.orchestrator.statistics.sampling.closed_open_paired import (
     ThreeIntervals,
@@ -71,8 +71,6 @@ __all__ = [
     "TaskVariance",
     "ThreeIntervals",
     "Verdict",
-    "chance_to_decide",
-    "classes_needed",
     "compare",
     "compare_mixtures",
     "components",
@@ -95,9 +93,11 @@ __all__ = [
     "pair_components",
     "paired_interval",
     "predicted_half_width",
-    "seeds_needed",
+    "predicted_power",
+    "required_classes",
+    "required_seeds",
+    "required_tasks",
     "selection_bootstrap",
-    "tasks_needed",
     "three_intervals",
     "variance_of_tasks",
     "variance_over_queries",

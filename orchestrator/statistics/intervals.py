@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-Kind = Literal["closed", "open", "paired", "seeds", "worlds", "mixture"]
+Kind = Literal["closed", "open", "paired", "seeds", "benchmarks", "mixture"]
 
 NORMAL_FROM = 100
 FEW_TASKS = 30
@@ -32,7 +32,7 @@ class Interval:
         kind: what it is an interval over. ``closed``: tasks sampled with replacement from one set
             of examples, so that it says nothing about other examples; ``open``: tasks without a
             common example; ``paired``: differences on common tasks; ``seeds``: replicates;
-            ``worlds``: benchmarks; ``mixture``: tasks of two distributions.
+            ``benchmarks``: benchmarks; ``mixture``: tasks of two distributions.
         caution: why not to trust it, or None.
     """
 
@@ -195,7 +195,7 @@ def _upper(freedom: float, confidence: float) -> float:
 
 
 def _caution(data: np.ndarray, kind: Kind) -> str | None:
-    several = kind in ("seeds", "worlds")
+    several = kind in ("seeds", "benchmarks")
     few, noun = (FEW_SEEDS, kind[:-1]) if several else (FEW_TASKS, "task")
     if len(data) == 1:
         return f"one {noun} alone has no interval"

@@ -5,7 +5,7 @@ selector: a class, and a line in ``catalogue.py`` or an entry point of ``fsl_swe
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
@@ -40,7 +40,7 @@ def argument(description: str, metavar: str, default: Any = ...) -> Any:
 
 
 def option(description: str, default: Any, metavar: str | None = None, **bounds: Any) -> Any:
-    """Declare a field with what ``--help`` says of it; bounds are ``ge``, ``gt``, ``le``, ``lt``."""
+    """Declare a field with what ``--help`` says of it, and bounds as pydantic's ``ge``."""
     extra = None if metavar is None else {"metavar": metavar}
     return Field(default, description=description, json_schema_extra=extra, **bounds)
 
@@ -84,6 +84,6 @@ class Study(ABC, Generic[O_contra, R]):
     def plain(self, result: R) -> Any:
         """Return the result as plain data for JSON: mappings, sequences, numbers and texts."""
 
-    def figures(self, result: R) -> "Mapping[str, Figure]":  # noqa: ARG002
+    def figures(self, result: R) -> "Mapping[str, Sequence[Figure]]":
         """Return drawings by the key of the section that they belong to, or ``answer``."""
         return {}

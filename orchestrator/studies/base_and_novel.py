@@ -1,6 +1,5 @@
 """Methods as pairs of BaseGen and NovelGen: which is better in both, and which trade them."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import isnan
 from typing import Any, final
@@ -19,7 +18,10 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     numbers,
     words,
 )
-from fsl_sweep.orchestrator.selection.comparing.both_measures import InBoth, in_both
+from fsl_sweep.orchestrator.selection.comparing.base_and_novel import (
+    BaseAndNovel as PairInBoth,
+)
+from fsl_sweep.orchestrator.selection.comparing.base_and_novel import compare_base_and_novel
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.selection.methods import Summary, summarise
 from fsl_sweep.orchestrator.selection.results import Strategy
@@ -40,7 +42,7 @@ class BaseNovel:
 
     strategy: Strategy
     methods: dict[str, Summary]
-    pairs: tuple[InBoth, ...]
+    pairs: tuple[PairInBoth, ...]
 
 
 @final
@@ -53,15 +55,17 @@ class BaseAndNovel(Study[StudyOptions, BaseNovel]):
 
     name = "base-and-novel"
 
-    def result(self, evidence: Evidence, options: StudyOptions, progress: Progress) -> BaseNovel:  # noqa: ARG002
+    def result(self, evidence: Evidence, options: StudyOptions, progress: Progress) -> BaseNovel:
         """Compare each pair. Raises RunFolderError where no method is complete."""
         if evidence.lead is None:
             raise RunFolderError("No method has a seed with all of its trials done.")
         if evidence.question.protocol is None:
             check_reported(evidence.source.places, evidence.complete, "mixture(0.5)")
         cells = {cell.method: cell for cell in summarise(evidence.led)}
+        complete = evidence.completeness.trained
+        pairs = compare_base_and_novel(evidence.complete, evidence.led, complete=complete)
         shown = {evidence.completeness.named(method): cell for method, cell in cells.items()}
-        return BaseNovel(evidence.lead, shown, in_both(evidence.complete, evidence.led))
+        return BaseNovel(evidence.lead, shown, pairs)
 
     def document(self, result: BaseNovel) -> Document:
         """Say who is better in both; then the two accuracies of each method."""
@@ -73,7 +77,9 @@ class BaseAndNovel(Study[StudyOptions, BaseNovel]):
             Row((name, f"{100 * cell.base.mean:.2f}", f"{100 * cell.novel.mean:.2f}"))
             for name, cell in result.methods.items()
         ]
-        table = Table(words("method") + numbers(["BaseGen, %", "NovelGen, %"]), (Group("", tuple(cells)),))
+        table = Table(
+            words("method") + numbers(["BaseGen, %", "NovelGen, %"]), (Group("", tuple(cells)),)
+        )
         return Document(
             headline="BaseGen and NovelGen together",
             answer=(Paragraph(_answer(result)),),
@@ -101,7 +107,6 @@ class BaseAndNovel(Study[StudyOptions, BaseNovel]):
         }
 
 
-
 def _answer(result: BaseNovel) -> str:
     if not result.pairs:
         return "No two methods have per-task scores on the same tasks."
@@ -111,7 +116,7 @@ def _answer(result: BaseNovel) -> str:
     return "Trained again, no method is better than another in both measures, or trades them."
 
 
-def _said(pair: InBoth, joint: Joint) -> str:
+def _said(pair: PairInBoth, joint: Joint) -> str:
     base, novel = joint.effects
     said = {
         "better": f"{pair.a} is better than {pair.b} in both",

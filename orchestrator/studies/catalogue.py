@@ -17,10 +17,15 @@ STUDIES: Catalogue[Study] = Catalogue(
     "study",
     "fsl_sweep.studies",
     (
-        _ours("compare", "Compare", f"{_OOPS}, sections 3 and 4", "two methods: are they different?"),
+        _ours(
+            "compare", "Compare", f"{_OOPS}, sections 3 and 4", "two methods: are they different?"
+        ),
         _ours("plan-next", "PlanNext", "", "how many more seeds, tasks or classes would decide"),
         _ours(
-            "mixtures", "Mixtures", f"{_TWO_SIDES}, appendix E", "methods from base to novel classes"
+            "mixtures",
+            "Mixtures",
+            f"{_TWO_SIDES}, appendix E",
+            "methods from base to novel classes",
         ),
         _ours(
             "base-and-novel",
@@ -28,7 +33,9 @@ STUDIES: Catalogue[Study] = Catalogue(
             f"{_TWO_SIDES}, appendix F.4 (i)",
             "methods as pairs of BaseGen and NovelGen",
         ),
-        _ours("queries", "Queries", f"{_OOPS}, section 4", "the queries that shorten intervals most"),
+        _ours(
+            "queries", "Queries", f"{_OOPS}, section 4", "the queries that shorten intervals most"
+        ),
         _ours(
             "novel-classes",
             "NovelClasses",

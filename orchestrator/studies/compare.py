@@ -98,7 +98,7 @@ class Compare(Study[CompareOptions, Compared]):
     Options = CompareOptions
     heeds = (*QUESTION, "metric", "rope", "bootstrap")
 
-    def result(self, evidence: Evidence, options: CompareOptions, progress: Progress) -> Compared:  # noqa: ARG002
+    def result(self, evidence: Evidence, options: CompareOptions, progress: Progress) -> Compared:
         """Compare the two methods. Raises RunFolderError where one has nothing to compare."""
         question, strategy = evidence.question, evidence.lead
         a, b = names = _names(evidence, options)
@@ -185,9 +185,7 @@ def _incomplete(evidence: Evidence, name: str) -> RunFolderError:
     """Say why a method has nothing to compare: of several reasons the first."""
     question, selected = evidence.question, evidence.selected
     left_out = [
-        gap
-        for gap in (*evidence.completeness.problems, *selected.left_out)
-        if gap.method == name
+        gap for gap in (*evidence.completeness.problems, *selected.left_out) if gap.method == name
     ]
     if question.protocol is not None and any(gap.epoch is not None for gap in left_out):
         count = len(selected.unmeasured)
@@ -200,9 +198,7 @@ def _incomplete(evidence: Evidence, name: str) -> RunFolderError:
     return RunFolderError(f"{name} cannot be compared, because it is not complete ({why}).")
 
 
-def _of_snapshots(
-    closed: OnTasks | None, without: OnTasks | None, methods: int
-) -> ThreeIntervals:
+def _of_snapshots(closed: OnTasks | None, without: OnTasks | None, methods: int) -> ThreeIntervals:
     """Return the three intervals, with cautions about the tasks and about the other methods."""
     pairs = [None if tasks is None else (tasks.a, tasks.b) for tasks in (closed, without)]
     intervals = three_intervals(pairs[0], pairs[1], reuse=reuse_of(closed, without))

@@ -38,9 +38,7 @@ _NUMBERS = ("base", "novel", "classes", "way", "train_tasks", "test_tasks")
 class CoverageOptions(StudyOptions):
     """Numbers of classes and tasks, where no run says them, and what to believe."""
 
-    classes: int | None = option(
-        "Classes. [base and novel ones]", None, "L", ge=1, le=MOST_CLASSES
-    )
+    classes: int | None = option("Classes. [base and novel ones]", None, "L", ge=1, le=MOST_CLASSES)
     way: int | None = option("Classes of a task.", None, "n", ge=1)
     base: int | None = option("Classes of training tasks.", None, "N", ge=1)
     novel: int | None = option("Classes of test tasks.", None, "N", ge=1)
@@ -97,7 +95,10 @@ class Coverage(Study[CoverageOptions, Covered]):
     without_run = True
 
     def result(
-        self, evidence: Evidence | None, options: CoverageOptions, progress: Progress  # noqa: ARG002
+        self,
+        evidence: Evidence | None,
+        options: CoverageOptions,
+        progress: Progress,
     ) -> Covered:
         """Compute the bounds. Raises ConfigError for a number that is not known or too large."""
         named = {key: value for key in _NUMBERS if (value := getattr(options, key)) is not None}
@@ -227,8 +228,10 @@ def _bounds(facts: _Numbers, options: CoverageOptions) -> dict[str, Any]:
     return {**values, "refuted": refuted, "verdict": verdict}
 
 
-def _verdict(facts: _Numbers, values: Mapping[str, Any], gamma: float, rho: float) -> tuple[bool, str]:
-    """Return whether disjoint base and novel classes refute tasks of one distribution, and in words."""
+def _verdict(
+    facts: _Numbers, values: Mapping[str, Any], gamma: float, rho: float
+) -> tuple[bool, str]:
+    """Return whether disjoint classes refute tasks of one distribution, and in words."""
     classes, drawn = facts.classes, facts.way * facts.train_tasks
     bound = values["disjoint_probability"]
     if facts.shared:

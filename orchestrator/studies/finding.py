@@ -1,16 +1,23 @@
-"""Conducting a study: its options are checked, the evidence is asked, and what is found is shown."""
+"""Conduct a study: check its options, ask the evidence, and show what is found."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final, get_origin
 
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
-from fsl_sweep.orchestrator.report.document.blocks import Document
+from fsl_sweep.orchestrator.report.document.blocks import (
+    Block,
+    Bullets,
+    Document,
+    Paragraph,
+    Section,
+)
+from fsl_sweep.orchestrator.report.document.document import progress
 from fsl_sweep.orchestrator.selection.evidence import Evidence
-from fsl_sweep.orchestrator.sweepfile.messages import validated
 from fsl_sweep.orchestrator.studies.base import Progress, Study, StudyOptions
 from fsl_sweep.orchestrator.studies.catalogue import STUDIES
+from fsl_sweep.orchestrator.sweepfile.messages import validated
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.report.figures.panel import Figure
@@ -24,21 +31,46 @@ class Finding:
     Attributes:
         study: which study.
         result: what it says, as its own class.
-        complete: whether nothing that is planned is missing from the run.
+        evidence: what was asked; None where options said all that the study needs.
     """
 
     study: Study[Any, Any]
     result: Any
-    complete: bool = True
+    evidence: Evidence | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Return whether every planned trial that takes part is done."""
+        return self.evidence is None or self.evidence.completeness.trained
 
     @cached_property
     def document(self) -> Document:
-        """Return what every format for people shows."""
+        """Return what every format for people shows: first what is missing, last what to doubt."""
         with STUDIES.named_faults(self.study.name):
-            return self.study.document(self.result)
+            content = self.study.document(self.result)
+        sections = content.sections
+        if content.warnings:
+            sections += (Section("cautions", "Cautions", (Bullets(content.warnings),)),)
+        banner = (*self._missing(), *content.banner)
+        return replace(content, banner=banner, sections=sections, complete=self.complete)
+
+    def _missing(self) -> Iterable[Block]:
+        """Say of which trials the finding is, where these are not all."""
+        if self.evidence is None:
+            return
+        if text := self.evidence.question.scope:
+            yield Paragraph(text, "note")
+        if not self.complete:
+            there = self.evidence.completeness
+            yield from progress(there)
+            partly = [name for m in there.seeds if (name := there.named(m)) != m]
+            if partly:
+                yield Paragraph(
+                    f"What follows is of the complete seeds: {', '.join(partly)}.", "alarm"
+                )
 
     @cached_property
-    def figures(self) -> "Mapping[str, Figure]":
+    def figures(self) -> "Mapping[str, Sequence[Figure]]":
         """Return drawings by the key of the section that they belong to, or ``answer``."""
         with STUDIES.named_faults(self.study.name):
             return self.study.figures(self.result)
@@ -47,6 +79,29 @@ class Finding:
         """Return the result as plain data, as JSON holds it."""
         with STUDIES.named_faults(self.study.name):
             return self.study.plain(self.result)
+
+    def written(self, form: str) -> str:
+        """Return all of it in a format: terminal, json, markdown, latex or html."""
+        # A format is not loaded before there is something to show.
+        if form == "json":
+            from fsl_sweep.orchestrator.report.formats.as_json import json_text, plain
+
+            return json_text(plain(self.to_plain()))
+        if form == "html":
+            from fsl_sweep.orchestrator.report.formats.html import page
+
+            return page(self.document, self.figures)
+        if form == "latex":
+            from fsl_sweep.orchestrator.report.formats.latex import latex
+
+            return latex(self.document)
+        if form == "markdown":
+            from fsl_sweep.orchestrator.report.formats.markdown import markdown
+
+            return markdown(self.document)
+        from fsl_sweep.orchestrator.report.formats.terminal import text
+
+        return text(self.document)
 
     def __repr__(self) -> str:
         return f"<Finding of '{self.study.name}': {self.document.headline}>"
@@ -90,12 +145,12 @@ def prepared(
 
 
 def conclude(
-    study: Study[Any, Any], options: StudyOptions, progress: Progress, evidence: Evidence
+    study: Study[Any, Any], options: StudyOptions, remark: Progress, evidence: Evidence | None
 ) -> Finding:
     """Ask the evidence, and return what was found. Raises as ``Study.result``."""
     with STUDIES.named_faults(study.name):
-        result = study.result(evidence, options, progress)
-    return Finding(study, result, evidence.completeness.trained)
+        result = study.result(evidence, options, remark)
+    return Finding(study, result, evidence)
 
 
 def _listed(value: Any) -> Any:

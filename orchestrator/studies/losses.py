@@ -182,11 +182,11 @@ class LossesStudy(Study[LossesOptions, Losses]):
             "snapshots": [_plain(snapshot) for snapshot in result.snapshots],
         }
 
-    def figures(self, result: Losses) -> "Mapping[str, Figure]":
+    def figures(self, result: Losses) -> "Mapping[str, Sequence[Figure]]":
         """Draw both objectives over epochs."""
         from fsl_sweep.orchestrator.report.figures.studies.losses import losses_figure
 
-        return {"losses": losses_figure(result.means)}
+        return {"losses": [losses_figure(result.means)]}
 
 
 def _remark(left_out: Mapping[str, Any], pending: int, progress: Progress) -> None:

@@ -22,11 +22,11 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     numbers,
     words,
 )
-from fsl_sweep.orchestrator.selection.comparing.along_mixtures import (
-    AlongMixtures,
-    PairAlong,
-    along_mixtures,
+from fsl_sweep.orchestrator.selection.comparing.mixture_curve import (
+    MixtureCurve,
+    PairCurve,
     band,
+    mixture_curve,
 )
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.selection.methods import Summary
@@ -60,7 +60,7 @@ class MixtureCurves:
     """
 
     strategy: Strategy
-    curves: AlongMixtures
+    curves: MixtureCurve
     names: dict[str, str]
     classes: tuple[int, int, float] | None
     every: str
@@ -78,7 +78,10 @@ class Mixtures(Study[StudyOptions, MixtureCurves]):
     heeds = ("snapshot", "hyperparameter", "choose_by", "method", "configuration")
 
     def result(
-        self, evidence: Evidence, options: StudyOptions, progress: Progress  # noqa: ARG002
+        self,
+        evidence: Evidence,
+        options: StudyOptions,
+        progress: Progress,
     ) -> MixtureCurves:
         """Read every lambda. Raises RunFolderError where no method is measured at several."""
         place = evidence.source.places[0]
@@ -90,9 +93,10 @@ class Mixtures(Study[StudyOptions, MixtureCurves]):
             )
         if (unit := unit_of(place)) != "classes":
             raise RunFolderError(
-                f"P_BN(lambda) mixes base and novel classes, but tasks of {place} are made of {unit}."
+                f"P_BN(lambda) mixes base and novel classes, but tasks of {place} are made of "
+                f"{unit}."
             )
-        curves = along_mixtures(
+        curves = mixture_curve(
             evidence.source,
             evidence.led,
             by=evidence.question.chosen_by,
@@ -116,7 +120,9 @@ class Mixtures(Study[StudyOptions, MixtureCurves]):
             headline="Methods from base to novel classes",
             answer=tuple(Paragraph(sentence) for sentence in _answer(result)),
             sections=(
-                Section("curves", f"Accuracy over P_BN(lambda) in %, {result.strategy}", _cells(result)),
+                Section(
+                    "curves", f"Accuracy over P_BN(lambda) in %, {result.strategy}", _cells(result)
+                ),
                 Section("gaps", "P_BN(lambda) minus the linear mixture in points", _gaps(result)),
             ),
             warnings=tuple(_cautions(result.curves)),
@@ -139,16 +145,16 @@ class Mixtures(Study[StudyOptions, MixtureCurves]):
             "pairs": [asdict(pair) for pair in curves.pairs],
         }
 
-    def figures(self, result: MixtureCurves) -> "Mapping[str, Figure]":
+    def figures(self, result: MixtureCurves) -> "Mapping[str, Sequence[Figure]]":
         """Draw each method over lambda."""
         from fsl_sweep.orchestrator.report.figures.studies.mixtures import mixtures_figure
 
         uniform = result.classes and result.classes[2]
-        return {"answer": mixtures_figure(result.curves, uniform)}
+        return {"answer": [mixtures_figure(result.curves, uniform)]}
 
 
 def _check(
-    curves: AlongMixtures, evidence: Evidence, place: Path, which: str, progress: Progress
+    curves: MixtureCurve, evidence: Evidence, place: Path, which: str, progress: Progress
 ) -> None:
     """Raise RunFolderError, or remark on methods that are not measured at every lambda."""
     if len(curves.protocols) < 2:
@@ -168,7 +174,7 @@ def _check(
         raise RunFolderError("No method is measured at every lambda.")
 
 
-def _measuring(curves: AlongMixtures, place: Path, which: str) -> str:
+def _measuring(curves: MixtureCurve, place: Path, which: str) -> str:
     """Return the command that measures ``which`` snapshots at each lambda that is known."""
     name = curves.protocols[0].name.partition("(")[0]
     return shlex.join(["fsl-sweep", "measure", str(place), name, "--snapshots", which])
@@ -230,7 +236,7 @@ def _table(result: MixtureCurves, columns: Sequence[Sequence[str]]) -> Table:
     return Table(heads, (Group("", tuple(rows)),))
 
 
-def _cautions(curves: AlongMixtures) -> Iterable[str]:
+def _cautions(curves: MixtureCurve) -> Iterable[str]:
     """Return the cautions of all that is claimed, each once."""
     results: list[Any] = [claim for pair in curves.pairs for claim in pair.snapshots]
     cells = [cell for method in curves.methods for cell in method.cells]
@@ -241,7 +247,7 @@ def _cautions(curves: AlongMixtures) -> Iterable[str]:
     return dict.fromkeys(claim.caution for claim in results if claim.caution)
 
 
-def _led(curves: AlongMixtures, pair: PairAlong) -> str:
+def _led(curves: MixtureCurve, pair: PairCurve) -> str:
     claims: dict[str, Sequence[Any]] = {"these snapshots": pair.snapshots}
     if curves.repeated:
         claims["the methods, trained again"] = pair.methods
@@ -253,7 +259,7 @@ def _led(curves: AlongMixtures, pair: PairAlong) -> str:
     return f"{order} ({'; '.join(sure)})" if sure else order
 
 
-def _order(pair: PairAlong) -> str:
+def _order(pair: PairCurve) -> str:
     """Say who leads where."""
     first = next((effect for effect in pair.effects if round(effect, 9)), 0.0)
     lead, other = (pair.a, pair.b) if first > 0 else (pair.b, pair.a)
@@ -268,7 +274,7 @@ def _order(pair: PairAlong) -> str:
     return f"{lead} leads {other} below lambda {at[0]}, and they change places again at {again}"
 
 
-def _sure(curves: AlongMixtures, pair: PairAlong, tests: Sequence[Any]) -> str:
+def _sure(curves: MixtureCurve, pair: PairCurve, tests: Sequence[Any]) -> str:
     """Say where the order is decided."""
     names = {"better": pair.a, "worse": pair.b}
     sure: dict[str, list[str]] = {}
@@ -282,7 +288,7 @@ def _sure(curves: AlongMixtures, pair: PairAlong, tests: Sequence[Any]) -> str:
     return f"decided for {decided}" if decided else _UNSURE
 
 
-def _largest_gap(curves: AlongMixtures) -> str:
+def _largest_gap(curves: MixtureCurve) -> str:
     """Say how far P_BN(lambda) is from the linear mixture."""
     every = [(gap, m, i) for m in curves.methods for i, gap in enumerate(m.gaps) if gap]
     if not every:

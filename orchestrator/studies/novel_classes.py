@@ -170,9 +170,7 @@ class NovelClasses(Study[NovelClassesOptions, Flips]):
     heeds = ("snapshot", "hyperparameter", "choose_by", "configuration")
     needs = frozenset({"tasks", "snapshots", "data"})
 
-    def result(
-        self, evidence: Evidence, options: NovelClassesOptions, progress: Progress
-    ) -> Flips:
+    def result(self, evidence: Evidence, options: NovelClassesOptions, progress: Progress) -> Flips:
         """Measure both snapshots on each set.
 
         Raises:
@@ -241,12 +239,12 @@ class NovelClasses(Study[NovelClassesOptions, Flips]):
             "sets": [_plain_sets(result, sets) for sets in result.sets],
         }
 
-    def figures(self, result: Flips) -> "Mapping[str, Figure]":
+    def figures(self, result: Flips) -> "Mapping[str, Sequence[Figure]]":
         """Draw the differences of each kind and size of sets, and the accuracies."""
         from fsl_sweep.orchestrator.report.figures.studies.flips import spread_figure
 
         rows = [(sets.described, sets.stability, sets.spreads) for sets in result.sets]
-        return {"answer": spread_figure(rows, result.names)}
+        return {"answer": [spread_figure(rows, result.names)]}
 
 
 def _pair(evidence: Evidence, options: NovelClassesOptions) -> SnapshotPair:
@@ -301,7 +299,9 @@ def _scorer(opened: "Asked", drawn: "ClassSets", snapshot: Snapshot) -> "ClassSe
     path = opened.ledger.trial(snapshot.trial).check_snapshot(snapshot.epoch)
     learner, _ = restored(path.read_bytes(), str(path))
     if (fixed := learner.fixed_way(learner.options)) not in (None, drawn.shape.way):
-        raise BadData(f"{snapshot.method} answers tasks of {fixed} classes only; give --way {fixed}.")
+        raise BadData(
+            f"{snapshot.method} answers tasks of {fixed} classes only; give --way {fixed}."
+        )
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     trained = trained_benchmark(opened.plan.specs[snapshot.trial], opened.benchmarks[MAIN])
     images = PoolImages(drawn.whole.pool, trained, device)

@@ -20,7 +20,12 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     numbers,
     words,
 )
-from fsl_sweep.orchestrator.selection.comparing.needs import Need, Needs, cheapest, plan_next
+from fsl_sweep.orchestrator.selection.comparing.power import (
+    PowerAnalysis,
+    SampleSize,
+    cheapest,
+    plan_next,
+)
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.selection.question import Question
 from fsl_sweep.orchestrator.studies.base import QUESTION, Progress, Study, StudyOptions, option
@@ -54,7 +59,7 @@ class Planned:
         complete: whether the run is.
     """
 
-    needs: tuple[Needs, ...]
+    needs: tuple[PowerAnalysis, ...]
     question: Question
     effect: float | None
     complete: bool
@@ -72,7 +77,7 @@ class PlanNext(Study[PlanNextOptions, Planned]):
     Options = PlanNextOptions
     heeds = (*QUESTION, "metric", "bootstrap")
 
-    def result(self, evidence: Evidence, options: PlanNextOptions, progress: Progress) -> Planned:  # noqa: ARG002
+    def result(self, evidence: Evidence, options: PlanNextOptions, progress: Progress) -> Planned:
         """Plan every pair. Raises RunFolderError where nothing can be planned."""
         _check(evidence)
         needs = plan_next(
@@ -137,7 +142,7 @@ def _check(evidence: Evidence) -> None:
         raise RunFolderError(f"Nothing can be planned before every snapshot is measured: {how}")
 
 
-def _check_planned(needs: tuple[Needs, ...], complete: bool) -> None:
+def _check_planned(needs: tuple[PowerAnalysis, ...], complete: bool) -> None:
     """Raise RunFolderError where no pair can be planned."""
     if not needs:
         raise RunFolderError(
@@ -176,25 +181,25 @@ def _under(result: Planned) -> str:
     )
 
 
-def _row(needs: Needs, way: Need) -> tuple[str, ...]:
+def _row(needs: PowerAnalysis, way: SampleSize) -> tuple[str, ...]:
     have, other = way.have
     drawn = " drawn" if way.what == "classes" else ""  # of those that there are
     return (
         *_now(needs),
         way.what,
         f"{have:,}{drawn}" if have == other else f"{have:,} and {other:,}",
-        "no number" if way.needed is None else f"{way.needed:,}",
+        "no number" if way.required is None else f"{way.required:,}",
         "-" if way.seconds is None else wording.duration(way.seconds),
     )
 
 
-def _now(needs: Needs) -> Iterable[str]:
+def _now(needs: PowerAnalysis) -> Iterable[str]:
     now = needs.now
     shown = f"{100 * now.effect:+.2f} ({100 * now.low:+.2f} to {100 * now.high:+.2f})"
     return f"{needs.a} - {needs.b}", shown
 
 
-def _plain(needs: Needs) -> dict[str, Any]:
+def _plain(needs: PowerAnalysis) -> dict[str, Any]:
     return {
         "a": needs.a,
         "b": needs.b,
@@ -205,5 +210,16 @@ def _plain(needs: Needs) -> dict[str, Any]:
         "power": needs.power,
         "now": asdict(needs.now),
         "components": asdict(needs.components),
-        "ways": [{**asdict(way), "more": way.more} for way in needs.ways],
+        "ways": [_plain_way(way) for way in needs.ways],
     }
+
+
+def _plain_way(way: SampleSize) -> dict[str, Any]:
+    keys = {
+        "what": "what",
+        "have": "have",
+        "needed": "required",
+        "seconds": "seconds",
+        "more": "more",
+    }
+    return {key: getattr(way, name) for key, name in keys.items()}

@@ -135,7 +135,10 @@ class Queries(Study[QueriesOptions, tuple[MethodQueries, ...]]):
     Options = QueriesOptions
 
     def result(
-        self, evidence: Evidence, options: QueriesOptions, progress: Progress  # noqa: ARG002
+        self,
+        evidence: Evidence,
+        options: QueriesOptions,
+        progress: Progress,
     ) -> tuple[MethodQueries, ...]:
         """Size the tasks of each method.
 
@@ -163,9 +166,9 @@ class Queries(Study[QueriesOptions, tuple[MethodQueries, ...]]):
         shape = f"{first.sizes.way}-way {first.sizes.shot}-shot"
         note = (
             f"{first.sizes.strategy}, NovelGen, {shape}, {first.examples:,} examples; half-widths "
-            "of 95 % intervals in points, of one snapshot (mean over seeds): those of `compare` are "
-            f"of the mean of all seeds' snapshots. A class has {first.most:.4g} of them on average, "
-            f"so that a task has at most {last} queries of each class. What is left of a class is "
+            "of 95 % intervals in points, of one snapshot (mean over seeds): those of `compare` "
+            f"are of the mean of all seeds' snapshots. A class has {first.most:.4g} of them on "
+            f"average, so that a task has at most {last} queries of each class. What is left of a class is "
             "in no task: there may be fewer tasks."
         )
         measured = {m.queries: m.protocol for method in result for m in method.sizes.measured}
@@ -186,7 +189,7 @@ class Queries(Study[QueriesOptions, tuple[MethodQueries, ...]]):
         """Return what each method's tasks say, and the table."""
         return [_plain(method) for method in result]
 
-    def figures(self, result: tuple[MethodQueries, ...]) -> "Mapping[str, Figure]":
+    def figures(self, result: tuple[MethodQueries, ...]) -> "Mapping[str, Sequence[Figure]]":
         """Draw the half-width over the number of queries."""
         from fsl_sweep.orchestrator.report.figures.studies.queries import queries_figure
 
@@ -198,7 +201,7 @@ class Queries(Study[QueriesOptions, tuple[MethodQueries, ...]]):
             )
             for method in result
         ]
-        return {"answer": queries_figure(lines)}
+        return {"answer": [queries_figure(lines)]}
 
 
 def _there(run: Path, root: str | None) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.answer.deciding import would_decide
 from fsl_sweep.orchestrator.report.answer.race import Race, some
 from fsl_sweep.orchestrator.selection.comparing.comparison import Ranking, conflicting
-from fsl_sweep.orchestrator.selection.comparing.needs import Needs
+from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis
 from fsl_sweep.orchestrator.selection.completeness import Completeness
 from fsl_sweep.orchestrator.selection.evidence import USUAL
 from fsl_sweep.orchestrator.selection.methods import Summary, same_choices
@@ -48,7 +48,7 @@ class Answer:
     best: str | None
     decided: bool
     strategy: Strategy | None
-    needs: tuple[Needs, ...]
+    needs: tuple[PowerAnalysis, ...]
 
 
 def answer_of(report: "Report", timed: bool = True) -> Answer:
@@ -206,7 +206,7 @@ def _chose_alike(summaries: Sequence[Summary]) -> bool:
     return len(same_choices(usual)) == len({one.method for one in usual})
 
 
-def _next(race: Race, needs: Sequence[Needs], timed: bool) -> str:
+def _next(race: Race, needs: Sequence[PowerAnalysis], timed: bool) -> str:
     """What would decide it."""
     if not race.complete:
         return _unfinished(race.report.completeness)

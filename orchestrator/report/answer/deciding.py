@@ -1,7 +1,7 @@
 """What would decide which of two methods is better, in words."""
 
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.selection.comparing.needs import Needs
+from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis
 from fsl_sweep.orchestrator.text.printed import counted
 
 MANY = 100
@@ -10,17 +10,17 @@ MANY = 100
 WAYS = ("seeds", "tasks", "classes")
 
 
-def would_decide(found: Needs, timed: bool = True) -> str:
+def would_decide(found: PowerAnalysis, timed: bool = True) -> str:
     """What would show the difference of a pair, in a sentence: the cheapest way, and its cost.
 
     Unless ``timed``, it does not depend on any time: more seeds, or else more tasks.
     """
     if_so = f"If {found.a} and {found.b} truly differ by {wording.points(found.effect)} points"
     chance = f"{100 * found.power:g} %"
-    known = [one for one in found.ways if one.needed is not None]
+    known = [one for one in found.ways if one.required is not None]
     if not timed:
         known.sort(key=lambda one: WAYS.index(one.what))
-    hopeless = [one.what for one in found.ways if one.needed is None and one.what != "classes"]
+    hopeless = [one.what for one in found.ways if one.required is None and one.what != "classes"]
     if not known:
         return f"{if_so}, neither more seeds only nor more tasks only would show it."
     more = known[0].more or (0, 0)
@@ -42,7 +42,7 @@ def about(seconds: float) -> str:
     return ""
 
 
-def _more(found: Needs, what: str, more: tuple[int, int]) -> str:
+def _more(found: PowerAnalysis, what: str, more: tuple[int, int]) -> str:
     """``7 more seeds of each``, ``2 more seeds of A and 1 of B``, ``1,200 more tasks``."""
     if what != "seeds":
         return f"{max(more):,} more {what}"

@@ -22,7 +22,10 @@ from fsl_sweep.orchestrator.report.document.blocks import (
 )
 from fsl_sweep.orchestrator.report.document.ranks import ranks
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
-from fsl_sweep.orchestrator.selection.comparing.over_worlds import OverWorlds, StrategyOverWorlds
+from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import (
+    OverBenchmarks,
+    StrategyOverBenchmarks,
+)
 from fsl_sweep.orchestrator.statistics import Interval
 from fsl_sweep.orchestrator.text.printed import counted
 
@@ -77,12 +80,12 @@ def _answer(report: WorldsReport) -> Iterable[Block]:
     yield Forest("regret, points", marks, note, least=-100)
 
 
-def _mark(one: StrategyOverWorlds) -> Mark:
+def _mark(one: StrategyOverBenchmarks) -> Mark:
     mean, low, high = (100 * x for x in (one.regret.mean, one.regret.low, one.regret.high))
     return Mark("", str(one.strategy), mean, low, high, reference=one.strategy.oracle)
 
 
-def _strategies(over: OverWorlds) -> Iterable[Block]:
+def _strategies(over: OverBenchmarks) -> Iterable[Block]:
     if not over.strategies:
         return
     verdicts = any(one.against_least is not None for one in over.strategies)
@@ -97,11 +100,11 @@ def _strategies(over: OverWorlds) -> Iterable[Block]:
                 if against is None
                 else [against.verdict, wording.p_value(against.p_adjusted)]
             )
-        cells += [wording.percent(one.regrets[world]) for world in over.worlds]
+        cells += [wording.percent(one.regrets[world]) for world in over.benchmarks]
         rows.append(Row(tuple(cells), one.strategy.oracle))
     heads = ["regret", "+- worlds", "right of two, %", "+- worlds"]
     heads += ["vs least", "p"] if verdicts else []
-    heads += [f"regret, {world}" for world in over.worlds]
+    heads += [f"regret, {world}" for world in over.benchmarks]
     yield Table(words("snapshot / config") + numbers(heads), (Group("", tuple(rows)),))
     yield Paragraph(
         "Regret against oracle / oracle in points, mean over methods. right of two: how often the "
@@ -114,7 +117,7 @@ def _strategies(over: OverWorlds) -> Iterable[Block]:
         yield Paragraph(f"Some world lacks: {', '.join(over.lacking)}.")
 
 
-def _methods(over: OverWorlds) -> Iterable[Block]:
+def _methods(over: OverBenchmarks) -> Iterable[Block]:
     if not over.methods:
         return
     rows = [
@@ -122,12 +125,12 @@ def _methods(over: OverWorlds) -> Iterable[Block]:
             (
                 one.method,
                 *_interval(one.mean),
-                *(wording.percent(one.means[world]) for world in over.worlds),
+                *(wording.percent(one.means[world]) for world in over.benchmarks),
             )
         )
         for one in over.methods
     ]
-    heads = numbers(["mean", "+- worlds", *over.worlds])
+    heads = numbers(["mean", "+- worlds", *over.benchmarks])
     yield Table(words("method") + heads, (Group("", tuple(rows)),))
     if over.differences:
         pairs = []

@@ -16,7 +16,7 @@ from fsl_sweep.orchestrator.report.answer.answer import Answer, answer_of
 from fsl_sweep.orchestrator.report.answer.deciding import WAYS
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
-from fsl_sweep.orchestrator.selection.comparing.needs import Need
+from fsl_sweep.orchestrator.selection.comparing.power import SampleSize
 from fsl_sweep.orchestrator.selection.comparing.stability import Stability
 from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyResult
 from fsl_sweep.orchestrator.selection.ensembles import Ensemble
@@ -27,7 +27,7 @@ from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
 
 _LEFT_OUT: Mapping[type, set[str]] = {
     Ensemble: {"by_seed"},
-    Need: {"seconds"},
+    SampleSize: {"seconds"},
     Interval: {"confidence", "kind", "caution"},
     Selection: {"means", "scores", "base_weight"},
     SelectionBootstrap: {"confidence"},
@@ -46,6 +46,7 @@ _RENAMED = {
     "selector": "hyperparameter_selector",
     "survives": "order_survives",
     "kept": "on_front",
+    "required": "needed",
     "evaluations": "novel_evaluations",
 }
 _INLINE = {"strategy", "result", "report"}

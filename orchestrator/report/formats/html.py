@@ -65,7 +65,7 @@ def page(content: Document, figured: Mapping[str, Sequence[Figure]] = {}) -> str
         *first_screen(content, figured.get("answer", ())),
     ]
     for section in content.sections:
-        inside = [*map(_figure, figured.get(section.key, ())), *map(shown, section.blocks)]
+        inside = [*map(figure_shown, figured.get(section.key, ())), *map(shown, section.blocks)]
         if inside:
             parts.append(folded(f"<h2>{escaped(section.title)}</h2>", inside, section.key))
     return "\n".join([*parts, "</main></body></html>"]) + "\n"
@@ -83,7 +83,7 @@ def first_screen(content: Document, drawings: Sequence[Figure]) -> Iterable[str]
     yield '</header>\n<div class="answer"><div>'
     yield from map(shown, content.answer)
     yield "</div>"
-    yield from map(_figure, drawings)
+    yield from map(figure_shown, drawings)
     yield "</div>"
 
 
@@ -123,7 +123,8 @@ def shown(block: Block) -> str:
             return f'<pre class="wide" tabindex="0">{escaped(chr(10).join(lines))}</pre>'
 
 
-def _figure(figure: Figure) -> str:
+def figure_shown(figure: Figure) -> str:
+    """Return a figure with its caption."""
     marks = zip(figure.names, cycle(SHAPES if figure.shaped else "━"), strict=False)
     entries = "".join(
         f'<span><b style="color:var(--c{n % len(LIGHT)})">{mark}</b> {escaped(name)}</span>'

@@ -30,6 +30,15 @@ def report_shown(report: Report | WorldsReport) -> str:
     return _part([*parts, f'<p class="note">{MORE}</p>'])
 
 
+def document_shown(content: Document, drawings: Mapping[str, Sequence[Figure]]) -> str:
+    """Return a document with its figures: the answer, and the sections folded."""
+    parts = [*first_screen(content, drawings.get("answer", ()))]
+    for section in content.sections:
+        inside = [*map(figure_shown, drawings.get(section.key, ())), *map(shown, section.blocks)]
+        parts.append(folded(f"<h2>{escaped(section.title)}</h2>", inside))
+    return _part(parts)
+
+
 def run_shown(
     name: str, histories: Sequence[TrialHistory], protocols: Sequence[PlannedProtocol]
 ) -> str:

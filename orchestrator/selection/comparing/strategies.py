@@ -151,7 +151,7 @@ def against_least(
 ) -> dict[Strategy, Comparison]:
     """Of every strategy that is not an oracle against the least; none with too few ``units``.
 
-    ``regrets`` are of independent units: methods, or worlds.
+    ``regrets`` are of independent units: methods, or benchmarks.
     """
     if least is None or units < LEAST_ROWS:
         return {}

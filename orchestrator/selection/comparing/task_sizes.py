@@ -53,7 +53,9 @@ class TaskSizes:
     measured: tuple[MeasuredOpen, ...]
 
 
-def task_sizes(source: Source, selected: Selected, strategy: Strategy) -> tuple[TaskSizes, ...]:
+def task_sizes(
+    source: Source, selected: Selected, strategy: Strategy, like: PlannedProtocol | None = None
+) -> tuple[TaskSizes, ...]:
     """Each method that is complete under a strategy, from its tasks of equal ways and shots.
 
     With one number of queries, A and B follow from the binomial variance of queries; with several
@@ -63,7 +65,7 @@ def task_sizes(source: Source, selected: Selected, strategy: Strategy) -> tuple[
         RunFolderError: there are no tasks of one size, or all tasks of a snapshot came out alike.
     """
     measured: dict[str, list[tuple[PlannedProtocol, list[np.ndarray]]]] = {}
-    for planned, reported in on_alike_tasks(source, selected, source.protocol()):
+    for planned, reported in on_alike_tasks(source, selected, like or source.protocol()):
         for method in selected.methods:
             tables = [one.novel_tasks for one in reported.cell(method, strategy)]
             if tables and min(map(len, tables)) > 1:

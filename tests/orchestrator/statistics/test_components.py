@@ -12,14 +12,14 @@ from fsl_sweep.orchestrator.statistics.components import (
     pair_components,
     variance_of_selection,
 )
-from fsl_sweep.orchestrator.statistics.needed import (
-    chance_to_decide,
-    classes_needed,
-    predicted_half_width,
-    seeds_needed,
-    tasks_needed,
-)
 from fsl_sweep.orchestrator.statistics.over_seeds import difference_over_seeds
+from fsl_sweep.orchestrator.statistics.power import (
+    predicted_half_width,
+    predicted_power,
+    required_classes,
+    required_seeds,
+    required_tasks,
+)
 
 
 def made(rng, seeds, tasks, sd=(0.02, 0.1, 0.05)):
@@ -70,7 +70,7 @@ def test_one_seed_has_no_components() -> None:
     assert got.caution == "one seed: nothing is known of others"
     pair = pair_components([Part(1.0, np.full((1, 40), 0.5), np.full((2, 40), 0.4))])
     assert math.isnan(pair.seeds[0])
-    assert seeds_needed(pair, 0.01) is tasks_needed(pair, 0.01) is None
+    assert required_seeds(pair, 0.01) is required_tasks(pair, 0.01) is None
 
 
 def pair_of(rng, seeds, tasks, sd=(0.01, 0.02, 0.03, 0.05)):
@@ -149,21 +149,21 @@ def test_against_closed_forms() -> None:
     # Tasks only: the normal interval, and its power.
     only = exact(seeds=(0.0, 0.0), tasks=0.1)
     assert predicted_half_width(only, (3, 3), 400) == pytest.approx(1.959964 * 0.005)
-    needed = tasks_needed(only, 0.01)
+    needed = required_tasks(only, 0.01)
     assert needed == math.ceil(((1.959964 + 0.8416212) * 0.1 / 0.01) ** 2)
     # One seed's variance only, very many seeds: the same.
-    many = seeds_needed(exact(seeds=(0.1, 0.0)), 0.01)
+    many = required_seeds(exact(seeds=(0.1, 0.0)), 0.01)
     assert many == pytest.approx(((1.959964 + 0.8416212) * 0.1 / 0.01) ** 2, rel=0.02)
     # What more seeds or more tasks cannot change.
-    assert seeds_needed(exact(tasks=0.1), 0.02) is None
-    assert seeds_needed(exact(tasks=0.1), 0.02, tasks=1000) is not None
-    assert tasks_needed(exact(tasks=0.1), 0.02) is None
-    assert seeds_needed(exact(selection=0.01), 0.02) is None
-    assert seeds_needed(exact(), -0.02) == seeds_needed(exact(), 0.02)
+    assert required_seeds(exact(tasks=0.1), 0.02) is None
+    assert required_seeds(exact(tasks=0.1), 0.02, tasks=1000) is not None
+    assert required_tasks(exact(tasks=0.1), 0.02) is None
+    assert required_seeds(exact(selection=0.01), 0.02) is None
+    assert required_seeds(exact(), -0.02) == required_seeds(exact(), 0.02)
     # Classes: that of the mean, over their number.
     no_seeds = exact(seeds=(0.0, 0.0), classes=0.1)
-    assert classes_needed(no_seeds, 0.01) == pytest.approx(needed, abs=1)
-    assert classes_needed(exact(seeds=(0.0, 0.0)), 0.01) is None
+    assert required_classes(no_seeds, 0.01) == pytest.approx(needed, abs=1)
+    assert required_classes(exact(seeds=(0.0, 0.0)), 0.01) is None
 
 
 @pytest.mark.parametrize(("sd", "seeds"), [(0.02, 3), (0.02, 6), (0.005, 2)])
@@ -173,18 +173,18 @@ def test_the_chance_to_decide_is_what_simulation_finds(sd, seeds) -> None:
     for _ in range(worlds):
         a, b = pair_of(rng, (seeds, seeds), 100, (sd, sd / 2, 0.05, 0.05))
         found += difference_over_seeds(a + effect, b).verdict == "better"
-    expected = chance_to_decide(pair, effect, (seeds, seeds), 100)
+    expected = predicted_power(pair, effect, (seeds, seeds), 100)
     assert 0.1 < expected < 0.99
     assert found / worlds == pytest.approx(expected, abs=0.06)
 
 
 def test_the_number_of_seeds_found_is_the_least() -> None:
     pair = exact(seeds=(0.02, 0.01), tasks=0.03, rest=0.05)
-    needed = seeds_needed(pair, 0.015, 0.9)
+    needed = required_seeds(pair, 0.015, 0.9)
     assert needed is not None
-    assert chance_to_decide(pair, 0.015, (needed, needed), 100) >= 0.9
-    assert chance_to_decide(pair, 0.015, (needed - 1, needed - 1), 100) < 0.9
-    stricter = seeds_needed(pair, 0.015, 0.9, confidence=0.99)
+    assert predicted_power(pair, 0.015, (needed, needed), 100) >= 0.9
+    assert predicted_power(pair, 0.015, (needed - 1, needed - 1), 100) < 0.9
+    stricter = required_seeds(pair, 0.015, 0.9, confidence=0.99)
     assert stricter is not None
     assert stricter > needed
 
@@ -215,8 +215,8 @@ def test_classes_vary_as_additive_classes_do() -> None:
             "classes do not tell",
         ),
         (lambda: predicted_half_width(exact(), (1, 3), 100), "2 seeds and 2 tasks"),
-        (lambda: seeds_needed(exact(), 0.0), "effect other than 0"),
-        (lambda: tasks_needed(exact(), 0.1, 1.0), "power in"),
+        (lambda: required_seeds(exact(), 0.0), "effect other than 0"),
+        (lambda: required_tasks(exact(), 0.1, 1.0), "power in"),
     ],
 )
 def test_wrong_input(action, message) -> None:

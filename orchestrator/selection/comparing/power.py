@@ -21,19 +21,19 @@ from fsl_sweep.orchestrator.selection.resample import ResampledCell
 from fsl_sweep.orchestrator.selection.results import Selected, Strategy
 from fsl_sweep.orchestrator.statistics.components import PairComponents, pair_components
 from fsl_sweep.orchestrator.statistics.intervals import IDENTICAL
-from fsl_sweep.orchestrator.statistics.needed import classes_needed, seeds_needed, tasks_needed
 from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference
+from fsl_sweep.orchestrator.statistics.power import required_classes, required_seeds, required_tasks
 
 
 @dataclass(frozen=True)
-class Need:
+class SampleSize:
     """One way to decide a pair.
 
     Attributes:
         what: what there would be more of, the rest staying as it is. ``classes`` decides for other
             classes as well, which the present comparison does not speak of.
         have: how many there are, for a and for b; of classes, those that the tasks drew.
-        needed: how many each needs, or None if no number is enough, or nothing can be predicted.
+        required: how many each needs, or None if no number is enough, or nothing can be predicted.
         seconds: of training and measuring on one device, by what was recorded; None if unknown. A
             seed costs the whole grid, because selection needs every configuration; tasks cost
             measuring every snapshot again.
@@ -41,19 +41,19 @@ class Need:
 
     what: Literal["seeds", "tasks", "classes"]
     have: tuple[int, int]
-    needed: int | None
+    required: int | None
     seconds: float | None
 
     @property
     def more(self) -> tuple[int, int] | None:
         """How many more a and b need."""
-        if self.needed is None:
+        if self.required is None:
             return None
-        return max(0, self.needed - self.have[0]), max(0, self.needed - self.have[1])
+        return max(0, self.required - self.have[0]), max(0, self.required - self.have[1])
 
 
 @dataclass(frozen=True)
-class Needs:
+class PowerAnalysis:
     """What would tell two methods apart.
 
     Attributes:
@@ -75,7 +75,7 @@ class Needs:
     components: PairComponents
     effect: float
     power: float
-    ways: tuple[Need, ...]
+    ways: tuple[SampleSize, ...]
 
     @property
     def caution(self) -> str | None:
@@ -93,7 +93,7 @@ def plan_next(
     power: float = 0.8,
     timed: bool = True,
     complete: bool = True,
-) -> tuple[Needs, ...]:
+) -> tuple[PowerAnalysis, ...]:
     """What every pair of methods needs under every strategy of ``selected``; leading pairs first.
 
     Without pairs of which one answers among all base classes: no number makes them comparable.
@@ -121,7 +121,7 @@ def plan_next(
     best = {one.strategy: set(one.methods[:2]) for one in rank_methods(summaries)}
     found = compare_over_seeds(summaries, resampled, complete=complete)
     family = Counter(one.strategy for one in found)
-    spent, needs = _spent(histories), list[Needs]()
+    spent, needs = _spent(histories), list[PowerAnalysis]()
     for one in found:
         names = one.a, one.b
         a, b = (cells[name, one.strategy] for name in names)
@@ -135,11 +135,13 @@ def plan_next(
         decided = effect is None and one.result.verdict != "undecided"
         ways = () if decided else _ways(pair, aim, _costs(spent, names, timed), tuples)
         leading = best[one.strategy] == set(names)
-        needs.append(Needs(one.strategy, *names, leading, one.result, pair, wanted, power, ways))
+        needs.append(
+            PowerAnalysis(one.strategy, *names, leading, one.result, pair, wanted, power, ways)
+        )
     return tuple(sorted(needs, key=lambda one: not one.leading))
 
 
-def cheapest(needs: Iterable[Needs]) -> list[tuple[Needs, Need]]:
+def cheapest(needs: Iterable[PowerAnalysis]) -> list[tuple[PowerAnalysis, SampleSize]]:
     """All ways of all pairs, cheapest first; unknown costs next, and what cannot decide last."""
     return sorted(((one, way) for one in needs for way in one.ways), key=lambda row: _rank(row[1]))
 
@@ -180,32 +182,32 @@ class _Aim(NamedTuple):
 
 def _ways(
     pair: PairComponents, aim: _Aim, costs: _Costs, tuples: np.ndarray | None
-) -> tuple[Need, ...]:
+) -> tuple[SampleSize, ...]:
     own, tasks = (pair.shape[0], pair.shape[1]), pair.shape[2]
     if aim.effect == 0 or tasks < 2 or pair.caution == IDENTICAL:
-        return Need("seeds", own, None, None), Need("tasks", (tasks, tasks), None, None)
+        return SampleSize("seeds", own, None, None), SampleSize("tasks", (tasks, tasks), None, None)
     effect, power, confidence = aim
-    seeds = seeds_needed(pair, effect, power, None, confidence)
-    more = tasks_needed(pair, effect, power, None, confidence)
+    seeds = required_seeds(pair, effect, power, None, confidence)
+    more = required_tasks(pair, effect, power, None, confidence)
     spent = (max(0, (seeds or 0) - n) * cost for n, cost in zip(own, costs.seeds, strict=True))
     again = costs.measuring * (more or 0) / tasks if (more or 0) > tasks else 0.0
     ways = [
-        Need("seeds", own, seeds, _known(sum(spent), seeds)),
-        Need("tasks", (tasks, tasks), more, _known(again, more)),
+        SampleSize("seeds", own, seeds, _known(sum(spent), seeds)),
+        SampleSize("tasks", (tasks, tasks), more, _known(again, more)),
     ]
     if tuples is not None:
-        count = classes_needed(pair, effect, power, confidence)
+        count = required_classes(pair, effect, power, confidence)
         there = len(np.unique(tuples))
-        ways.append(Need("classes", (there, there), count, None))
+        ways.append(SampleSize("classes", (there, there), count, None))
     return tuple(sorted(ways, key=_rank))
 
 
-def _rank(way: Need) -> tuple[bool, bool, float]:
-    return way.needed is None, way.seconds is None, way.seconds or 0.0
+def _rank(way: SampleSize) -> tuple[bool, bool, float]:
+    return way.required is None, way.seconds is None, way.seconds or 0.0
 
 
-def _known(seconds: float, needed: int | None) -> float | None:
-    return seconds if needed is not None and isfinite(seconds) else None
+def _known(seconds: float, required: int | None) -> float | None:
+    return seconds if required is not None and isfinite(seconds) else None
 
 
 def _of_tasks(cell: Summary, classes: ArrayLike | None) -> np.ndarray | None:

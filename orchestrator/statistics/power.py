@@ -45,7 +45,7 @@ def predicted_half_width(
     return float(_planned(pair, seeds, tasks, 1 - confidence).halves.mean())
 
 
-def chance_to_decide(
+def predicted_power(
     pair: PairComponents,
     effect: float,
     seeds: tuple[int, int],
@@ -65,7 +65,7 @@ def chance_to_decide(
     return float(special.ndtr(apart / sqrt(found.variance)).mean())
 
 
-def seeds_needed(
+def required_seeds(
     pair: PairComponents,
     effect: float,
     power: float = 0.8,
@@ -89,11 +89,11 @@ def seeds_needed(
     """
     count = tasks or pair.shape[2]
     return _least(
-        pair, effect, power, 2, lambda n: chance_to_decide(pair, effect, (n, n), count, confidence)
+        pair, effect, power, 2, lambda n: predicted_power(pair, effect, (n, n), count, confidence)
     )
 
 
-def tasks_needed(
+def required_tasks(
     pair: PairComponents,
     effect: float,
     power: float = 0.8,
@@ -102,20 +102,20 @@ def tasks_needed(
 ) -> int | None:
     """The least number of report tasks that does, by default with the seeds that there are.
 
-    None if no number can, because seeds and selection vary too much. As ``seeds_needed``.
+    None if no number can, because seeds and selection vary too much. As ``required_seeds``.
     """
     own = seeds or pair.shape[:2]
     return _least(
-        pair, effect, power, 2, lambda n: chance_to_decide(pair, effect, own, n, confidence)
+        pair, effect, power, 2, lambda n: predicted_power(pair, effect, own, n, confidence)
     )
 
 
-def classes_needed(
+def required_classes(
     pair: PairComponents, effect: float, power: float = 0.8, confidence: float = 0.95
 ) -> int | None:
     """The least number of classes that decides it for other classes too, seeds and tasks as now.
 
-    None if no number can, or if the components of classes are not known. As ``seeds_needed``.
+    None if no number can, or if the components of classes are not known. As ``required_seeds``.
     """
     if pair.classes is None:
         return None
@@ -125,7 +125,7 @@ def classes_needed(
         effect,
         power,
         2,
-        lambda n: chance_to_decide(pair, effect, own, tasks, confidence, classes=n),
+        lambda n: predicted_power(pair, effect, own, tasks, confidence, classes=n),
     )
 
 

@@ -15,7 +15,7 @@ from fsl_sweep.orchestrator.statistics.joint import Difference, Joint, joint_fam
 
 
 @dataclass(frozen=True)
-class InBoth:
+class BaseAndNovel:
     """Method a against method b in BaseGen and in NovelGen, corrected over all pairs of methods.
 
     Attributes:
@@ -33,8 +33,12 @@ class InBoth:
     cautions: tuple[str, ...]
 
 
-def in_both(histories: Sequence[TrialHistory], selected: Selected) -> tuple[InBoth, ...]:
+def compare_base_and_novel(
+    histories: Sequence[TrialHistory], selected: Selected, *, complete: bool = True
+) -> tuple[BaseAndNovel, ...]:
     """Each pair of methods with common report tasks, by what one strategy selected.
+
+    Unless every planned seed is there (``complete``), nothing is decided of the methods.
 
     Source: "Two Sides of Meta-Learning Evaluation", appendix F.4 (i).
     """
@@ -53,7 +57,7 @@ def in_both(histories: Sequence[TrialHistory], selected: Selected) -> tuple[InBo
         for own in cells
     ]
     over_seeds = [
-        {(one.a, one.b): one.result for one in compare_over_seeds(own, drawn)}
+        {(one.a, one.b): one.result for one in compare_over_seeds(own, drawn, complete=complete)}
         for own, drawn in zip(cells, (of_base, of_novel), strict=True)
     ]
     pairs = [pair for pair in over_tasks[0] if all(pair in own for own in over_tasks)]
@@ -61,12 +65,13 @@ def in_both(histories: Sequence[TrialHistory], selected: Selected) -> tuple[InBo
     def tested(pair: tuple[str, str], measure: int) -> Difference:
         own = over_seeds[measure][pair]
         alike = len({among_all[method] for method in pair}) == 1
-        return Difference(own.effect, own.p_value if alike and {*pair} <= repeated else nan)
+        known = complete and alike and {*pair} <= repeated
+        return Difference(own.effect, own.p_value if known else nan)
 
     snapshots = joint_family([(over_tasks[0][pair], over_tasks[1][pair]) for pair in pairs], LEVEL)
     methods = joint_family([(tested(pair, 0), tested(pair, 1)) for pair in pairs], LEVEL)
     return tuple(
-        InBoth(*pair, one, other, _cautions([own[pair].caution for own in over_seeds]))
+        BaseAndNovel(*pair, one, other, _cautions([own[pair].caution for own in over_seeds]))
         for pair, one, other in zip(pairs, snapshots, methods, strict=True)
     )
 

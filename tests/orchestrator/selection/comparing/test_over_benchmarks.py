@@ -1,4 +1,4 @@
-"""Strategies and methods over worlds: by hand, and against SciPy."""
+"""Strategies and methods over benchmarks: by hand, and against SciPy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,13 +9,13 @@ from scipy import stats
 from trials import trial
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import AMONG_ALL
-from fsl_sweep.orchestrator.selection.comparing.over_worlds import (
-    OverWorlds,
-    World,
-    compare_over_worlds,
+from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import (
+    BenchmarkEvidence,
+    OverBenchmarks,
+    compare_over_benchmarks,
     decisions,
 )
+from fsl_sweep.orchestrator.selection.comparing.over_seeds import AMONG_ALL
 from fsl_sweep.orchestrator.selection.lead import lead_strategy
 from fsl_sweep.orchestrator.selection.methods import summarise
 from fsl_sweep.orchestrator.selection.select import select
@@ -34,17 +34,17 @@ def method(
     ]
 
 
-def world(*methods: list[TrialHistory]) -> World:
+def benchmark(*methods: list[TrialHistory]) -> BenchmarkEvidence:
     histories = [one for own in methods for one in own]
     selected = select(histories, *STRATEGIES)
-    return World(histories, selected, summarise(selected))
+    return BenchmarkEvidence(histories, selected, summarise(selected))
 
 
-def worlds(count: int) -> dict[str, World]:
+def benchmarks(count: int) -> dict[str, BenchmarkEvidence]:
     """ValGen takes the first snapshot, the last epoch the second; which is better varies."""
     rng = np.random.default_rng(count)
     return {
-        f"world {i}": world(
+        f"benchmark {i}": benchmark(
             method("A", rng.uniform(0.5, 0.7, 2), (0.6, 0.5)),
             method("B", rng.uniform(0.5, 0.7, 2), (0.6, 0.5)),
         )
@@ -52,15 +52,15 @@ def worlds(count: int) -> dict[str, World]:
     }
 
 
-def compared(given: Mapping[str, World]) -> OverWorlds:
+def compared(given: Mapping[str, BenchmarkEvidence]) -> OverBenchmarks:
     lead = lead_strategy(next(iter(given.values())).selected)
     assert str(lead) == "val / val"
     assert lead is not None
-    return compare_over_worlds(given, lead)
+    return compare_over_benchmarks(given, lead)
 
 
-def test_means_and_intervals_are_over_worlds() -> None:
-    given = worlds(4)
+def test_means_and_intervals_are_over_benchmarks() -> None:
+    given = benchmarks(4)
     found = compared(given)
     own = next(one for one in found.strategies if str(one.strategy) == "last / val")
     by_hand = []
@@ -70,11 +70,11 @@ def test_means_and_intervals_are_over_worlds() -> None:
     assert list(own.regrets.values()) == pytest.approx(by_hand)
     expected = stats.t.interval(0.95, 3, np.mean(by_hand), stats.sem(by_hand))
     assert (own.regret.low, own.regret.high) == pytest.approx(expected)
-    assert own.regret.caution == "only 4 worlds"
+    assert own.regret.caution == "only 4 benchmarks"
 
 
-def test_methods_are_paired_over_worlds() -> None:
-    found = compared(worlds(5))
+def test_methods_are_paired_over_benchmarks() -> None:
+    found = compared(benchmarks(5))
     a, b = (np.array(list(one.means.values())) for one in found.methods)
     (difference,) = found.differences
     assert difference.result.effect.mean == pytest.approx((a - b).mean())
@@ -83,9 +83,9 @@ def test_methods_are_paired_over_worlds() -> None:
 
 def test_pairs_that_some_world_lacks_count_in_the_family() -> None:
     """A p of 1 in their place is the most that any of them can be."""
-    given = worlds(5)
+    given = benchmarks(5)
     extra = [method(name, (0.7, 0.6), (0.6, 0.5)) for name in "CD"]
-    given["more"] = world(
+    given["more"] = benchmark(
         method("A", (0.7, 0.6), (0.6, 0.5)), method("B", (0.6, 0.6), (0.6, 0.5)), *extra
     )
     (found,) = compared(given).differences
@@ -102,7 +102,7 @@ def test_pairs_that_some_world_lacks_count_in_the_family() -> None:
 )
 def test_an_image_classifier_is_not_compared_with_others(among_all, verdict) -> None:
     given = {
-        f"world {i}": world(
+        f"benchmark {i}": benchmark(
             *(
                 [
                     replace(one, among_all=name in among_all)
@@ -119,7 +119,7 @@ def test_an_image_classifier_is_not_compared_with_others(among_all, verdict) -> 
 
 
 def test_verdicts_of_strategies_are_sign_flips_with_worlds_as_rows() -> None:
-    few, found = compared(worlds(5)), compared(worlds(8))
+    few, found = compared(benchmarks(5)), compared(benchmarks(8))
     assert all(one.against_least is None for one in few.strategies)
     usual = [one for one in found.strategies if not one.strategy.oracle]
     table = np.array([list(one.regrets.values()) for one in usual]).T
@@ -132,7 +132,7 @@ def test_verdicts_of_strategies_are_sign_flips_with_worlds_as_rows() -> None:
 
 
 def test_a_strategy_is_right_where_what_it_reads_orders_two_methods_as_the_oracle_does() -> None:
-    given = world(
+    given = benchmark(
         method("A", (0.70, 0.60), val=(0.60, 0.50), base=(0.5, 0.5)),
         method("B", (0.60, 0.65), val=(0.55, 0.50), base=(0.8, 0.9)),
     )
@@ -154,17 +154,17 @@ def test_a_strategy_is_right_where_what_it_reads_orders_two_methods_as_the_oracl
 
 def test_methods_that_are_equally_good_leave_nothing_to_decide() -> None:
     same = method("A", (0.7, 0.6), (0.6, 0.5)), method("B", (0.7, 0.6), (0.5, 0.6))
-    found = compared({"one": world(*same), "two": world(*same)})
+    found = compared({"one": benchmark(*same), "two": benchmark(*same)})
     assert all(one.accuracy is None for one in found.strategies)
 
 
 def test_what_some_world_lacks_is_named() -> None:
-    both = worlds(2)
-    both["third"] = world(method("A", (0.7, 0.6), (0.6, 0.5)))
+    both = benchmarks(2)
+    both["third"] = benchmark(method("A", (0.7, 0.6), (0.6, 0.5)))
     found = compared(both)
     assert [one.method for one in found.methods] == ["A"]
     assert found.lacking == ("B",)
     assert found.absent == {"third": ("B",)}
     assert found.caution == "third lacks B under val / val"
-    # A strategy is averaged over the methods that a world has.
+    # A strategy is averaged over the methods that a benchmark has.
     assert len(found.strategies) == 9

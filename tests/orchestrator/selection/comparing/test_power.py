@@ -8,14 +8,14 @@ import pytest
 from trials import tabled, trial
 
 from fsl_sweep.orchestrator.records.measures import ScoreTable, TrialHistory
-from fsl_sweep.orchestrator.selection.comparing.both_measures import in_both
-from fsl_sweep.orchestrator.selection.comparing.needs import Needs, cheapest, plan_next
+from fsl_sweep.orchestrator.selection.comparing.base_and_novel import compare_base_and_novel
 from fsl_sweep.orchestrator.selection.comparing.over_seeds import (
     AMONG_ALL,
     NOT_REPEATED,
     compare_over_seeds,
     parts_of,
 )
+from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis, cheapest, plan_next
 from fsl_sweep.orchestrator.selection.methods import summarise
 from fsl_sweep.orchestrator.selection.resample import resample
 from fsl_sweep.orchestrator.selection.select import select
@@ -25,8 +25,8 @@ from fsl_sweep.orchestrator.statistics.components import (
     moments,
     pair_components,
 )
-from fsl_sweep.orchestrator.statistics.needed import seeds_needed, tasks_needed
 from fsl_sweep.orchestrator.statistics.over_seeds import SeedPair, difference_over_seeds
+from fsl_sweep.orchestrator.statistics.power import required_seeds, required_tasks
 
 TASKS = 60
 
@@ -54,7 +54,7 @@ def method(
 GIVEN = [*method("A", 0.60, 3), *method("B", 0.61, 3), *method("C", 0.75, 4)]
 
 
-def planned(given, effect=None, base_weight=None, **options) -> tuple[Needs, ...]:
+def planned(given, effect=None, base_weight=None, **options) -> tuple[PowerAnalysis, ...]:
     selected = select(given, ["val"], ["val"], base_weight)
     return plan_next(
         given, selected, effect, resampled=resample(given, selected, resamples=200), **options
@@ -88,7 +88,7 @@ def test_methods_are_compared_by_what_was_selected_for_each_seed() -> None:
     assert [one.result.verdict for one in apart] == ["undecided"] * 3
     assert [AMONG_ALL in str(one.result.caution) for one in apart] == [False, True, True]
     assert [(one.a, one.b) for one in planned(among)] == [("A", "B")]
-    both = in_both(among, select(among, ["val"], ["val"]))
+    both = compare_base_and_novel(among, select(among, ["val"], ["val"]))
     known = {one.a + one.b: not math.isnan(one.methods.p_value) for one in both}
     assert known == {"AB": True, "AC": False, "BC": False}
     # Without resamples there is no claim.
@@ -136,14 +136,14 @@ def test_what_a_pair_needs_and_what_it_costs() -> None:
     assert one.components == pair
     # Three pairs: the level of Holm's first step.
     ways = {way.what: way for way in one.ways}
-    assert ways["seeds"].needed == seeds_needed(pair, 0.05, confidence=1 - 0.05 / 3)
-    assert ways["tasks"].needed == tasks_needed(pair, 0.05, confidence=1 - 0.05 / 3)
-    assert ways["seeds"].needed is not None
-    extra = ways["seeds"].needed - 3
+    assert ways["seeds"].required == required_seeds(pair, 0.05, confidence=1 - 0.05 / 3)
+    assert ways["tasks"].required == required_tasks(pair, 0.05, confidence=1 - 0.05 / 3)
+    assert ways["seeds"].required is not None
+    extra = ways["seeds"].required - 3
     assert ways["seeds"].more == (extra, extra)
     # A seed is two configurations of three epochs of 3 s.
     assert ways["seeds"].seconds == pytest.approx(2 * extra * 2 * 3 * 3.0)
-    assert ways["tasks"].needed is None
+    assert ways["tasks"].required is None
     assert ways["tasks"].more is ways["tasks"].seconds is None
     assert [way.what for way in one.ways] == ["seeds", "tasks"]
     assert one.caution == "only 3 seeds"
@@ -155,10 +155,10 @@ def test_tasks_cost_measuring_all_snapshots_again() -> None:
     given = [*method("A", 0.60, 4, 0.0005, 0.001), *method("B", 0.605, 4, 0.0005, 0.001)]
     (one,) = planned(given, 0.01)
     way = next(way for way in one.ways if way.what == "tasks")
-    assert way.needed is not None
-    assert way.needed > TASKS
+    assert way.required is not None
+    assert way.required > TASKS
     # 2 methods x 4 seeds x 2 configurations x 3 epochs of one second, for 60 tasks.
-    assert way.seconds == pytest.approx(48 * way.needed / TASKS)
+    assert way.seconds == pytest.approx(48 * way.required / TASKS)
     unknown = [
         replace(t, curves={**t.curves, "evaluation_seconds": np.full(3, np.nan)}) for t in given
     ]
@@ -166,7 +166,7 @@ def test_tasks_cost_measuring_all_snapshots_again() -> None:
     for trials in (unknown, without):
         (one,) = planned(trials, 0.01)
         assert {way.seconds for way in one.ways} == {None}
-        assert {way.needed for way in one.ways} != {None}
+        assert {way.required for way in one.ways} != {None}
 
 
 def test_the_observed_effect_and_a_decided_pair() -> None:
@@ -178,7 +178,7 @@ def test_the_observed_effect_and_a_decided_pair() -> None:
     same = [replace(one, method="D") for one in method("A", 0.6, 3)]
     (one,) = planned([*method("A", 0.6, 3), *same])
     assert one.effect == 0
-    assert {way.needed for way in one.ways} == {None}
+    assert {way.required for way in one.ways} == {None}
 
 
 def test_classes_where_they_are_known() -> None:
@@ -188,7 +188,7 @@ def test_classes_where_they_are_known() -> None:
     (one,) = planned(given, 0.05, classes=tuples)
     way = next(way for way in one.ways if way.what == "classes")
     assert (way.have, way.seconds) == ((12, 12), None)
-    assert way.needed is not None
+    assert way.required is not None
     # Not of other tasks, of all classes in each task, or by a mixture.
     for unusable in (tuples[:-1], np.tile(np.arange(3), (TASKS, 1))):
         (one,) = planned(given, 0.05, classes=unusable)
@@ -201,7 +201,7 @@ def test_one_seed_and_wrong_input() -> None:
     (one,) = planned([*method("A", 0.6, 1), *method("B", 0.7, 2)], 0.01)
     assert one.now.verdict == "undecided"
     assert math.isnan(one.now.low)
-    assert [way.needed for way in one.ways] == [None, None]
+    assert [way.required for way in one.ways] == [None, None]
     assert one.caution == "one seed: nothing is known of others"
     assert planned(method("A", 0.6, 2), 0.01) == ()
     with pytest.raises(ValueError, match="above 0, not 0"):

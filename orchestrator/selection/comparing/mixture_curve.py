@@ -1,6 +1,6 @@
 """The chosen snapshots over P_BN(lambda): accuracies, the order of methods, linear mixtures."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from math import nan
 from typing import Any
@@ -8,7 +8,12 @@ from typing import Any
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.replay.source import Source
 from fsl_sweep.orchestrator.selection.comparing.comparison import compare_methods
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import LEVEL, compare_over_seeds
+from fsl_sweep.orchestrator.selection.comparing.over_seeds import (
+    LEVEL,
+    UNFINISHED,
+    compare_over_seeds,
+    undecided,
+)
 from fsl_sweep.orchestrator.selection.methods import Summary, summarise
 from fsl_sweep.orchestrator.selection.resample import ResampledCell, resample, resamples_for
 from fsl_sweep.orchestrator.selection.results import Selected
@@ -21,7 +26,7 @@ from fsl_sweep.orchestrator.statistics.sampling.mixtures import crossings, mixtu
 
 
 @dataclass(frozen=True)
-class MethodAlong:
+class MethodCurve:
     """One method at each lambda.
 
     Attributes:
@@ -40,7 +45,7 @@ class MethodAlong:
 
 
 @dataclass(frozen=True)
-class PairAlong:
+class PairCurve:
     """Method a against method b at each lambda: all pairs and lambdas are one family (Holm).
 
     Attributes:
@@ -59,7 +64,7 @@ class PairAlong:
 
 
 @dataclass(frozen=True)
-class AlongMixtures:
+class MixtureCurve:
     """Methods over P_BN(lambda).
 
     Attributes:
@@ -71,8 +76,8 @@ class AlongMixtures:
 
     protocols: tuple[PlannedProtocol, ...]
     weights: tuple[float, ...]
-    methods: tuple[MethodAlong, ...]
-    pairs: tuple[PairAlong, ...]
+    methods: tuple[MethodCurve, ...]
+    pairs: tuple[PairCurve, ...]
     repeated: bool
 
 
@@ -100,16 +105,29 @@ def mixtures_of(source: Source) -> tuple[PlannedProtocol, ...]:
     return tuple(found[weight] for weight in sorted(found))
 
 
-def along_mixtures(source: Source, selected: Selected) -> AlongMixtures:
-    """The choices of one strategy at each lambda that any of them is measured at.
+def mixture_curve(
+    source: Source,
+    selected: Selected,
+    by: PlannedProtocol | None = None,
+    only: Collection[str] | None = None,
+    complete: bool = True,
+) -> MixtureCurve:
+    """Compare the choices of one strategy at each lambda that any of them is measured at.
 
     Methods that are not measured at all of these take no part.
+
+    Args:
+        source: of the records.
+        selected: what the strategy selected.
+        by: the protocol that it chose by; the main one by default.
+        only: ids of the trials of complete seeds; all by default.
+        complete: whether every planned seed is there; if not, nothing is decided of methods.
     """
     protocols: list[PlannedProtocol] = []
     tables: list[dict[str, Summary]] = []
     drawn: list[Sequence[ResampledCell]] = []
     for planned in mixtures_of(source):
-        trials = source.histories(planned, source.protocol())
+        trials = source.histories(planned, by or source.protocol(), only)
         own = measured(selected, trials)
         if cells := {one.method: one for one in summarise(own)}:
             count = resamples_for(sum(len(one.epochs) for one in trials))
@@ -121,20 +139,20 @@ def along_mixtures(source: Source, selected: Selected) -> AlongMixtures:
     rows = [[own[one.method] for one in main] for own in tables]
     columns = [[own[one.method] for own in tables] for one in main]
     family = len(main) * sum(0 < weight < 1 for weight in weights)
-    return AlongMixtures(
+    return MixtureCurve(
         protocols=tuple(protocols),
         weights=weights,
         methods=tuple(
             _along(one, cells, weights, family) for one, cells in zip(main, columns, strict=True)
         ),
-        pairs=_pairs(weights, rows, drawn),
+        pairs=_pairs(weights, rows, drawn, complete),
         repeated=all(len(own) == len(table) for own, table in zip(drawn, tables, strict=True)),
     )
 
 
 def _along(
     main: Summary, cells: Sequence[Summary], weights: Sequence[float], family: int
-) -> MethodAlong:
+) -> MethodCurve:
     base, novel = main.common_tasks("base"), main.common_tasks()
     gaps: list[Interval | None] = []
     for cell, weight in zip(cells, weights, strict=True):
@@ -144,24 +162,27 @@ def _along(
         else:
             gaps.append(mixture_gap(own, base, novel, weight, 1 - LEVEL / family))
     linear = (mixed(1 - weight, main.base.mean, main.novel.mean) for weight in weights)
-    return MethodAlong(main.method, tuple(cells), tuple(linear), tuple(gaps))
+    return MethodCurve(main.method, tuple(cells), tuple(linear), tuple(gaps))
 
 
 def _pairs(
     weights: Sequence[float],
     rows: Sequence[Sequence[Summary]],
     drawn: Sequence[Sequence[ResampledCell]],
-) -> tuple[PairAlong, ...]:
+    complete: bool,
+) -> tuple[PairCurve, ...]:
     """Each pair of methods, from its cells at each lambda."""
     snapshots = _corrected([compare_methods(own) for own in rows], correct_family)
     again = [compare_over_seeds(own, cells) for own, cells in zip(rows, drawn, strict=True)]
-    found: list[PairAlong] = []
+    found: list[PairCurve] = []
     for (a, b), own in _corrected(again, correct_over_seeds).items():
         effects = tuple(one.effect for one in own)
         # Their intervals are of the family at one lambda.
         methods = tuple(replace(one, low=nan, high=nan) for one in own)
+        if not complete:
+            methods = tuple(undecided(one, UNFINISHED) for one in methods)
         where = crossings(weights, effects)
-        found.append(PairAlong(a, b, effects, where, snapshots.get((a, b), ()), methods))
+        found.append(PairCurve(a, b, effects, where, snapshots.get((a, b), ()), methods))
     return tuple(found)
 
 

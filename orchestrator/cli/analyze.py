@@ -110,8 +110,10 @@ def _command(name: str) -> Any:
 
 def _places(cls: "type[Study]") -> Any:
     """Return what RUN may be: several runs, unless arguments follow or snapshots are needed."""
+    from fsl_sweep.orchestrator.studies.base import declared
+
     fields = cls.Options.model_fields.values()
-    alone = any("argument" in (field.json_schema_extra or {}) for field in fields)
+    alone = any("argument" in declared(field) for field in fields)
     if cls.needs - {"tasks"}:
         return RunFolder
     table = typer.Argument(metavar="RUN", help="A run folder or a table (.csv, .parquet).")
@@ -125,21 +127,24 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 def _options(cls: "type[Study]") -> list[inspect.Parameter]:
     """Return a parameter for each option of a study; its bounds are checked by the study."""
+    from fsl_sweep.orchestrator.studies.base import declared
+
     parameters: list[inspect.Parameter] = []
     for name, field in cls.Options.model_fields.items():
-        extra: Any = field.json_schema_extra or {}
+        extra = declared(field)
         metavar, text, default = extra.get("metavar"), field.description, field.get_default()
         if "argument" in extra:
-            declared: Any = typer.Argument(metavar=metavar, help=text)
+            place: Any = typer.Argument(metavar=metavar, help=text)
         else:
-            declared = typer.Option(f"--{name.replace('_', '-')}", metavar=metavar, help=text)
+            place = typer.Option(f"--{name.replace('_', '-')}", metavar=metavar, help=text)
         if field.is_required():
             value, annotation = inspect.Parameter.empty, field.annotation
         elif default in (None, []):
-            value, annotation = None, field.annotation | None
+            optional: Any = field.annotation
+            value, annotation = None, optional | None
         else:
             value, annotation = default, field.annotation
-        parameters.append(_parameter(name, Annotated[annotation, declared], value))
+        parameters.append(_parameter(name, Annotated[annotation, place], value))
     return parameters
 
 

@@ -51,8 +51,10 @@ __all__ = ["LeftOut", "Selected", "Selection", "Strategy", "measured", "select",
 ORACLE = "oracle"
 """The name of both selectors of the reference that regret is measured against."""
 
-S = TypeVar("S", SnapshotSelector, HyperparameterSelector)
+S = TypeVar("S", SnapshotSelector, HyperparameterSelector, FrontSelector)
 Named = Sequence[tuple[str, S]]
+"""Selectors with the names that they were asked for by."""
+
 Reported = Mapping[tuple[str, str], TrialHistory]
 """Trials by method and id: two methods may share a trial."""
 

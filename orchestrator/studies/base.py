@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+from pydantic.fields import FieldInfo
 
 from fsl_sweep.orchestrator.records.model import Model
 from fsl_sweep.orchestrator.report.document.blocks import Document
@@ -35,14 +37,20 @@ class StudyOptions(Model):
 
 def argument(description: str, metavar: str, default: Any = ...) -> Any:
     """Declare a field that the command line takes as an argument, not as an option."""
-    extra = {"argument": True, "metavar": metavar}
+    extra: JsonDict = {"argument": True, "metavar": metavar}
     return Field(default, description=description, json_schema_extra=extra)
 
 
 def option(description: str, default: Any, metavar: str | None = None, **bounds: Any) -> Any:
     """Declare a field with what ``--help`` says of it, and bounds as pydantic's ``ge``."""
-    extra = None if metavar is None else {"metavar": metavar}
+    extra: JsonDict | None = None if metavar is None else {"metavar": metavar}
     return Field(default, description=description, json_schema_extra=extra, **bounds)
+
+
+def declared(field: FieldInfo) -> Mapping[str, Any]:
+    """Return what ``argument`` or ``option`` declared of a field besides its type and help."""
+    extra = field.json_schema_extra
+    return extra if isinstance(extra, dict) else {}
 
 
 QUESTION = ("snapshot", "hyperparameter", "protocol", "choose_by", "method", "configuration")

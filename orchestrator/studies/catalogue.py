@@ -6,48 +6,59 @@ from fsl_sweep.orchestrator.studies.base import Study
 _TWO_SIDES = "Two Sides of Meta-Learning Evaluation"
 _LESSONS = "Lessons from Chasing Few-Shot Learning Benchmarks"
 _OOPS = "Oops, I Sampled it Again"
-
-
-def _ours(name: str, cls: str, paper: str, description: str) -> Ours:
-    module = f"fsl_sweep.orchestrator.studies.{name.replace('-', '_')}"
-    return Ours(name, f"{module}:{cls}", paper, description)
-
+_HERE = "fsl_sweep.orchestrator.studies"
 
 STUDIES: Catalogue[Study] = Catalogue(
     "study",
     "fsl_sweep.studies",
     (
-        _ours(
-            "compare", "Compare", f"{_OOPS}, sections 3 and 4", "two methods: are they different?"
+        Ours(
+            "compare",
+            f"{_HERE}.compare:Compare",
+            f"{_OOPS}, sections 3 and 4",
+            "Say whether two methods are different.",
         ),
-        _ours("plan-next", "PlanNext", "", "how many more seeds, tasks or classes would decide"),
-        _ours(
+        Ours(
+            "plan-next",
+            f"{_HERE}.plan_next:PlanNext",
+            "",
+            "Say how many more seeds or tasks would decide.",
+        ),
+        Ours(
             "mixtures",
-            "Mixtures",
+            f"{_HERE}.mixtures:Mixtures",
             f"{_TWO_SIDES}, appendix E",
-            "methods from base to novel classes",
+            "Compare methods from base to novel classes.",
         ),
-        _ours(
+        Ours(
             "base-and-novel",
-            "BaseAndNovel",
+            f"{_HERE}.base_and_novel:BaseAndNovel",
             f"{_TWO_SIDES}, appendix F.4 (i)",
-            "methods as pairs of BaseGen and NovelGen",
+            "Compare methods in BaseGen and NovelGen together.",
         ),
-        _ours(
-            "queries", "Queries", f"{_OOPS}, section 4", "the queries that shorten intervals most"
+        Ours(
+            "queries",
+            f"{_HERE}.queries:Queries",
+            f"{_OOPS}, section 4",
+            "Say how many queries make open intervals shortest.",
         ),
-        _ours(
+        Ours(
             "novel-classes",
-            "NovelClasses",
+            f"{_HERE}.novel_classes:NovelClasses",
             f"{_TWO_SIDES}, section 5.2 and appendix F.6; {_LESSONS}, table 3",
-            "how often a few novel classes misjudge two snapshots",
+            "Say how often a few novel classes mislead.",
         ),
-        _ours("losses", "LossesStudy", f"{_LESSONS}, table 8", "the losses of ML and FIX-ML"),
-        _ours(
+        Ours(
+            "losses",
+            f"{_HERE}.losses:LossesStudy",
+            f"{_LESSONS}, table 8",
+            "Compute the losses of ML and FIX-ML.",
+        ),
+        Ours(
             "coverage",
-            "Coverage",
+            f"{_HERE}.coverage:Coverage",
             f"{_TWO_SIDES}, appendix B",
-            "could training and test tasks be of one distribution?",
+            "Say whether tasks could be of one distribution.",
         ),
     ),
 )

@@ -280,7 +280,7 @@ def _intervals(result: Compared) -> Iterable[Block]:
             difference = f"{100 * paired.mean:+.2f} +- {wording.half_width(paired)}"
             rows.append((name, "", "", difference, intervals.says[kind], f"{paired.n:,}"))
     heads = numbers([result.a, result.b, f"{result.a} - {result.b}"])
-    columns = (*words("95 % interval"), *heads, *words("says of A"), *numbers(["tasks"]))
+    columns = (*words("95 % interval"), *heads, *words(f"{result.a} is"), *numbers(["tasks"]))
     yield Table(columns, (Group("", tuple(Row(tuple(row)) for row in rows)),))
     for kind, tasks in (("Closed", result.closed), ("Open", result.without)):
         if tasks is not None and tasks.planned is not None:

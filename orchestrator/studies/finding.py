@@ -15,7 +15,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
 )
 from fsl_sweep.orchestrator.report.document.document import progress
 from fsl_sweep.orchestrator.selection.evidence import Evidence
-from fsl_sweep.orchestrator.studies.base import Progress, Study, StudyOptions
+from fsl_sweep.orchestrator.studies.base import Progress, Study, StudyOptions, declared
 from fsl_sweep.orchestrator.studies.catalogue import STUDIES
 from fsl_sweep.orchestrator.sweepfile.messages import validated
 
@@ -138,9 +138,8 @@ def prepared(
         return study, validated(cls.Options, options), asked
     except ConfigError as mistake:
         key, *rest = mistake.path.split(".")
-        flag = fields[key].alias or key.replace("_", "-") if key in fields else key
-        positional = (fields[key].json_schema_extra or {}) if key in fields else {}
-        shown = key.upper() if "argument" in positional else f"--{flag}"
+        known = key in fields and "argument" in declared(fields[key])
+        shown = key.upper() if known else f"--{key.replace('_', '-')}"
         raise ConfigError("", ".".join([shown, *rest]), mistake.problem) from None
 
 
@@ -149,7 +148,8 @@ def conclude(
 ) -> Finding:
     """Ask the evidence, and return what was found. Raises as ``Study.result``."""
     with STUDIES.named_faults(study.name):
-        result = study.result(evidence, options, remark)
+        asked: Any = evidence  # a study that needs none says so
+        result = study.result(asked, options, remark)
     return Finding(study, result, evidence)
 
 

@@ -18,7 +18,11 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     Table,
     numbers,
 )
-from fsl_sweep.orchestrator.selection.comparing.task_sizes import TaskSizes, task_sizes
+from fsl_sweep.orchestrator.selection.comparing.task_sizes import (
+    MeasuredOpen,
+    TaskSizes,
+    task_sizes,
+)
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.statistics.sampling.task_sizing import (
     open_half_width,
@@ -50,16 +54,14 @@ class QueryRow(NamedTuple):
 
     Attributes:
         queries, tasks: q and T.
-        predicted, measured: half-widths in [0, 1].
-        measured_tasks, protocol: where it was measured.
+        predicted: half-width in [0, 1].
+        measured: where there are such tasks.
     """
 
     queries: int
     tasks: int
     predicted: float
-    measured: float | None
-    measured_tasks: int | None
-    protocol: str | None
+    measured: MeasuredOpen | None
 
 
 @final
@@ -117,8 +119,7 @@ class MethodQueries:
         for q in sorted({*_SHOWN, *measured, self.to_set}):
             known = measured.get(q)
             if self.tasks(q) >= 2 and (self.sizes.shot + q <= self.most or known):
-                seen = (known.half_width, known.tasks, known.protocol) if known else (None,) * 3
-                rows.append(QueryRow(q, self.tasks(q), self._half_width(q), *seen))
+                rows.append(QueryRow(q, self.tasks(q), self._half_width(q), known))
         return rows
 
 
@@ -168,8 +169,8 @@ class Queries(Study[QueriesOptions, tuple[MethodQueries, ...]]):
             f"{first.sizes.strategy}, NovelGen, {shape}, {first.examples:,} examples; half-widths "
             "of 95 % intervals in points, of one snapshot (mean over seeds): those of `compare` "
             f"are of the mean of all seeds' snapshots. A class has {first.most:.4g} of them on "
-            f"average, so that a task has at most {last} queries of each class. What is left of a class is "
-            "in no task: there may be fewer tasks."
+            f"average, so that a task has at most {last} queries of each class. What is left of a "
+            "class is in no task: there may be fewer tasks."
         )
         measured = {m.queries: m.protocol for method in result for m in method.sizes.measured}
         under = ", ".join(f"q = {q} by '{measured[q]}'" for q in sorted(measured))
@@ -197,7 +198,7 @@ class Queries(Study[QueriesOptions, tuple[MethodQueries, ...]]):
             (
                 method.sizes.method,
                 [(row.queries, row.predicted) for row in method.rows if row.tasks >= _DRAWN],
-                [(row.queries, row.measured) for row in method.rows if row.measured is not None],
+                [(m.queries, m.half_width) for row in method.rows if (m := row.measured)],
             )
             for method in result
         ]
@@ -263,8 +264,8 @@ def _cells(row: QueryRow) -> tuple[str, ...]:
         str(row.queries),
         f"{row.tasks:,}",
         f"{100 * row.predicted:.2f}",
-        "" if row.measured is None else f"{100 * row.measured:.2f}",
-        "" if row.measured_tasks is None else f"{row.measured_tasks:,}",
+        f"{100 * row.measured.half_width:.2f}" if row.measured else "",
+        f"{row.measured.tasks:,}" if row.measured else "",
     )
 
 
@@ -282,5 +283,17 @@ def _plain(method: MethodQueries) -> dict[str, Any]:
         **asdict(sizes.variance),
         "optimal_queries": best if isfinite(best) else None,
         "queries_to_set": method.to_set,
-        "rows": [row._asdict() for row in method.rows],
+        "rows": [_plain_row(row) for row in method.rows],
+    }
+
+
+def _plain_row(row: QueryRow) -> dict[str, Any]:
+    measured = row.measured
+    return {
+        "queries": row.queries,
+        "tasks": row.tasks,
+        "predicted": row.predicted,
+        "measured": measured and measured.half_width,
+        "measured_tasks": measured and measured.tasks,
+        "protocol": measured and measured.protocol,
     }

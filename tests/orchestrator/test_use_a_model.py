@@ -130,10 +130,10 @@ def test_the_chosen_snapshots_are_those_of_the_selections(run):
         (expected,) = frame[frame["method"] == "PN"].to_dict("records")
         (one,) = run.chosen("PN", name)
         for key in ("seed", "trial", "epoch"):
-            assert getattr(one, key) == expected[key]
-        assert one.hyperparameters == {"optimizer.lr": expected["optimizer.lr"]}
-        assert one.path == run.snapshot_path(one.trial, one.epoch)
-        assert one.load().description.trial == one.trial
+            assert getattr(one.snapshot, key) == expected[key]
+        assert one.snapshot.hyperparameters == {"optimizer.lr": expected["optimizer.lr"]}
+        assert one.path == run.snapshot_path(one.snapshot.trial, one.snapshot.epoch)
+        assert one.load().description.trial == one.snapshot.trial
 
 
 def test_what_cannot_be_chosen_is_said(run):

@@ -1,14 +1,20 @@
 """What a notebook shows of a report and of a run: a part of a page, with its own style."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document.blocks import Bullets, Document
 from fsl_sweep.orchestrator.report.document.document import document, headline, progress
-from fsl_sweep.orchestrator.report.figures.figures import figures
-from fsl_sweep.orchestrator.report.formats.html import escaped, first_screen, folded, shown
+from fsl_sweep.orchestrator.report.figures.figures import Figure, figures
+from fsl_sweep.orchestrator.report.formats.html import (
+    escaped,
+    figure_shown,
+    first_screen,
+    folded,
+    shown,
+)
 from fsl_sweep.orchestrator.report.formats.page_style import CSS
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.selection.completeness import completeness_of

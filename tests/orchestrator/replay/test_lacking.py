@@ -45,7 +45,7 @@ def told(run: Run, *more: str) -> pd.DataFrame:
 def test_without_base_all_else_is_the_same(tmp_path: Path, whole: pd.DataFrame) -> None:
     run, full = load(without(whole, "base"), tmp_path / "a.csv"), load(whole, tmp_path / "b.csv")
     names = ["last", "train_loss", "val", "oracle"], ["val", "oracle"]
-    assert (run.info().snapshot, run.info().hyperparameter) == tuple(map(tuple, names))
+    assert (run.question().snapshot, run.question().hyperparameter) == tuple(map(tuple, names))
     ours, theirs = run.report(bootstrap=20), full.report(*names, bootstrap=20)
     plain, expected = to_plain(ours), to_plain(theirs)
     for section in ("summary", "selections"):
@@ -87,7 +87,7 @@ def test_folds_need_what_the_full_trials_have(tmp_path: Path) -> None:
     frame = made()[lambda f: f["measure"] != "base"]
     folds = [frame.assign(fold=k, accuracy=k * frame["accuracy"]) for k in (0, 1)]
     run = load(pd.concat([frame, *folds]), tmp_path / "a.csv")
-    assert run.info().hyperparameter == ("val", "oracle", "cv")
+    assert run.question().hyperparameter == ("val", "oracle", "cv")
     assert run.report().left_out == ()
 
 
@@ -95,17 +95,17 @@ def test_without_novel_strategies_choose_and_nothing_is_reported(
     tmp_path: Path, whole: pd.DataFrame
 ) -> None:
     run, full = load(without(whole, "novel"), tmp_path / "a.csv"), load(whole, tmp_path / "b.csv")
-    assert run.info().snapshot == ("last", "train_loss", "base", "val")
+    assert run.question().snapshot == ("last", "train_loss", "base", "val")
     ours, theirs = told(run, "val", "val_low", "base"), told(full, "val", "val_low", "base")
     assert len(ours) == 2 * 2 * 4 * 2
     pd.testing.assert_frame_equal(ours, theirs.loc[ours.index])
     assert told(run, "novel", "novel_low", "regret").isna().all(axis=None)
-    assert "a.csv has no rows of novel: what needs its NovelGen" in "\n".join(run.info().cautions)
+    assert "a.csv has no rows of novel: what needs its NovelGen" in "\n".join(run.info(run.question()).cautions)
     with pytest.raises(RunFolderError, match=r"A has no rows of novel, so that nothing can be"):
         run.report()
     with pytest.raises(ConfigError, match="'oracle' needs novel"):
         run.selections(["oracle"])
-    assert run.chosen("A")[0].epoch == full.chosen("A")[0].epoch
+    assert run.chosen("A")[0].snapshot == full.chosen("A")[0].snapshot
 
 
 def test_novel_classes_that_were_measured_to_report_only(
@@ -121,7 +121,7 @@ def test_novel_classes_that_were_measured_to_report_only(
     (line,) = [caution for caution in report.cautions if "no rows" in caution]
     assert line.startswith("a.csv has no rows of val on report tasks and no rows of novel on sele")
     only_chosen_by = load(without(whole, "novel", "report"), tmp_path / "c.csv")
-    assert only_chosen_by.info().snapshot[-1] == "oracle"
+    assert only_chosen_by.question().snapshot[-1] == "oracle"
     with pytest.raises(RunFolderError, match="no rows of novel on report tasks, so that"):
         only_chosen_by.report()
 

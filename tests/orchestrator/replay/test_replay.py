@@ -97,7 +97,7 @@ def test_one_task_is_a_task_but_has_no_interval(load: Load) -> None:
 
 def test_without_training_loss_it_is_not_chosen_by(load: Load) -> None:
     run = load(made()[lambda f: f["measure"] != "train_loss"])
-    assert run.info().snapshot == ("last", "base", "val", "oracle")
+    assert run.question().snapshot == ("last", "base", "val", "oracle")
 
 
 def test_a_missing_seed_is_named_and_left_out(load: Load) -> None:
@@ -126,7 +126,7 @@ def test_folds_select_by_cv(load: Load, measures: list[str], name: str) -> None:
     own = frame[frame["measure"].isin(measures)]
     folds = [own.assign(fold=k, accuracy=k * own["accuracy"]) for k in (0, 1)]
     run = load(pd.concat([frame, *folds]))
-    assert run.info().hyperparameter[-1] == name
+    assert run.question().hyperparameter[-1] == name
     assert run.report().left_out == ()
     # The folds' accuracies are the trial's own, times a constant: cv must choose as val does.
     chosen = run.report(["val"], ["val", "cv"]).selected.selections

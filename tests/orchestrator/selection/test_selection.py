@@ -106,8 +106,8 @@ def test_nan_scores_do_not_win_and_all_nan_leaves_out_only_the_strategy() -> Non
     lost = trial("PN", "1e-2", base=[0.99, 0.98], val=[nan, nan], novel=[0.5, 0.6])
     selected = select([FAST, lost], ["last", "val"], ["base", "val"])
     assert [str(s.strategy) for s in selected.selections] == ["last / base", "last / val"]
-    assert chosen(selected, "last", "base").configuration == "1e-2"
-    assert chosen(selected, "last", "val").configuration == "1e-3"
+    assert chosen(selected, "last", "base").snapshot.configuration == "1e-2"
+    assert chosen(selected, "last", "val").snapshot.configuration == "1e-3"
     (gap,) = selected.left_out
     assert (gap.snapshot_selector, gap.hyperparameter_selector) == ("val", None)
     assert [str(s.strategy) for s in summarise(selected)] == ["last / base", "last / val"]

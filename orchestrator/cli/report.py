@@ -4,8 +4,9 @@ import gc
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,6 +30,7 @@ from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, folder_er
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.report import Report, WorldsReport
+    from fsl_sweep.orchestrator.run import Run
 
 
 def report(
@@ -58,6 +60,10 @@ def report(
     choose_by: ChooseBy = None,
     method: Methods = None,
     configuration: Configurations = None,
+    studies: Annotated[
+        str | None,
+        typer.Option("--with", metavar="STUDY,...", help="Also show these studies: compare, ..."),
+    ] = None,
 ) -> int:
     """Say which method is better, by which strategy to choose, and what would decide it.
 
@@ -78,6 +84,7 @@ def report(
         "--choose-by": choose_by,
         "--method": method,
         "--configuration": configuration,
+        "--with": studies,
     }
     if worlds or has_worlds(runs):
         if wrong := [name for name, value in asked.items() if value]:
@@ -87,23 +94,44 @@ def report(
         )
         _put(over, form, output, full)
         return 0 if over.complete else 1
-    content = load_run(runs).report(
-        snapshot,
-        hyperparameter,
-        last=last,
-        rope=rope or 0.0,
-        metric=metric,
-        bootstrap=bootstrap,
+    run = load_run(runs)
+    question = {
+        "snapshot": snapshot,
+        "hyperparameter": hyperparameter,
+        "last": last,
+        "rope": rope or 0.0,
+        "metric": metric,
+        "bootstrap": bootstrap,
+        "protocol": protocol,
+        "choose_by": choose_by,
+        "method": method,
+        "configuration": configuration,
+    }
+    content = run.report(
+        **question,
         classes=classes,
-        protocol=protocol,
-        choose_by=choose_by,
-        method=method,
-        configuration=configuration,
         ensembles=ensemble or (),
-        at_once=full or output is not None or form != "terminal",
+        at_once=full or output is not None or form != "terminal" or studies is not None,
     )
-    _put(content, form, output, full)
+    if studies is None:
+        _put(content, form, output, full)
+    else:
+        _put_text(_with(run, content, studies, question, form), output)
     return 0 if content.completeness.complete else 1
+
+
+def _with(
+    run: "Run", content: "Report", studies: str, question: Mapping[str, Any], form: FormatName
+) -> str:
+    """Return the report with the studies of the same question as further sections."""
+    from fsl_sweep.orchestrator.studies import STUDIES, written_with
+
+    findings = [
+        run.study(name, **{key: value for key, value in question.items() if key in heeds})
+        for name in filter(None, (part.strip() for part in studies.split(",")))
+        for heeds in [STUDIES.find(name).cls.heeds]
+    ]
+    return written_with(form, content, findings)
 
 
 def report_command(run: Path) -> str:
@@ -117,12 +145,17 @@ def _put(
     """Write a report to a file, or to standard output."""
     from fsl_sweep.orchestrator.report import FORMATS, show
 
-    if output is not None:
-        write(output, FORMATS[form](content).encode())
-    elif form == "terminal":
+    if form == "terminal" and output is None:
         show(content, full=full)
     else:
-        sys.stdout.write(FORMATS[form](content))
+        _put_text(FORMATS[form](content), output)
+
+
+def _put_text(text: str, output: Path | None) -> None:
+    if output is not None:
+        write(output, text.encode())
+    else:
+        sys.stdout.write(text)
 
 
 def check_output(path: Path) -> None:

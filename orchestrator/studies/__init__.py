@@ -2,7 +2,7 @@
 
 from fsl_sweep.orchestrator.studies.base import Study, StudyOptions, argument, option
 from fsl_sweep.orchestrator.studies.catalogue import SHORT, STUDIES
-from fsl_sweep.orchestrator.studies.finding import Finding, conclude, prepared
+from fsl_sweep.orchestrator.studies.finding import Finding, conclude, prepared, written_with
 
 __all__ = [
     "SHORT",
@@ -14,4 +14,5 @@ __all__ = [
     "conclude",
     "option",
     "prepared",
+    "written_with",
 ]

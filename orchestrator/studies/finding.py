@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, final, get_origin
 
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
+from fsl_sweep.orchestrator.report import Report, formats
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
     Bullets,
@@ -21,6 +22,9 @@ from fsl_sweep.orchestrator.sweepfile.messages import validated
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.report.figures.panel import Figure
+
+
+FORMATS = ("terminal", "json", "markdown", "latex", "html")
 
 
 @final
@@ -82,26 +86,11 @@ class Finding:
 
     def written(self, form: str) -> str:
         """Return all of it in a format: terminal, json, markdown, latex or html."""
-        # A format is not loaded before there is something to show.
         if form == "json":
             from fsl_sweep.orchestrator.report.formats.as_json import json_text, plain
 
             return json_text(plain(self.to_plain()))
-        if form == "html":
-            from fsl_sweep.orchestrator.report.formats.html import page
-
-            return page(self.document, self.figures)
-        if form == "latex":
-            from fsl_sweep.orchestrator.report.formats.latex import latex
-
-            return latex(self.document)
-        if form == "markdown":
-            from fsl_sweep.orchestrator.report.formats.markdown import markdown
-
-            return markdown(self.document)
-        from fsl_sweep.orchestrator.report.formats.terminal import text
-
-        return text(self.document)
+        return formats.written(form, self.document, self.figures)
 
     def __repr__(self) -> str:
         return f"<Finding of '{self.study.name}': {self.document.headline}>"
@@ -111,6 +100,24 @@ class Finding:
         from fsl_sweep.orchestrator.report.formats.notebook import document_shown
 
         return document_shown(self.document, self.figures)
+
+
+def written_with(form: str, report: Report, findings: Sequence[Finding]) -> str:
+    """Return a report with findings as further sections, or in JSON under ``studies``."""
+    if form == "json":
+        from fsl_sweep.orchestrator.report.formats.as_json import json_text, plain, to_plain
+
+        studies = {finding.study.name: plain(finding.to_plain()) for finding in findings}
+        return json_text(to_plain(report) | {"studies": studies})
+    from fsl_sweep.orchestrator.report.document.document import document
+    from fsl_sweep.orchestrator.report.figures.figures import figures
+
+    content, drawn = document(report), figures(report)
+    sections = (finding.document.as_section(finding.study.name) for finding in findings)
+    drawn |= {
+        f.study.name: [x for figures in f.figures.values() for x in figures] for f in findings
+    }
+    return formats.written(form, replace(content, sections=(*content.sections, *sections)), drawn)
 
 
 def prepared(

@@ -96,7 +96,7 @@ class Run:
     @property
     def name(self) -> str:
         """The sweep's name."""
-        return self._source.facts.name
+        return self._source.info.name
 
     @property
     def protocols(self) -> tuple[str, ...]:
@@ -176,7 +176,7 @@ class Run:
             lacks = lacks_of(self.histories)
             check_selectors("snapshot", snapshot, lacks)
             check_selectors("hyperparameter", hyperparameter, lacks)
-        facts, planned, source = self._source.facts, self._source.facts.selectors, self._source
+        facts, planned, source = self._source.info, self._source.info.selectors, self._source
         reported, by = source.protocol(protocol), source.protocol(choose_by)
         snapshot = snapshot or planned.snapshot
         hyperparameter = hyperparameter or planned.hyperparameter
@@ -232,7 +232,7 @@ class Run:
         from fsl_sweep.orchestrator.report import asked, build
 
         source = self._source
-        count = asked.checked_resamples(bootstrap, source.facts.per_task)
+        count = asked.checked_resamples(bootstrap, source.info.per_task)
         if ensembles:
             asked.check_ensembles(ensembles, self.histories)
         info = self.info(snapshot, hyperparameter, metric, protocol=protocol, choose_by=choose_by)

@@ -34,7 +34,7 @@ def natural() -> pd.DataFrame:
 def told(path: Path) -> list[object]:
     """All that a report is made from."""
     source = open_sources([path])
-    found: list[object] = [source.facts.tasks]
+    found: list[object] = [source.info.tasks]
     for one in source.histories():
         found += [one.trial, one.method, one.configuration, one.seed, one.fold, one.epochs.tolist()]
         found += [(pair, table.load().tolist()) for pair, table in one.scores.items()]

@@ -60,7 +60,7 @@ class FolderSource(Source):
         )
 
     def protocols(self) -> tuple[PlannedProtocol, ...]:
-        """Return those of the plan."""
+        """Return the protocols of the plan."""
         return self._plan.protocols
 
     def histories(
@@ -82,7 +82,7 @@ class FolderSource(Source):
         return [kept[trial.id].history(trial, *ids, self.checked) for trial in trials]
 
     def check(self) -> None:
-        """Do as `Source.check`, and use nothing again that was read before."""
+        """Check as `Source.check` does, and read all records again."""
         super().check()
         self._kept.clear()
 

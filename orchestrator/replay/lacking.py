@@ -1,6 +1,6 @@
 """Measures that records from elsewhere do not hold: what is left out, and what is refused."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,16 +15,10 @@ from fsl_sweep.orchestrator.records.measures import (
     TaskSet,
     TrialHistory,
 )
-from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
-from fsl_sweep.orchestrator.selectors.base import AnySelector
+from fsl_sweep.orchestrator.selectors.catalogue import BUILD
 
 ScoreKey = tuple[Measure, TaskSet]
 """What a score is of; the keys of ``TrialHistory.scores``."""
-
-BUILD: dict[str, Callable[[str], AnySelector]] = {
-    "snapshot": snapshot_selector,
-    "hyperparameter": hyperparameter_selector,
-}
 
 
 def unknown(table: ScoreTable) -> bool:

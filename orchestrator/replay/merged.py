@@ -77,13 +77,13 @@ class MergedSource(Source):
         self.info = _merged_info([source.info for source in sources])
 
     def protocols(self) -> tuple[PlannedProtocol, ...]:
-        """Return those of the first source that all others have too."""
+        """Return the protocols of the first source that all others have too."""
         first, *others = (source.protocols() for source in self._sources)
         ids = [{protocol.id for protocol in known} for known in others]
         return tuple(protocol for protocol in first if all(protocol.id in known for known in ids))
 
     def protocol(self, name: str | None = None) -> PlannedProtocol | None:
-        """Do as `Source.protocol`; the protocol of the name is the same in all sources."""
+        """Return a protocol as `Source.protocol` does; a name means the same in all sources."""
         meant = {
             str(source.places[0]): protocol
             for source in self._sources
@@ -114,7 +114,7 @@ class MergedSource(Source):
         /,
         only: Collection[str] | None = None,
     ) -> list[TrialHistory]:
-        """Return those of all sources, and an empty one for each missing from a method's grid."""
+        """Return the trials of all sources, an empty one for each missing from a method's grid."""
         joined: dict[tuple[str, str], tuple[TrialHistory, Path]] = {}
         for source in self._sources:
             for trial in source.histories(reported, by, only):
@@ -131,12 +131,12 @@ class MergedSource(Source):
     def class_tuples(
         self, protocol: PlannedProtocol | None, /
     ) -> dict[tuple[Measure, TaskSet], np.ndarray]:
-        """Return those of the first source: common tasks follow from what the sources agree in."""
+        """Return the tuples of the first source: tasks follow from what the sources agree in."""
         folders = [s for s in self._sources if s.info.measured is not None]
         return (folders or self._sources)[0].class_tuples(protocol)
 
     def trials(self) -> Mapping[str, TrialLedger]:
-        """Return those of all sources; of one in several, the first that has snapshots."""
+        """Return the trials of all sources; of one in several, the first that has snapshots."""
         ledgers: dict[str, TrialLedger] = {}
         for source in self._sources:
             for trial, ledger in source.trials().items():
@@ -216,7 +216,7 @@ def _merged_info(infos: Sequence[SourceInfo]) -> SourceInfo:
 
 
 def _first(values: Iterable[T | None]) -> T | None:
-    """Return the first that is known."""
+    """Return the first value that is known."""
     return next((value for value in values if value is not None), None)
 
 

@@ -8,7 +8,7 @@ from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 def beside(
     protocols: Sequence[PlannedProtocol], choosing: PlannedProtocol
 ) -> tuple[PlannedProtocol, ...]:
-    """Return those that a report compares where ``choosing`` chooses, in plan order.
+    """Return the protocols that a report compares where ``choosing`` chooses, in plan order.
 
     They are the ones that differ from its main protocol as was written. Beside the present main
     protocol also stands each that has a name of its own; beside a former one only what was planned

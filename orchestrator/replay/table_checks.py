@@ -125,7 +125,8 @@ class _Rows:
     def one_of(self, column: str, known: tuple[str, ...]) -> None:
         """Allow only these values."""
         bad = ~self.table[column].isin(known)
-        advice = lambda value: did_you_mean(value, known, [TEST_MEASURE])  # noqa: E731
+        names = [name for name in known if name]
+        advice = lambda value: did_you_mean(value, names, [TEST_MEASURE])  # noqa: E731
         self.refuse(bad, column, lambda value: f"is not known; {advice(value)}")
 
     def whole_numbers(self, column: str, empty: str = "") -> None:

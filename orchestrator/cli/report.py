@@ -72,7 +72,7 @@ def report(
     """
     # Neither imports nor records make garbage, and to look for some takes a twentieth of the time.
     gc.set_threshold(1_000_000)
-    from fsl_sweep.orchestrator.replay.worlds import has_worlds
+    from fsl_sweep.orchestrator.replay.benchmarks import has_several_benchmarks
     from fsl_sweep.orchestrator.run import load_run, load_worlds
 
     if output is not None:
@@ -86,7 +86,7 @@ def report(
         "--configuration": configuration,
         "--with": studies,
     }
-    if worlds or has_worlds(runs):
+    if worlds or has_several_benchmarks(runs):
         if wrong := [name for name, value in asked.items() if value]:
             raise ConfigError("", wrong[0], "report one world by itself to ask for this")
         over = load_worlds(runs).report(

@@ -104,7 +104,7 @@ class Run:
     @property
     def name(self) -> str:
         """The sweep's name."""
-        return self._source.facts.name
+        return self._source.info.name
 
     @property
     def protocols(self) -> tuple[str, ...]:
@@ -199,7 +199,7 @@ class Run:
         from fsl_sweep.orchestrator.replay.lacking import check_selectors, lacks_of
         from fsl_sweep.orchestrator.selectors.catalogue import asked_for
 
-        source, planned = self._source, self._source.facts.selectors
+        source, planned = self._source, self._source.info.selectors
         if snapshot or hyperparameter:
             # Those of the sweep file were checked when it was planned.
             folds = any(trial.fold is not None for trial in self.histories)
@@ -228,7 +228,7 @@ class Run:
             configurations=tuple(configurations),
             last=last,
             rope=checked_rope(rope),
-            resamples=checked_resamples(bootstrap, source.facts.per_task),
+            resamples=checked_resamples(bootstrap, source.info.per_task),
         )
 
     def _check_trials(self, methods: Sequence[str], configurations: Sequence[str]) -> None:
@@ -248,7 +248,7 @@ class Run:
         from fsl_sweep.orchestrator.replay.protocols import beside
         from fsl_sweep.orchestrator.report import RunInfo
 
-        facts, by = self._source.facts, question.chosen_by
+        facts, by = self._source.info, question.chosen_by
         return RunInfo(
             name=facts.name,
             sweep_hash=facts.sweep,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, final
 
-from fsl_sweep.orchestrator.replay.worlds import open_worlds
+from fsl_sweep.orchestrator.replay.benchmarks import sources_by_benchmark
 from fsl_sweep.orchestrator.run.run import Run, paths_of
 
 if TYPE_CHECKING:
@@ -15,12 +15,12 @@ def load_worlds(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "W
     """Open the same methods on several benchmarks for reading, one run for each.
 
     Args:
-        path: a table with a column ``world``, or several tables and run folders.
+        path: a table with a column ``benchmark``, or several tables and run folders.
 
     Raises:
-        RunFolderError, BadData: as `fsl_sweep.orchestrator.replay.worlds.open_worlds`.
+        RunFolderError, BadData: as `fsl_sweep.orchestrator.replay.benchmarks.sources_by_benchmark`.
     """
-    return Worlds({world: Run(one) for world, one in open_worlds(paths_of(path)).items()})
+    return Worlds({world: Run(one) for world, one in sources_by_benchmark(paths_of(path)).items()})
 
 
 @final

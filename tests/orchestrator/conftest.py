@@ -1,10 +1,12 @@
 """A run folder that several test modules copy, and a place for the files of Ray."""
 
+import shlex
 import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import hostile
 import made
 import pytest
 
@@ -37,6 +39,19 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         return err.removeprefix("fsl-sweep: ").removesuffix("\n")
 
     return refused
+
+
+@pytest.fixture
+def refusals(refused: Callable[..., str], tmp_path: Path) -> Callable[..., str]:
+    """Call commands that are mistakes and write nothing: each with its message beneath."""
+
+    def refusals(*commands: str) -> str:
+        before = hostile.state(tmp_path)
+        said = [f"{command}\n    {refused(*shlex.split(command))}" for command in commands]
+        assert hostile.state(tmp_path) == before
+        return "\n".join(said)
+
+    return refusals
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import made
 import pytest
 import yaml
-from commands import WithoutRay, finished
+from commands import TINY, WithoutRay, finished
 from PIL import Image
 
 import fsl_sweep
@@ -20,26 +20,25 @@ from fsl_sweep.orchestrator.run import load_run
 from fsl_sweep.orchestrator.selection.chosen import chosen_snapshots
 from fsl_sweep.orchestrator.sweep import execute
 
-SWEEP = yaml.safe_load("""
-name: tiny
-benchmark:
-  {name: glyphs, base_alphabets: 2, val_alphabets: 1, novel_alphabets: 1, classes_per_alphabet: 5,
-   examples: 12, image_size: 16}
-episode: {way: 3, shot: 1, query: 2}
-evaluation: {selection_tasks: 8, report_tasks: 5}
-defaults:
-  backbone: {name: conv4, width: 8}
-  optimizer: {name: sgd, lr: {grid: [0.1, 0.02]}}
-  epochs: 4
-  batches: 2
-  train: {way: 3, shot: 1, query: 2, tasks_per_batch: 1}
-methods:
-  PN: {learner: {name: protonet}}
-  MAML: {learner: {name: fomaml, way: 3, inner_steps: 1, inner_steps_test: 1},
-         optimizer: {lr: 0.1}, epochs: 1}
-selectors: {snapshot: [val, last], hyperparameter: [val]}
-resources: {cpu: 1, gpu: 0.0}
-""")
+TREE = yaml.safe_load(TINY)
+MAML = {"name": "fomaml", "way": 3, "inner_steps": 1, "inner_steps_test": 1}
+DEFAULTS = {
+    **TREE["defaults"],
+    "optimizer": {"name": "sgd", "lr": {"grid": [0.1, 0.02]}},
+    "epochs": 4,
+    "batches": 2,
+    "train": {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 1},
+}
+SWEEP = {
+    **{key: TREE[key] for key in ("name", "benchmark", "episode", "resources")},
+    "evaluation": {"selection_tasks": 8, "report_tasks": 5},
+    "defaults": DEFAULTS,
+    "methods": {
+        "PN": TREE["methods"]["PN"],
+        "MAML": {"learner": MAML, "optimizer": {"lr": 0.1}, "epochs": 1},
+    },
+    "selectors": {"snapshot": ["val", "last"], "hyperparameter": ["val"]},
+}
 TRIALS, EPOCHS, SNAPSHOTS = 3, 4, 2 * 4 + 1
 RUN = Path("run")
 
@@ -92,31 +91,32 @@ def rerun(**changes):
     return fsl_sweep.run_sweep({**SWEEP, **changes}, RUN)
 
 
+@pytest.fixture
+def said(capsys):
+    """Run commands that succeed: what they say, without times."""
+
+    def said(*commands):
+        text = ""
+        for command in commands:
+            capsys.readouterr()
+            assert invoke(command.split()) == 0
+            text += "\n".join([command, *capsys.readouterr()])
+        return re.sub(r", about [^)]* left|(?<=about )[0-9.]+ s|(?<=snapshots in )[^;]*", "", text)
+
+    return said
+
+
 def test_a_protocol_has_the_same_bytes_whoever_asks_for_it_and_however_often_it_is_stopped(
-    trained, run, monkeypatch, capsys
+    trained, run, monkeypatch, said, snapshot
 ):
     before, selected = weights(run), load_run(run).report().selected
     monkeypatch.setattr(execute, "RayProcess", StoppedAfterThree)
-    stopped = ["measure", "run", "--shot", "2", "--tasks", "12", "--no-progress"]
-    assert invoke(stopped) == 130
+    stopped = "measure run --shot 2 --tasks 12 --no-progress"
+    assert invoke(stopped.split()) == 130
     assert not list(run.rglob(".unfinished*"))
     monkeypatch.setattr(execute, "RayProcess", WithoutRay)
-    capsys.readouterr()
-    assert invoke(["measure", "run", "2-shot-12-tasks", "--dry-run"]) == 0
-    shown = capsys.readouterr().out
-    assert "2-shot-12-tasks: 3-way 2-shot, 2 queries, 8 + 12 tasks; all snapshots\n" in shown
-    assert f"{SNAPSHOTS} snapshots of {TRIALS} trials: 3 measured already, 6 to measure\n" in shown
-    assert re.search(r"expected to measure: about [0-9.]+ s of trial time, from what", shown)
-    assert invoke(["measure", "run", "2-shot-12-tasks"]) == 0
-    out, err = capsys.readouterr()
-    assert re.fullmatch(
-        r"2-shot-12-tasks: measured 6 snapshots in [0-9.]+ s; to report: "
-        r"fsl-sweep report run --protocol 2-shot-12-tasks\n",
-        out,
-    )
-    assert err.startswith("6 snapshots to measure under 2-shot-12-tasks:\n")
-    assert invoke(stopped) == 0
-    assert "2-shot-12-tasks: nothing was left to measure" in capsys.readouterr().out
+    named = "measure run 2-shot-12-tasks"
+    assert said(f"{named} --dry-run", named, stopped) == snapshot
     by_command = measured(run, "2-shot-12-tasks")
     assert len(by_command) == TRIALS + 6
     assert (weights(run), load_run(run).report().selected) == (before, selected)
@@ -128,44 +128,56 @@ def test_a_protocol_has_the_same_bytes_whoever_asks_for_it_and_however_often_it_
 
 def test_the_expected_time_knows_when_the_examples_are_used_up(run, capsys) -> None:
     """Images are embedded whatever the number of tasks, and no million of tasks is there."""
-    said = []
+    expected = []
     for tasks in ("5", "1000000"):
-        asked = ["--without-replacement", "--tasks", tasks, "--dry-run"]
-        assert invoke(["measure", "run", *asked]) == 0
-        said.append(re.search("expected to measure: .*", capsys.readouterr().out)[0])
-    assert said[0] == said[1]
+        options = ["--without-replacement", "--tasks", tasks, "--dry-run"]
+        assert invoke(["measure", "run", *options]) == 0
+        expected += re.findall("expected to measure: .*", capsys.readouterr().out)
+    assert len(expected) == 2
+    assert expected[0] == expected[1]
 
 
-def test_a_dry_run_counts_what_will_be_measured_again(run, capsys) -> None:
-    dry = ["run", "run/sweep.yaml", "-o", "run", "--dry-run"]
+def test_a_dry_run_counts_what_is_to_be_measured(run, capsys) -> None:
+    def counted(*options):
+        assert invoke(["run", *options, "-o", "run", "--dry-run"]) == 0
+        return capsys.readouterr().out
+
     for more, done in (([], SNAPSHOTS), (["--set", "record=predictions"], 0)):
-        assert invoke([*dry, *more]) == 0
-        out = capsys.readouterr().out
+        out = counted("run/sweep.yaml", *more)
         assert f": {done} of {SNAPSHOTS} measured\n" in out
         assert ("expected to measure" in out) == (done == 0)
+    # Of the snapshots that the file asks for.
+    assert invoke(["measure", "run", "--shot", "2", "--no-progress"]) == 0
+    few = {"2-shot": {"episode": {"shot": 2}, "snapshots": "chosen"}}
+    Path("few.yaml").write_text(yaml.safe_dump({**SWEEP, "measure": few}))
+    capsys.readouterr()
+    count = len(chosen(run))
+    assert f"{count} of {count} measured" in counted("few.yaml")
 
 
-OTHER = ["--benchmark", "glyphs", "--snapshots", "last"]
-OTHER += [f"--set={key}_alphabets=1" for key in ("base", "val", "novel")]
-OTHER += ["--set=image_size=20", "--set=classes_per_alphabet=4"]
+OTHER = (
+    "--benchmark glyphs --set=base_alphabets=1 --set=val_alphabets=1 --set=novel_alphabets=1 "
+    "--set=image_size=20 --set=classes_per_alphabet=4"
+)
 NAMES = ",".join(f"alphabet-00/character-0{i}" for i in range(4))
-OPTIONS = [  # options, and the names of the protocols that they make
-    (["--query", "1", "--seed", "1"], "1-query-seed-1"),
-    (["--mixture", "0", "--mixture", "0.5"], "mixture(0), mixture(0.5)"),
-    (["--classes", "few.txt"], "few"),
-    (["mine", "--classes", NAMES], "mine"),
-    (["--without-replacement", "--tasks", "3", "--selection-tasks", "2"],
-     "3-tasks-2-selection-tasks-without-replacement"),
-    (["--preset", "oops", "--base-query", "2"], "oops-2-base-query"),
-    (OTHER, "glyphs"),
-]  # fmt: skip
+OPTIONS = {  # options, and the names of the protocols that they make
+    "--query 1 --seed 1": "1-query-seed-1",
+    "--mixture 0 --mixture 0.5": "mixture(0), mixture(0.5)",
+    "--classes few.txt": "few",
+    f"mine --classes {NAMES}": "mine",
+    "--without-replacement --tasks 3 --selection-tasks 2": (
+        "3-tasks-2-selection-tasks-without-replacement"
+    ),
+    "--preset oops --base-query 2": "oops-2-base-query",
+    OTHER: "glyphs",
+}
 
 
 def test_options_make_protocols_and_their_names(run, capsys):
     Path("few.txt").write_text("".join(f"alphabet-01/character-0{i}\n" for i in range(3)))
-    for options, names in OPTIONS:
-        which = [] if options is OTHER else ["--snapshots", "chosen"]
-        assert invoke(["measure", "run", *options, *which, "--no-progress"]) == 0
+    for options, names in OPTIONS.items():
+        which = f"--snapshots {'last' if options == OTHER else 'chosen'} --no-progress"
+        assert invoke(["measure", "run", *options.split(), *which.split()]) == 0
         assert capsys.readouterr().out.startswith(f"{names}: measured ")
     named = {one.name: one for one in Ledger(run).planned().protocols}
     assert named["few"].protocol.classes == tuple(Path("few.txt").read_text().split())
@@ -183,63 +195,35 @@ def test_options_make_protocols_and_their_names(run, capsys):
     assert capsys.readouterr().out.startswith("mine: ")
 
 
-MISTAKES = [  # the command, and its message
-    (["nowhere", "--shot", "2"], "nowhere is not a run folder: it has no plan.json."),
-    (["run"], "say what to measure: the name of a protocol of this run (main, two), or options"),
-    (["run", "tow"], "unknown protocol 'tow'; did you mean 'two'?"),
-    (["run", "two", "--shot", "1", "--query", "1"],
-     "this run has another protocol 'two' (3-way 2-shot, 2 queries, 8 + 5 tasks). Give this one"),
-    (["run", "again", "--shot", "2"], "'again' is the same protocol as 'two' of this run: name"),
-    (["run", "a/b", "--shot", "1"], "NAME: may hold only letters, digits, '.', '_' and '-', not"),
-    (["run", "main", "--shot", "2"], "NAME: a further protocol cannot be called 'main'"),
-    (["run", "--shot", "0"], "--shot: input should be greater than or equal to 1, not 0"),
-    (["run", "--shot", "-1"], "--shot: input should be greater than or equal to 1, not -1"),
-    (["run", "--query", "few"], "--query: "),
-    (["run", "--base-query", "0"], "--base-query: input should be greater than or equal to 1"),
-    (["run", "--preset", "ops"], "--preset: input should be 'oops'"),
-    (["run", "--preset", "oops", "--shot", "3"], "--preset: 'oops' knows the queries for 1, 5, 10"),
-    (["run", "--mixture", "1.5"], "--mixture: input should be less than or equal to 1, not 1.5"),
-    (["run", "--mixture", "1", "--mixture", "1"], "--mixture: give each weight once"),
-    (["run", "--snapshots", "some"], "--snapshots: input should be 'all', 'chosen' or 'last'"),
-    (["run", "--classes", "none.txt"],
-     "--classes: none.txt cannot be read: No such file or directory; give a file of class"),
-    (["run", "--classes", "a,b,c"], "PN, protocol 'classes', novel tasks: There is no class 'a'; "),
-    (["run", "--way", "4"], "--way: MAML: fomaml is built for 3-way tasks, not for 4-way tasks"),
-    (["run", "--shot", "11"], "PN, protocol '11-shot', base tasks: 11-shot tasks with 2 queries"),
-    (["run", "--benchmark", "glyph"], "--benchmark: unknown benchmark 'glyph'; did you mean"),
-    (["run", "--benchmark", "omniglot"], "The files of benchmark 'omniglot' are not on this mach"),
-    (["run", "--benchmark", "glyphs", "--root", "."], "--root: 'glyphs' is generated and reads no"),
-    (["run", "--benchmark", "glyphs", "--set", "sede=1"], "--set: unknown key 'sede'; did you"),
-    (["run", "--set", "seed=1"], "--set: seed=1: it is an option of --benchmark; name that too"),
-    (["run", "--shot", "1", "--tasks", "6", "--root", "s3://b"], "--root: "),
-]  # fmt: skip
+MISTAKES = """
+nowhere --shot 2 | run | run tow | run two --shot 1 --query 1 | run again --shot 2
+run a/b --shot 1 | run main --shot 2 | run --shot 0 | run --shot -1 | run --query few
+run --base-query 0 | run --preset ops | run --preset oops --shot 3 | run --way 4 | run --shot 3
+run --mixture 1.5 | run --mixture 1 --mixture 1 | run --snapshots some | run --classes none.txt
+run --classes a,b,c | run --shot 4 | run --shot 11 | run --benchmark glyph | run --set seed=1
+run --benchmark omniglot | run --benchmark glyphs --root . | run --benchmark glyphs --set sede=1
+run --shot 1 --tasks 6 --root s3://b
+"""
 
 
-def test_mistakes_are_one_message_and_nothing_is_written(run, refused, monkeypatch, tmp_path):
-    monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
+def test_mistakes_are_one_message_and_nothing_is_written(run, refusals, monkeypatch, snapshot):
+    """Fewer queries are advised where they would do: of 3 shots, not of 4."""
+    monkeypatch.setenv("FSL_SWEEP_HOME", "/nowhere")
     rerun(measure={"two": {"episode": {"shot": 2}, "snapshots": "last"}})
-    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    for arguments, message in MISTAKES:
-        assert refused("measure", *arguments).startswith(message), arguments
-    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
-    # Fewer queries are advised where they would do.
-    for arguments, advised in ((["--shot", "3"], True), (["--shot", "4"], False)):
-        assert ("`--base-query`" in refused("measure", "run", *arguments)) == advised
+    mistakes = re.split(r"\s*[|\n]\s*", MISTAKES.strip())
+    text = refusals(*(f"measure {arguments}" for arguments in mistakes))
     plain = json.loads((run / "plan.json").read_text())
     plain["protocols"][0]["fingerprint"] = "e" * 16
     made.forge(run, "plan.json", plain)
-    said = refused("measure", "run", "--shot", "3")
-    assert "The data of protocol 'main' has the fingerprint" in said
+    other_data = refusals("measure run --shot 3")
+    assert f"{text}\n{re.sub('[0-9a-f]{64}', 'FINGERPRINT', other_data)}" == snapshot
 
 
 def test_what_cannot_be_measured_is_counted_with_its_reason(run, monkeypatch, capsys):
     class Fails(WithoutRay):
         def run(self, job, listeners):
             for listener in listeners:
-                listener.ended(job.trials[0], fsl_sweep_end("the disk was on fire"))
-
-    def fsl_sweep_end(reason):
-        return made.TrialEnd("failed", reason)
+                listener.ended(job.trials[0], made.TrialEnd("failed", "the disk was on fire"))
 
     monkeypatch.setattr(execute, "RayProcess", Fails)
     assert invoke(["measure", "run", "--shot", "2", "--no-progress"]) == 1
@@ -384,13 +368,3 @@ def test_another_domain_may_move_but_not_change(run, tmp_path, monkeypatch, caps
     assert "dark: measured 3 snapshots" in answer("dark", *other, "--root=dark")[1]
     assert Ledger(run).planned().places["image-folder"] == str(tmp_path / "moved")
     assert answer("image-folder")[0] == 0
-
-
-def test_a_dry_run_counts_only_the_snapshots_that_the_file_asks_for(run, tmp_path, capsys):
-    assert invoke(["measure", "run", "--shot", "2"]) == 0
-    few = {"2-shot": {"episode": {"shot": 2}, "snapshots": "chosen"}}
-    (tmp_path / "few.yaml").write_text(yaml.safe_dump({**SWEEP, "measure": few}))
-    capsys.readouterr()
-    assert invoke(["run", "few.yaml", "-o", "run", "--dry-run"]) == 0
-    count = len(chosen(run))
-    assert f"{count} of {count} measured" in capsys.readouterr().out

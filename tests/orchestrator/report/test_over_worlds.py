@@ -292,4 +292,4 @@ def test_a_table_of_worlds_is_reported_together(tmp_path: Path, capsys) -> None:
     assert "--protocol" in capsys.readouterr().err
     table.write_text("\n".join(line for line in rows if not line.startswith("t")) + "\n")
     assert invoke(["report", str(table), "--worlds"]) == 2
-    assert "one world, 'one'" in capsys.readouterr().err
+    assert "one benchmark, 'one'" in capsys.readouterr().err

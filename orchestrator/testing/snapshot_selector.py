@@ -26,12 +26,12 @@ class SnapshotSelectorContract:
     reads_scores: ClassVar[bool] = True
 
     def test_has_a_name_and_declares_known_measures(self) -> None:
-        """``name`` and ``needs`` are there and make sense."""
+        """Declare ``name`` and ``needs`` that make sense."""
         assert self.selector.name
         assert set(self.selector.needs) <= set(SCORES)
 
     def test_chooses_a_recorded_epoch_twice_the_same(self) -> None:
-        """The answer is a function of the history."""
+        """Answer by the history only."""
         for seed in range(20):
             history = examples.random_history(seed)
             first = apply(self.selector, history)
@@ -39,36 +39,36 @@ class SnapshotSelectorContract:
             assert apply(self.selector, history) == first
 
     def test_gaps_between_epochs(self) -> None:
-        """Epochs are names, not positions."""
+        """Return an epoch by its name, not by its position."""
         for seed in range(20):
             history = examples.random_history(seed, epochs=(3, 10, 25, 60))
             assert apply(self.selector, history) in history.epochs
 
     def test_one_epoch(self) -> None:
-        """A single snapshot is the choice."""
+        """Choose a single snapshot."""
         assert apply(self.selector, examples.random_history(0, epochs=(7,))) == 7
 
     def test_no_epoch(self) -> None:
-        """Nothing to choose from is a SelectionError."""
+        """Raise SelectionError where there is nothing to choose from."""
         none = np.zeros(0)
         empty = History.from_arrays(epochs=[], train_loss=none, base=none, val=none, novel=none)
         examples.must_raise(partial(apply, self.selector), self.selector.name, empty)
 
     def test_ties_go_to_the_earlier_epoch(self) -> None:
-        """Equal scores: the first epoch."""
+        """Choose the first epoch among equal scores."""
         if self.reads_scores:
             assert apply(self.selector, examples.constant_history(0.5, epochs=(4, 5, 9))) == 4
 
     def test_nan_never_wins(self) -> None:
-        """The one epoch whose scores are numbers is chosen, wherever it is."""
+        """Choose the only epoch whose scores are numbers, wherever it is."""
         if self.reads_scores:
             for good in (1, 2, 4):
                 assert apply(self.selector, examples.nan_history(good)) == good
 
     def test_nan_is_not_chosen_where_there_are_numbers(self) -> None:
-        """Wherever they are; if position leaves nothing but NaN, that is a SelectionError."""
+        """Choose a number wherever it is, or raise SelectionError if position leaves only NaN."""
         for seed in range(20):
-            history = examples.gappy_history(seed)
+            history = examples.partly_nan_history(seed)
             try:
                 chosen = apply(self.selector, history)
             except SelectionError:
@@ -79,14 +79,14 @@ class SnapshotSelectorContract:
             assert not scores or not np.isnan(scores).all()
 
     def test_all_nan(self) -> None:
-        """Scores that are all NaN are a SelectionError, and the selector itself raises it."""
+        """Raise SelectionError, the selector itself too, where all scores are NaN."""
         if self.selector.needs:
             nan = examples.constant_history(float("nan"))
             sealed = nan.view(self.selector.needs)
             examples.must_raise(self.selector.select, self.selector.name, sealed)
 
     def test_reads_nothing_that_it_did_not_declare(self) -> None:
-        """A sealed view, which holds what was declared and nothing else, is enough."""
+        """Choose the same from a sealed view, which holds nothing but what was declared."""
         for seed in range(10):
             history = examples.random_history(seed)
             view = history.view(self.selector.needs)

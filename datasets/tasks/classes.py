@@ -60,19 +60,18 @@ class ClassTasks(TaskDistribution):
         self._starts = np.cumsum(self.counts) - self.counts
 
     def check_ways(self, way: int) -> None:
-        """Raises BadData if there are fewer than ``way`` classes."""
+        """Raise BadData if there are fewer than ``way`` classes."""
         if self.size < way:
             raise BadData(f"{way}-way tasks need {way} classes, but only {self.size} are there.")
 
     def sample_without_replacement(
         self, shape: EpisodeShape, rng: np.random.Generator, tasks: int | None = None
     ) -> Episodes:
-        """Episodes of which no two share an example.
+        """Draw episodes of which no two share an example.
 
         Each task's classes are uniform among those that still have k + q unused examples, until
         fewer than n such classes are left or ``tasks`` are drawn. Open intervals are computed on
-        such tasks.
-        Raises BadData as ``check``.
+        such tasks. Raises BadData as ``check``.
         """
         self.check(shape, tasks)
         left = self.counts // shape.per_class
@@ -90,7 +89,7 @@ class ClassTasks(TaskDistribution):
         return Episodes.of(examples, shape.shot, self.classes[which])
 
     def digest(self) -> str:
-        """Hex digest of the pool's content, the classes and the examples."""
+        """Digest the pool's content, the classes and the examples; hex."""
         return digest_of(
             "class-tasks", pool=self.pool.fingerprint, classes=self.classes, examples=self.examples
         )
@@ -98,7 +97,7 @@ class ClassTasks(TaskDistribution):
     def draw(
         self, tasks: int, way: int, per_class: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Class tuples and their examples, support and query not yet split.
+        """Draw class tuples and their examples, support and query not yet split.
 
         The caller has made sure that there are enough of both (``check``).
 
@@ -112,7 +111,7 @@ class ClassTasks(TaskDistribution):
     def draw_examples(
         self, which: np.ndarray, per_class: int, rng: np.random.Generator
     ) -> np.ndarray:
-        """Distinct examples of the classes at the positions ``which`` ``[T, way]``.
+        """Draw distinct examples of the classes at the positions ``which`` ``[T, way]``.
 
         Every choice has the same probability. Pool indices, int64 ``[T, way, per_class]``.
         """
@@ -176,5 +175,5 @@ def check_common(
 
 
 def most_tasks(distribution: TaskDistribution, shape: Shape) -> int | None:
-    """How many tasks there are to measure on, each used once; None if there is no limit."""
+    """Return how many tasks there are to measure on, each used once; None without a limit."""
     return distribution.count(shape) if isinstance(distribution, VaryingTasks) else None

@@ -57,7 +57,7 @@ class FixedSupportTasks(TaskDistribution):
         self._queries = ClassTasks(self.pool, tasks.classes, rest) if others else tasks
 
     def digest(self) -> str:
-        """Hex digest of the fixed support and of what queries are drawn from."""
+        """Digest the fixed support and what queries are drawn from; hex."""
         return digest_of("fixed-support", support=self.support, queries=self._queries.digest())
 
     def _check(self, shape: EpisodeShape) -> None:

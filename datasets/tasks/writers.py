@@ -77,7 +77,7 @@ class WriterTasks(VaryingTasks):
 
     @property
     def size(self) -> int:
-        """How many writers there are."""
+        """Count the writers."""
         return len(self.writers)
 
     def _check(self, shape: Shape) -> None:
@@ -91,25 +91,25 @@ class WriterTasks(VaryingTasks):
             )
 
     def count(self, shape: Shape) -> int:
-        """How many writers have what ``shape`` asks for."""
+        """Count the writers who have what ``shape`` asks for."""
         return len(self.able(shape))
 
     def take(self, which: np.ndarray, shape: Shape, rng: np.random.Generator) -> Episodes:
-        """An episode of each of ``which``, positions in ``able``; each once: no shared example."""
+        """Draw an episode of each of ``which``, positions in ``able``; no two share an example."""
         self.check(shape)
         return self._episodes(self.able(shape)[which], shape, rng)
 
     def able(self, shape: Shape) -> np.ndarray:
-        """Positions in ``writers`` of those who have what ``shape`` asks for, int64."""
+        """Return positions in ``writers`` of those who have what ``shape`` asks for, int64."""
         return np.flatnonzero(self.ways(shape) >= (shape.way or _LEAST_WAY))
 
     def ways(self, shape: Shape) -> np.ndarray:
-        """How many classes each writer has with enough examples, int64 ``[len(writers)]``."""
+        """Count each writer's classes with enough examples, int64 ``[len(writers)]``."""
         enough = self._counts >= _per_class(shape)
         return np.bincount(self._cell_writer[enough], minlength=len(self.writers))
 
     def digest(self) -> str:
-        """Hex digest of the pool's content, the writers, the examples and the kept support."""
+        """Digest the pool's content, the writers, the examples and the kept support; hex."""
         return digest_of(
             "writer-tasks",
             pool=self.pool.fingerprint,
@@ -119,7 +119,7 @@ class WriterTasks(VaryingTasks):
         )
 
     def _episodes(self, people: np.ndarray, shape: Shape, rng: np.random.Generator) -> Episodes:
-        """An episode of each of ``people``, positions in ``writers``."""
+        """Draw an episode of each of ``people``, positions in ``writers``."""
         cells = np.flatnonzero(self._counts >= _per_class(shape))
         cells = cells[np.isin(self._cell_writer[cells], people)]
         way = shape.way or int(np.bincount(self._cell_writer[cells]).max())
@@ -140,7 +140,7 @@ class WriterTasks(VaryingTasks):
         rng: np.random.Generator,
         kept: bool,
     ) -> Episodes:
-        """Episodes of at most ``padded``; ``kept`` takes the examples of a cell in their order."""
+        """Draw episodes of at most ``padded``; ``kept`` takes a cell's examples in their order."""
         examples = np.full((len(people), padded.way, padded.per_class), -1, dtype=np.int64)
         classes = np.full((len(people), padded.way), -1, dtype=np.int64)
         owners = self._cell_writer[cells]
@@ -155,7 +155,7 @@ class WriterTasks(VaryingTasks):
         return Episodes.of(examples, padded.shot, classes)
 
     def _kept_order(self) -> np.ndarray:
-        """Where each example comes among those of its cell, ``[len(examples)]``.
+        """Return where each example comes among those of its cell, ``[len(examples)]``.
 
         It depends on the seed and the example, not on the other writers.
         """
@@ -166,16 +166,16 @@ class WriterTasks(VaryingTasks):
 
 
 def _per_class(shape: Shape) -> int:
-    """Examples that a class needs."""
+    """Return how many examples a class needs."""
     return shape.shot + (shape.query or 1)
 
 
 def _shuffled(
     starts: np.ndarray, counts: np.ndarray, most: int, rng: np.random.Generator | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """At most ``most`` of each range ``starts[r] .. starts[r] + counts[r] - 1``, in random order.
+    """Shuffle ranges ``starts[r] .. starts[r] + counts[r] - 1``, and keep ``most`` of each.
 
-    Without a generator they are the first, in order.
+    Without a generator they keep their order.
 
     Returns:
         The range of each drawn number, ascending, and the number; int64.
@@ -189,5 +189,5 @@ def _shuffled(
 
 
 def _ranks(rows: np.ndarray) -> np.ndarray:
-    """0, 1, 2, ... within each run of equal, ascending ``rows``."""
+    """Count 0, 1, 2, ... within each run of equal, ascending ``rows``."""
     return np.arange(len(rows)) - np.searchsorted(rows, rows)

@@ -31,14 +31,14 @@ def test_fingerprint_tells_a_reshaped_image_apart(pool):
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("labels", np.zeros(3, np.int64), r"labels of a pool are \(3,\) instead of \(87,\)"),
-        ("labels", np.full(87, 6), "below 6"),
-        ("labels", np.full(87, -1), "below 6"),
+        ("labels", np.zeros(3, np.int64), r"labels of a pool have shape \(3,\), not \(87,\)"),
+        ("labels", np.full(87, 6), "from 0 to 5"),
+        ("labels", np.full(87, -1), "from 0 to 5"),
         ("class_names", ("a",) * 6, "same name"),
-        ("superclasses", ("a",), "superclasses of a pool are"),
-        ("writers", np.zeros(2, np.int64), "writers of a pool are"),
-        ("attributes", np.zeros((6, 2), bool), r"attributes of a pool are \(6, 2\)"),
-        ("families", ("a",), "families of a pool are"),
+        ("superclasses", ("a",), "superclasses of a pool have shape"),
+        ("writers", np.zeros(2, np.int64), "writers of a pool have shape"),
+        ("attributes", np.zeros((6, 2), bool), r"attributes of a pool have shape \(6, 2\)"),
+        ("families", ("a",), "families of a pool have shape"),
         ("families", ("a",) * 6, "equally many examples"),
     ],
 )

@@ -71,7 +71,7 @@ def test_a_truncated_or_missing_file_is_named(stored):
     ("change", "message"),
     [
         (lambda _: b"{", "cannot be read"),
-        (lambda _: b"[]", "not a sheet"),
+        (lambda _: b"[]", "not describe a data set"),
         (lambda _: b"\xff\xfe", "cannot be read"),
         (lambda text: text.replace(b'"class 0"', b'"renamed"'), "has been changed"),
         (lambda text: of_format(99, json.loads(text)), "has format 99"),

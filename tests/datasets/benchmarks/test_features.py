@@ -128,8 +128,8 @@ LABELS, NAMES = arrays()["labels"], np.array(list("abcdefghij"))
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"labels": None}, "has the arrays features; needed are features"),
-        ({"superclass": LABELS}, "has the arrays features, labels, superclass; needed are"),
+        ({"labels": None}, "has the arrays features; it needs features"),
+        ({"superclass": LABELS}, "has the arrays features, labels, superclass; it needs"),
         ({"labels": LABELS.astype(object)}, "Object arrays cannot be loaded .* with plain numbers"),
         ({"features": changed(17, np.nan)}, "Row 17 of the features of .* has NaN"),
         ({"features": changed(3, 1e39)}, "Row 3 of the features .* a value beyond float32"),
@@ -143,8 +143,8 @@ LABELS, NAMES = arrays()["labels"], np.array(list("abcdefghij"))
         ({"names": np.array([*"abcdefgh", "é", "e\u0301"])}, "two classes 'é'"),
         ({"names": np.array([*"abcdefgh", "i", " "])}, "empty class name"),
         ({"names": np.array(list("abcdefghijk"))}, "not all the numbers from 0 to 10"),
-        ({"names": np.array(list("abcdefghi"))}, "names 9 classes, but labels are not all"),
-        ({"names": NAMES, "labels": LABELS.astype(str)}, "names classes twice: its labels are"),
+        ({"names": np.array(list("abcdefghi"))}, "has 9 names, but its labels are not all"),
+        ({"names": NAMES, "labels": LABELS.astype(str)}, "names its classes twice: in labels"),
         ({"superclasses": LABELS}, "'superclasses' .* must be strings"),
         ({"names": NAMES[:, None]}, "'names' .* must be strings"),
     ],

@@ -144,7 +144,7 @@ def test_a_file_of_the_wrong_shape_is_named_and_leaves_nothing(
     [
         (
             {f"all_data_{n}.json": leaf({"u": GOOD}) for n in (0, 1)},
-            r"all_data_1.json has user 'u', as .*all_data_0.json has",
+            r"all_data_1.json repeats user 'u' of .*all_data_0.json",
         ),
         ({"all_data_0.json": leaf({"u": {"x": [], "y": []}})}, "holds no images"),
         ({"images/1.txt": ""}, r"a folder all_data .* there are none"),

@@ -57,9 +57,7 @@ def test_fresh_examples_are_those_held_out_and_are_halved(pool):
     assert len({made.fingerprint, other.fingerprint, in_distribution(own, 0).fingerprint}) == 3
     with pytest.raises(BadData, match="half of the fresh examples of each base class: ask"):
         made.novel.check(EpisodeShape(5, 1, 9))
-    with pytest.raises(
-        BadData, match=r"'c0' has 1 held-out example\(s\); 2 are needed to validate"
-    ):
+    with pytest.raises(BadData, match=r"'c0' has 1 held-out example; 2 are needed to validate"):
         in_distribution(original(pool, held_out=0.1), seed=0, fresh=True)
 
 
@@ -114,7 +112,7 @@ def test_a_tenth_that_cannot_fill_an_episode_is_refused_with_the_reason(pool):
 def test_what_cannot_be_split_is_refused(pool):
     few = {"base": np.arange(2), "val": np.array([6, 7]), "novel": np.array([8, 9])}
     tiny = blank_pool(np.repeat(np.arange(10), 2), "abcdefghij")
-    with pytest.raises(BadData, match=r"Class 'a' has 2 example\(s\); 3 are needed"):
+    with pytest.raises(BadData, match=r"Class 'a' has 2 examples; 3 are needed"):
         in_distribution(class_benchmark("tiny", tiny, few, 0.2, 0), seed=0)
     whole = original(pool)
     other = blank_pool(pool.labels[::-1])

@@ -42,8 +42,7 @@ def open_benchmark(
     source, chosen = resolve(name, options)
     with BENCHMARKS.named_faults(name):
         store = find_store(source, chosen, root, home)
-        if store is None:
-            store = prepare_store(source, chosen, root, home, silent)
+        store = store or prepare_store(source, chosen, root, home, silent)
         return source.assemble(chosen, store.pools())
 
 

@@ -178,6 +178,10 @@ class FixedTasks(CountedTasks):
     such tasks (section 4 and appendix E.2), each with one randomly drawn support and query set.
     Pairs are drawn independently, so that one may be drawn twice. They depend only on the seed, the
     examples also on the episode's shape.
+
+    Attributes:
+        which: int64 ``[count]``, the position of each task's pair in ``tasks.pairs``.
+        pairs: int64 ``[P, 2]``, the attribute pairs among the tasks, each once.
     """
 
     unit: ClassVar[str] = "attributes"
@@ -189,12 +193,8 @@ class FixedTasks(CountedTasks):
         self._tasks, self._seed = tasks, seed
         rng = named_generator(seed, "training tasks")
         self.which = rng.integers(0, len(tasks.pairs), count)
+        self.pairs = tasks.pairs[np.unique(self.which)]
         self._kept: dict[EpisodeShape, Episodes] = {}
-
-    @property
-    def pairs(self) -> np.ndarray:
-        """Return the attribute pairs among the tasks, each once, int64 ``[P, 2]``."""
-        return self._tasks.pairs[np.unique(self.which)]
 
     @property
     def size(self) -> int:
@@ -214,8 +214,7 @@ class FixedTasks(CountedTasks):
 
     def take(self, which: np.ndarray, shape: Shape, rng: np.random.Generator) -> Episodes:  # noqa: ARG002
         """Return the tasks with the examples that were drawn once."""
-        kept = self.episodes(definite(shape))
-        return Episodes(kept.support[which], kept.query[which], kept.classes[which])
+        return self.episodes(definite(shape))[which]
 
     def digest(self) -> str:
         """Digest what they are drawn from, how many, and the seed; hex."""

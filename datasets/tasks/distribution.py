@@ -134,3 +134,19 @@ def checked_examples(pool: ImagePool, examples: np.ndarray) -> np.ndarray:
     if np.any(np.diff(ordered) == 0) or np.any((ordered < 0) | (ordered >= len(pool))):
         raise BadData(f"Examples must be distinct and from 0 to {len(pool) - 1}.")
     return ordered
+
+
+def owned_examples(
+    pool: ImagePool, owners: np.ndarray, units: np.ndarray, examples: np.ndarray | None, of: str
+) -> np.ndarray:
+    """Sort pool indices, by default all whose owner is among ``units``, as int64.
+
+    ``owners`` ``[len(pool)]`` has each example's class or writer, and ``of`` is "of a class" or
+    "by a writer". Raises BadData as `checked_examples`, or if an example has another owner.
+    """
+    if examples is None:
+        return np.flatnonzero(np.isin(owners, units))
+    examples = checked_examples(pool, examples)
+    if not np.isin(owners[examples], units).all():
+        raise BadData(f"Some examples are {of} that the task distribution does not have.")
+    return examples

@@ -69,7 +69,7 @@ class Episodes:
     def __len__(self) -> int:
         return int(self.classes.shape[0])
 
-    def __getitem__(self, tasks: slice) -> "Episodes":
+    def __getitem__(self, tasks: slice | np.ndarray) -> "Episodes":
         return Episodes(self.support[tasks], self.query[tasks], self.classes[tasks])
 
     @property

@@ -8,9 +8,9 @@ from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.tasks.distribution import (
     VaryingTasks,
-    checked_examples,
     digest_of,
     in_chunks,
+    owned_examples,
 )
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape, Shape
 from fsl_sweep.orchestrator.errors import BadData
@@ -59,11 +59,7 @@ class WriterTasks(VaryingTasks):
             raise BadData("Tasks of writers need a pool that says who wrote each image.")
         self.pool, self._kept_support = pool, kept_support
         self.writers = np.unique(np.asarray(writers, dtype=np.int64))
-        if examples is None:
-            examples = np.flatnonzero(np.isin(pool.writers, self.writers))
-        self.examples = checked_examples(pool, examples)
-        if not np.isin(pool.writers[self.examples], self.writers).all():
-            raise BadData("Some examples are by a writer that the task distribution does not have.")
+        self.examples = owned_examples(pool, pool.writers, self.writers, examples, "by a writer")
         # A cell is what one writer has of one class; cells are ordered by writer.
         place = np.searchsorted(self.writers, pool.writers[self.examples])
         labels = pool.labels[self.examples]

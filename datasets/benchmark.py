@@ -1,6 +1,5 @@
 """A benchmark: four task distributions over image pools."""
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -8,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from fsl_sweep.datasets.files.digests import canonical_digest
+from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.tasks.classes import ClassTasks, check_common
 from fsl_sweep.datasets.tasks.distribution import TaskDistribution, VaryingTasks
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape, Shape
@@ -187,28 +187,21 @@ def common_tasks(
         ValueError: an unknown split.
     """
     distribution = benchmark.distribution(split) if others is None else others
-    numbers = (shape.way, shape.shot, shape.query, seed)
-    words = [benchmark.fingerprint, split, task_set, tasks, *numbers]
+    numbers = [str(number) for number in (shape.way, shape.shot, shape.query, seed)]
+    words = [benchmark.fingerprint, split, task_set, str(tasks), *numbers]
     if others is not None:
         words.append(others.digest())
     if not replacement:
         check_common(distribution, tasks, shape, replacement)
         assert isinstance(distribution, ClassTasks)
         assert isinstance(shape, EpisodeShape)
-        rng = _generator(*words, "without replacement")
+        rng = named_generator(None, *words, "without replacement")
         return distribution.sample_without_replacement(shape, rng, tasks)
-    rng = _generator(*words)
+    rng = named_generator(None, *words)
     if not isinstance(distribution, VaryingTasks):
         return distribution.sample(tasks, shape, rng)
     check_common(distribution, tasks, shape)
-    order = _generator(benchmark.fingerprint, split, "people", *numbers).permutation(
-        distribution.count(shape)
-    )
+    people = named_generator(None, benchmark.fingerprint, split, "people", *numbers)
+    order = people.permutation(distribution.count(shape))
     which = order[:tasks] if task_set == "selection" else order[::-1][:tasks]
     return distribution.take(which, shape, rng)
-
-
-def _generator(*words: object) -> np.random.Generator:
-    digest = hashlib.sha256("/".join(map(str, words)).encode()).digest()
-    entropy = np.frombuffer(digest, dtype="<u4").tolist()
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))

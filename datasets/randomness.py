@@ -5,10 +5,13 @@ import hashlib
 import numpy as np
 
 
-def named_generator(seed: int, *words: str) -> np.random.Generator:
-    """Make a generator for one purpose, a function of only a seed and the purpose's words."""
+def named_generator(seed: int | None, *words: str) -> np.random.Generator:
+    """Make a generator for one purpose, a function of only a seed and the purpose's words.
+
+    The seed is None where it is one of the words.
+    """
     key = hashlib.sha256("/".join(words).encode()).digest()
-    entropy = [seed, *np.frombuffer(key, dtype="<u4").tolist()]
+    entropy = [*([] if seed is None else [seed]), *np.frombuffer(key, dtype="<u4").tolist()]
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))
 
 

@@ -60,10 +60,14 @@ class WriterTasks(VaryingTasks):
         self.pool, self._kept_support = pool, kept_support
         self.writers = np.unique(np.asarray(writers, dtype=np.int64))
         self.examples = owned_examples(pool, pool.writers, self.writers, examples, "by a writer")
+        kept_order = self.examples
+        if kept_support is not None:  # of the seed and the example, not of the other writers
+            draws = named_generator(kept_support, "kept support")
+            kept_order = draws.permutation(len(pool))[self.examples]
         # A cell is what one writer has of one class; cells are ordered by writer.
         place = np.searchsorted(self.writers, pool.writers[self.examples])
         labels = pool.labels[self.examples]
-        order = np.lexsort((self._kept_order(), labels, place))
+        order = np.lexsort((kept_order, labels, place))
         self._by_cell = self.examples[order]
         cells, self._starts, self._counts = np.unique(
             np.stack([place[order], labels[order]]), axis=1, return_index=True, return_counts=True
@@ -93,7 +97,18 @@ class WriterTasks(VaryingTasks):
     def take(self, which: np.ndarray, shape: Shape, rng: np.random.Generator) -> Episodes:
         """Draw an episode of each of ``which``, positions in ``able``; no two share an example."""
         self.check(shape)
-        return self._episodes(self.able(shape)[which], shape, rng)
+        people = self.able(shape)[which]
+        cells = np.flatnonzero(self._counts >= _per_class(shape))
+        cells = cells[np.isin(self._cell_writer[cells], people)]
+        way = shape.way or int(np.bincount(self._cell_writer[cells]).max())
+        query = shape.query or int(self._counts[cells].max()) - shape.shot
+        padded = EpisodeShape(way, shape.shot, query)
+        kept = self._kept_support is not None and shape.query is None
+        return in_chunks(
+            len(people),
+            way * padded.per_class,
+            lambda first, last: self._some_episodes(people[first:last], cells, padded, rng, kept),
+        )
 
     def able(self, shape: Shape) -> np.ndarray:
         """Return positions in ``writers`` of those who have what ``shape`` asks for, int64."""
@@ -112,20 +127,6 @@ class WriterTasks(VaryingTasks):
             writers=self.writers,
             examples=self.examples,
             **{"kept support": self._kept_support},
-        )
-
-    def _episodes(self, people: np.ndarray, shape: Shape, rng: np.random.Generator) -> Episodes:
-        """Draw an episode of each of ``people``, positions in ``writers``."""
-        cells = np.flatnonzero(self._counts >= _per_class(shape))
-        cells = cells[np.isin(self._cell_writer[cells], people)]
-        way = shape.way or int(np.bincount(self._cell_writer[cells]).max())
-        query = shape.query or int(self._counts[cells].max()) - shape.shot
-        padded = EpisodeShape(way, shape.shot, query)
-        kept = self._kept_support is not None and shape.query is None
-        return in_chunks(
-            len(people),
-            way * padded.per_class,
-            lambda first, last: self._some_episodes(people[first:last], cells, padded, rng, kept),
         )
 
     def _some_episodes(
@@ -149,16 +150,6 @@ class WriterTasks(VaryingTasks):
         row, drawn = _shuffled(self._starts[chosen], self._counts[chosen], padded.per_class, order)
         examples[task[row], slot[row], _ranks(row)] = self._by_cell[drawn]
         return Episodes.of(examples, padded.shot, classes)
-
-    def _kept_order(self) -> np.ndarray:
-        """Return where each example comes among those of its cell, ``[len(examples)]``.
-
-        It depends on the seed and the example, not on the other writers.
-        """
-        if self._kept_support is None:
-            return self.examples
-        order = named_generator(self._kept_support, "kept support").permutation(len(self.pool))
-        return order[self.examples]
 
 
 def _per_class(shape: Shape) -> int:

@@ -74,14 +74,15 @@ class FileTree:
         Raises:
             BadData: it cannot be read, or has not the size that was listed; names the file.
         """
-        problem = "does not have the size that was listed"
+        problem, cause = "does not have the size that was listed", None
         try:
             content = self.content(member)
             if len(content) == member.size:
                 return content
         except UNREADABLE as failure:
-            problem = f"cannot be read ({failure})"
-        raise BadData(f"{member.path} in {self.where} {problem}; download or copy it again.")
+            problem, cause = f"cannot be read ({failure})", failure
+        message = f"{member.path} in {self.where} {problem}; download or copy it again."
+        raise BadData(message) from cause
 
     def signature(self) -> str:
         """Digest relative names, sizes and stamps, not places; hex."""

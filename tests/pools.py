@@ -80,10 +80,16 @@ def write_files(root: Path, files: dict[str, bytes | str]) -> Path:
     return root
 
 
-def write_zip(path: Path, files: dict[str, bytes | str]) -> Path:
-    with zipfile.ZipFile(path, "w") as archive:
+def zipped(files: dict[str, bytes | str]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
         for relative, content in files.items():
             archive.writestr(relative, content)
+    return stream.getvalue()
+
+
+def write_zip(path: Path, files: dict[str, bytes | str]) -> Path:
+    path.write_bytes(zipped(files))
     return path
 
 

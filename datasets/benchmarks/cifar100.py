@@ -291,9 +291,9 @@ def _class_folders(tree: FileTree) -> ImagesByClass:
         name = _spelling(path.parent.name)
         if name not in classes:
             raise BadData(
-                f"{path} is not in a folder of a CIFAR-100 class; {did_you_mean(name, classes)}. "
-                "Give a folder or archive that holds only class folders, perhaps within train/ and "
-                "test/ or within folders of the superclasses."
+                f"{path} is not in a folder of a CIFAR-100 class. Only class folders are read, "
+                "perhaps within train/ and test/ or within folders of the superclasses; "
+                f"{did_you_mean(name, classes)}"
             )
         classes[name].append(member)
     return {

@@ -18,6 +18,7 @@ from fsl_sweep.datasets.source import AbstractBenchmark, Progress, append_images
 from fsl_sweep.datasets.splits.drawn import SplitOptions, split_benchmark
 from fsl_sweep.datasets.store.writing import StoreWriter
 from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.text.printed import counted
 
 _SUFFIXES = frozenset(
     {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm"}
@@ -75,7 +76,7 @@ def read_class_tree(tree: FileTree) -> dict[tuple[str, str], list[Member]]:
     """
     others = [m.path for m in tree.members if PurePosixPath(m.path).suffix.lower() not in _SUFFIXES]
     if others:
-        more = f" (and {len(others) - 1} more files)" if len(others) > 1 else ""
+        more = f" (and {counted(len(others) - 1, 'more file')})" if len(others) > 1 else ""
         raise BadData(
             f"{tree.where / others[0]}{more} is not an image; remove it, or give the folder that "
             "holds only class folders."

@@ -195,8 +195,9 @@ def _columns(name: str, header: Mapping[str, int], where: str) -> list[int]:
     bins = _HEELS.get(name, (name,))
     for part in bins:
         if _spelling(part) not in header:
+            purpose = "" if part == name else f" for '{name}'"
             hint = did_you_mean(_spelling(part), header)
-            raise BadData(f"{where} has no column '{part}' for '{name}'; {hint}")
+            raise BadData(f"{where} has no column '{part}'{purpose}; {hint}")
     return [header[_spelling(part)] for part in bins]
 
 
@@ -224,7 +225,7 @@ def _first(places: list[Path], start: Path, stack: ExitStack, what: str = "image
                 return stack.enter_context(open_tree(path))
             if path.is_file():
                 return stack.enter_context(open_tree(path.parent))
-    looked = ", ".join(place.name for place in places)
+    looked = ", ".join(dict.fromkeys(place.name for place in places))
     raise MissingData(
         f"{start} has no {what} of UT Zappos50K ({looked}, as a folder or zip). Get {DOWNLOAD}."
     )

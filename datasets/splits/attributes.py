@@ -19,8 +19,8 @@ from fsl_sweep.datasets.tasks.attributes import (
 from fsl_sweep.orchestrator.errors import BadData
 
 _SHARED = (
-    "All tasks draw from all images, as in the paper: images that are trained on come back in the "
-    "tasks of BaseGen, ValGen and NovelGen, which are then of unseen tasks, not of unseen images"
+    "All tasks draw from all images, as in the paper: tasks of BaseGen, ValGen and NovelGen show "
+    "training images again, so they measure unseen tasks, not unseen images"
 )
 
 

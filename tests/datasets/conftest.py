@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from places import REAL_DATA
 from pools import write_files, write_zip
+from pydantic import ValidationError
 
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.orchestrator.errors import FslSweepError
@@ -44,9 +45,10 @@ def refused(tmp_path):
             call(*arguments, **options)
         error = caught.value
         text = f"{type(error).__name__}: {error}"
-        if str(error.__cause__):
-            text = text.replace(str(error.__cause__), "...")
-        return re.sub(rf"{re.escape(str(tmp_path.parent))}/[^/\s]*", "TMP", text)
+        cause = error.__cause__
+        said = cause.errors()[0]["msg"] if isinstance(cause, ValidationError) else str(cause)
+        text = "...".join(text.rsplit(said or "...", 1))
+        return re.sub(rf"{re.escape(str(tmp_path.parent))}/[\w-]+", "TMP", text)
 
     return refused
 

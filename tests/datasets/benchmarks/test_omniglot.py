@@ -1,13 +1,11 @@
-import io
 import zipfile
 from contextlib import ExitStack
 from functools import cache
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pytest
-from pools import encoded, superclasses_of
+from pools import encoded, superclasses_of, write_files, write_zip, zipped
 
 from fsl_sweep.datasets.benchmark import MEASURED
 from fsl_sweep.datasets.benchmarks import omniglot
@@ -17,6 +15,7 @@ from fsl_sweep.datasets.benchmarks.omniglot import (
     Omniglot,
     OmniglotOptions,
     rotated_name,
+    upright_name,
 )
 from fsl_sweep.datasets.files.decoding import read_image
 from fsl_sweep.datasets.pool import ImagePool
@@ -24,7 +23,8 @@ from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.splits.class_folds import fold_benchmark
 from fsl_sweep.datasets.splits.drawn import read_facts
 from fsl_sweep.datasets.testing import BenchmarkContract
-from fsl_sweep.orchestrator.errors import BadData, MissingData
+
+DRAWERS = 4
 
 
 def published() -> list[str]:
@@ -33,45 +33,32 @@ def published() -> list[str]:
     return sorted(f"{a}/character{n:02d}" for a, (x, y) in spans for n in range(x, y + 1))
 
 
-def alphabet_parts() -> dict[str, str]:
-    """Alphabets to official parts such that the parts have the official numbers of characters."""
-    sizes: dict[str, int] = {}
-    for name in published():
-        alphabet = name.partition("/")[0]
-        sizes[alphabet] = sizes.get(alphabet, 0) + 1
-    reachable: dict[int, list[str]] = {0: []}  # subset sum: 964 characters in 30 alphabets
-    for alphabet, size in sizes.items():
+def background() -> list[str]:
+    """Alphabets such that the parts have the official numbers of characters, by a subset sum."""
+    alphabets = [name.partition("/")[0] for name in published()]
+    reachable: dict[int, list[str]] = {0: []}
+    for alphabet in sorted(set(alphabets)):
         for total, chosen in list(reachable.items()):
-            reachable.setdefault(total + size, [*chosen, alphabet])
-    background = set(reachable[PARTS["images_background"]])
-    return {a: "images_background" if a in background else "images_evaluation" for a in sizes}
-
-
-DRAWERS = 4
+            reachable.setdefault(total + alphabets.count(alphabet), [*chosen, alphabet])
+    return reachable[PARTS["images_background"]]
 
 
 @cache
 def made_archives() -> dict[str, bytes]:
     """Omniglot's names, with a bar for a drawing: its length is the drawer's number, up to 4."""
-    drawings = []
-    for drawer in range(1, DRAWERS + 1):
-        pixels = np.ones((21, 21), dtype=bool)
-        pixels[0, :drawer] = False
-        drawings.append(encoded(pixels))
-    parts, streams = alphabet_parts(), {part: io.BytesIO() for part in PARTS}
-    with ExitStack() as stack:
-        archives = {p: stack.enter_context(zipfile.ZipFile(s, "w")) for p, s in streams.items()}
-        for number, name in enumerate(published(), 1):
-            part = parts[name.partition("/")[0]]
-            for drawer, drawing in enumerate(drawings, 1):
-                archives[part].writestr(f"{part}/{name}/{number:04d}_{drawer:02d}.png", drawing)
-    return {part: stream.getvalue() for part, stream in streams.items()}
-
-
-def write_imitation(root: Path) -> Path:
-    for part, content in made_archives().items():
-        (root / f"{part}.zip").write_bytes(content)
-    return root
+    bars = [np.ones((21, 21), dtype=bool) for _ in range(DRAWERS)]
+    for drawer, bar in enumerate(bars, 1):
+        bar[0, :drawer] = False
+    drawings, inside, archives = [*map(encoded, bars)], set(background()), {}
+    for part in PARTS:
+        files = {
+            f"{part}/{name}/{number:04d}_{drawer:02d}.png": drawing
+            for number, name in enumerate(published(), 1)
+            if (name.partition("/")[0] in inside) == (part == "images_background")
+            for drawer, drawing in enumerate(drawings, 1)
+        }
+        archives[f"{part}.zip"] = zipped(files)
+    return archives
 
 
 @pytest.fixture
@@ -85,74 +72,78 @@ class TestOmniglot(BenchmarkContract):
     options: ClassVar = {"split": "vinyals", "image_size": 8, "held_out": 0.5}
 
     def root(self, tmp_path):
-        return write_imitation(tmp_path)
+        return write_files(tmp_path, made_archives())
+
+
+TURNED = {"image_size": 21, "rotations": True}
 
 
 @pytest.fixture(scope="module")
-def imitation(tmp_path_factory) -> Path:
-    return write_imitation(tmp_path_factory.mktemp("imitation"))
-
-
-@pytest.fixture(scope="module")
-def home(imitation, tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("home")
+def opened(tmp_path_factory):
+    """Opens the imitation with turned characters, with more options."""
+    root, home = tmp_path_factory.mktemp("imitation"), tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(omniglot, "DRAWERS", DRAWERS)
-        open_benchmark("omniglot", {"image_size": 21}, imitation, folder)
-    return folder
+        open_benchmark("omniglot", TURNED, write_files(root, made_archives()), home)
+    return lambda **options: open_benchmark("omniglot", {**TURNED, **options}, None, home)
 
 
-def test_pixels_drawers_and_alphabets(home):
-    pool = open_benchmark("omniglot", {"image_size": 21}, None, home).train.pool
+def test_pixels_drawers_and_alphabets_of_turned_characters(opened):
+    pool = opened().train.pool
     np.testing.assert_array_equal(pool.writers[:6], [1, 2, 3, 4, 1, 2])
-    np.testing.assert_array_equal((pool.images[:, 0, 0] == 255).sum(1), pool.writers)
-    assert (pool.images[:, :, 1:] == 0).all()  # ink is bright, paper is black
+    np.testing.assert_array_equal(np.bincount(pool.labels), np.full(4 * 1623, DRAWERS))
+    turns = pool.images[:, 0].reshape(1623, 4, DRAWERS, 21, 21)
+    upright = turns[:, 0].reshape(-1, 21, 21)
+    np.testing.assert_array_equal((upright[:, 0] == 255).sum(1), pool.writers[: len(upright)])
+    assert (upright[:, 1:] == 0).all()  # ink is bright, paper is black
+    for turn in range(4):
+        rotated = np.rot90(turns[:, 0], turn, axes=(2, 3))
+        np.testing.assert_array_equal(turns[:, turn], rotated)
+    assert pool.class_names[1] == "Alphabet_of_the_Magi/character01@90"
     assert pool.superclasses == tuple(n.partition("/")[0] for n in pool.class_names)
 
 
-def test_alphabets_are_drawn_whole_in_their_shares(home):
+def test_alphabets_and_turns_of_a_character_stay_together(opened):
     owners = []
     for seed in (0, 1):
-        benchmark = open_benchmark("omniglot", {"image_size": 21, "seed": seed}, None, home)
+        benchmark = opened(seed=seed)
         groups = [superclasses_of(benchmark, split) for split in MEASURED]
         assert [len(group) for group in groups] == [30, 8, 12]
         assert len(set().union(*groups)) == 50
         owners.append(groups)
     assert owners[0] != owners[1]
-    metadl = open_benchmark("omniglot", {"image_size": 21, "split": "metadl"}, None, home)
-    assert metadl.counts["novel"].classes == 659
+    assert opened(split="metadl").counts["novel"].classes == 4 * 659
+    vinyals = opened(split="vinyals")
+    options = OmniglotOptions(split="vinyals", rotations=True)
+    counts = {split: vinyals.counts[split].classes for split in MEASURED}
+    assert Omniglot().expected(options) == counts
+    assert Omniglot().expected(OmniglotOptions(split="metadl")) == {"novel": 659}
+    for split in MEASURED:
+        names = [vinyals.train.pool.class_names[c] for c in vinyals.distribution(split).classes]
+        assert len(names) == 4 * len(set(map(upright_name, names)))
 
 
 @pytest.mark.usefixtures("few_drawers")
-def test_an_incomplete_part_is_refused(imitation, tmp_path):
-    (tmp_path / "images_evaluation.zip").symlink_to(imitation / "images_evaluation.zip")
-    with zipfile.ZipFile(imitation / "images_background.zip") as whole:
-        names = [name.removeprefix("images_background/") for name in whole.namelist()]
-    for held, message in (
-        (names[:-1], r"has 3 drawings of .*; one by each of 4 people"),
-        (["Greek/character01/0394_01.png"], "has 1 characters; the official part has 964"),
-        (["notes.txt"], r"notes\.txt, which is not Alphabet/characterNN"),
-    ):
-        with zipfile.ZipFile(tmp_path / "images_background.zip", "w") as part:
-            for name in held:
-                part.writestr(f"images_background/{name}", b"")
-        with pytest.raises(BadData, match=message):
-            open_benchmark("omniglot", {}, tmp_path, tmp_path)
+def test_missing_and_incomplete_parts_are_refused(tmp_path, refused, snapshot):
+    def opened(folder):
+        open_benchmark("omniglot", {}, tmp_path / folder, tmp_path)
 
-
-def test_missing_parts_say_where_they_were_looked_for(tmp_path):
-    with pytest.raises(MissingData, match=r"in none of .*github\.com/brendenlake/omniglot") as info:
-        open_benchmark("omniglot", {}, tmp_path, tmp_path)
-    assert str(tmp_path / "omniglot") in str(info.value)
-    (tmp_path / "omniglot" / "images_evaluation").mkdir(parents=True)
-    with pytest.raises(MissingData, match=r"neither images_background\.zip nor a folder"):
-        open_benchmark("omniglot", {}, tmp_path, tmp_path)
+    (tmp_path / "none").mkdir()
+    (tmp_path / "half" / "omniglot" / "images_evaluation").mkdir(parents=True)
+    told = [refused(opened, folder) for folder in ("none", "half")]
+    root = write_files(tmp_path / "root", made_archives())
+    path = root / "images_background.zip"
+    with zipfile.ZipFile(path) as whole:
+        names = whole.namelist()
+    for held in (names[:-1], names[:1], [names[0], "images_background/notes.txt"]):
+        write_zip(path, dict.fromkeys(held, b""))
+        told.append(refused(opened, "root"))
+    assert told == snapshot
 
 
 def rotated_pool(alphabets=5, characters=4, drawings=10) -> ImagePool:
     """Random drawings, each character followed by its turns, as the preparation writes them."""
-    rng = np.random.default_rng(0)
-    names, images = [], []
+    rng, names, images = np.random.default_rng(0), [], []
     for number in range(alphabets * characters):
         alphabet, character = divmod(number, characters)
         upright = rng.integers(0, 256, (drawings, 1, 5, 5), dtype=np.uint8)
@@ -175,33 +166,23 @@ def drawings_of(distribution) -> set[bytes]:
     return {min(np.rot90(image, turn).tobytes() for turn in range(4)) for image in images}
 
 
-@pytest.fixture(scope="module")
-def rotated():
+def test_turns_of_a_drawing_are_never_on_both_sides():
     options = OmniglotOptions(rotations=True, held_out=0.3)
-    return Omniglot().assemble(options, {"main": rotated_pool()})
-
-
-def test_no_held_out_example_is_a_turn_of_a_training_drawing(rotated):
+    rotated = Omniglot().assemble(options, {"main": rotated_pool()})
     base, trained = rotated.base, rotated.train
     assert len(drawings_of(base)) == len(base.examples) / 4  # with all of their turns
     assert not drawings_of(base) & drawings_of(trained)
     assert len(base.examples) == 0.3 * (len(base.examples) + len(trained.examples))
-
-
-def test_in_distribution_no_share_has_a_turn_of_anothers_drawing(rotated):
     split = in_distribution(rotated, 0)
     parts = [drawings_of(part) for part in (split.train, split.base, split.novel)]
     assert sum(map(len, parts)) == len(set.union(*parts))
-
-
-@pytest.mark.parametrize("over", ["base", "base+val"])
-@pytest.mark.parametrize("by", ["class", "superclass"])
-def test_no_fold_is_measured_on_turns_of_training_drawings(rotated, over, by):
-    for index in range(3):
-        fold = fold_benchmark(rotated, index=index, folds=3, over=over, by=by)
-        trained = drawings_of(fold.train)
-        for split in MEASURED:
-            assert not drawings_of(fold.distribution(split)) & trained
+    for over in ("base", "base+val"):
+        for by in ("class", "superclass"):
+            for index in range(3):
+                fold = fold_benchmark(rotated, index=index, folds=3, over=over, by=by)
+                trained = drawings_of(fold.train)
+                for measured in MEASURED:
+                    assert not drawings_of(fold.distribution(measured)) & trained
 
 
 def test_the_real_omniglot(real_omniglot):
@@ -222,18 +203,3 @@ def test_the_real_omniglot(real_omniglot):
     metadl = omniglot.partition("metadl", names, parts, 0)
     assert {parts[label] for label in metadl["novel"]} == {"images_evaluation"}
     assert [len(metadl["novel"]), len(metadl["base"]) + len(metadl["val"])] == [659, 964]
-
-
-def test_turned_characters_are_classes_of_their_own(imitation, tmp_path, few_drawers):
-    options = {"split": "vinyals", "rotations": True, "image_size": 8}
-    benchmark = open_benchmark("omniglot", options, imitation, tmp_path)
-    assert Omniglot().expected(OmniglotOptions.model_validate(options)) == {
-        split: benchmark.counts[split].classes for split in MEASURED
-    }
-    pool = benchmark.train.pool
-    np.testing.assert_array_equal(np.bincount(pool.labels), np.full(4 * 1623, DRAWERS))
-    assert pool.class_names[1] == "Alphabet_of_the_Magi/character01@90"
-    np.testing.assert_array_equal(pool.images[DRAWERS + 3, 0], np.rot90(pool.images[3, 0]))
-    for split in MEASURED:
-        names = [pool.class_names[c] for c in benchmark.distribution(split).classes]
-        assert len(names) == 4 * len({name.partition("@")[0] for name in names})

@@ -118,8 +118,8 @@ def test_two_networks_in_a_file_are_not_guessed_between(tmp_path):
     state = drawn("conv4").state_dict().items()
     both = {f"{one}.{name}": tensor for one in ("student", "teacher") for name, tensor in state}
     assert refused("conv4", saved(tmp_path / "w.pt", both)) == (
-        "'FILE' holds several such networks, whose names begin with 'student.', 'teacher.'; "
-        "save one of them in a file"
+        "'FILE' holds several networks of this kind, whose names begin with 'student.', "
+        "'teacher.'; save only one of them in a file"
     )
 
 
@@ -129,8 +129,8 @@ def test_two_networks_in_a_file_are_not_guessed_between(tmp_path):
         ("w.safetensors", b"PK no weights", "is not a file of weights that safetensors can read; "),
         ("w.pt", b"no weights", "weights that torch.load(weights_only=True) can read; save only"),
         ("w.pt", nn.Linear(2, 2), "weights that torch.load(weights_only=True) can read; save only"),
-        ("w.pt", {"teacher": {"a": torch.ones(1)}}, "no weights by name (keys: teacher)"),
-        ("w.pt", torch.ones(3), "no weights by name (Tensor)"),
+        ("w.pt", {"teacher": {"a": torch.ones(1)}}, "no named weights (keys: teacher)"),
+        ("w.pt", torch.ones(3), "no named weights (Tensor)"),
     ],
 )
 def test_what_is_no_file_of_weights_is_refused(tmp_path, name, content, problem):

@@ -84,7 +84,7 @@ class MetaDelta(EmbeddingLearner[LabelledBatch]):
         copies = isinstance(options.encoders, int) and options.encoders > 1
         if copies and (backbone.weights is not None or backbone.frozen):
             return (
-                f"its {options.encoders} encoders begin with different random weights, but "
+                f"its {options.encoders} encoders are networks with different random weights, but "
                 "backbone.weights and backbone.frozen are about a single network; write "
                 "'encoders: 1', or name the others"
             )

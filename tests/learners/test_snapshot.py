@@ -151,7 +151,9 @@ def test_features_are_used_as_they_are(name):
     np.testing.assert_allclose(loaded.classify(support, query), expected, rtol=1e-3, atol=1e-6)
     with pytest.raises(BadData, match="query holds float64; it must be float32: features are used"):
         loaded.classify(support, query.astype(float))
-    with pytest.raises(BadData, match=r"support must be \[n, k, 7\], .* it is \[3, 2, 6\]"):
+    with pytest.raises(
+        BadData, match=r"support must have the shape \[n, k, 7\], .* is \[3, 2, 6\]"
+    ):
         loaded.classify(support[..., :6], query)
     query[4, 2] = np.nan
     with pytest.raises(BadData, match="answers to 1 of 9 queries are not numbers"):
@@ -183,10 +185,22 @@ WRONG_DESCRIPTIONS = {
     "an option": (lambda d: d["learner"].update(scale=-1), "cannot be built: scale: Input should"),
     "small images": (lambda d: d.update(image_shape=[1, 8, 8]), "cannot be built: backbone: "),
     "huge": (lambda d: d["backbone"].update(width=3_000), "its network is larger than the file"),
-    "superfluous": (lambda d: d.update(code="import os"), r"does not know \(code: Extra inputs"),
-    "text": (lambda d: d.update(epoch="3"), r"does not know \(epoch: Input should be a valid int"),
-    "channels": (lambda d: d.update(pixel_std=[1.0, 1.0]), "must have 1 numbers, one a channel"),
-    "no spread": (lambda d: d.update(pixel_std=[0.0]), r"does not know \(pixel_std: 0: Input"),
+    "superfluous": (
+        lambda d: d.update(code="import os"),
+        r"does not understand \(code: Extra inputs",
+    ),
+    "text": (
+        lambda d: d.update(epoch="3"),
+        r"does not understand \(epoch: Input should be a valid int",
+    ),
+    "channels": (
+        lambda d: d.update(pixel_std=[1.0, 1.0]),
+        "must have 1 numbers each, one a channel",
+    ),
+    "no spread": (
+        lambda d: d.update(pixel_std=[0.0]),
+        r"does not understand \(pixel_std: 0: Input",
+    ),
 }
 
 
@@ -210,7 +224,7 @@ def test_files_that_are_no_snapshots_are_one_message_each(tmp_path):
     assert_refused(path, "cannot be read: No such file")
     for damaged in (b"", b"junk", data[:-1], data[:100], data + b"x", b"\xff" * 64):
         path.write_bytes(damaged)
-        assert_refused(path, "is not a whole safetensors file")
+        assert_refused(path, "is not a complete safetensors file")
     path.write_bytes(safetensors.torch.save(safetensors.torch.load(data)))
     assert_refused(path, "does not say of which learner: an earlier version .* Train again")
     unsaid = b'{"__metadata__":null}'
@@ -218,7 +232,7 @@ def test_files_that_are_no_snapshots_are_one_message_each(tmp_path):
     assert_refused(path, "does not say of which learner")
     for text in ("", "[]", "{}", "[" * 100_000, '{"epoch": NaN}'):
         path.write_bytes(safetensors.torch.save({}, {KEY: text}))
-        assert_refused(path, "in a way that fsl-sweep .* does not know")
+        assert_refused(path, "in a way that fsl-sweep .* does not understand")
 
 
 @pytest.fixture(scope="module")
@@ -231,11 +245,11 @@ WRONG_IMAGES = {
     "none": (lambda s, q: (None, q), r"support must be a NumPy array .* not a NoneType"),
     "scaled": (lambda s, q: (s, q / 255), "query holds float64; it must be uint8: give pixels"),
     "tensor": (lambda s, q: (torch.tensor(s).float(), q), "support holds float32; it must be"),
-    "last": (lambda s, q: (np.moveaxis(s, 2, 4), q), r"it is \[5, 2, 16, 16, 1\]"),
-    "one image": (lambda s, q: (s, q[0]), r"query must be \[m, 1, 16, 16\]"),
-    "no shots": (lambda s, q: (s[:, :0], q), r"and not empty; it is \[5, 0, 1, 16, 16\]"),
+    "last": (lambda s, q: (np.moveaxis(s, 2, 4), q), r"its shape is \[5, 2, 16, 16, 1\]"),
+    "one image": (lambda s, q: (s, q[0]), r"query must have the shape \[m, 1, 16, 16\]"),
+    "no shots": (lambda s, q: (s[:, :0], q), r"and not be empty; its shape is \[5, 0, 1, 16, 16\]"),
     "one class": (lambda s, q: (s[:1], q), "1 class; give at least 2"),
-    "ways": (lambda s, q: (s[:3], q), "tells 5 classes apart; the support has 3"),
+    "ways": (lambda s, q: (s[:3], q), "answers tasks of 5 classes; the support has 3"),
 }
 
 

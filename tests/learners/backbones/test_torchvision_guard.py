@@ -18,34 +18,35 @@ print(module.__file__, declared)
 """
 
 
-def importing(monkeypatch, failures):
-    """The guard beside a torchvision whose imports fail in turn; gives what was declared."""
-    declared = []
+@pytest.fixture
+def beside(monkeypatch):
+    """Put the guard beside a torchvision whose imports fail in turn; gives what is declared."""
 
-    def importer(name):
-        if failures:
-            raise failures.pop(0)
-        return ModuleType(name)
+    def put(failures):
+        failures, declared = list(failures), []
 
-    monkeypatch.setattr(torchvision_guard, "import_module", importer)
-    monkeypatch.setattr(torch.library, "define", lambda name, _: declared.append(name))
-    return declared
+        def imported(name):
+            if failures:
+                raise failures.pop(0)
+            return ModuleType(name)
 
+        monkeypatch.setattr(torchvision_guard, "import_module", imported)
+        monkeypatch.setattr(torch.library, "define", lambda name, _: declared.append(name))
+        return declared
 
-def missing(operator):
-    return RuntimeError(f"operator torchvision::{operator} does not exist")
+    return put
 
 
 def test_the_installed_torchvision_loads():
-    functional = load_torchvision("torchvision.transforms.functional")
-    assert callable(functional.hflip)
+    assert callable(load_torchvision("torchvision.transforms.functional").hflip)
 
 
-@pytest.mark.parametrize("operators", [[], ["nms", "qnms", "roi_fold"]])
-def test_each_missing_operator_is_declared_in_turn(monkeypatch, operators):
-    declared = importing(monkeypatch, [missing(name) for name in operators])
+@pytest.mark.parametrize("names", [[], ["nms", "qnms", "roi_fold"]])
+def test_each_missing_operator_is_declared_in_turn(beside, names):
+    operators = [f"torchvision::{name}" for name in names]
+    declared = beside(RuntimeError(f"operator {name} does not exist") for name in operators)
     assert load_torchvision().__name__ == "torchvision"
-    assert declared == [f"torchvision::{name}" for name in operators]
+    assert declared == operators
 
 
 @pytest.mark.parametrize(
@@ -56,28 +57,23 @@ def test_each_missing_operator_is_declared_in_turn(monkeypatch, operators):
         ModuleNotFoundError("No module named 'torchvision'"),
     ],
 )
-def test_every_other_failure_is_left_as_it_is(monkeypatch, failure):
-    declared = importing(monkeypatch, [failure])
+def test_every_other_failure_is_left_as_it_is(beside, failure):
+    declared = beside([failure])
     with pytest.raises(type(failure)) as caught:
         load_torchvision()
     assert caught.value is failure
     assert declared == []
 
 
-def run_beside(folder, source):
-    """Runs ASK in a process of its own that finds ``source`` as torchvision."""
-    package = folder / "torchvision"
-    package.mkdir()
-    (package / "__init__.py").write_text(source)
-    environment = os.environ | {"PYTHONPATH": str(folder)}
-    return subprocess.run(
-        [sys.executable, "-c", ASK], env=environment, capture_output=True, text=True, check=False
-    )
-
-
 @pytest.mark.slow
 def test_a_torchvision_that_lacks_an_operator_gets_that_one_only(tmp_path):
-    source = "import torch\ntorch.library.register_fake('torchvision::qnms')(lambda *a: None)\n"
-    done = run_beside(tmp_path, source)
+    package = tmp_path / "torchvision" / "__init__.py"
+    package.parent.mkdir()
+    package.write_text(
+        "import torch\ntorch.library.register_fake('torchvision::qnms')(lambda *a: None)\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-c", ASK]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split(maxsplit=1) == [f"{tmp_path}/torchvision/__init__.py", "['qnms']\n"]
+    assert done.stdout == f"{package} ['qnms']\n"

@@ -5,7 +5,7 @@ import pytest
 import submitted
 import torch
 
-from fsl_sweep.learners.metadl.folder_state import packed, unpack
+from fsl_sweep.learners.metadl.folder_state import packed, unpacked
 from fsl_sweep.learners.metadl.learner import MetadlOptions
 from fsl_sweep.learners.metadl.run import chosen_classes, seeded_globals
 from fsl_sweep.learners.testing.submission import SubmissionContract
@@ -89,12 +89,12 @@ def test_a_folder_comes_back_from_its_tensor_byte_for_byte(tmp_path):
     state = packed(write)
     assert state.dtype == torch.uint8
     assert torch.equal(packed(write), state)
-    unpack(state, tmp_path / "out")
-    found = {
-        path.relative_to(tmp_path / "out").as_posix(): path.read_text()
-        for path in (tmp_path / "out").rglob("*")
-        if path.is_file()
-    }
+    with unpacked(state) as folder:
+        found = {
+            path.relative_to(folder).as_posix(): path.read_text()
+            for path in type(tmp_path)(folder).rglob("*")
+            if path.is_file()
+        }
     assert found == {"a": "one", "b/c": "two", "b/empty": ""}
 
 

@@ -110,8 +110,13 @@ class Plan:
 
     @property
     def main(self) -> PlannedProtocol:
-        """The protocol that is measured as training goes on."""
+        """Return the protocol that is measured as training goes on."""
         return self.protocols[0]
+
+    @property
+    def requested(self) -> list[PlannedProtocol]:
+        """Return the protocols that the sweep file asks for."""
+        return [protocol for protocol in self.protocols if protocol.asked]
 
     def protocol(self, name: str) -> PlannedProtocol:
         """The protocol of a name or an id. Raises UnknownName."""

@@ -9,7 +9,7 @@ from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.ledger.storage import Folder
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.records.measures import TrialEnd
-from fsl_sweep.orchestrator.sweep.remaining import to_measure
+from fsl_sweep.orchestrator.upkeep.remaining import to_measure
 
 TRIAL = planned(spec())
 PROTOCOLS = (MAIN_ID, FIVE_SHOT.id)

@@ -19,9 +19,9 @@ from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.sweep.process import Job, RayProcess
-from fsl_sweep.orchestrator.sweep.recording import locked
 from fsl_sweep.orchestrator.sweepfile.grammar import Resources
 from fsl_sweep.orchestrator.trial.trial import use_threads
+from fsl_sweep.orchestrator.upkeep.recording import locked
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 

@@ -54,7 +54,7 @@ def show_plan(prepared: Prepared) -> int:
     _show_remarks(ledger, plan)
     if known:
         try:
-            to_measure(ledger, plan, [one for one in plan.protocols if one.asked], plan.specs)
+            to_measure(ledger, plan, plan.requested, plan.specs)
         except UserError as obstacle:
             obstacles.append(obstacle)
     for obstacle in obstacles:

@@ -15,7 +15,7 @@ from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.metadl.meta_dataset import challenge_images
 from fsl_sweep.orchestrator.records.protocol import Episode
-from fsl_sweep.orchestrator.trial.program import ProgramTraining
+from fsl_sweep.orchestrator.trial.submission import SubmissionTraining
 from fsl_sweep.orchestrator.trial.trial import use_threads
 
 EPISODES = {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2}
@@ -158,7 +158,7 @@ class Recorder:
 
 def given(data, epoch=1, check=lambda step: None, **changes):
     program = Recorder()
-    ProgramTraining(spec(**changes), data, program, CPU).epoch(epoch, check)
+    SubmissionTraining(spec(**changes), data, program, CPU).epoch(epoch, check)
     return program
 
 
@@ -227,7 +227,7 @@ def test_a_fixed_support_set_holds_for_a_program_too(data):
         update={"train": trainable(train={**EPISODES, "fixed_support": True}).train}
     )
     program = Recorder()
-    ProgramTraining(fixed, data, program, CPU).epoch(1, lambda step: None)
+    SubmissionTraining(fixed, data, program, CPU).epoch(1, lambda step: None)
     images = np.concatenate([episode.support_images for episode, _ in program.items])
     assert len(set(pool_index(data, images))) == 12
 
@@ -272,7 +272,7 @@ def test_what_goes_wrong_in_a_program_ends_its_trial_and_says_so(tmp_path, data,
 
 def test_every_form_of_answer_counts_the_same_and_their_order_tells_nothing(data, monkeypatch):
     learner, asked = program(data), only(drawn(data, 2, 20), KEY)
-    ProgramTraining(spec(batches=30), data, learner, CPU).epoch(1, lambda step: None)
+    SubmissionTraining(spec(batches=30), data, learner, CPU).epoch(1, lambda step: None)
     counts, predict = {}, submitted.Predictor.predict
     for answers in ("logits", "probabilities", "labels", "column", "list", "order"):
 
@@ -297,7 +297,7 @@ def test_a_program_gets_its_support_augmented_only_where_it_is_to_be(data, augme
         augment="crop-jitter-flip",
         batches=3,
     )
-    training = ProgramTraining(one, data, program(data), CPU)
+    training = SubmissionTraining(one, data, program(data), CPU)
     known = {
         challenge_images(image).tobytes()
         for image in training._images.unit(data.train.examples)[:, None]

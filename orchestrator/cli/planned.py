@@ -19,9 +19,9 @@ from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.selection.chosen import wanted
-from fsl_sweep.orchestrator.sweep.pruning import LOST
-from fsl_sweep.orchestrator.sweep.remaining import check_there, to_measure
 from fsl_sweep.orchestrator.text.printed import counted, on_disk, say
+from fsl_sweep.orchestrator.upkeep.pruning import LOST
+from fsl_sweep.orchestrator.upkeep.remaining import check_there, to_measure
 
 
 def show_plan(prepared: Prepared) -> int:
@@ -54,7 +54,7 @@ def show_plan(prepared: Prepared) -> int:
     _show_remarks(ledger, plan)
     if known:
         try:
-            to_measure(ledger, plan, [one for one in plan.protocols if one.asked], plan.specs)
+            to_measure(ledger, plan, plan.requested, plan.specs)
         except UserError as obstacle:
             obstacles.append(obstacle)
     for obstacle in obstacles:

@@ -12,9 +12,9 @@ from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS, EpochRec
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.sweep.listener import SweepListener
-from fsl_sweep.orchestrator.sweep.process import Todo
 from fsl_sweep.orchestrator.text.console import SafeConsole
 from fsl_sweep.orchestrator.text.printed import counted, one_line, say
+from fsl_sweep.orchestrator.upkeep.remaining import Todo
 
 
 class PlainProgress(SweepListener):

@@ -174,13 +174,13 @@ def write(path: Path, content: bytes) -> None:
 
     Raises RunFolderError or MachineFailure if it cannot be written.
     """
-    from fsl_sweep.orchestrator.ledger.storage import write_whole
+    from fsl_sweep.orchestrator.ledger.storage import write_complete
 
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(content)  # into a pipe or a device
         else:
-            write_whole(Path(os.path.realpath(path)), content)  # through a link, which stays
+            write_complete(Path(os.path.realpath(path)), content)  # through a link, which stays
     except BrokenPipeError:
         raise
     except OSError as failure:

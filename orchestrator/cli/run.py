@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.records.plan import Plan
     from fsl_sweep.orchestrator.sweep.execute import Measured
     from fsl_sweep.orchestrator.sweep.listener import SweepListener
-    from fsl_sweep.orchestrator.sweep.process import Todo
+    from fsl_sweep.orchestrator.upkeep.remaining import Todo
 
 Sweep = Annotated[str, typer.Argument(help="A sweep file, or a preset's name such as quickstart.")]
 Overrides = Annotated[

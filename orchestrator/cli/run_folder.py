@@ -125,8 +125,8 @@ def prune(
     from contextlib import nullcontext
 
     from fsl_sweep.orchestrator.ledger.ledger import Ledger
-    from fsl_sweep.orchestrator.sweep import pruning
-    from fsl_sweep.orchestrator.sweep.recording import locked
+    from fsl_sweep.orchestrator.upkeep import pruning
+    from fsl_sweep.orchestrator.upkeep.recording import locked
 
     ledger = Ledger(run)
     ledger.planned()  # no lock is put into another folder

@@ -28,6 +28,7 @@ from fsl_sweep.orchestrator.sweep.listener import SweepListener
 from fsl_sweep.orchestrator.sweep.session_folder import end_session, session_folder
 from fsl_sweep.orchestrator.sweep.stopping import ended_at_once
 from fsl_sweep.orchestrator.sweepfile.grammar import Resources
+from fsl_sweep.orchestrator.upkeep.remaining import Todo
 
 _PROGRAM = """\
 import json, sys
@@ -55,10 +56,6 @@ _LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 _PATIENCE_HERE, _PATIENCE_CLUSTER = 3.0, 30.0
 _TO_START = 120.0
 RESUMES = "What was recorded is kept: run the same command again to continue."
-
-
-Todo = Mapping[int, tuple[str, ...]]
-"""Epochs of a trial, and the names of the protocols that their snapshots are measured under."""
 
 
 class Job(NamedTuple):
@@ -181,8 +178,8 @@ class RayProcess:
         if self._address is None:
             # With a token of its own no other user of this machine can join, and Ray writes none
             # to the home folder.
-            own = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-            environment = {**environment, **_LOOPBACK, **own}
+            token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+            environment = {**environment, **_LOOPBACK, **token}
             # Ray starts a worker for each core long before the first trial. Where most of them will
             # run one, they import what it needs meanwhile.
             if 2 * self._trials >= (os.cpu_count() or 1):
@@ -201,7 +198,7 @@ class RayProcess:
             ) from None
 
     def _last_words(self) -> str:
-        """The last error in the driver's log, as ``: TEXT``; empty if there is none."""
+        """Return the last error in the driver's log, as ``: TEXT``; empty if there is none."""
         with suppress(OSError):
             lines = Path(self._folder or "", _LOG).read_text(errors="replace").splitlines()
             errors = [line.partition("] ")[2] for line in lines if " E " in line or " C " in line]
@@ -244,10 +241,10 @@ def _killed_by(number: int) -> str:
 
 def _identity(folder: Path) -> tuple[int, int] | None:
     try:
-        found = folder.stat()
+        status = folder.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _check_there(folder: Path, before: tuple[int, int] | None) -> None:

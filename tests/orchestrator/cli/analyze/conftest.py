@@ -11,7 +11,7 @@ from fsl_sweep.orchestrator.planning.prepare import open_benchmarks, opened_plan
 from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.records.model import Named
 from fsl_sweep.orchestrator.records.protocol import Episode, Protocol, Tasks
-from fsl_sweep.orchestrator.sweep.recording import write_tasks
+from fsl_sweep.orchestrator.upkeep.recording import write_tasks
 
 GLYPHS = {
     **{"base_alphabets": 3, "val_alphabets": 1, "novel_alphabets": 2},

@@ -7,14 +7,16 @@ from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.selection.chosen import wanted
-from fsl_sweep.orchestrator.sweep.process import Todo
 from fsl_sweep.orchestrator.text.printed import counted
+
+Todo = Mapping[int, tuple[str, ...]]
+"""Epochs of a trial, and the names of the protocols that their snapshots are measured under."""
 
 
 def to_measure(
     ledger: Ledger, plan: Plan, protocols: Iterable[PlannedProtocol], trials: Collection[str]
 ) -> Mapping[str, Todo]:
-    """Snapshots of these trials, as far as they have ended, that protocols ask for and lack.
+    """Return the snapshots of these trials, as far as they have ended, that protocols lack.
 
     Returns:
         For each trial its epochs, and for each epoch the names of the protocols.
@@ -22,21 +24,21 @@ def to_measure(
     Raises:
         RunFolderError: weights of some of them are not there.
     """
-    found: dict[str, dict[int, tuple[str, ...]]] = {}
+    todo: dict[str, dict[int, tuple[str, ...]]] = {}
     answers = plan.records_answers
-    for one in protocols:
-        epochs = wanted(ledger, plan, one.snapshots)
+    for protocol in protocols:
+        epochs = wanted(ledger, plan, protocol.snapshots)
         for trial in (trial for trial in epochs if trial in trials):
-            for epoch in ledger.trial(trial).to_measure(one.id, epochs[trial], answers):
-                names = found.setdefault(trial, {}).setdefault(epoch, ())
-                found[trial][epoch] = (*names, one.name)
-    _check_weights(ledger, found)
-    return found
+            for epoch in ledger.trial(trial).to_measure(protocol.id, epochs[trial], answers):
+                names = todo.setdefault(trial, {}).setdefault(epoch, ())
+                todo[trial][epoch] = (*names, protocol.name)
+    _check_weights(ledger, todo)
+    return todo
 
 
 def check_there(ledger: Ledger, plan: Plan, protocols: Collection[PlannedProtocol]) -> None:
     """Raise RunFolderError unless there are snapshots to measure, and their weights."""
-    if not any(wanted(ledger, plan, one.snapshots) for one in protocols):
+    if not any(wanted(ledger, plan, protocol.snapshots) for protocol in protocols):
         raise RunFolderError(
             f"{ledger.path} has no snapshot to measure: no trial has ended, or nothing could be "
             "chosen among those that have. `fsl-sweep status` says why."

@@ -5,14 +5,12 @@ from contextlib import suppress
 
 from fsl_sweep.orchestrator.errors import RunFolderError, UserError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
-from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import Kept
 from fsl_sweep.orchestrator.selection.chosen import choosable_epochs, wanted
 from fsl_sweep.orchestrator.selection.results import why_unusable
-from fsl_sweep.orchestrator.sweep.listener import SweepListener
-from fsl_sweep.orchestrator.sweep.remaining import to_measure
 from fsl_sweep.orchestrator.text.printed import counted
+from fsl_sweep.orchestrator.upkeep.remaining import to_measure
 
 Epochs = Mapping[str, Collection[int]]
 """For each trial, by its id, epochs whose weights are there."""
@@ -37,10 +35,9 @@ def check_prunable(ledger: Ledger, plan: Plan) -> None:
             "trained, so it is not known which snapshots will be needed. Finish the run with "
             "`fsl-sweep run`, then prune."
         )
-    asked = [one for one in plan.protocols if one.asked]
-    if todo := to_measure(ledger, plan, asked, plan.specs):
+    if todo := to_measure(ledger, plan, plan.requested, plan.specs):
         names = dict.fromkeys(
-            n for epochs in todo.values() for asked in epochs.values() for n in asked
+            name for epochs in todo.values() for missing in epochs.values() for name in missing
         )
         raise RunFolderError(
             f"{ledger.path}: {counted(sum(map(len, todo.values())), 'snapshot')} must still be "
@@ -50,7 +47,7 @@ def check_prunable(ledger: Ledger, plan: Plan) -> None:
 
 
 def prunable(ledger: Ledger, plan: Plan, keep: Kept) -> dict[str, list[int]]:
-    """The epochs of each planned trial whose weights are there and are not to be kept.
+    """Return the epochs of each planned trial whose weights are there and are not to be kept.
 
     Trials that have not ended keep theirs. So do, with ``chosen``, all of a method and seed of
     which one failed: nothing was chosen among them yet.
@@ -59,13 +56,13 @@ def prunable(ledger: Ledger, plan: Plan, keep: Kept) -> dict[str, list[int]]:
         return {}
     kept = {} if keep == "none" else wanted(ledger, plan, keep)
     undecided = _undecided(ledger, plan) if keep == "chosen" else set()
-    found: dict[str, list[int]] = {}
+    unneeded: dict[str, list[int]] = {}
     for planned in plan.trials:
         storage = ledger.trial(planned.id)
         gone = set(storage.snapshot_epochs()) - set(kept.get(planned.id, ()))
         if gone and planned.id not in undecided and not storage.unfinished(planned, None):
-            found[planned.id] = sorted(gone)
-    return found
+            unneeded[planned.id] = sorted(gone)
+    return unneeded
 
 
 def prune(ledger: Ledger, epochs: Epochs) -> None:
@@ -75,53 +72,46 @@ def prune(ledger: Ledger, epochs: Epochs) -> None:
 
 
 def lost(ledger: Ledger, plan: Plan, keep: Kept, gone: Epochs) -> list[str]:
-    """What later questions no longer have once the weights of these epochs are gone: sentences."""
-    found, answers = [LOST[keep]], plan.records_answers
-    for one in plan.protocols:
-        epochs = wanted(ledger, plan, one.snapshots)
+    """Say in sentences what can no longer be asked once the weights of these epochs are gone."""
+    sentences, answers = [LOST[keep]], plan.records_answers
+    for protocol in plan.protocols:
+        epochs = wanted(ledger, plan, protocol.snapshots)
         left = [
             epoch
             for trial in gone.keys() & epochs.keys()
-            for epoch in ledger.trial(trial).to_measure(one.id, epochs[trial], answers)
+            for epoch in ledger.trial(trial).to_measure(protocol.id, epochs[trial], answers)
             if epoch in gone[trial]
         ]
         if left:
-            found.append(
-                f"Protocol '{one.name}' is not measured on {counted(len(left), 'snapshot')} of "
-                f"them; to do that first: `fsl-sweep measure {ledger.path} {one.name}`."
+            sentences.append(
+                f"Protocol '{protocol.name}' is not measured on {counted(len(left), 'snapshot')} "
+                f"of them; to do that first: `fsl-sweep measure {ledger.path} {protocol.name}`."
             )
-    return found
+    return sentences
 
 
 def weight_bytes(ledger: Ledger, epochs: Epochs) -> int:
-    """What the weights of these epochs of trials take on the disk, in bytes."""
+    """Return the bytes that the weights of these epochs of trials take on the disk."""
     return sum(ledger.trial(trial).snapshot_size(e) for trial, some in epochs.items() for e in some)
 
 
-class PrunesEnded(SweepListener):
-    """Prunes each trial as it ends, where only chosen snapshots are kept.
+def prune_ended(ledger: Ledger, plan: Plan, trial: str) -> None:
+    """Remove the weights of an ended trial that no strategy of the sweep file can choose.
 
     What none of the file's snapshot selectors picks in a trial, no strategy can choose once the
     other trials have ended. The last snapshot stays too, for protocols that measure it.
     """
-
-    def __init__(self, ledger: Ledger, plan: Plan) -> None:
-        self._ledger, self._plan = ledger, plan
-        self._planned = {one.id: one for one in plan.trials}
-
-    def ended(self, trial: str, end: TrialEnd) -> None:  # noqa: ARG002
-        """Remove what cannot be chosen."""
-        storage = self._ledger.trial(trial)
-        history = storage.history(self._planned[trial], self._plan.main.id)
-        choosable = None
-        with suppress(UserError):  # of a third party's selector: the report will say it
-            choosable = choosable_epochs(history, self._plan.selectors)
-        if choosable is not None:
-            storage.prune(set(storage.snapshot_epochs()[:-1]) - choosable)
+    storage = ledger.trial(trial)
+    planned = next(planned for planned in plan.trials if planned.id == trial)
+    choosable = None
+    with suppress(UserError):  # of a third party's selector: the report will say it
+        choosable = choosable_epochs(storage.history(planned, plan.main.id), plan.selectors)
+    if choosable is not None:
+        storage.prune(set(storage.snapshot_epochs()[:-1]) - choosable)
 
 
 def _undecided(ledger: Ledger, plan: Plan) -> set[str]:
-    """Ids of the trials of each method and seed of which one takes no part in selections."""
+    """Return the trials of each method and seed of which one takes no part in selections."""
     histories = ledger.histories(plan)
-    torn = {(one.method, one.seed) for one in histories if why_unusable(one)}
-    return {one.trial for one in histories if (one.method, one.seed) in torn}
+    incomplete = {(trial.method, trial.seed) for trial in histories if why_unusable(trial)}
+    return {trial.trial for trial in histories if (trial.method, trial.seed) in incomplete}

@@ -1,4 +1,4 @@
-"""Measuring a program: its own answers to each task, from images as it was trained on."""
+"""Measuring a submission: its own answers to each task, from images as it was trained on."""
 
 from collections.abc import Iterator
 
@@ -18,8 +18,8 @@ from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, Results, check
 from fsl_sweep.orchestrator.records.measures import TaskScores
 
 
-def measure_by_program(learner: Metadl, images: PoolImages, sets: EpisodeSets) -> Results:
-    """Per-task results on episodes of one pool, all of one shape.
+def measure_by_submission(learner: Metadl, images: PoolImages, sets: EpisodeSets) -> Results:
+    """Return per-task results on episodes of one pool, all of one shape.
 
     Raises:
         BadData: as `check_scorable`, or the shapes differ.
@@ -49,12 +49,13 @@ def _tasks(images: PoolImages, episodes: Episodes) -> Iterator[ProgramTask]:
     _, way, shot = episodes.support.shape
     for task, (support, query) in enumerate(zip(episodes.support, episodes.query, strict=True)):
         shuffled = query.ravel()[_order(task, query.size)]
-        given, asked = (challenge_images(images.unit(part)) for part in (support.ravel(), shuffled))
-        yield ProgramTask(
-            SupportSet(given, np.arange(way).repeat(shot)), QuerySet(asked), way, seed=task
+        examples, queries = (
+            challenge_images(images.unit(part)) for part in (support.ravel(), shuffled)
         )
+        labels = np.arange(way).repeat(shot)
+        yield ProgramTask(SupportSet(examples, labels), QuerySet(queries), way, seed=task)
 
 
 def _order(task: int, queries: int) -> np.ndarray:
-    """The order of a task's queries: sorted by class, it would reveal the answers."""
+    """Return the order of a task's queries: sorted by class, it would reveal the answers."""
     return np.random.default_rng(task).permutation(queries)

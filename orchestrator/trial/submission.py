@@ -1,4 +1,4 @@
-"""One epoch of a program that trains itself: a round of ``meta_fit`` on the trial's data."""
+"""One epoch of a submission that trains itself: a round of ``meta_fit`` on the trial's data."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,8 +26,8 @@ from fsl_sweep.orchestrator.trial.draws import TrainingDraws, generator, torch_s
 Check = Callable[[int], None]
 
 
-class ProgramTraining:
-    """Gives a program each epoch's data, which depends only on trial id and epoch."""
+class SubmissionTraining:
+    """Gives a submission each epoch's data, which depends only on trial id and epoch."""
 
     def __init__(
         self, spec: TrialSpec, benchmark: Benchmark, learner: Metadl, device: torch.device
@@ -40,23 +40,23 @@ class ProgramTraining:
         self._draws = TrainingDraws(spec, benchmark)
 
     def epoch(self, epoch: int, check: Check) -> None:
-        """Let the program train; ``check`` is called with each step's number before its data."""
+        """Let it train; ``check`` is called with each step's number before its data."""
         self.learner.meta_train(
             self._data(epoch, check), torch_seed(self.spec.id, "program", epoch)
         )
 
     def state(self) -> dict[str, Any] | None:
-        """All that the program needs to continue; None if it cannot."""
+        """Return all that the submission needs to continue; None if it cannot."""
         state = self.learner.training_state()
         return None if state is None else {"program": state}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """The inverse of ``state``; raises, perhaps halfway, if the program cannot load it."""
+        """Load a ``state``; raises, perhaps halfway, if the submission cannot."""
         self.learner.restore_training(state["program"])
 
     def _data(self, epoch: int, check: Check) -> MetaDataset:
         channels, height, width = self.benchmark.image_shape
-        assert self.spec.validation is not None  # planning sets it for every program
+        assert self.spec.validation is not None  # planning sets it for every submission
         valid = episode_shape(self.spec.validation)
         rng = generator(self.spec.id, "program validation", epoch)
         return MetaDataset(
@@ -82,7 +82,7 @@ class ProgramTraining:
     def _validation(
         self, shape: EpisodeShape | VaryingShape, rng: np.random.Generator
     ) -> Iterator[tuple[Episode, int]]:
-        """As many episodes as an epoch has steps, without augmentation."""
+        """Draw as many episodes as an epoch has steps, without augmentation."""
         for _ in range(self.spec.batches):
             yield self._episode(self.benchmark.train.sample(1, shape, rng), None), 0
 

@@ -1,4 +1,4 @@
-"""What a run folder is given before trials run: its lock, common tasks, this machine."""
+"""What is recorded before trials run: the lock, the common tasks, and this machine."""
 
 import os
 import platform
@@ -43,22 +43,20 @@ def write_tasks(
     from fsl_sweep.datasets.splits.class_folds import fold_benchmark
     from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 
-    for one in protocols:
-        for fold in (None, *(plan.folds if one.snapshots == "all" else ())):
+    for protocol in protocols:
+        for fold in (None, *(plan.folds if protocol.snapshots == "all" else ())):
             prefix, benchmark = "", benchmarks[MAIN]
             if fold is not None:
-                prefix, benchmark = (
-                    f"fold-{fold.index}-",
-                    fold_benchmark(benchmark, **fold.model_dump()),
-                )
-            drawn = CommonTasks.draw(benchmark, one.protocol, benchmarks.get(one.name))
+                prefix = f"fold-{fold.index}-"
+                benchmark = fold_benchmark(benchmark, **fold.model_dump())
+            drawn = CommonTasks.draw(benchmark, protocol.protocol, benchmarks.get(protocol.name))
             for (measure, task_set), episodes in drawn.episodes.items():
                 content = {
                     "fingerprint": benchmark.fingerprint,
-                    "protocol": one.protocol.canonical(),
+                    "protocol": protocol.protocol.canonical(),
                     "classes": episodes.classes.tolist(),
                 }
-                name = f"{tasks_folder(one.id)}/{prefix}{measure}-{task_set}.json"
+                name = f"{tasks_folder(protocol.id)}/{prefix}{measure}-{task_set}.json"
                 if ledger.read_note(name) != content:
                     ledger.folder.write_json(name, content)
 
@@ -72,7 +70,7 @@ def note_environment(ledger: Ledger) -> None:
 
 
 def _environment() -> dict[str, Any]:
-    """Versions, the project's git commit where it runs from a checkout, and the hardware."""
+    """Return versions, the project's git commit where it runs from a checkout, and the hardware."""
     return {
         "python": platform.python_version(),
         "packages": {name: _version(name) for name in (*_PACKAGES, *_optional())},
@@ -85,7 +83,7 @@ def _environment() -> dict[str, Any]:
 
 
 def _optional() -> list[str]:
-    """Packages that only some backbones need, if planning has imported them."""
+    """Return the packages that only some backbones need, if planning has imported them."""
     return [name for name in ("timm",) if name in sys.modules]
 
 

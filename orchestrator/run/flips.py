@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fsl_sweep.datasets.benchmark import SplitName
     from fsl_sweep.datasets.tasks.classes import ClassTasks
     from fsl_sweep.orchestrator.measuring.class_sets import ClassSets, ClassSetScorer
-    from fsl_sweep.orchestrator.planning.asked_protocols import Asked
+    from fsl_sweep.orchestrator.planning.measure_request import MeasureRequest
     from fsl_sweep.orchestrator.run.run import Run
 
 Over = Literal["novel sets", "example sets"]
@@ -205,12 +205,12 @@ def _prepared(
     """The run's benchmark, its class set, and what answers for each snapshot."""
     from fsl_sweep.datasets.tasks.distribution import definite
     from fsl_sweep.orchestrator.measuring.class_sets import ClassSets, class_set
-    from fsl_sweep.orchestrator.planning.asked_protocols import asked_protocols
+    from fsl_sweep.orchestrator.planning.measure_request import measure_request
     from fsl_sweep.orchestrator.records.protocol import MAIN, episode_shape
 
     if asked.classes not in _SPLITS:
         raise UnknownName("class set", asked.classes, _SPLITS)
-    opened = asked_protocols(run.path, MAIN, root=asked.root)
+    opened = measure_request(run.path, MAIN, root=asked.root)
     benchmark = opened.benchmarks[MAIN]
     given = {key: getattr(asked, key) for key in ("way", "shot", "query")}
     written = {key: value for key, value in given.items() if value is not None}
@@ -219,7 +219,7 @@ def _prepared(
     return benchmark.name, drawn, [_scorer(opened, drawn, one) for one in pair]
 
 
-def _scorer(opened: "Asked", drawn: "ClassSets", one: Picked) -> "ClassSetScorer":
+def _scorer(opened: "MeasureRequest", drawn: "ClassSets", one: Picked) -> "ClassSetScorer":
     """Embeds the class set through a snapshot. Raises BadData if it cannot answer such tasks."""
     import torch
 

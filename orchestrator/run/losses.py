@@ -23,7 +23,7 @@ from fsl_sweep.orchestrator.text.printed import counted
 if TYPE_CHECKING:
     from fsl_sweep.datasets.tasks.distribution import TaskDistribution
     from fsl_sweep.datasets.tasks.episodes import Episodes
-    from fsl_sweep.orchestrator.planning.asked_protocols import Asked
+    from fsl_sweep.orchestrator.planning.measure_request import MeasureRequest
     from fsl_sweep.orchestrator.records.plan import PlannedTrial
     from fsl_sweep.orchestrator.records.protocol import Episode
     from fsl_sweep.orchestrator.records.spec import TrialSpec
@@ -148,11 +148,11 @@ def losses(folder: Path, asked: LossStudy) -> Iterator[Losses]:
         MissingData: the data are not there.
         TrialFailure: a loss is not a number.
     """
-    from fsl_sweep.orchestrator.planning.asked_protocols import asked_protocols
+    from fsl_sweep.orchestrator.planning.measure_request import measure_request
     from fsl_sweep.orchestrator.records.protocol import MAIN
     from fsl_sweep.orchestrator.trial.trial import use_threads
 
-    opened = asked_protocols(folder, MAIN, root=asked.root)
+    opened = measure_request(folder, MAIN, root=asked.root)
     use_threads(opened.plan.resources.cpu)
     epochs = wanted(opened.ledger, opened.plan, asked.snapshots)
     done = [one for one in opened.plan.trials if one.fold is None and epochs.get(one.id)]
@@ -170,7 +170,7 @@ def losses(folder: Path, asked: LossStudy) -> Iterator[Losses]:
 
 
 def _of_trial(
-    opened: "Asked", planned: "PlannedTrial", epochs: list[int], asked: LossStudy
+    opened: "MeasureRequest", planned: "PlannedTrial", epochs: list[int], asked: LossStudy
 ) -> Iterator[SnapshotLosses]:
     """The losses of a trial's snapshots."""
     import torch
@@ -200,7 +200,7 @@ def _of_trial(
 
 
 def _objectives(
-    opened: "Asked", spec: "TrialSpec", train: "TaskDistribution", asked: LossStudy
+    opened: "MeasureRequest", spec: "TrialSpec", train: "TaskDistribution", asked: LossStudy
 ) -> "tuple[Episode, FixedSupport | None, dict[str, Episodes]]":
     """Shape, fixed support and tasks of the objectives of a trial; without the support only ML."""
     from fsl_sweep.orchestrator.trial.objectives import fixed_support_of, objective_tasks

@@ -109,8 +109,7 @@ class Ledger:
         Returns:
             The plan as recorded: with the protocols that the folder held before.
         """
-        self.check_plan(plan)
-        if (before := self.read_plan()) is not None:
+        if (before := self.check_plan(plan)) is not None:
             plan = plan.after(before)
         text = sweep_text.encode()
         self.folder.write("sweep.yaml", text)
@@ -152,10 +151,16 @@ class Ledger:
         digest = None if text is None else hashlib.sha256(text).hexdigest()
         return plan is not None and plan.get("sweep_file") != digest
 
-    def check_plan(self, plan: Plan) -> None:
-        """Raise RunFolderError unless the folder is new, or holds this sweep on the same data.
+    def check_plan(self, plan: Plan) -> Plan | None:
+        """Check that the folder is new, or holds this sweep on the same data.
 
         A fingerprint that is not known yet (None) is not compared.
+
+        Returns:
+            The plan that it holds; None if it is new.
+
+        Raises:
+            RunFolderError: it holds something else.
         """
         before = self.read_plan()
         if before is None and self.folder.names() not in ([], ["lock"]):
@@ -164,7 +169,7 @@ class Ledger:
                 "Choose another with -o."
             )
         if before is None:
-            return
+            return None
         if before.name != plan.name:
             raise RunFolderError(
                 f"{self.path} holds the sweep '{before.name}', not '{plan.name}'. "
@@ -182,6 +187,7 @@ class Ledger:
                 # Where only the main protocol was changed, a name follows it.
                 if protocol.name == former.name and protocol.written != former.written:
                     self._check_unmeasured(protocol, former)
+        return before
 
     def _check_unmeasured(self, protocol: PlannedProtocol, former: PlannedProtocol) -> None:
         """Raise RunFolderError if something was measured under a protocol whose name is taken."""

@@ -35,7 +35,7 @@ from fsl_sweep.orchestrator.text.printed import counted
 if TYPE_CHECKING:
     from fsl_sweep.datasets.tasks.distribution import TaskDistribution
     from fsl_sweep.datasets.tasks.episodes import Episodes
-    from fsl_sweep.orchestrator.planning.asked_protocols import Asked
+    from fsl_sweep.orchestrator.planning.measure_request import MeasureRequest
     from fsl_sweep.orchestrator.records.plan import PlannedTrial
     from fsl_sweep.orchestrator.records.protocol import Episode
     from fsl_sweep.orchestrator.records.spec import TrialSpec
@@ -132,11 +132,11 @@ class LossesStudy(Study[LossesOptions, Losses]):
             MissingData: the data are not there.
             TrialFailure: a loss is not a number.
         """
-        from fsl_sweep.orchestrator.planning.asked_protocols import asked_protocols
+        from fsl_sweep.orchestrator.planning.measure_request import measure_request
         from fsl_sweep.orchestrator.records.protocol import MAIN
         from fsl_sweep.orchestrator.trial.trial import use_threads
 
-        opened = asked_protocols(evidence.source.places[0], MAIN, root=options.root)
+        opened = measure_request(evidence.source.places[0], MAIN, root=options.root)
         use_threads(opened.plan.resources.cpu)
         epochs = wanted(opened.ledger, opened.plan, options.snapshots)
         part = {(trial.method, trial.trial) for trial in evidence.histories}
@@ -198,7 +198,7 @@ def _remark(left_out: Mapping[str, Any], pending: int, progress: Progress) -> No
 
 
 def _of_trial(
-    opened: "Asked", planned: "PlannedTrial", epochs: list[int], options: LossesOptions
+    opened: "MeasureRequest", planned: "PlannedTrial", epochs: list[int], options: LossesOptions
 ) -> Iterator[SnapshotLosses]:
     """Give the losses of a trial's snapshots."""
     import torch
@@ -227,7 +227,7 @@ def _of_trial(
 
 
 def _objectives(
-    opened: "Asked", spec: "TrialSpec", train: "TaskDistribution", options: LossesOptions
+    opened: "MeasureRequest", spec: "TrialSpec", train: "TaskDistribution", options: LossesOptions
 ) -> "tuple[Episode, FixedSupport | None, dict[str, Episodes]]":
     """Return shape, fixed support and tasks of a trial's objectives; without support only ML."""
     from fsl_sweep.orchestrator.trial.objectives import fixed_support_of, objective_tasks

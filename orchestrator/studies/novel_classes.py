@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from fsl_sweep.datasets.benchmark import SplitName
     from fsl_sweep.datasets.tasks.classes import ClassTasks
     from fsl_sweep.orchestrator.measuring.class_sets import ClassSets, ClassSetScorer
-    from fsl_sweep.orchestrator.planning.asked_protocols import Asked
+    from fsl_sweep.orchestrator.planning.measure_request import MeasureRequest
     from fsl_sweep.orchestrator.report.figures.panel import Figure
 
 Over = Literal["novel sets", "example sets"]
@@ -273,10 +273,10 @@ def _prepared(
     """Return the run's benchmark, its class set, and what answers for each snapshot."""
     from fsl_sweep.datasets.tasks.distribution import definite
     from fsl_sweep.orchestrator.measuring.class_sets import ClassSets, class_set
-    from fsl_sweep.orchestrator.planning.asked_protocols import asked_protocols
+    from fsl_sweep.orchestrator.planning.measure_request import measure_request
     from fsl_sweep.orchestrator.records.protocol import MAIN, episode_shape
 
-    opened = asked_protocols(evidence.source.places[0], MAIN, root=options.root)
+    opened = measure_request(evidence.source.places[0], MAIN, root=options.root)
     benchmark = opened.benchmarks[MAIN]
     shape = {key: getattr(options, key) for key in ("way", "shot", "query")}
     written = {key: value for key, value in shape.items() if value is not None}
@@ -286,7 +286,7 @@ def _prepared(
     return benchmark.name, drawn, [_scorer(opened, drawn, one) for one in pair.snapshots]
 
 
-def _scorer(opened: "Asked", drawn: "ClassSets", snapshot: Snapshot) -> "ClassSetScorer":
+def _scorer(opened: "MeasureRequest", drawn: "ClassSets", snapshot: Snapshot) -> "ClassSetScorer":
     """Embed the class set through a snapshot. Raises BadData if it cannot answer such tasks."""
     import torch
 

@@ -25,7 +25,7 @@ from fsl_sweep.orchestrator.upkeep.recording import locked, note_environment, wr
 from fsl_sweep.orchestrator.upkeep.remaining import Todo, check_there, to_measure
 
 if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.planning.asked_protocols import Asked
+    from fsl_sweep.orchestrator.planning.measure_request import MeasureRequest
 
 RETRIES = 2
 """Attempts after the first where measuring a trial fails."""
@@ -102,7 +102,7 @@ def execute(
 
 
 def measure(
-    request: "Asked",
+    request: "MeasureRequest",
     address: str | None = None,
     following: Following = _nobody,
     notify: Callable[[str], None] = lambda _: None,
@@ -248,7 +248,7 @@ def _surely_pending(prepared: Prepared) -> int:
     Where nothing was planned before, none has, and the sweep need not be planned to know it.
     """
     cores, ledger, config = os.cpu_count() or 1, prepared.ledger, prepared.sweep.config
-    if ledger.read_plan() is None:
+    if "plan.json" not in ledger.folder.names():
         return min(cores, len(config.seeds) * len(prepared.only or config.methods))
     ledger.check_plan(prepared.plan)
     chosen = prepared.plan.ids_of(prepared.only)

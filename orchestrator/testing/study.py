@@ -28,7 +28,7 @@ class StudyContract:
     """Subclass it and set ``study``; pytest runs the rest.
 
     By default the study is of a table of two methods with two configurations, three seeds, three
-    epochs and twenty tasks. Override ``run`` and ``unfinished`` for a study that needs a run folder.
+    epochs and twenty tasks. Override ``run`` and ``unfinished`` where a study needs a run folder.
 
     Attributes:
         study: what is tried; a class that the catalogue or an entry point names.

@@ -103,7 +103,9 @@ def test_without_novel_strategies_choose_and_nothing_is_reported(load, complete,
     assert run.question().snapshot == ("last", "train_loss", "base", "val")
     assert same_where_both_chose(run, full, "val", "val_low", "base") == 2 * 2 * 4 * 2
     assert selected(run, "novel", "novel_low", "regret").isna().all(axis=None)
-    assert "a.csv has no rows of novel: what needs its NovelGen" in "\n".join(run.info(run.question()).cautions)
+    assert "a.csv has no rows of novel: what needs its NovelGen" in "\n".join(
+        run.info(run.question()).cautions
+    )
     with pytest.raises(RunFolderError, match=r"A has no rows of novel, so that nothing can be"):
         run.report()
     with pytest.raises(ConfigError, match="'oracle' needs novel"):

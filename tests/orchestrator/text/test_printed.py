@@ -11,6 +11,7 @@ from fsl_sweep.orchestrator.text.printed import (
     columns,
     counted,
     fold,
+    on_disk,
     one_line,
     printable,
     say,
@@ -101,6 +102,11 @@ def test_counts_agree_with_their_nouns() -> None:
     assert [counted(n, "trial") for n in (0, 1, 2)] == ["0 trials", "1 trial", "2 trials"]
     assert counted(12_000, "image") == "12,000 images"
     assert [counted(n, "class", "classes") for n in (1, 2)] == ["1 class", "2 classes"]
+
+
+def test_bytes_are_written_with_two_digits_and_their_unit() -> None:
+    sizes = (0, 999, 1000, 9949, 9951, 54_000_000_000, 999_600_000)
+    assert " ".join(map(on_disk, sizes)) == "0 B 999 B 1.0 kB 9.9 kB 10 kB 54 GB 1.0 GB"
 
 
 def test_the_package_tells_what_it_has_without_loading_it() -> None:

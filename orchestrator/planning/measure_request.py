@@ -1,4 +1,4 @@
-"""Protocols that a run is asked to measure after its sweep: known ones, or new ones.
+"""What a run is asked to measure after its sweep: protocols that it knows, or new ones.
 
 The run folder's plan has all that is needed: specifications, protocols, and where the data are.
 """
@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.planning.feasibility import check_protocols
+from fsl_sweep.orchestrator.planning.part import Part, recorded
 from fsl_sweep.orchestrator.planning.prepare import (
     check_same_data,
     fingerprint_of,
     open_benchmarks,
 )
 from fsl_sweep.orchestrator.planning.protocols import check_suitable, further, stem
-from fsl_sweep.orchestrator.records.model import Named
+from fsl_sweep.orchestrator.records.model import Named, canonical_json
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.sweepfile.grammar import MeasureConfig, protocol_name
@@ -27,11 +29,11 @@ from fsl_sweep.orchestrator.sweepfile.messages import validated
 from fsl_sweep.orchestrator.sweepfile.reading import located, path_keys
 
 SECTION = "measure"
-"""What key paths begin with, in the errors about what was asked."""
+"""What key paths begin with, in the errors about a request."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class MeasureRequest:
     """What to measure.
 
     Attributes:
@@ -51,32 +53,31 @@ class Asked:
     cautions: Sequence[str] = ()
 
 
-def asked_protocols(
+def measure_request(
     folder: Path,
     name: str | None = None,
-    given: Mapping[str, Any] | None = None,
+    section: Mapping[str, Any] | None = None,
     root: str | None = None,
-) -> Asked:
+) -> MeasureRequest:
     """Check what a run is asked to measure; nothing is written.
 
     Args:
         folder: the run folder.
-        name: of a protocol that the run knows; or of a new one, by default made from ``given``.
-        given: a new protocol as under ``measure`` in a sweep file; only ``snapshots`` may be given
-            for a known one.
+        name: of a protocol that the run knows; or of a new one, by default made from ``section``.
+        section: a new protocol as under ``measure`` in a sweep file; of a known one only
+            ``snapshots`` may be written.
         root: where the files of the benchmark that was trained on are now.
 
     Raises:
         ConfigError: a value cannot be used, the name has another meaning in this run, or a learner
             cannot be measured so; key paths begin with ``SECTION``.
-        UnknownName: the run has no protocol of that name, and ``given`` makes none.
+        UnknownName: the run has no protocol of that name, and ``section`` makes none.
         RunFolderError: it is not a run folder, or its data has changed.
         MissingData, BadData: as of `open_benchmarks` and `check_protocols`.
     """
     ledger = Ledger(folder)
     plan = ledger.planned()
-    config = validated(MeasureConfig, dict(given or {}), SECTION)
-    which = config.snapshots if "snapshots" in config.model_fields_set else None
+    config = validated(MeasureConfig, dict(section or {}), SECTION)
     places: dict[str, str | None] = {}
     if config.model_fields_set <= {"snapshots"}:
         protocols = _known(plan, name)
@@ -84,18 +85,27 @@ def asked_protocols(
         config = _located(config)
         place = config.benchmark and config.benchmark.options.get("root")
         protocols = [*_written(plan, name and _checked_name(name), config, place)]
-        moved = [one.name for one in protocols if place or one.name not in plan.places]
+        moved = [p.name for p in protocols if place or p.name not in plan.places]
         places = dict.fromkeys(moved if config.benchmark else (), place)
     if root is not None:
         places[MAIN] = located(root, "--root")
-    check_suitable(protocols, plan.trials, SECTION)
-    if which is not None:
-        protocols = [replace(one, snapshots=which) for one in protocols]
+    check_suitable(protocols, _learners(plan), SECTION)
+    if "snapshots" in config.model_fields_set:
+        protocols = [replace(protocol, snapshots=config.snapshots) for protocol in protocols]
     return _opened(ledger, plan, protocols, places)
 
 
+def _learners(plan: Plan) -> list[tuple[str, Part]]:
+    """Look up the learners of a plan, each once for each method."""
+    learners = {
+        (trial.method, canonical_json(trial.spec.learner.model_dump())): trial.spec.learner
+        for trial in plan.trials
+    }
+    return [(method, recorded(LEARNERS, named)) for (method, _), named in learners.items()]
+
+
 def _located(config: MeasureConfig) -> MeasureConfig:
-    """With the paths of its benchmark absolute, from the current folder."""
+    """Make the paths of its benchmark absolute, from the current folder."""
     if config.benchmark is None:
         return config
     benchmark, section = config.benchmark.model_dump(), f"{SECTION}.benchmark"
@@ -106,41 +116,41 @@ def _located(config: MeasureConfig) -> MeasureConfig:
 
 
 def _known(plan: Plan, name: str | None) -> list[PlannedProtocol]:
-    """The protocols of a name or id; several where it stands for several mixtures."""
+    """Find the protocols of a name or id; several where it stands for several mixtures."""
     names = list(dict.fromkeys(part for p in plan.protocols for part in (p.name, stem(p.name))))
     if name is None:
         problem = "say what to measure: the name of a protocol of this run"
         raise ConfigError("", "", f"{problem} ({', '.join(names)}), or options such as --shot 5")
-    found = [one for one in plan.protocols if name in (one.name, stem(one.name), one.id)]
-    if not found:
+    protocols = [p for p in plan.protocols if name in (p.name, stem(p.name), p.id)]
+    if not protocols:
         raise UnknownName("protocol", name, names)
-    return found
+    return protocols
 
 
 def _written(
     plan: Plan, name: str | None, config: MeasureConfig, place: str | None
 ) -> Iterator[PlannedProtocol]:
-    """The protocols that were written; those that the run knows as it knows them.
+    """Resolve the protocols of a section; those that the run knows, as it knows them.
 
     ``name`` may be shared by mixtures; ``place`` is where the benchmark that they name is.
     """
-    known = {one.name: one for one in plan.protocols}
-    for one in further(name or _default_name(config), config, plan.main.protocol, SECTION):
-        same = [p for p in plan.protocols if p.protocol == one.protocol]
-        if one.name in known:
-            if known[one.name] not in same:
-                ours = known[one.name].protocol.described
-                problem = f"this run has another protocol '{one.name}' ({ours})"
+    known = {protocol.name: protocol for protocol in plan.protocols}
+    for new in further(name or _default_name(config), config, plan.main.protocol, SECTION):
+        same = [p for p in plan.protocols if p.protocol == new.protocol]
+        if new.name in known:
+            if known[new.name] not in same:
+                ours = known[new.name].protocol.described
+                problem = f"this run has another protocol '{new.name}' ({ours})"
                 advice = "another name, or leave the options out to go on with that one"
-                this = f"Give this one ({one.protocol.described})"
+                this = f"Give this one ({new.protocol.described})"
                 raise ConfigError("", "", f"{problem}. {this} {advice}")
-            yield known[one.name]
+            yield known[new.name]
         elif same and place in (None, plan.places.get(same[0].name)):
             if name is not None:
-                raise _same(one, same[0])
+                raise _same(new, same[0])
             yield same[0]
         else:
-            yield replace(one, asked=False)
+            yield replace(new, asked=False)
 
 
 def _same(new: PlannedProtocol, before: PlannedProtocol) -> ConfigError:
@@ -153,24 +163,25 @@ def _opened(
     plan: Plan,
     protocols: Sequence[PlannedProtocol],
     places: Mapping[str, str | None],
-) -> Asked:
+) -> MeasureRequest:
     """Open the data, and check that they are what the run knows and suffice."""
-    kept = {one.name: one for one in (*plan.protocols, *protocols)}
-    names = {one.name for one in protocols}
-    plan = replace(plan, protocols=tuple(kept.values()), places={**plan.places, **places})
+    by_name = {protocol.name: protocol for protocol in (*plan.protocols, *protocols)}
+    names = [protocol.name for protocol in protocols]
+    plan = replace(plan, protocols=tuple(by_name.values()), places={**plan.places, **places})
     benchmarks = open_benchmarks(plan, names)
-    found = [
-        one if one.fingerprint else replace(one, fingerprint=fingerprint_of(one.name, benchmarks))
-        for one in protocols
-    ]
-    kept |= {one.name: one for one in found}
-    plan = replace(plan, protocols=tuple(kept.values()))
+    for protocol in protocols:
+        if not protocol.fingerprint:
+            fingerprint = fingerprint_of(protocol.name, benchmarks)
+            by_name[protocol.name] = replace(protocol, fingerprint=fingerprint)
+    plan = replace(plan, protocols=tuple(by_name.values()))
     check_same_data(plan, benchmarks)
-    for one in found:  # a copy of the data may be in another place
-        if other := next((p for p in kept.values() if p.id == one.id and p.name != one.name), None):
-            raise _same(one, other)
-    cautions = check_protocols(plan, found, benchmarks)
-    return Asked(ledger, plan, found, places, benchmarks, cautions)
+    opened = [by_name[name] for name in names]
+    for protocol in opened:  # a copy of the data may be in another place
+        for other in plan.protocols:
+            if other.id == protocol.id and other.name != protocol.name:
+                raise _same(protocol, other)
+    cautions = check_protocols(plan, opened, benchmarks)
+    return MeasureRequest(ledger, plan, opened, places, benchmarks, cautions)
 
 
 def _checked_name(name: str) -> str:
@@ -181,19 +192,17 @@ def _checked_name(name: str) -> str:
 
 
 def _default_name(config: MeasureConfig) -> str:
-    """``5-shot``, ``10000-tasks``, ``cifar-fs``: a name that says what was asked for."""
+    """Make a name that says what differs: ``5-shot``, ``10000-tasks``, ``cifar-fs``."""
     parts = [config.preset] if config.preset else []
     parts += [f"{value}-{key}" for key, value in config.episode.items()]
-    named = {"report_tasks": "tasks"}
     for key, value in config.evaluation.items():
         if key == "replacement":
             parts.append("with-replacement" if value else "without-replacement")
+        elif key == "seed":
+            parts.append(f"seed-{value}")
         else:
-            parts.append(
-                f"seed-{value}"
-                if key == "seed"
-                else f"{value}-{named.get(key, key).replace('_', '-')}"
-            )
+            count = "tasks" if key == "report_tasks" else key.replace("_", "-")
+            parts.append(f"{value}-{count}")
     if config.benchmark is not None:
         parts.append(config.benchmark.name)
     if config.classes is not None:

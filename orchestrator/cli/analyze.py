@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -130,6 +130,7 @@ def _options(cls: "type[Study]") -> list[inspect.Parameter]:
     from fsl_sweep.orchestrator.studies.base import declared
 
     parameters: list[inspect.Parameter] = []
+    types: dict[str, Any] = get_type_hints(cls.Options)
     for name, field in cls.Options.model_fields.items():
         extra = declared(field)
         metavar, text, default = extra.get("metavar"), field.description, field.get_default()
@@ -138,12 +139,11 @@ def _options(cls: "type[Study]") -> list[inspect.Parameter]:
         else:
             place = typer.Option(f"--{name.replace('_', '-')}", metavar=metavar, help=text)
         if field.is_required():
-            value, annotation = inspect.Parameter.empty, field.annotation
+            value, annotation = inspect.Parameter.empty, types[name]
         elif default in (None, []):
-            optional: Any = field.annotation
-            value, annotation = None, optional | None
+            value, annotation = None, types[name] | None
         else:
-            value, annotation = default, field.annotation
+            value, annotation = default, types[name]
         parameters.append(_parameter(name, Annotated[annotation, place], value))
     return parameters
 

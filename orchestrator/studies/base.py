@@ -6,9 +6,9 @@ selector: a class, and a line in ``catalogue.py`` or an entry point of ``fsl_swe
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
@@ -22,6 +22,24 @@ if TYPE_CHECKING:
 O_contra = TypeVar("O_contra", bound="StudyOptions", contravariant=True)
 R = TypeVar("R")
 Need = Literal["tasks", "snapshots", "data"]
+
+
+def _difference(value: float) -> float:
+    if not 0 < value < 1:
+        raise ValueError(f"{value} is no difference of accuracies; 0.01 is 1 point")
+    return value
+
+
+def _share(value: float) -> float:
+    if not 0 < value < 1:
+        raise ValueError(f"{value} does not lie between 0 and 1")
+    return value
+
+
+Difference = Annotated[float, AfterValidator(_difference)]
+"""A difference of accuracies, in (0, 1)."""
+Share = Annotated[float, AfterValidator(_share)]
+"""A number in (0, 1), such as a probability."""
 Progress = Callable[[str], None]
 """Hears a remark on how far a study is, or on what it leaves out."""
 

@@ -28,7 +28,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.statistics.sampling import task_coverage as bounds
 from fsl_sweep.orchestrator.statistics.sampling.simulated_coverage import simulated_coverage
-from fsl_sweep.orchestrator.studies.base import Progress, Study, StudyOptions, option
+from fsl_sweep.orchestrator.studies.base import Progress, Share, Study, StudyOptions, option
 from fsl_sweep.orchestrator.studies.trained_on import trained_on
 
 MOST_CLASSES = 10**6
@@ -45,8 +45,8 @@ class CoverageOptions(StudyOptions):
     train_tasks: int | None = option("Tasks trained on.", None, "N", ge=1)
     test_tasks: int | None = option("Test tasks. [as many]", None, "N", ge=1)
     gamma: float = option("No class is rarer than this share of n / L, its mean.", 0.5, gt=0, le=1)
-    rho: float = option("A probability that is too small to believe.", 0.01, gt=0, lt=1)
-    eta: float = option("Share of the least mean that is few classes.", 0.5, gt=0, lt=1)
+    rho: Share = option("A probability that is too small to believe.", 0.01)
+    eta: Share = option("Share of the least mean that is few classes.", 0.5)
     root: str | None = option("Where the run's data are now, to count classes.", None, "PATH")
 
 

@@ -36,6 +36,7 @@ from fsl_sweep.orchestrator.statistics import (
     paired_interval,
 )
 from fsl_sweep.orchestrator.studies.base import (
+    Difference,
     Progress,
     Study,
     StudyOptions,
@@ -76,8 +77,8 @@ class NovelClassesOptions(StudyOptions):
     truth_tasks: int = option("Tasks of the whole class set.", 100_000, ge=2)
     classes: ClassSetName = option("The large class set.", "novel")
     examples: list[int] = option("Also sets of K examples of each class; repeatable.", [], "K")
-    difference: float | None = option(
-        "Take the pair of epochs whose NovelGen differ by about D.", None, "D", gt=0, lt=1
+    difference: Difference | None = option(
+        "Take the pair of epochs whose NovelGen differ by about D.", None, "D"
     )
     epoch_a: int | None = option("Epoch of A. [chosen]", None, "E")
     epoch_b: int | None = option("Epoch of B. [chosen]", None, "E")

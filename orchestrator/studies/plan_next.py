@@ -28,7 +28,15 @@ from fsl_sweep.orchestrator.selection.comparing.power import (
 )
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.selection.question import Question
-from fsl_sweep.orchestrator.studies.base import QUESTION, Progress, Study, StudyOptions, option
+from fsl_sweep.orchestrator.studies.base import (
+    QUESTION,
+    Difference,
+    Progress,
+    Share,
+    Study,
+    StudyOptions,
+    option,
+)
 
 _COLUMNS = (
     *words("methods"),
@@ -41,10 +49,10 @@ _COLUMNS = (
 class PlanNextOptions(StudyOptions):
     """What is to be found, and with which chance."""
 
-    effect: float | None = option(
-        "Difference to find, such as 0.01 for 1 point. [the observed ones]", None, gt=0, lt=1
+    effect: Difference | None = option(
+        "Difference to find, such as 0.01 for 1 point. [the observed ones]", None
     )
-    power: float = option("Chance to find it.", 0.8, gt=0, lt=1)
+    power: Share = option("Chance to find it.", 0.8)
 
 
 @final

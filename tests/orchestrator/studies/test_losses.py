@@ -13,7 +13,8 @@ from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.protocol import Episode
 from fsl_sweep.orchestrator.run import load_run
-from fsl_sweep.orchestrator.run.losses import Losses, LossStudy, SnapshotLosses
+from fsl_sweep.orchestrator.studies import Finding
+from fsl_sweep.orchestrator.studies.losses import Losses, LossesOptions, LossesStudy, SnapshotLosses
 
 METHODS = """
   PN: {learner: {name: protonet}}
@@ -44,7 +45,7 @@ def test_a_row_for_each_method_and_what_has_no_loss_is_named(analyze):
     lines = [line.split() for line in shown.splitlines()]
     assert code == 0
     assert "RAW is left out: it is not trained by a loss on tasks." in told
-    rows = [line for line in lines if line[0] in ("PN", "FIX-PN")]
+    rows = [line for line in lines if line[:1] in (["PN"], ["FIX-PN"])]
     assert [row[:4] for row in rows] == [[name, "3w1s2q", "2", "2"] for name in ("PN", "FIX-PN")]
     assert all(float(row[at]) > 0 for row in rows for at in (4, 6, 7, 9))
 
@@ -69,10 +70,9 @@ def test_json_has_every_snapshot_and_means_over_seeds(analyze, folder):
             assert row[key]["mean"] == pytest.approx(np.mean([one[key]["mean"] for one in own]))
             assert row[key]["low"] < row[key]["mean"] < row[key]["high"]
     assert analyze("--snapshots", "all", "--json")[1] == shown
-    ours = load_run(folder).losses(snapshots="all", tasks=30)
-    assert ours.to_plain() == found
-    assert repr(ours) == "<Losses of 8 snapshots on 30 tasks>"
-    assert "array" not in repr(ours.found[0])
+    ours = load_run(folder).study("losses", snapshots="all", tasks=30)
+    assert json.loads(ours.written("json")) == found
+    assert "array" not in repr(ours.result.snapshots[0])
     assert analyze("--snapshots", "all", "--json", "--seed", 1)[1] != shown
     # Queries that are never in the support are harder.
     others = json.loads(analyze("--snapshots", "all", "--json", "--queries-from", "others")[1])
@@ -92,19 +92,18 @@ def test_a_figure_over_epochs_is_the_same_again(analyze, tmp_path):
 def test_another_shape_has_no_fixed_support(analyze):
     code, shown, _ = analyze("--shot", 2, "--way", 5)
     assert code == 0
-    assert "FIX-ML: fixed support. 5w2s2q: 5-way 2-shot 2-query tasks." in shown
+    assert "FIX-ML: fixed support. 5w2s2q: 5-way 2-shot 2-query tasks." in " ".join(shown.split())
     assert "-: no fixed support:" in shown
 
 
-def test_the_configuration_that_was_measured_is_named(analyze, monkeypatch):
+def test_the_configuration_that_was_measured_is_named():
     found = [
         SnapshotLosses(planned(spec(way=way)), 1, Episode(), None, {"ml": np.arange(2.0)})
         for way in (5, 10)
     ]
-    known = [Losses(LossStudy(), (), 0, tuple(found[:count])) for count in range(3)]
-    monkeypatch.setattr("fsl_sweep.orchestrator.run.losses.losses", lambda *_: iter(known))
-    told = analyze()[2].splitlines()
-    assert told == [f"PN, way={way}, seed 0: 1 snapshot measured" for way in (5, 10)]
+    losses = Losses(LossesOptions(), (), 0, tuple(found))
+    rows = [line.split() for line in Finding(LossesStudy(), losses).written("terminal").split("\n")]
+    assert [row[:2] for row in rows if row[:1] == ["PN"]] == [["PN", "way=5"], ["PN", "way=10"]]
 
 
 def test_mistakes_are_one_message(analyze, folder, tmp_path):
@@ -122,12 +121,12 @@ def test_mistakes_are_one_message(analyze, folder, tmp_path):
     code, _, told = analyze(run=pruned)
     assert code != 0
     assert "it was pruned" in told
-    with pytest.raises(UnknownName, match="unknown snapshots 'al'; did you mean 'all'"):
-        load_run(folder).losses(snapshots="al")
+    with pytest.raises(ConfigError, match="--snapshots: input should be 'all', 'chosen' or 'last'"):
+        load_run(folder).study("losses", snapshots="al")
     with pytest.raises(UnknownName, match="unknown option 'task'; did you mean 'tasks'"):
-        load_run(folder).losses(task=3)
-    with pytest.raises(ConfigError, match="needs 2 tasks or more"):
-        load_run(folder).losses(tasks=1)
+        load_run(folder).study("losses", task=3)
+    with pytest.raises(ConfigError, match="--tasks: input should be greater than or equal to 2"):
+        load_run(folder).study("losses", tasks=1)
 
 
 def test_trials_that_take_no_part_are_counted(analyze, folder, tmp_path):

@@ -1,7 +1,6 @@
 """``compare``: closed, open and paired intervals of a run, and the claim over seeds."""
 
 import json
-import re
 from pathlib import Path
 
 import made
@@ -38,7 +37,7 @@ def accuracies(folder: Path, protocol: str, method: str) -> np.ndarray:
     """Mean over seeds on each report task of what val / val chooses, looked up one by one."""
     run = load_run(folder)
     source = run._source
-    chosen = {(one.trial, one.epoch) for one in run.chosen(method)}
+    chosen = {(one.snapshot.trial, one.snapshot.epoch) for one in run.chosen(method)}
     trials = source.histories(source.protocol(protocol), source.protocol())
     rows = [
         trial.scores["novel", "report"].load()[trial.index(epoch)]
@@ -81,21 +80,9 @@ def test_the_claim_over_seeds_is_that_of_the_report(folder, capsys) -> None:
     assert len(ours["methods"]["values"][0]) == 2
 
 
-def test_the_text_keeps_snapshots_and_methods_apart(folder, capsys) -> None:
+def test_the_text_keeps_snapshots_and_methods_apart(folder, capsys, snapshot) -> None:
     assert invoke(["compare", str(folder), "PN", "RR", "--snapshot", "last"]) == 0
-    out = capsys.readouterr().out
-    first, second = out.split("The methods, trained again, on tasks of 'main':")
-    assert first.splitlines()[0].startswith(("PN and RR, trained", "RR and PN, trained"))
-    assert "again: undecided over 2 seeds, under last / " in first.splitlines()[0]
-    assert "These snapshots, NovelGen in %" in first
-    assert re.search(r"^  closed  .* \+- .*  50$", first, re.M)
-    assert re.search(r"^  open paired  +[+-][\d.]+ \+- [\d.]+  \w+ +60$", first, re.M)
-    assert "\n  Closed tasks: 'main', 5-way 1-shot, 15 queries, 20 + 50 tasks.\n" in first
-    assert "\n  Open tasks: 'open', 5-way 1-shot, 15 queries, at most 20 + 60 tasks, with" in first
-    assert "2 seeds: PN - RR" in second
-    assert "by seed PN " in second
-    assert "Caution: only 2 seeds." in second
-    assert "Caution: open: the tasks ended before the examples were used up" in second
+    assert capsys.readouterr().out.replace(str(folder), "RUN") == snapshot
 
 
 @pytest.mark.parametrize(
@@ -117,8 +104,7 @@ def test_another_protocol(folder, capsys, protocol, closed, undecided) -> None:
     assert methods["caution"].endswith(undecided or theirs.caution)
     assert invoke(["compare", str(folder), "PN", "RR", "--protocol", protocol]) == 0
     out = capsys.readouterr().out
-    assert f"The methods, trained again, on tasks of '{protocol}':\n" in out
-    assert max(map(len, out.partition("Open tasks")[0].splitlines())) <= 100
+    assert f"The methods, trained again, on tasks of '{protocol}' " in out
 
 
 def test_a_protocol_that_is_not_measured(folder, refused) -> None:
@@ -131,7 +117,7 @@ def test_tasks_of_writers_have_no_open_intervals(tmp_path, capsys) -> None:
     made.with_protocols(tmp_path / "run", 50, seeds=(0, 1), benchmark=made.OF_WRITERS)
     assert invoke(["compare", str(tmp_path / "run"), "PN", "RR"]) == 0
     out = capsys.readouterr().out
-    assert "  No open intervals: tasks of writers cannot be drawn without replacement.\n" in out
+    assert "No open intervals: tasks of writers cannot be drawn without replacement.\n" in out
 
 
 def test_without_open_tasks_it_says_how_to_measure_them(tmp_path, capsys) -> None:
@@ -139,9 +125,9 @@ def test_without_open_tasks_it_says_how_to_measure_them(tmp_path, capsys) -> Non
     made.with_protocols(path, 50, OPEN, skipped=["open"], seeds=(0, 1))
     assert invoke(["compare", str(path), "PN", "RR"]) == 0
     out = capsys.readouterr().out
-    command = "open --without-replacement --tasks 1000000 --snapshots chosen`\n"
-    assert f"Open intervals are not measured yet: `fsl-sweep measure {path} {command}" in out
-    assert "Caution: nothing is about other examples" in out
+    command = "open --without-replacement --tasks 1000000 --snapshots chosen\n"
+    assert f"  fsl-sweep measure {path} {command}" in out
+    assert "nothing is about other examples" in out
 
 
 def test_a_table_with_tasks_has_closed_intervals_and_one_of_means_has_none(
@@ -198,8 +184,7 @@ def test_whole_seeds_of_an_unfinished_run_are_compared_and_decide_nothing(tmp_pa
     assert invoke(["compare", str(tmp_path / "run"), "W5", "W6", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)["methods"]
     assert (found["seeds"], found["verdict"]) == ([3, 4], "undecided")
-    assert found["caution"].endswith(
-        "only whole seeds of W5 (3 of 4 seeds) take part; an incomplete run decides nothing"
-    )
+    assert "only complete seeds of W5 (3 of 4 seeds) take part" in found["caution"]
+    assert "an incomplete run decides nothing" in found["caution"]
     (theirs,) = load_run(tmp_path / "run").report(["val"], ["val"]).differences
     assert found["effect"] == pytest.approx(theirs.result.effect)

@@ -135,7 +135,7 @@ def _with(
 
 
 def report_command(run: Path) -> str:
-    """What to type to see a run's report."""
+    """Return what to type to see a run's report."""
     return f"fsl-sweep report {shlex.quote(str(run))}"
 
 

@@ -63,9 +63,9 @@ def to_json(report: Report | WorldsReport) -> str:
     return json_text(known)
 
 
-def json_text(value: Any) -> str:
-    """Return plain data as indented JSON text with sorted keys, ending in a newline."""
-    return json.dumps(value, indent=1, sort_keys=True, allow_nan=False) + "\n"
+def json_text(value: Any, sort_keys: bool = True) -> str:
+    """Return plain data as indented JSON text, ending in a newline."""
+    return json.dumps(value, indent=1, sort_keys=sort_keys, allow_nan=False) + "\n"
 
 
 def to_plain(report: Report) -> dict[str, Any]:

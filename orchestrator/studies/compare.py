@@ -123,7 +123,9 @@ class Compare(Study[CompareOptions, Compared]):
             values=(values[0], values[1]),
             closed=closed,
             without=without,
-            snapshots=_of_snapshots(closed, without, len(evidence.selected.methods)),
+            snapshots=_of_snapshots(
+                closed, without, len({c.method for c in evidence.led.selections})
+            ),
             methods=_over_seeds(evidence, names),
             place=evidence.source.places[0],
         )

@@ -47,15 +47,12 @@ def row(name, home):
     return next(entry for entry in available(home) if entry.name == name)
 
 
-def test_an_empty_machine_lists_every_benchmark(home):
+def test_preparing_twice_does_it_once_and_tells_its_progress(source, home):
     assert row("glyphs", home).embedded
     entry = row("omniglot", home)
     assert (entry.embedded, entry.stores) == (False, ())
     assert "50 alphabets" in entry.description
-    assert not home.exists()
-
-
-def test_preparing_twice_does_it_once_and_tells_its_progress(source, home):
+    assert not home.exists()  # an empty machine lists every benchmark
     root, seen = source(), []
     store, already = prepare("image-folder", root, OPTIONS, home, lambda *done: seen.append(done))
     assert not already
@@ -64,11 +61,7 @@ def test_preparing_twice_does_it_once_and_tells_its_progress(source, home):
     assert store.origin == str(root)
     assert prepare("image-folder", root, {**OPTIONS, "seed": 5}, home) == (store, True)
     assert row("image-folder", home).stores == (store,)
-
-
-def test_a_damaged_store_is_listed_and_replaced(source, home):
-    root = source()
-    store, _ = prepare("image-folder", root, OPTIONS, home)
+    # A damaged store is listed and replaced.
     (store.path / "main.labels.npy").unlink()
     listed = row("image-folder", home)
     assert listed.stores == ()
@@ -77,27 +70,22 @@ def test_a_damaged_store_is_listed_and_replaced(source, home):
     assert check("image-folder", OPTIONS, root, home).problems == ()
 
 
-def test_checking_counts_and_compares(home):
+def test_checking_counts_compares_with_what_is_published_and_reads_every_byte(
+    source, home, monkeypatch
+):
     result = check("glyphs", GLYPHS, None, home)
     assert result.problems == ()
     assert result.benchmark.image_shape == (1, 28, 28)
     counts = {"train": (8, 56), "base": (8, 24), "val": (8, 80), "novel": (16, 160)}
     assert counts_of(result.benchmark) == counts
     assert result.expected == {"base": 8, "val": 8, "novel": 16}
-
-
-def test_checking_names_counts_that_are_not_as_published(source, home, monkeypatch):
-    prepare("image-folder", source(), OPTIONS, home)
+    store, _ = prepare("image-folder", source(), OPTIONS, home)
     monkeypatch.setattr(ImageFolder, "expected", lambda self, options: {"base": 5, "val": 2})
     for official, remarks in ((24, ()), (6000, ("24 images; the official data set has 6,000",))):
         monkeypatch.setattr(ImageFolder, "official_images", official)
         result = check("image-folder", OPTIONS, None, home)
         assert result.problems == ("The base split has 4 classes; 5 are expected.",)
         assert tuple(r for r in result.remarks if "official" in r) == remarks
-
-
-def test_checking_reads_every_byte(source, home):
-    store, _ = prepare("image-folder", source(), OPTIONS, home)
     file = store.path / "main.images.npy"
     content = bytearray(file.read_bytes())
     content[-5] ^= 4
@@ -123,23 +111,18 @@ def test_what_is_not_there_is_named_with_what_to_do(source, home, tmp_path, refu
     assert not prepare("glyphs", None, GLYPHS, home)[1]
 
 
-def test_two_sources_that_fit_ask_for_the_root(source, folder, refused):
+def test_two_sources_that_fit_ask_for_the_root_and_damage_is_no_hindrance(
+    source, folder, home, refused
+):
     first, second = source("first"), source("second", value=3)
     prints = [folder(root).fingerprint for root in (first, second, second)]
     assert prints[0] != prints[1] == prints[2]
     told = refused(folder, None)
     assert "benchmark.root: 'image-folder' has been prepared from several sources" in told
     assert {"from TMP/first", "from TMP/second"} <= set(re.findall(r"from TMP/\w+", told))
-
-
-def test_a_damaged_store_of_other_options_is_no_hindrance(source, folder, home):
-    root = source()
-    good = folder(root)
-    (store,) = prepared_stores("image-folder", home)
-    folder(root, image_size=9)
-    (other,) = {*prepared_stores("image-folder", home)} - {store}
-    (other / "sheet.json").write_text("{")
-    assert folder(None).fingerprint == good.fingerprint
+    stores = prepared_stores("image-folder", home)
+    (stores[0] / "sheet.json").write_text("{")
+    assert folder(None).fingerprint in prints
     with pytest.raises(BadData, match="is damaged"):
         folder(None, colour="grey")
 

@@ -9,36 +9,27 @@ import torch
 from fsl_sweep.learners.backbones import torchvision_guard
 from fsl_sweep.learners.backbones.torchvision_guard import load_torchvision
 
-ASK = """
-import torch
-from fsl_sweep.learners.backbones.torchvision_guard import load_torchvision
-module = load_torchvision()
-declared = [name for name in ("nms", "qnms") if hasattr(torch.ops.torchvision, name)]
-print(module.__file__, declared)
-"""
+
+def test_the_installed_torchvision_loads():
+    assert callable(load_torchvision("torchvision.transforms.functional").hflip)
 
 
 @pytest.fixture
 def beside(monkeypatch):
-    """Put the guard beside a torchvision whose imports fail in turn; gives what is declared."""
+    """Puts the guard beside a torchvision whose imports fail in turn; gives what is declared."""
 
     def put(failures):
-        failures, declared = list(failures), []
-
         def imported(name):
-            if failures:
-                raise failures.pop(0)
+            for failure in remaining:
+                raise failure
             return ModuleType(name)
 
+        remaining, declared = iter(failures), []
         monkeypatch.setattr(torchvision_guard, "import_module", imported)
         monkeypatch.setattr(torch.library, "define", lambda name, _: declared.append(name))
         return declared
 
     return put
-
-
-def test_the_installed_torchvision_loads():
-    assert callable(load_torchvision("torchvision.transforms.functional").hflip)
 
 
 @pytest.mark.parametrize("names", [[], ["nms", "qnms", "roi_fold"]])
@@ -61,19 +52,24 @@ def test_every_other_failure_is_left_as_it_is(beside, failure):
     declared = beside([failure])
     with pytest.raises(type(failure)) as caught:
         load_torchvision()
-    assert caught.value is failure
-    assert declared == []
+    assert (caught.value, declared) == (failure, [])
+
+
+ASK = """
+import torch
+from fsl_sweep.learners.backbones.torchvision_guard import load_torchvision
+module = load_torchvision()
+print(module.__file__, [n for n in ("nms", "qnms") if hasattr(torch.ops.torchvision, n)])
+"""
 
 
 @pytest.mark.slow
 def test_a_torchvision_that_lacks_an_operator_gets_that_one_only(tmp_path):
     package = tmp_path / "torchvision" / "__init__.py"
     package.parent.mkdir()
-    package.write_text(
-        "import torch\ntorch.library.register_fake('torchvision::qnms')(lambda *a: None)\n"
-    )
+    lacking = "torch.library.register_fake('torchvision::qnms')(lambda *a: None)"
+    package.write_text(f"import torch\n{lacking}\n")
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     command = [sys.executable, "-c", ASK]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == f"{package} ['qnms']\n"
+    shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert shown.stdout == f"{package} ['qnms']\n"

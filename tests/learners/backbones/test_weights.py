@@ -6,7 +6,7 @@ import hashlib
 import pytest
 import safetensors.torch
 import torch
-from small import backbone, build, equal, normal
+from small import build, equal, images, network
 from torch import nn
 
 from fsl_sweep.learners.backbones.catalogue import BACKBONES
@@ -25,19 +25,19 @@ EXTRA = [
     "timm:vit_tiny_patch16_224",
 ]
 EVERY = [*(n for n in BACKBONES.names() if BACKBONES.find(n).cls.has_weights), *EXTRA]
-IMAGES = normal(4, *SHAPE, seed=1, dtype=torch.float32)
+IMAGES = images(4, *SHAPE)
 
 
 def drawn(name, seed=1, **options):
     """A backbone in evaluation mode whose running averages come from other images."""
-    network = backbone(name, SHAPE, seed, **options)
-    network(torch.randn(8, *SHAPE))
-    return network.eval()
+    built = network(name, SHAPE, seed, **options)
+    built(torch.randn(8, *SHAPE))
+    return built.eval()
 
 
 def started(name, path, **options):
-    network, unused = build_backbone({"name": name, "weights": str(path), **options}, SHAPE)
-    return network.eval(), unused
+    built, unused = build_backbone({"name": name, "weights": str(path), **options}, SHAPE)
+    return built.eval(), unused
 
 
 def saved(path, state):
@@ -51,12 +51,12 @@ def test_weights_of_a_snapshot_give_every_backbone_the_same_features(name, tmp_p
     learner.backbone(torch.randn(8, *SHAPE))
     path = tmp_path / "0005.safetensors"
     path.write_bytes(safetensors.torch.save(learner.state_dict()))
-    network, unused = started(name, path)
+    restarted, unused = started(name, path)
     assert unused == ["classifier.bias", "classifier.weight"]
     with torch.inference_mode():
         expected = learner.eval().backbone(IMAGES)
-        assert torch.equal(network(IMAGES), expected)
-        assert not torch.equal(backbone(name, SHAPE, seed=9).eval()(IMAGES), expected)
+        assert torch.equal(restarted(IMAGES), expected)
+        assert not torch.equal(network(name, SHAPE, seed=9).eval()(IMAGES), expected)
 
 
 FORMS = {
@@ -71,16 +71,16 @@ def test_published_forms_are_read_and_a_classifier_is_named_and_left(prefix, tmp
     published = drawn(RESNET)
     head = {"fc.weight": torch.ones(7, 512), "fc.bias": torch.zeros(7)}
     state = {prefix + name: t for name, t in {**published.network.state_dict(), **head}.items()}
-    network, unused = started(RESNET, saved(tmp_path / "w.pth", FORMS[prefix](state)))
+    restarted, unused = started(RESNET, saved(tmp_path / "w.pth", FORMS[prefix](state)))
     assert unused == [f"{prefix}fc.bias", f"{prefix}fc.weight"]
     with torch.inference_mode():
-        assert torch.equal(network(IMAGES), published(IMAGES))
+        assert torch.equal(restarted(IMAGES), published(IMAGES))
 
 
 def test_the_drop_schedule_of_a_snapshot_is_not_taken_over(tmp_path):
     path = saved(tmp_path / "w.pt", drawn("resnet12").state_dict())
-    network, unused = started("resnet12", path)
-    assert (int(network.drop.step), network.drop.rate, unused) == (0, 0.0, [])
+    restarted, unused = started("resnet12", path)
+    assert (int(restarted.drop.step), restarted.drop.rate, unused) == (0, 0.0, [])
 
 
 def test_what_is_no_file_of_this_networks_weights_is_refused_by_what_it_holds(tmp_path, snapshot):

@@ -1,22 +1,19 @@
 import numpy as np
 import torch
 from sklearn.metrics.pairwise import cosine_similarity
+from small import normal
 
 from fsl_sweep.learners.heads.prototype import cosine_similarities, prototypes, squared_distances
 
 
-def draws(*shape, seed=0, dtype=torch.float64):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
-
-
 def test_prototypes_are_the_class_means():
-    support = draws(3, 5, 2, 7)
+    support = normal(3, 5, 2, 7)
     expected = support.numpy().mean(axis=2)
     np.testing.assert_allclose(prototypes(support).numpy(), expected, rtol=1e-12)
 
 
 def test_squared_distances_equal_the_brute_force():
-    query, centres = draws(3, 11, 7), draws(3, 5, 7, seed=1)
+    query, centres = normal(3, 11, 7), normal(3, 5, 7, seed=1)
     expected = np.zeros((3, 11, 5))
     for task, m, way in np.ndindex(*expected.shape):
         difference = query[task, m].numpy() - centres[task, way].numpy()
@@ -25,7 +22,7 @@ def test_squared_distances_equal_the_brute_force():
 
 
 def test_squared_distances_survive_an_offset_far_larger_than_they_are():
-    query, centres = draws(1, 20, 64), draws(1, 5, 64, seed=1)
+    query, centres = normal(1, 20, 64), normal(1, 5, 64, seed=1)
     exact = squared_distances(query, centres)
     moved = squared_distances((query + 1000).float(), (centres + 1000).float())
     # Features of size 1000 are themselves rounded to 6e-5 in float32.
@@ -33,11 +30,11 @@ def test_squared_distances_survive_an_offset_far_larger_than_they_are():
 
 
 def test_squared_distance_to_itself_is_not_negative():
-    points = draws(1, 5, 300, dtype=torch.float32) * 100
-    assert squared_distances(points, points).min() >= 0
+    same = normal(1, 5, 300, dtype=torch.float32) * 100
+    assert squared_distances(same, same).min() >= 0
 
 
 def test_cosine_similarities_equal_scikit_learn():
-    query, centres = draws(2, 11, 7), draws(2, 5, 7, seed=1)
+    query, centres = normal(2, 11, 7), normal(2, 5, 7, seed=1)
     expected = [cosine_similarity(q, c) for q, c in zip(query, centres, strict=True)]
     np.testing.assert_allclose(cosine_similarities(query, centres).numpy(), expected, rtol=1e-9)

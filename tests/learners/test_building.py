@@ -6,7 +6,7 @@ import torch
 from small import CONV, build, equal
 
 from fsl_sweep.learners.catalogue import LEARNERS
-from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
+from fsl_sweep.orchestrator.errors import UserError
 
 
 @pytest.mark.parametrize(
@@ -33,19 +33,21 @@ def test_the_callers_generator_neither_matters_nor_moves():
     assert equal(*learners)
 
 
-def test_unknown_names_suggest_the_nearest():
-    with pytest.raises(UnknownName, match="unknown learner 'protonett'; did you mean 'protonet'"):
-        build("protonett")
-    with pytest.raises(UnknownName, match="unknown backbone 'conv5'; did you mean 'conv4'"):
-        build("ridge", {"name": "conv5"})
-
-
-@pytest.mark.parametrize("name", [None, 4])
-def test_a_missing_name_lists_what_there_is(name):
-    with pytest.raises(ConfigError, match=r"learner\.name: name one of: .*protonet, .*ridge"):
-        build(name)
-    with pytest.raises(ConfigError, match=r"backbone\.name: name one of: .*conv4, .*resnet12"):
-        build("ridge", {"width": 10})
+@pytest.mark.parametrize(
+    ("learner", "backbone", "problem"),
+    [
+        ("protonett", CONV, "unknown learner 'protonett'; did you mean 'protonet'"),
+        ("ridge", {"name": "conv5"}, "unknown backbone 'conv5'; did you mean 'conv4'"),
+        (None, CONV, r"learner\.name: name one of: .*protonet, .*ridge"),
+        (4, CONV, r"learner\.name: name one of: .*protonet, .*ridge"),
+        ("ridge", {"width": 10}, r"backbone\.name: name one of: .*conv4, .*resnet12"),
+    ],
+)
+def test_an_unknown_name_suggests_the_nearest_and_a_missing_one_what_there_is(
+    learner, backbone, problem
+):
+    with pytest.raises(UserError, match=problem):
+        build(learner, backbone)
 
 
 @pytest.mark.parametrize(

@@ -27,13 +27,11 @@ def trained(net, descent, steps):
 def test_steps_are_torchs_also_after_going_on_from_a_state(name):
     net = nn.Linear(3, 2)
     copied = copy.deepcopy(net)
-    groups, copies = (
-        [{"params": [n.weight], "lr": 0.1}, {"params": [n.bias]}] for n in (net, copied)
-    )
-    expected = getattr(torch.optim, name)(groups, **OPTIONS[name])
-    before = getattr(optimizers, name)(copies, **OPTIONS[name])
+    groups = [[{"params": [n.weight], "lr": 0.1}, {"params": [n.bias]}] for n in (net, copied)]
+    expected = getattr(torch.optim, name)(groups[0], **OPTIONS[name])
+    before = getattr(optimizers, name)(groups[1], **OPTIONS[name])
     assert trained(copied, before, 2) == trained(net, expected, 2)
-    again = getattr(optimizers, name)([{"params": [copied.weight]}, {"params": [copied.bias]}])
+    again = getattr(optimizers, name)([{"params": [p]} for p in copied.parameters()])
     again.load_state_dict(before.state_dict())
     assert trained(copied, again, 3) == trained(net, expected, 3)
     assert copied.bias.equal(net.bias)

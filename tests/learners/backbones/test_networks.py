@@ -19,9 +19,7 @@ def test_images_too_small_to_be_halved_say_so(name):
 @pytest.mark.parametrize(
     ("name", "options", "side", "length"),
     [
-        *(("conv4", {"width": w}, 16 * n, n**2 * w) for w in (48, 64) for n in (1, 2, 5)),
-        ("conv4", {}, 28, 64),
-        ("conv4", {}, 84, 1_600),
+        *(("conv4", {"width": w}, s, (s // 16) ** 2 * w) for w in (48, 64) for s in (28, 32, 84)),
         ("resnet12", {}, 84, 16_000),
         ("resnet12", {}, 32, 2_560),
         ("resnet12", {"avg_pool": True}, 32, 640),
@@ -129,19 +127,14 @@ def test_an_evaluated_conv4_pools_first_where_that_changes_no_bit(shape, least):
     assert torch.equal(features, trainable)
 
 
-def test_the_counter_of_resnet12_advances_in_training_mode_only():
-    resnet, counts = network("resnet12"), []
+@pytest.mark.parametrize(("rate", "counted"), [(0.5, [1, 2, 2, 3]), (0, [0, 0, 0, 0])])
+def test_training_drops_units_and_counts_its_steps_unless_the_rate_is_zero(rate, counted):
+    resnet, features, counts = network("resnet12", drop_rate=rate), [], []
     for training in (True, True, False, True):
-        resnet.train(training)(images(4))
+        features.append(resnet.train(training)(images(4)))
         counts.append(resnet.state_dict()["drop.step"].item())
-    assert counts == [1, 2, 2, 3]
-
-
-def test_training_drops_units_and_a_rate_of_zero_does_not():
-    dropping, plain = (network("resnet12", drop_rate=rate) for rate in (0.5, 0))
-    assert not torch.equal(dropping(images(4)), dropping(images(4)))
-    assert torch.equal(plain(images(4)), plain(images(4)))
-    assert plain.state_dict()["drop.step"] == 0
+    assert counts == counted
+    assert torch.equal(*features[:2]) is (rate == 0)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import torch
 from scipy.stats import multivariate_normal
 from small import features
 
@@ -22,10 +21,3 @@ def test_densities_are_those_of_the_gaussians_of_scipy(way, shot, d, shrinkage):
         difference = densities[task] - np.stack(columns, axis=1)
         # The constant that is left out is the same for all classes and queries.
         np.testing.assert_allclose(difference, np.full_like(difference, difference[0, 0]), 1e-8)
-
-
-@pytest.mark.parametrize(("shot", "shrinkage"), [(3, 1.0), (1, 0.3)])
-def test_full_shrinkage_and_one_shot_give_the_nearest_mean(shot, shrinkage):
-    support, query = features(4, shot, 5)
-    predicted = log_densities(support, query, shrinkage).argmax(dim=-1)
-    assert torch.equal(predicted, torch.cdist(query, support.mean(dim=2)).argmin(dim=-1))

@@ -6,14 +6,10 @@ from small import normal
 from fsl_sweep.learners.heads.prototype import cosine_similarities, prototypes, squared_distances
 
 
-def test_prototypes_are_the_class_means():
-    support = normal(3, 5, 2, 7)
-    expected = support.numpy().mean(axis=2)
-    np.testing.assert_allclose(prototypes(support).numpy(), expected, rtol=1e-12)
-
-
-def test_squared_distances_equal_the_brute_force():
-    query, centres = normal(3, 11, 7), normal(3, 5, 7, seed=1)
+def test_squared_distances_to_the_class_means_equal_the_brute_force():
+    query, support = normal(3, 11, 7), normal(3, 5, 2, 7, seed=1)
+    centres = prototypes(support)
+    np.testing.assert_allclose(centres.numpy(), support.numpy().mean(axis=2), rtol=1e-12)
     expected = np.zeros((3, 11, 5))
     for task, m, way in np.ndindex(*expected.shape):
         difference = query[task, m].numpy() - centres[task, way].numpy()

@@ -52,7 +52,7 @@ SCALES = [(1.0, 0.0), (3.0, 0.0), (10.0, 0.0), (10.0, 1.0), (30.0, 0.0)]
 
 @pytest.mark.slow
 def test_objective_and_predictions_equal_those_of_clarabel():
-    agreeing, seen = np.zeros(2, int), 0
+    agreeing = []
     for seed, ((way, shot, d), scale) in enumerate(itertools.product(SIZES, SCALES)):
         support, query = scaled(2, way, shot, d, seed, *scale)
         fits = [svm.fit(support.to(dtype), 0.1) for dtype in (torch.float32, torch.float64)]
@@ -62,21 +62,18 @@ def test_objective_and_predictions_equal_those_of_clarabel():
             oracle = by_clarabel(kernel, targets, 0.1)
             best = objective(kernel, targets, oracle)
             expected = (query[task].numpy() @ (examples[task].T @ oracle)).argmax(-1)
-            seen += len(expected)
-            for which, fitted in enumerate(fits):
-                value = fitted.solution.value[task].double().numpy()
+            for fit in fits:
+                value = fit.solution.value[task].double().numpy()
                 assert objective(kernel, targets, value) == pytest.approx(best, rel=1e-5)
-                logits = fitted.predict(query.to(fitted.weights.dtype))[task].numpy()
-                agreeing[which] += (logits.argmax(-1) == expected).sum()
-    assert (agreeing >= 0.999 * seen).all()
+                logits = fit.predict(query.to(fit.weights.dtype))[task].numpy()
+                agreeing.append((logits.argmax(-1) == expected).mean())
+    assert min(np.reshape(agreeing, (-1, 2)).mean(0)) >= 0.999
 
 
 def kkt_violation(kernel, targets, C, value):
-    """Largest violation of the optimality conditions, multipliers found by linear programming.
+    """Largest violation of the optimality conditions, apart from the solver's formula for it.
 
-    A row's sum has a free multiplier, its bounds have multipliers of at least 0 that vanish off
-    the bounds: the slope Y - (K + I)A must be constant on the entries below their bound and at
-    least that on the others.
+    In a row Y - (K + I)A is constant where A is below its bound, and at least that elsewhere.
     """
     slope = targets - (kernel + np.eye(len(kernel))) @ value
     worst = max(np.abs(value.sum(1)).max(), (value - C * targets).max()) / C
@@ -222,19 +219,22 @@ def test_absurd_magnitudes_are_solved_or_reported(dtype, promise):
     assert not solved.any()
 
 
-@pytest.mark.parametrize("C", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_bound_that_is_not_positive_raises(C):
-    with pytest.raises(ValueError, match="C, the bound of an example's weight"):
-        svm.solve_dual(*problem(1), C)
-
-
-def test_targets_that_are_not_one_example_one_class_raise():
-    kernel, targets = problem(1, 3, 2)
-    for wrong in (0.9 * targets, torch.ones_like(targets)):
-        with pytest.raises(ValueError, match="one-hot"):
-            svm.solve_dual(kernel, wrong, 0.1)
-    with pytest.raises(ValueError, match="some class has none"):
-        svm.solve_dual(kernel[:, :4, :4], targets[:, :4], 0.1)
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        *(({"C": C}, "C, the bound of an example's weight") for C in (0.0, -1.0, np.nan, np.inf)),
+        ({"targets": 0.9 * torch.eye(3)[None]}, "one-hot"),
+        ({"targets": torch.ones(1, 3, 3)}, "one-hot"),
+        ({"targets": torch.eye(3)[None, [0, 1, 1]]}, "some class has none"),
+        ({"targets": torch.ones(1, 3, 1)}, "at least 2 classes"),
+        ({"targets": torch.eye(2)[None]}, "must be"),
+    ],
+)
+def test_a_task_that_is_none_raises(change, problem):
+    with pytest.raises(ValueError, match=problem):
+        svm.solve_dual(
+            **{"kernel": torch.eye(3)[None], "targets": torch.eye(3)[None], "C": 0.1, **change}
+        )
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")

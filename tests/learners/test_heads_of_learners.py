@@ -11,31 +11,6 @@ from small import embedded, features, on_features, unit
 from fsl_sweep.learners.heads.gaussian import log_densities
 from fsl_sweep.learners.heads.svm import solve_dual
 
-LEARNERS = [
-    {"name": "protonet"},
-    {"name": "protonet", "metric": "cosine"},
-    {"name": "ridge"},
-    {"name": "svm"},
-    {"name": "supervised"},
-    {"name": "conv-qda"},
-]
-
-
-@pytest.mark.parametrize("learner", LEARNERS, ids=str)
-def test_gradients_of_the_head(learner):
-    support, query = (part.requires_grad_() for part in features(3, 2, queries=3, tasks=1))
-    assert torch.autograd.gradcheck(on_features(**learner).head, (support, query))
-
-
-@pytest.mark.parametrize("learner", [*LEARNERS, {"name": "logistic"}], ids=str)
-def test_heads_compute_in_float32_under_autocast(learner):
-    head = on_features(**learner).float().head
-    support, query = (part.float() for part in features(3, 2))
-    expected = head(support, query)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.equal(head(support, query), expected)
-        assert head(support.bfloat16(), query.bfloat16()).dtype == torch.float32
-
 
 def squared(query, centres):
     return np.square(query[:, :, None] - centres[:, None]).sum(-1)
@@ -88,15 +63,27 @@ FORMULAS = [  # of 3-way 2-shot tasks with 6 features; those without options hav
 ]
 
 
-@pytest.mark.parametrize("case", range(len(FORMULAS)), ids=[str(f[:2]) for f in FORMULAS])
-def test_logits_are_those_of_the_formula(case):
-    name, options, formula = FORMULAS[case]
+CASES = {str(formula[:2]): formula for formula in FORMULAS}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_logits_are_those_of_the_formula_differentiable_and_of_float32_under_autocast(case):
+    name, options, formula = CASES[case]
     learner = on_features(name, **options)
-    support, query = features(3, 2)
-    logits, rtol = learner.head(*embedded(learner, support, query)).detach(), 1e-6
+    task = embedded(learner, *features(3, 2))
+    logits, rtol = learner.head(*task).detach(), 1e-6
     if name == "logistic":
         logits, rtol = logits.log_softmax(dim=-1), 1e-5
-    np.testing.assert_allclose(logits, formula(support.numpy(), query.numpy()), rtol, atol=1e-9)
+    expected = formula(*(part.numpy() for part in features(3, 2)))
+    np.testing.assert_allclose(logits, expected, rtol, atol=1e-9)
+    if name != "logistic":
+        small = [part[:1].requires_grad_() for part in features(3, 2, queries=3)]
+        assert torch.autograd.gradcheck(learner.head, small)
+    head, task = learner.float().head, [part.float() for part in task]
+    expected = head(*task)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(head(*task), expected)
+        assert head(*(part.bfloat16() for part in task)).dtype == torch.float32
 
 
 @pytest.mark.parametrize(

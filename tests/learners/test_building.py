@@ -24,13 +24,12 @@ def test_equal_seeds_and_copies_give_equal_weights_and_other_seeds_do_not(backbo
 
 
 def test_the_callers_generator_neither_matters_nor_moves():
-    learners = []
+    states = []
     for seed in (5, 6):
-        torch.manual_seed(seed)
-        before = torch.get_rng_state()
-        learners.append(build("supervised", seed=2**64 - 1).state_dict())  # the largest seed
+        before = torch.manual_seed(seed).get_state()
+        states.append(build("supervised", seed=2**64 - 1).state_dict())  # the largest seed
         assert torch.equal(torch.get_rng_state(), before)
-    assert equal(*learners)
+    assert equal(*states)
 
 
 @pytest.mark.parametrize(

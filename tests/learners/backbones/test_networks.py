@@ -1,4 +1,4 @@
-"""Our own networks: sizes, first weights, and features as of the textbook's order of layers."""
+"""What backbones have in common, and our own as the textbook orders their layers."""
 
 import math
 
@@ -7,7 +7,30 @@ import torch
 from small import generator, images, network
 from torch.nn.functional import batch_norm, conv2d, leaky_relu, max_pool2d, relu
 
+from fsl_sweep.learners.backbones.base import fastest_layout
+from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.orchestrator.errors import ConfigError
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_on_the_cpu_a_convolution_stays_channels_last_with_plain_weights(channels):
+    given = images(4, channels, 9).requires_grad_()
+    laid_out = fastest_layout(given)
+    assert torch.equal(laid_out, given)
+    convolution = torch.nn.Conv2d(channels, 6, 3)
+    assert convolution(laid_out).is_contiguous(memory_format=torch.channels_last)
+    assert convolution.weight.is_contiguous()
+    laid_out.square().sum().backward()
+    assert torch.equal(given.grad, 2 * given.detach())
+
+
+@pytest.mark.parametrize("name", BACKBONES.names())
+def test_every_backbone_has_the_features_and_weights_that_it_declares_for_its_images(name):
+    backbone = network(name)
+    assert backbone(images(3)).shape == (3, backbone.feature_dim)
+    assert bool(list(backbone.parameters())) is backbone.has_weights
+    with pytest.raises(ValueError, match=r"\[n, 1, 16, 16\].*\[2, 3, 16, 16\]"):
+        backbone(images(2, 3))
 
 
 @pytest.mark.parametrize("name", ["conv4", "resnet12"])

@@ -1,6 +1,5 @@
 """Weights from a file reach every backbone as they are, and those of another network none."""
 
-import copy
 import hashlib
 
 import pytest
@@ -18,13 +17,8 @@ from fsl_sweep.orchestrator.errors import ConfigError, MachineFailure
 
 SHAPE = 3, 16, 16
 RESNET = "torchvision:resnet18"
-EXTRA = [
-    RESNET,
-    "torchvision:mnasnet0_5",
-    "timm:tf_efficientnet_lite0",
-    "timm:vit_tiny_patch16_224",
-]
-EVERY = [*(n for n in BACKBONES.names() if BACKBONES.find(n).cls.has_weights), *EXTRA]
+TIMM = ["timm:tf_efficientnet_lite0", "timm:vit_tiny_patch16_224"]
+OURS = [name for name in BACKBONES.names() if BACKBONES.find(name).cls.has_weights]
 IMAGES = images(4, *SHAPE)
 
 
@@ -40,12 +34,7 @@ def started(name, path, **options):
     return built.eval(), unused
 
 
-def saved(path, state):
-    torch.save(state, path)
-    return path
-
-
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", [*OURS, RESNET, "torchvision:mnasnet0_5", *TIMM])
 def test_weights_of_a_snapshot_give_every_backbone_the_same_features(name, tmp_path):
     learner = build("supervised", {"name": name}, SHAPE)
     learner.backbone(torch.randn(8, *SHAPE))
@@ -53,6 +42,8 @@ def test_weights_of_a_snapshot_give_every_backbone_the_same_features(name, tmp_p
     path.write_bytes(safetensors.torch.save(learner.state_dict()))
     restarted, unused = started(name, path)
     assert unused == ["classifier.bias", "classifier.weight"]
+    if name == "resnet12":  # the drop schedule is not taken over
+        assert (int(restarted.drop.step), restarted.drop.rate) == (0, 0.0)
     with torch.inference_mode():
         expected = learner.eval().backbone(IMAGES)
         assert torch.equal(restarted(IMAGES), expected)
@@ -71,38 +62,27 @@ def test_published_forms_are_read_and_a_classifier_is_named_and_left(prefix, tmp
     published = drawn(RESNET)
     head = {"fc.weight": torch.ones(7, 512), "fc.bias": torch.zeros(7)}
     state = {prefix + name: t for name, t in {**published.network.state_dict(), **head}.items()}
-    restarted, unused = started(RESNET, saved(tmp_path / "w.pth", FORMS[prefix](state)))
+    torch.save(FORMS[prefix](state), tmp_path / "w.pth")
+    restarted, unused = started(RESNET, tmp_path / "w.pth")
     assert unused == [f"{prefix}fc.bias", f"{prefix}fc.weight"]
     with torch.inference_mode():
         assert torch.equal(restarted(IMAGES), published(IMAGES))
 
 
-def test_the_drop_schedule_of_a_snapshot_is_not_taken_over(tmp_path):
-    path = saved(tmp_path / "w.pt", drawn("resnet12").state_dict())
-    restarted, unused = started("resnet12", path)
-    assert (int(restarted.drop.step), restarted.drop.rate, unused) == (0, 0.0, [])
-
-
 def test_what_is_no_file_of_this_networks_weights_is_refused_by_what_it_holds(tmp_path, snapshot):
     state = drawn("conv4").state_dict()
-    missing = {k: t for k, t in state.items() if k not in ("blocks.3.1.bias", "blocks.3.1.weight")}
-    twice = {f"{who}.{k}": t for who in ("student", "teacher") for k, t in state.items()}
-    broken = copy.deepcopy(state)
-    broken["blocks.2.0.bias"][3] = torch.nan
+    deeper = load_torchvision("torchvision.models").resnet34().state_dict()
     contents = {
         "narrower": (state, {"width": 4}),
-        "missing": (missing, {}),
-        "two networks": (twice, {}),
-        "not finite": (broken, {}),
+        "deeper": (deeper, {"name": RESNET}),
+        "missing": ({k: t for k, t in state.items() if k[:10] != "blocks.3.1"}, {}),
+        "two networks": ({f"{who}.{k}": t for who in ("a", "b") for k, t in state.items()}, {}),
+        "not finite": (state | {"blocks.2.0.bias": torch.tensor([torch.nan] + [0.0] * 63)}, {}),
         "a module": (nn.Linear(2, 2), {}),
         "no names": (torch.ones(3), {}),
         "another wrapper": ({"teacher": {"a": torch.ones(1)}}, {}),
         "text.safetensors": (b"PK no weights", {}),
         "text": (b"no weights", {}),
-        "deeper": (
-            load_torchvision("torchvision.models").resnet34().state_dict(),
-            {"name": RESNET},
-        ),
     }
     problems = {}
     for name, (content, options) in contents.items():
@@ -136,7 +116,7 @@ TRAINED = [n for n in LEARNERS.names() if n not in ("metadl", "finetune", "metad
     [
         *((name, "conv4") for name in TRAINED),
         ("ridge", "resnet12"),
-        ("ridge", "timm:tf_efficientnet_lite0"),
+        ("ridge", TIMM[0]),
     ],
 )
 def test_no_learner_trains_a_frozen_backbone(name, backbone):

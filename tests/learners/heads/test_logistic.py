@@ -11,15 +11,14 @@ from small import assert_statuses, features
 
 from fsl_sweep.learners.heads import logistic
 
-SHAPES = [(5, 1, 16), (3, 4, 50), (4, 15, 3)]
-DOUBLE, SINGLE = (torch.float64, 1e-7), (torch.float32, 1e-3)
+CASES = itertools.product([(5, 1, 16), (3, 4, 50), (4, 15, 3)], (0.01, 1.0, 100.0))
 
 
 @pytest.mark.parametrize(
     ("way", "shot", "d", "C", "dtype", "atol"),
     [
-        *((*shape, C, *DOUBLE) for shape, C in itertools.product(SHAPES, (0.01, 1.0, 100.0))),
-        *((*shape, 1.0, *SINGLE) for shape in [(5, 1, 16), (5, 5, 8), (5, 5, 200)]),
+        *((*shape, C, torch.float64, 1e-7) for shape, C in CASES),
+        *((5, shot, d, 1.0, torch.float32, 1e-3) for shot, d in [(1, 16), (5, 8), (5, 200)]),
         (2, 4, 6, 1.0, torch.float64, 1e-8),
     ],
 )

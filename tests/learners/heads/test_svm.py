@@ -4,7 +4,7 @@ import cvxpy
 import numpy as np
 import pytest
 import torch
-from small import assert_statuses, features, generator
+from small import assert_statuses, features, generator, normal
 
 from fsl_sweep.learners.heads import admm, svm
 from fsl_sweep.learners.heads.active_set import Problem, optimality, solve_exactly
@@ -24,7 +24,6 @@ def problem(batch=3, way=4, shot=3, d=8, **options):
 
 
 def whole(kernel, targets, C=0.1):
-    """The problem as the solver's parts take it."""
     return Problem(kernel + torch.eye(kernel.shape[-1]), targets, C * targets)
 
 
@@ -45,15 +44,13 @@ def by_clarabel(kernel, targets, C):
     return A.value
 
 
-# Two problems of each, 50 in all.
-SIZES = [(2, 1, 16), (5, 1, 64), (5, 5, 64), (3, 10, 16), (20, 1, 64)]
-SCALES = [(1.0, 0.0), (3.0, 0.0), (10.0, 0.0), (10.0, 1.0), (30.0, 0.0)]
-
-
 @pytest.mark.slow
 def test_objective_and_predictions_equal_those_of_clarabel():
+    """Of two problems of each of five sizes and five scales and means, 50 in all."""
+    sizes = [(2, 1, 16), (5, 1, 64), (5, 5, 64), (3, 10, 16), (20, 1, 64)]
+    scales = [(1.0, 0.0), (3.0, 0.0), (10.0, 0.0), (10.0, 1.0), (30.0, 0.0)]
     agreeing = []
-    for seed, ((way, shot, d), scale) in enumerate(itertools.product(SIZES, SCALES)):
+    for seed, ((way, shot, d), scale) in enumerate(itertools.product(sizes, scales)):
         support, query = scaled(2, way, shot, d, seed, *scale)
         fits = [svm.fit(support.to(dtype), 0.1) for dtype in (torch.float32, torch.float64)]
         examples, targets = support.flatten(1, 2).numpy(), np.eye(way).repeat(shot, axis=0)
@@ -106,15 +103,6 @@ def test_float32_is_the_float64_solution_rounded_also_of_large_tasks(sizes):
     assert_statuses(solution)
     assert solution.residual.max() < 1e-6
     torch.testing.assert_close(solution.value, exact.float(), rtol=1e-6, atol=1e-8)
-
-
-def test_a_batch_that_is_cut_to_bound_memory_gives_the_same(monkeypatch):
-    kernel, targets = problem(5)
-    expected = svm.solve_dual(kernel, targets, 0.1)
-    monkeypatch.setattr(svm, "_NUMBERS_AT_ONCE", 2 * 4 * 12 * 12)
-    parts = svm.solve_dual(kernel, targets, 0.1)
-    torch.testing.assert_close(parts.value, expected.value)
-    assert parts.status.tolist() == expected.status.tolist()
 
 
 def test_both_guesses_find_the_active_bounds_and_exchanges_end_there_from_any_guess():
@@ -175,11 +163,22 @@ def test_gradient_is_finite_where_bounds_are_on_the_verge():
         assert kernel.grad.isfinite().all()
 
 
-def test_only_the_symmetric_part_of_the_kernel_counts():
-    kernel, targets = problem(2)
-    skew = torch.randn(2, 12, 12, generator=generator(1)).double()
-    leaning = svm.solve_dual(kernel + skew - skew.mT, targets, 0.1)
-    torch.testing.assert_close(leaning.value, svm.solve_dual(kernel, targets, 0.1).value)
+@pytest.mark.parametrize("variant", ["cut to bound memory", "leaning", "gpu"])
+def test_other_ways_to_give_the_same_problem_have_the_same_solution(variant, monkeypatch):
+    if variant == "gpu" and not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    kernel, targets = problem(5)
+    expected = svm.solve_dual(kernel, targets, 0.1)
+    if variant == "leaning":  # only the symmetric part of the kernel counts
+        skew = normal(5, 12, 12)
+        kernel = kernel + skew - skew.mT
+    elif variant == "gpu":
+        kernel, targets = kernel.cuda(), targets.cuda()
+    else:
+        monkeypatch.setattr(svm, "_NUMBERS_AT_ONCE", 2 * 4 * 12 * 12)
+    solution = svm.solve_dual(kernel, targets, 0.1)
+    torch.testing.assert_close(solution.value.cpu(), expected.value)
+    assert solution.status.tolist() == expected.status.tolist()
 
 
 def test_classes_may_be_of_unequal_size_and_a_kernel_singular():
@@ -235,12 +234,3 @@ def test_a_task_that_is_none_raises(change, problem):
         svm.solve_dual(
             **{"kernel": torch.eye(3)[None], "targets": torch.eye(3)[None], "C": 0.1, **change}
         )
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
-def test_a_gpu_gives_what_the_cpu_gives():
-    kernel, targets = problem(8, 5, 5, 32, scale=5.0)
-    on_cpu = svm.solve_dual(kernel, targets, 0.1)
-    on_gpu = svm.solve_dual(kernel.cuda(), targets.cuda(), 0.1)
-    torch.testing.assert_close(on_gpu.value.cpu(), on_cpu.value)
-    assert on_gpu.status.tolist() == on_cpu.status.tolist()

@@ -13,11 +13,15 @@ from fsl_sweep.learners.heads.soft_prototype import soft_prototype_probabilities
 from fsl_sweep.learners.methods.pt_map import prepared
 
 
-def test_transfer_trains_a_glorot_layer_with_adam():
-    learner = on_features("transfer")
+def test_transfer_trains_a_glorot_layer_of_its_seed_with_adam():
+    learner, like = on_features("transfer"), torch.zeros(1, 1, 2001, dtype=torch.float64)
+    wide, bound = learner.initial_layer(5, like), (6 / 2005) ** 0.5
+    assert 0.99 * bound < wide.abs().max() <= bound
+    assert abs(wide[:-1].std() / (bound / 3**0.5) - 1) < 0.05
+    assert (wide[-1] == 0).all()
+    assert not torch.equal(wide, on_features("transfer", seed=1).initial_layer(5, like))
     support, query = features(3, 2)
-    logits = learner.head(support, query)
-    start = learner.initial_layer(3, like=torch.zeros(1, 1, 7, dtype=torch.float64))
+    logits, start = learner.head(support, query), learner.initial_layer(3, like[..., :7])
     for task in range(2):
         layer = nn.Linear(6, 3).double()
         with torch.no_grad():
@@ -32,18 +36,6 @@ def test_transfer_trains_a_glorot_layer_with_adam():
         torch.testing.assert_close(logits[task], layer(query[task]).detach())
 
 
-def test_transfers_initial_weights_are_glorots_and_differ_from_seed_to_seed():
-    layer, other = (
-        on_features("transfer", seed=seed).initial_layer(5, torch.zeros(1, 1, 2001))
-        for seed in (0, 1)
-    )
-    bound = (6 / 2005) ** 0.5
-    assert 0.99 * bound < layer.abs().max() <= bound
-    assert abs(layer[:-1].std() / (bound / 3**0.5) - 1) < 0.05
-    assert (layer[-1] == 0).all()
-    assert not torch.equal(layer, other)
-
-
 def test_soft_prototypes_follow_their_definition():
     support, query = features(3, 2, tasks=1)
     S, Q = unit(support[0]), unit(query[0])
@@ -56,28 +48,22 @@ def test_soft_prototypes_follow_their_definition():
     np.testing.assert_allclose(answers.numpy(), chances, rtol=1e-9)
 
 
-def test_metadelta_averages_the_probabilities_of_its_encoders():
-    learner = build("metadelta", encoders=3).eval()
-    images = labelled(12).images
-    features = learner.embed(images)
-    assert features.shape == (12, 12)
-    logits = learner.head(features[:6].view(1, 3, 2, 12), features[6:][None])
-    parts = []
-    for backbone in learner.backbones:
-        part = normalize(backbone(images), dim=-1)
-        parts.append(soft_prototype_probabilities(part[:6].view(1, 3, 2, 4), part[6:][None]))
-    torch.testing.assert_close(logits.exp(), sum(parts) / 3)
-    assert not torch.allclose(parts[0], parts[1])
-
-
-def test_metadelta_trains_each_encoder_as_if_alone():
-    learner, batch = build("metadelta", encoders=2), labelled(10)
+def test_metadelta_trains_each_encoder_as_if_alone_and_averages_their_probabilities():
+    learner, batch = build("metadelta", encoders=3), labelled()
     learner.training_loss(batch).backward()
     for backbone, classifier in zip(learner.backbones, learner.classifiers, strict=True):
         weight = backbone.blocks[0][0].weight
         logits = 10 * classifier(normalize(backbone(batch.images), dim=-1))
         (slope,) = torch.autograd.grad(cross_entropy(logits, batch.labels), weight)
         torch.testing.assert_close(weight.grad, slope)
+    features, chances = learner.eval().embed(batch.images), []
+    assert features.shape == (12, 12)
+    for backbone in learner.backbones:
+        part = normalize(backbone(batch.images), dim=-1)
+        chances.append(soft_prototype_probabilities(part[:6].view(1, 3, 2, 4), part[6:][None]))
+    logits = learner.head(features[:6].view(1, 3, 2, 12), features[6:][None])
+    torch.testing.assert_close(logits.exp(), sum(chances) / 3)
+    assert not torch.allclose(*chances[:2])
 
 
 def test_metadeltas_encoders_may_be_of_different_kinds_that_are_known():

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from installed import distribution
+from made import trainable
 from torch import nn
 from torch.nn.functional import cross_entropy
 
@@ -129,6 +130,20 @@ class ProtosGoOn(Submission):
 
 PROTOS = Info("protos", Protos, "", "nearest mean of a small network's features")
 PROTOS_GO_ON = Info("protos-go-on", ProtosGoOn, "", "the same, which can be interrupted")
+
+
+def spec(submission="protos", mode="episode", options=(), **changes):
+    """A trial of a submission on episodes, or on batches."""
+    train = {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2}
+    learner = {"name": "metadl", "submission": submission, "mode": mode, "options": dict(options)}
+    usual = {
+        "backbone": {"name": "identity"},
+        "optimizer": None,
+        "schedule": [],
+        "train": train if mode == "episode" else {"batch_size": 8},
+        "validation": {"way": 3, "shot": 1, "query": 2},
+    }
+    return trainable(**{**usual, **changes}, learner=learner)
 
 
 def install(folder, monkeypatch):

@@ -9,16 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
 import yaml
 
 import fsl_sweep
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
-from fsl_sweep.orchestrator.measuring.snapshots import Measuring
 from fsl_sweep.orchestrator.planning.prepare import open_benchmarks
-from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.sweep import execute
-from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
+from fsl_sweep.orchestrator.trial.trial import use_threads
 
 TINY = """
 name: tiny
@@ -78,19 +75,14 @@ class WithoutRay:
                 getattr(listener, event)(*arguments)
 
         use_threads(1)
-        plan, todos = job.plan, job.todo or {}
-        protocols = {n for todo in todos.values() for names in todo.values() for n in names}
-        benchmarks = open_benchmarks(plan, protocols)
+        benchmarks, main = open_benchmarks(job.plan, job.protocols), job.plan.main.id
         for trial in job.trials:
-            spec, storage = plan.specs[trial], Ledger(job.run).trial(trial)
+            storage = Ledger(job.run).trial(trial)
             tell("started", trial)
-            if job.todo is None:
-                for record in Trial(spec, storage, benchmarks[MAIN], plan.main, job.keep).run():
-                    tell("measured", trial, record)
-            else:
-                todo = {e: [*map(plan.protocol, names)] for e, names in todos[trial].items()}
-                cpu = torch.device("cpu")
-                for epoch in Measuring(spec, storage, benchmarks, todo, cpu).run():
+            for epoch in job.epochs(trial, benchmarks):
+                if job.todo is None:
+                    tell("measured", trial, storage.read_epoch(epoch, main))
+                else:
                     tell("measured_again", trial, epoch)
             tell("ended", trial, storage.read_end())
 

@@ -89,7 +89,8 @@ def test_without_novel_strategies_choose_and_nothing_is_reported(load, complete,
     run = load(without(complete, "novel"))
     assert run.info().snapshot == ("last", "train_loss", "base", "val")
     assert_chose_alike(run, full, "trial", "epoch", "val", "val_low", "base")
-    assert len(rows := run.selections()) == 2 * 2 * 4 * 2
+    rows = run.selections()
+    assert len(rows) == 2 * 2 * 4 * 2
     assert rows[["novel", "novel_low", "regret"]].isna().all(axis=None)
     assert "a.csv has no rows of novel: what needs its NovelGen" in "\n".join(run.info().cautions)
     with pytest.raises(RunFolderError, match=r"A has no rows of novel, so that nothing can be"):

@@ -23,8 +23,6 @@ import tables
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.ledger.envelope import sealed_json
 
-RECORDS = f"{made.MAIN_ID}.parquet"
-
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> Path:
@@ -151,38 +149,6 @@ def test_a_damaged_plan(run, refusals, snapshot):
         (run / "plan.json").write_text(text)
         said.append(refusals("report run", "status run", "tensorboard run --no-serve"))
     assert "\n\n".join(said) == snapshot
-
-
-def first_trial(run: Path) -> Path:
-    return run / "trials" / json.loads((run / "plan.json").read_text())["trials"][0]["id"]
-
-
-def without_trials(trial: Path) -> Path:
-    shutil.rmtree(trial.parent)
-    return trial.parent
-
-
-DAMAGES: dict[str, Callable[[Path], object]] = {
-    "no trial": shutil.rmtree,
-    "changed records": lambda trial: made.flip(trial / "measured" / RECORDS),
-    "no records": lambda trial: (trial / "measured" / RECORDS).unlink(),
-    "half an end": lambda trial: (trial / "end.json").write_text("{"),
-    "no text": lambda trial: (trial / "end.json").write_bytes(b"\xff"),
-    "no trials": lambda trial: without_trials(trial),
-    "empty trials": lambda trial: without_trials(trial).mkdir(),
-    "a file of trials": lambda trial: without_trials(trial).write_text("x"),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_what_is_damaged_is_named_first_and_left_out(run, said, tmp_path, damage, snapshot):
-    DAMAGES[damage](first_trial(run))
-    before = hostile.state(tmp_path)
-    text = said("report run", "status run")
-    assert hostile.state(tmp_path) == before
-    text = re.sub(r"-?\d+\.\d+", "N", text)
-    assert re.sub(r"(?m) {2,}[-|xo<> ]+N$|(?<=^NovelGen, %).*", "", text) == snapshot
-    assert "INCOMPLETE" in said("report run --format markdown --bootstrap 0").splitlines()[1]
 
 
 def test_notes_that_are_damaged_stop_no_report(run, said):

@@ -51,27 +51,22 @@ def damaged_in(folder: Path, trial: str):
 def test_a_damaged_file_of_tasks_is_named(folder: Path, monkeypatch, large: bool) -> None:
     """Of a large run, only where a number needs it: the means of a trial are in its end."""
     monkeypatch.setattr(CHECKED, 0 if large else 4)
-    complete = FORMATS["json"](fsl_sweep.load_run(folder).report(["val"], ["val"], bootstrap=0))
-    used = {one["trial"] for one in json.loads(complete)["selections"]}
-    assert len(used) == 2
-    for trial in Ledger(folder).trial_ids():
-        run, name = damaged_in(folder, trial)
-        report = run.report(["val"], ["val"], bootstrap=0)
-        named = trial in used or not large
-        assert report.completeness.complete == run.complete == (not named)
-        assert (FORMATS["json"](report) == complete) == (not named)
-        assert (name in str(report.left_out)) == named
-
-
-def test_the_answer_reads_only_the_tasks_that_it_needs(folder: Path, monkeypatch) -> None:
-    monkeypatch.setattr(CHECKED, 0)
     by = ["val", "base"], ["val", "base"]
     complete = fsl_sweep.load_run(folder).report(*by, bootstrap=0)
+    as_json = FORMATS["json"](complete)
+    used = {one.trial for one in complete.selected.selections}
     lead = {one.trial for one in complete.selected.selections if one.strategy == complete.lead}
-    (other, *_) = {one.trial for one in complete.selected.selections} - lead
-    run, name = damaged_in(folder, other)
-    assert run.report(*by, bootstrap=0, at_once=False).answer == complete.answer
-    assert name in str(run.report(*by, bootstrap=0).left_out)
+    assert lead < used < set(Ledger(folder).trial_ids())
+    for trial in Ledger(folder).trial_ids():
+        run, name = damaged_in(folder, trial)
+        report = run.report(*by, bootstrap=0)
+        named = trial in used or not large
+        assert report.completeness.complete == run.complete == (not named)
+        assert (FORMATS["json"](report) == as_json) == (not named)
+        assert (name in str(report.left_out)) == named
+        if trial not in lead and large:  # the answer reads only the tasks that it needs
+            again = fsl_sweep.load_run(run.path).report(*by, bootstrap=0, at_once=False)
+            assert again.answer == complete.answer
 
 
 def test_frames(run, folder: Path) -> None:
@@ -108,18 +103,23 @@ def test_the_most_resamples_are_as_many_as_is_said(run, monkeypatch) -> None:
     )
     run.report(bootstrap=1_000_000, at_once=False)
     assert drawn == [1_000_000]
-    for count in (1_000_001, 1, -1):
-        with pytest.raises(ConfigError, match="give 0 for none, or 2 to 1,000,000"):
-            run.report(bootstrap=count)
 
 
-def test_snapshot_path(run) -> None:
+def test_what_cannot_be_asked_of_a_run(run, tmp_path: Path) -> None:
     trial = run.histories[0].trial
     assert run.snapshot_path(trial, 2).read_bytes() == b"weights"
-    with pytest.raises(RunFolderError, match="epoch 9"):
-        run.snapshot_path(trial, 9)
-    with pytest.raises(UnknownName, match="unknown trial"):
-        run.snapshot_path("nonsense", 1)
+    for ask, error, message in (
+        (lambda: run.snapshot_path(trial, 9), RunFolderError, "epoch 9"),
+        (lambda: run.snapshot_path("nonsense", 1), UnknownName, "unknown trial"),
+        (lambda: run.report(metric="accuracy"), UnknownName, "metric"),
+        (lambda: fsl_sweep.load_run(tmp_path / "absent"), RunFolderError, r"nothing at .*absent; "),
+        (lambda: fsl_sweep.load_run(tmp_path), RunFolderError, r"no plan\.json"),
+    ):
+        with pytest.raises(error, match=message):
+            ask()
+    for count in (1_000_001, 1, -1, -3):
+        with pytest.raises(ConfigError, match=r"--bootstrap.*give 0 for none, or 2 to 1,000,000"):
+            run.report(bootstrap=count)
 
 
 def test_a_damaged_note_stops_nothing(folder: Path) -> None:
@@ -129,13 +129,6 @@ def test_a_damaged_note_stops_nothing(folder: Path) -> None:
         report = fsl_sweep.load_run(folder).report()
         assert report.info.versions == {}
         assert any(f"environment.json is {state}" in caution for caution in report.cautions)
-
-
-def test_what_is_no_run_is_said(tmp_path: Path) -> None:
-    with pytest.raises(RunFolderError, match=r"There is nothing at .*absent; give the folder"):
-        fsl_sweep.load_run(tmp_path / "absent")
-    with pytest.raises(RunFolderError, match=r"no plan\.json"):
-        fsl_sweep.load_run(tmp_path)
 
 
 def test_reading_runs_imports_no_torch_no_ray_and_matplotlib_only_to_draw(
@@ -183,7 +176,7 @@ def test_what_a_notebook_shows_of_a_run(folder: Path, snapshot) -> None:
 
 
 @pytest.mark.usefixtures("all_resamples")
-def test_report_options(run) -> None:
+def test_report_options(run, folder: Path) -> None:
     report = run.report(["val"], ["val", "pareto"], metric="mixture(0.5)", bootstrap=7)
     assert report.base_weight == 0.5
     assert report.resampled[0].result.resamples == 7
@@ -194,11 +187,12 @@ def test_report_options(run) -> None:
     assert usual.info.snapshot == ("last", "train_loss", "base", "val", "oracle")
     assert usual.info.versions == {"torch": "2.13.0"}
     assert "The plan warns." in usual.cautions
-    for wrong in (1, -3):
-        with pytest.raises(ConfigError, match="--bootstrap"):
-            run.report(bootstrap=wrong)
-    with pytest.raises(UnknownName, match="metric"):
-        run.report(metric="accuracy")
+    # The metric of the sweep file is used.
+    plain = json.loads((folder / "plan.json").read_text())
+    assert "metric" not in plain["selectors"]
+    plain["selectors"]["metric"] = "mixture(0.75)"
+    forge(folder, "plan.json", plain)
+    assert fsl_sweep.load_run(folder).report(bootstrap=0).base_weight == 0.75
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -234,11 +228,3 @@ def test_classes_are_resampled_from_the_recorded_tuples(folder: Path) -> None:
     refused("cannot be resampled")
     forge(folder, f"{TUPLES}/novel-report.json", {"classes": [[1, 2], [1, 2, 3]]})
     refused(r"novel-report\.json")
-
-
-def test_the_metric_of_the_sweep_file_is_used(folder: Path) -> None:
-    plain = json.loads((folder / "plan.json").read_text())
-    assert "metric" not in plain["selectors"]
-    plain["selectors"]["metric"] = "mixture(0.75)"
-    forge(folder, "plan.json", plain)
-    assert fsl_sweep.load_run(folder).report(bootstrap=0).base_weight == 0.75

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from recorded import run_folder
-from tables import exported, made, written
+from tables import assert_chose_alike, exported, made, written
 
 import fsl_sweep
 from fsl_sweep.orchestrator.errors import BadData, RunFolderError
@@ -86,13 +86,8 @@ def test_benchmarks_of_one_name_are_joined(tmp_path, frames) -> None:
     complete = fsl_sweep.load_worlds(written(mixed, tmp_path / "complete.csv"))
     joined = fsl_sweep.load_worlds(parts)
     assert sorted(joined) == sorted(complete)
-    columns = ["seed", "trial", "epoch", "novel", "novel_low", "regret"]
     for name, run in joined.items():
-        ours, theirs = (
-            one.selections().sort_values(["seed", "snapshot_selector", "hyperparameter_selector"])
-            for one in (run, complete[name])
-        )
-        assert ours[columns].values.tolist() == theirs[columns].values.tolist()
+        assert_chose_alike(run, complete[name])
     # A table without the column is a benchmark by the name of its file.
     plain, other = (written(frames["cub"], tmp_path / f"{name}.csv") for name in ("omniglot", "b"))
     assert list(sources_by_benchmark([plain, other])) == ["omniglot", "b"]

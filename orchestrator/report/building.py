@@ -168,7 +168,7 @@ def _needs(
     own = narrowed(selected, lead)
     found = plan_next(histories, own, resampled=resampled, timed=info.timed)
     again = {cell.method for cell in resampled if cell.strategy == lead}
-    return tuple(one for one in found if min(one.now.seeds) > 1 and {one.a, one.b} <= again)
+    return tuple(one for one in found if one.now.effect.n > 1 and {one.a, one.b} <= again)
 
 
 def _all_measured(histories: Sequence[TrialHistory]) -> bool:

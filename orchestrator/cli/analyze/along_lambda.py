@@ -248,5 +248,18 @@ def _as_plain(
             {"method": m.method, "at": [*map(point, m.cells, m.linear, m.gaps)]}
             for m in found.methods
         ],
-        "pairs": [asdict(pair) for pair in found.pairs],
+        "pairs": [
+            {
+                "a": pair.a,
+                "b": pair.b,
+                "effects": pair.effects,
+                "crossings": pair.crossings,
+                "snapshots": [
+                    {**result.as_dict(), "effect": asdict(result.effect)}
+                    for result in pair.snapshots
+                ],
+                "methods": [result.as_dict() for result in pair.methods],
+            }
+            for pair in found.pairs
+        ],
     }

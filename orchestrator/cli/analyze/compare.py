@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.run import Run
     from fsl_sweep.orchestrator.selection.comparing.closed_and_open import OnTasks
     from fsl_sweep.orchestrator.selection.results import Selected, Strategy
-    from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference
+    from fsl_sweep.orchestrator.statistics import Comparison
     from fsl_sweep.orchestrator.statistics.sampling.closed_open_paired import ThreeIntervals
 
 _SHOWN_SEEDS = 4
@@ -56,7 +56,7 @@ class _Compared:
     closed: "OnTasks | None"
     without: "OnTasks | None"
     snapshots: "ThreeIntervals"
-    methods: "SeedDifference"
+    methods: "Comparison"
 
 
 def compare(
@@ -130,17 +130,15 @@ def _compared(source: "Source", run: "Run", names: tuple[str, str], info: "RunIn
     )
 
 
-def _so_far(
-    found: "SeedDifference", there: "Completeness", names: Sequence[str]
-) -> "SeedDifference":
+def _so_far(found: "Comparison", there: "Completeness", names: Sequence[str]) -> "Comparison":
     """Of a run that is not finished: which seeds are whole, and no verdict."""
-    from fsl_sweep.orchestrator.selection.comparing.over_seeds import UNFINISHED, undecided
+    from fsl_sweep.orchestrator.selection.comparing.over_seeds import UNFINISHED
 
     if there.trained:
         return found
     torn = [there.named(name) for name in names if name != there.named(name)]
     only = f"only whole seeds of {' and '.join(torn)} take part" if torn else None
-    return undecided(found, only, UNFINISHED)
+    return found.undecided(only, UNFINISHED)
 
 
 def _incomplete(
@@ -184,7 +182,7 @@ def _over_seeds(
     selected: "Selected",
     info: "RunInfo",
     names: tuple[str, str],
-) -> "SeedDifference":
+) -> "Comparison":
     """The claim about methods, corrected for all pairs of the run as in its report."""
     from fsl_sweep.orchestrator.report.wording import measuring
     from fsl_sweep.orchestrator.selection.comparing.over_seeds import compare_over_seeds
@@ -236,7 +234,7 @@ def _lines(found: _Compared, run: Path) -> list[str]:
 
 def _answer(found: _Compared) -> str:
     """Which method is better, trained again."""
-    first, second = (found.a, found.b) if found.methods.effect >= 0 else (found.b, found.a)
+    first, second = (found.a, found.b) if found.methods.effect.mean >= 0 else (found.b, found.a)
     over = f"over {_seeds(found)}, under {found.strategy}"
     if found.methods.verdict == "undecided":
         return f"{first} and {second}, trained again: undecided {over}."
@@ -244,7 +242,7 @@ def _answer(found: _Compared) -> str:
 
 
 def _seeds(found: _Compared) -> str:
-    return " and ".join(counted(count, "seed") for count in dict.fromkeys(found.methods.seeds))
+    return " and ".join(counted(count, "seed") for count in dict.fromkeys(map(len, found.values)))
 
 
 def _tasks(found: _Compared) -> list[str]:
@@ -283,17 +281,17 @@ def _hint(found: _Compared, run: Path) -> list[str]:
 
 def _of_methods(found: _Compared) -> str:
     """The verdict over seeds; the values in place of an interval where there are one or two."""
-    of = found.methods
-    told = f"{found.a} - {found.b} {100 * of.effect:+.2f}"
-    if min(of.seeds) > 2 and not isnan(of.low):
+    of, fewest = found.methods.effect, min(map(len, found.values))
+    told = f"{found.a} - {found.b} {100 * of.mean:+.2f}"
+    if fewest > 2 and not isnan(of.low):
         told += f" ({100 * of.low:+.2f} to {100 * of.high:+.2f})"
-    if min(of.seeds) <= _SHOWN_SEEDS:
+    if fewest <= _SHOWN_SEEDS:
         each = (
             f"{name} {', '.join(f'{100 * value:.2f}' for value in values)}"
             for name, values in zip((found.a, found.b), found.values, strict=True)
         )
         told += f", by seed {'; '.join(each)}"
-    return f"{of.verdict}, {_seeds(found)}: {told}"
+    return f"{found.methods.verdict}, {_seeds(found)}: {told}"
 
 
 def _as_plain(found: _Compared) -> dict[str, Any]:
@@ -312,5 +310,5 @@ def _as_plain(found: _Compared) -> dict[str, Any]:
             "inverted": own.inverted,
             "verdict": own.verdict(found.a, found.b),
         },
-        "methods": {**asdict(found.methods), "values": found.values},
+        "methods": {**found.methods.as_dict(), "values": found.values},
     }

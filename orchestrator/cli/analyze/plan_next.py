@@ -104,7 +104,7 @@ def _needs(
             "No two methods can be compared: they were measured on different tasks, or one answers "
             "among all base classes."
         )
-    if all(min(one.now.seeds) < 2 for one in found):
+    if all(one.now.effect.n < 2 for one in found):
         finish = "Finish the run first: `fsl-sweep status RUN` says what is missing."
         add = "Add a second one to the sweep file, and run it again."
         few = "There is one seed" if run.complete else "A method has one whole seed"
@@ -187,8 +187,8 @@ def _row(one: "PowerAnalysis", way: "SampleSize") -> tuple[str, ...]:
 
 
 def _now(one: "PowerAnalysis") -> tuple[str, str]:
-    now = one.now
-    shown = f"{100 * now.effect:+.2f} ({100 * now.low:+.2f} to {100 * now.high:+.2f})"
+    now = one.now.effect
+    shown = f"{100 * now.mean:+.2f} ({100 * now.low:+.2f} to {100 * now.high:+.2f})"
     return f"{one.a} - {one.b}", shown
 
 
@@ -201,7 +201,7 @@ def _as_plain(one: "PowerAnalysis") -> dict[str, Any]:
         "leading": one.leading,
         "effect": one.effect,
         "power": one.power,
-        "now": asdict(one.now),
+        "now": one.now.as_dict(),
         "components": asdict(one.components),
         "ways": [
             {

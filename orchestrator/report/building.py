@@ -129,9 +129,9 @@ def _needs(evidence: Evidence) -> tuple[PowerAnalysis, ...]:
     if evidence.lead is None or not evidence.resampled:
         return ()
     timed = evidence.question.timed
-    needs = plan_next(evidence.complete, evidence.led, resampled=evidence.resampled, timed=timed)
+    analyses = plan_next(evidence.complete, evidence.led, resampled=evidence.resampled, timed=timed)
     again = {cell.method for cell in evidence.resampled if cell.strategy == evidence.lead}
-    return tuple(one for one in needs if min(one.now.seeds) > 1 and {one.a, one.b} <= again)
+    return tuple(p for p in analyses if p.now.effect.n > 1 and {p.a, p.b} <= again)
 
 
 def _all_measured(histories: Sequence[TrialHistory]) -> bool:

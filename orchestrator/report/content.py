@@ -20,7 +20,6 @@ from fsl_sweep.orchestrator.selection.comparing.comparison import (
     conflicting,
 )
 from fsl_sweep.orchestrator.selection.comparing.over_seeds import (
-    MethodDifference,
     compare_over_seeds,
 )
 from fsl_sweep.orchestrator.selection.comparing.overtuning import Overtuning
@@ -164,11 +163,11 @@ class Report:
         return compare_methods(self.summaries, self.rope)
 
     @cached_property
-    def differences(self) -> tuple[MethodDifference, ...]:
+    def differences(self) -> tuple[MethodComparison, ...]:
         """Pairs of methods over seeds, by strategy: claims about methods."""
         return tuple(one for strategy in self._cells for one in self.differences_under(strategy))
 
-    def differences_under(self, strategy: Strategy) -> tuple[MethodDifference, ...]:
+    def differences_under(self, strategy: Strategy) -> tuple[MethodComparison, ...]:
         """Those of one strategy, whose tasks are read now."""
         if strategy not in self._differences:
             cells = self._cells[strategy]
@@ -182,7 +181,7 @@ class Report:
         return by_strategy(self.summaries)
 
     @cached_property
-    def _differences(self) -> dict[Strategy, tuple[MethodDifference, ...]]:
+    def _differences(self) -> dict[Strategy, tuple[MethodComparison, ...]]:
         return {}
 
     def read_tasks(self) -> None:

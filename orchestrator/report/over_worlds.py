@@ -11,10 +11,10 @@ from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.answer.answer import cost
 from fsl_sweep.orchestrator.report.answer.race import some
 from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
 from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import (
     ALL_EQUAL,
     BenchmarkEvidence,
-    DifferenceOverBenchmarks,
     OverBenchmarks,
     StrategyOverBenchmarks,
     compare_over_benchmarks,
@@ -213,9 +213,9 @@ def _verdict(over: OverBenchmarks, usual: Sequence[StrategyOverBenchmarks]) -> s
     return "These worlds do not show that one strategy is better than another."
 
 
-def _of(one: DifferenceOverBenchmarks, method: str) -> bool:
+def _of(one: MethodComparison, method: str) -> bool:
     return method in (one.a, one.b)
 
 
-def _other(one: DifferenceOverBenchmarks, method: str) -> str:
+def _other(one: MethodComparison, method: str) -> str:
     return one.b if one.a == method else one.a

@@ -7,7 +7,6 @@ trained snapshots alone say is called so, and never best or decided.
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
 from typing import TYPE_CHECKING
 
 from fsl_sweep.orchestrator.records.paper_names import TEST_MEASURE
@@ -214,7 +213,7 @@ def _next(race: Race, needs: Sequence[PowerAnalysis], timed: bool) -> str:
         return ""
     if race.decided:
         return f"No further run is needed to decide it under {race.strategy}."
-    few = race.few if race.seeds == 1 else [m for m in race.open if isnan(race.against[m].low)]
+    few = race.few if race.seeds == 1 else [m for m in race.open if race.against[m].effect.n == 1]
     first = (one.method for one in race.order[:2])
     if seedless := [m for m in dict.fromkeys((*first, *few)) if m in race.report.seedless]:
         return (

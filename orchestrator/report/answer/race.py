@@ -1,24 +1,22 @@
 """Who leads, in words: the methods under one strategy, and the best against each other one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
 from typing import TYPE_CHECKING
 
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import MethodDifference
+from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.results import Strategy, identical
-from fsl_sweep.orchestrator.statistics.comparison import Verdict
-from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference
+from fsl_sweep.orchestrator.statistics.comparison import Comparison, Verdict
 from fsl_sweep.orchestrator.text.printed import counted
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.report.content import Report
 
 NAMES_SHOWN = 3
-_OTHER_WAY: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Race:
         return [cells[method] for method in methods]
 
     @cached_property
-    def against(self) -> dict[str, SeedDifference]:
+    def against(self) -> dict[str, Comparison]:
         """The best minus each other one, in that order; only those with tasks in common with it."""
         own = self.report.differences_under(self.strategy)
         pairs = [(one.method, _minus(own, self.order[0].method, one.method)) for one in self.order]
@@ -223,10 +221,10 @@ class Race:
 
     def _range(self, other: str, named: bool = False) -> str:
         """The interval of the best minus the other, at the level of Holm's correction."""
-        one = self.against[other]
-        if isnan(one.low):
+        effect = self.against[other].effect
+        if isnan(effect.low):
             return f"{other} has one seed"
-        return f"95 %{f' against {other}' if named else ''}: {_ends(one.low, one.high)}"
+        return f"95 %{f' against {other}' if named else ''}: {_ends(effect.low, effect.high)}"
 
 
 def some(names: Sequence[str]) -> str:
@@ -239,15 +237,13 @@ def some(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
 
 
-def _minus(pairs: Sequence[MethodDifference], best: str, other: str) -> SeedDifference | None:
+def _minus(pairs: Sequence[MethodComparison], best: str, other: str) -> Comparison | None:
     """The best minus the other, whichever way they were compared; None if they were not."""
     for pair in pairs:
         if (pair.a, pair.b) == (best, other):
             return pair.result
         if (pair.a, pair.b) == (other, best):
-            one = pair.result
-            verdict = _OTHER_WAY.get(one.verdict, one.verdict)
-            return replace(one, effect=-one.effect, low=-one.high, high=-one.low, verdict=verdict)
+            return pair.result.swapped()
     return None
 
 

@@ -21,7 +21,6 @@ from fsl_sweep.orchestrator.report.document.by_strategy import (
     strategy_rows,
 )
 from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import MethodDifference
 from fsl_sweep.orchestrator.selection.comparing.stability import Agreement, Stability
 from fsl_sweep.orchestrator.selection.results import Front
 from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS
@@ -38,7 +37,7 @@ CHANCE = "chance to be the best, %"
 ENDS = numbers(["difference", "95 % from", "95 % to", "p (Holm)"])
 
 
-def _minus(report: Report, one: MethodDifference | MethodComparison) -> str:
+def _minus(report: Report, one: MethodComparison) -> str:
     """A pair by its names, each with how many of its seeds are whole unless all are."""
     return " minus ".join(map(report.named, (one.a, one.b)))
 
@@ -46,16 +45,12 @@ def _minus(report: Report, one: MethodDifference | MethodComparison) -> str:
 def differences(report: Report) -> Iterable[Block]:
     """Every pair of methods over seeds, under each strategy whose selection was repeated."""
     again = {(one.method, one.strategy) for one in report.resampled}
-    whole = [one for one in report.differences if not isnan(one.result.low)]
+    whole = [one for one in report.differences if not isnan(one.result.effect.low)]
     found = [one for one in whole if {(one.a, one.strategy), (one.b, one.strategy)} <= again]
     groups: list[Group] = []
     for own in grouped(found, lambda one: (one.a, one.b)):
-        counts = " and ".join(map(str, dict.fromkeys(own[0].result.seeds)))
-        rows = strategy_rows(
-            (one.strategy, _compared(one, (found.effect, found.low, found.high), AGAIN))
-            for one in own
-            for found in [one.result]
-        )
+        counts = " and ".join(map(str, dict.fromkeys(own[0].result.seeds or ())))
+        rows = strategy_rows((one.strategy, _compared(one, AGAIN)) for one in own)
         groups.append(Group(f"{_minus(report, own[0])}, over {counts} seeds", rows))
     if groups:
         yield Table((*STRATEGY, *words("trained again"), *ENDS), tuple(groups))
@@ -75,28 +70,23 @@ def comparisons(report: Report) -> Iterable[Block]:
 
     groups: list[Group] = []
     for own in grouped(report.comparisons, lambda one: (one.a, one.b)):
-        rows = strategy_rows(
-            (one.strategy, _compared(one, (effect.mean, effect.low, effect.high), THESE))
-            for one in own
-            for effect in [one.result.effect]
-        )
+        rows = strategy_rows((one.strategy, _compared(one, THESE)) for one in own)
         groups.append(Group(f"{_minus(report, own[0])}, on common tasks", rows))
     yield Paragraph("About the snapshots that were trained, and no claim about training again.")
     yield Table((*STRATEGY, *words("these snapshots"), *ENDS), tuple(groups))
 
 
-def _compared(
-    one: MethodDifference | MethodComparison, ends: Iterable[float], said: tuple[str, str]
-) -> tuple[str, ...]:
+def _compared(one: MethodComparison, said: tuple[str, str]) -> tuple[str, ...]:
     """What is ``said`` of the better of the two, or of neither; the effect, its interval and p."""
-    found, rope = one.result, one.result.rope
+    found, effect, rope = one.result, one.result.effect, one.result.rope
     verdict = {
         "better": said[0].format(one.a),
         "worse": said[0].format(one.b),
         "equivalent": f"alike within {wording.points(rope)} points" if rope else "alike",
         "undecided": said[1],
     }[found.verdict]
-    return (verdict, *(f"{100 * end:+.2f}" for end in ends), wording.p_value(found.p_adjusted))
+    ends = (f"{100 * end:+.2f}" for end in (effect.mean, effect.low, effect.high))
+    return (verdict, *ends, wording.p_value(found.p_adjusted))
 
 
 def stability(report: Report) -> Iterable[Block]:

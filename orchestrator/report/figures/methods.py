@@ -9,7 +9,7 @@ from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.document.blocks import grouped
 from fsl_sweep.orchestrator.report.figures.intervals import Row, panel_of
 from fsl_sweep.orchestrator.report.figures.panel import Figure
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import MethodDifference
+from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
 
 FULL = "oracle / oracle"
 ROWS = 32
@@ -103,14 +103,14 @@ def differences(report: Report) -> Iterable[Figure]:
     yield Figure("differences", caption, legend if again and paired else (), [panel])
 
 
-def _alike(report: Report, order: Sequence[str]) -> list[tuple[MethodDifference, ...]]:
+def _alike(report: Report, order: Sequence[str]) -> list[tuple[MethodComparison, ...]]:
     """The pairs of methods by their ranks, and of each the strategies that chose alike together."""
     chose = {
         (one.method, one.strategy): tuple((c.seed, c.trial, c.epoch) for c in one.choices)
         for one in report.summaries
     }
 
-    def led(one: MethodDifference) -> bool:
+    def led(one: MethodComparison) -> bool:
         return one.strategy == report.lead
 
     usual = [
@@ -125,7 +125,7 @@ def _alike(report: Report, order: Sequence[str]) -> list[tuple[MethodDifference,
 
 
 def _difference(
-    report: Report, group: Sequence[MethodDifference], order: Sequence[str], headed: bool
+    report: Report, group: Sequence[MethodComparison], order: Sequence[str], headed: bool
 ) -> Row:
     """Strategies that chose alike have one interval: the widest of what repeating each gave."""
     first = group[0]
@@ -134,14 +134,15 @@ def _difference(
     # Without repeating the selection the interval of methods is too narrow to be shown.
     repeated = {(one.method, one.strategy) for one in report.resampled}
     known = [
-        one.result
+        one.result.effect
         for one in group
-        if not isnan(one.result.low) and {(m, one.strategy) for m in (one.a, one.b)} <= repeated
+        if not isnan(one.result.effect.low)
+        and {(m, one.strategy) for m in (one.a, one.b)} <= repeated
     ]
     wide = min((x.low for x in known), default=nan), max((x.high for x in known), default=nan)
     pairs = {(one.strategy, one.a, one.b): one.result.effect for one in report.comparisons}
     tasks = pairs.get((first.strategy, first.a, first.b))
-    effect = 100 * sign * first.result.effect
+    effect = 100 * sign * first.result.effect.mean
     low, high = sorted(100 * sign * end for end in wide)
     within = sorted(100 * sign * end for end in (tasks.low, tasks.high)) if tasks else (nan, nan)
     more = f" + {len(group) - 1}" if len(group) > 1 else ""

@@ -16,6 +16,7 @@ from fsl_sweep.orchestrator.report.answer.answer import Answer, answer_of
 from fsl_sweep.orchestrator.report.answer.deciding import WAYS
 from fsl_sweep.orchestrator.report.content import Report
 from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
+from fsl_sweep.orchestrator.selection.comparing.comparison import same_order
 from fsl_sweep.orchestrator.selection.comparing.power import SampleSize
 from fsl_sweep.orchestrator.selection.comparing.stability import Stability
 from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyResult
@@ -23,7 +24,7 @@ from fsl_sweep.orchestrator.selection.ensembles import Ensemble
 from fsl_sweep.orchestrator.selection.methods import Summary, by_method
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
 from fsl_sweep.orchestrator.selection.results import FrontPoint, Selection, Strategy
-from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
+from fsl_sweep.orchestrator.statistics import Comparison, Interval, SelectionBootstrap
 
 _LEFT_OUT: Mapping[type, set[str]] = {
     Ensemble: {"by_seed"},
@@ -44,7 +45,6 @@ _RENAMED = {
     "snapshot": "snapshot_selector",
     "hyperparameter": "hyperparameter_selector",
     "selector": "hyperparameter_selector",
-    "survives": "order_survives",
     "kept": "on_front",
     "required": "needed",
     "evaluations": "novel_evaluations",
@@ -75,7 +75,7 @@ def to_plain(report: Report) -> dict[str, Any]:
     resampled = {(cell.method, cell.strategy): cell for cell in report.resampled}
     over = report.over_methods
     under = sorted(report.over_protocols, key=lambda one: one.planned.id)
-    snapshots = {"about": "these snapshots", "over": "tasks"}
+    snapshots, same = {"about": "these snapshots", "over": "tasks"}, same_order(report.comparisons)
     return {
         "answer": _answer(answer_of(report, timed=False)),
         "run": _run(report, metric),
@@ -107,7 +107,10 @@ def to_plain(report: Report) -> dict[str, Any]:
         "rank_correlation": plain(report.rank_correlations),
         "rank_correlation_by_method": plain(by_method(report.rank_correlations)),
         "differences": [plain(one) | metric for one in report.differences],
-        "comparisons": [plain(one) | snapshots | metric for one in report.comparisons],
+        "comparisons": [
+            plain(one) | {"order_survives": (one.a, one.b) in same} | snapshots | metric
+            for one in report.comparisons
+        ],
         "cautions": list(report.cautions),
         "stability": [_stability(one, metric) for one in report.stability],
         "ensembles": plain(report.ensembles),
@@ -123,8 +126,10 @@ def worlds_to_plain(report: WorldsReport) -> dict[str, Any]:
     together |= {"absent": {}, "caution": None}
     if (over := report.over) is not None:
         together = {key: plain(getattr(over, key)) for key in together}
-        for one in together["differences"]:
-            one["over"] = "worlds"
+        together["differences"] = [
+            {"a": one.a, "b": one.b, **plain(one.result), "over": "worlds"}
+            for one in over.differences
+        ]
         for one, found in zip(together["strategies"], over.strategies, strict=True):
             one["oracle"] = found.strategy.oracle
     together["strategy"] = plain(report.lead)
@@ -213,6 +218,8 @@ def plain(value: Any) -> Any:
     """Return a record as plain data, by its fields; null for what JSON has no number for."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, Comparison):
+        value = value.as_dict()
     if isinstance(value, Mapping):
         return {key: plain(one) for key, one in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -21,7 +21,7 @@ from fsl_sweep.orchestrator.cli.options import (
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, folder_error
 
 if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.report import Report, WorldsReport
+    from fsl_sweep.orchestrator.report import BenchmarksReport, Report
 
 
 Format = Literal["terminal", "json", "markdown", "latex", "html"]
@@ -50,39 +50,40 @@ def report(
     classes: Annotated[
         bool, typer.Option("--classes", help="Resample classes as well as tasks.")
     ] = False,
-    worlds: Annotated[
-        bool, typer.Option("--worlds", help="Compare strategies over the benchmarks of the runs.")
+    benchmarks: Annotated[
+        bool,
+        typer.Option("--benchmarks", help="Compare strategies over the benchmarks of the runs."),
     ] = False,
+    worlds: Annotated[bool, typer.Option("--worlds", hidden=True)] = False,
     protocol: ReportedUnder = None,
     choose_by: ChooseBy = None,
 ) -> int:
     """Say which method is better, by which strategy to choose, and what would decide it.
 
     From the records only: torch and Ray are not needed. Several runs are reported as one. An
-    unfinished run is reported as far as whole seeds go.
+    unfinished run is reported as far as complete seeds go.
     """
     # Neither imports nor records make garbage, and to look for some takes a twentieth of the time.
     gc.set_threshold(1_000_000)
     from fsl_sweep.orchestrator.replay.worlds import has_worlds
-    from fsl_sweep.orchestrator.run import load_run, load_worlds
+    from fsl_sweep.orchestrator.run import load_benchmarks, load_run
 
     if output is not None:
         _check(output)
-    asked = {
+    of_one_run = {
         "--ensemble": ensemble,
         "--classes": classes,
         "--protocol": protocol,
         "--choose-by": choose_by,
     }
-    if worlds or has_worlds(runs):
-        if wrong := [name for name, value in asked.items() if value]:
-            raise ConfigError("", wrong[0], "report one world by itself to ask for this")
-        over = load_worlds(runs).report(
+    if benchmarks or worlds or has_worlds(runs):
+        if wrong := [option for option, value in of_one_run.items() if value]:
+            raise ConfigError("", wrong[0], "report one benchmark by itself to ask for this")
+        over = load_benchmarks(runs).report(
             snapshot, hyperparameter, last=last, metric=metric, bootstrap=bootstrap
         )
-        _put(over, form, output, full)
-        return 0 if over.complete else 1
-    content = load_run(runs).report(
+        return _put(over, form, output, full)
+    report = load_run(runs).report(
         snapshot,
         hyperparameter,
         last=last,
@@ -94,8 +95,7 @@ def report(
         ensembles=ensemble or (),
         at_once=full or output is not None or form != "terminal",
     )
-    _put(content, form, output, full)
-    return 0 if content.completeness.complete else 1
+    return _put(report, form, output, full)
 
 
 def report_command(run: Path) -> str:
@@ -103,16 +103,17 @@ def report_command(run: Path) -> str:
     return f"fsl-sweep report {shlex.quote(str(run))}"
 
 
-def _put(content: "Report | WorldsReport", form: Format, output: Path | None, full: bool) -> None:
-    """Write a report to a file, or to standard output."""
+def _put(report: "Report | BenchmarksReport", form: Format, output: Path | None, full: bool) -> int:
+    """Write a report to a file, or to standard output; return the exit status."""
     from fsl_sweep.orchestrator.report import FORMATS, show
 
     if output is not None:
-        write(output, FORMATS[form](content).encode())
+        write(output, FORMATS[form](report).encode())
     elif form == "terminal":
-        show(content, full=full)
+        show(report, full=full)
     else:
-        sys.stdout.write(FORMATS[form](content))
+        sys.stdout.write(FORMATS[form](report))
+    return 0 if report.complete else 1
 
 
 def _check(path: Path) -> None:

@@ -57,7 +57,7 @@ def _open(path: Path) -> Source:
     if others:
         raise RunFolderError(
             f"{path} holds {1 + len(others)} worlds, '{world}' and others, which are not one run. "
-            f"Report them together: `fsl-sweep report {path}`, or `fsl_sweep.load_worlds`."
+            f"Report them together: `fsl-sweep report {path}`, or `fsl_sweep.load_benchmarks`."
         )
     return TableSource(path, rows, world)
 

@@ -13,8 +13,8 @@ from typing import Any
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.answer.answer import Answer, answer_of
 from fsl_sweep.orchestrator.report.answer.deciding import WAYS
-from fsl_sweep.orchestrator.report.content import Report
-from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
+from fsl_sweep.orchestrator.report.cautions import cautions_of
+from fsl_sweep.orchestrator.report.content import BenchmarksContent, Content, RunContent
 from fsl_sweep.orchestrator.selection.comparing.needs import Need
 from fsl_sweep.orchestrator.selection.comparing.stability import Stability
 from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyResult
@@ -50,14 +50,13 @@ _INLINE = {"strategy", "result", "report"}
 """Fields that are replaced by their own fields."""
 
 
-def to_json(report: Report | WorldsReport) -> str:
+def to_json(report: Content) -> str:
     """The report as indented JSON text with sorted keys, ending in a newline.
 
     An interval is ``{"mean", "low", "high", "n"}``; accuracies are in [0, 1]; what cannot be
     computed is null, as are ``low``, ``high`` and ``n`` where records hold only a mean.
     """
-    known = worlds_to_plain(report) if isinstance(report, WorldsReport) else to_plain(report)
-    return json_text(known)
+    return json_text(to_plain(report))
 
 
 def json_text(value: Any) -> str:
@@ -65,8 +64,10 @@ def json_text(value: Any) -> str:
     return json.dumps(value, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
-def to_plain(report: Report) -> dict[str, Any]:
-    """The same as plain data."""
+def to_plain(report: Content) -> dict[str, Any]:
+    """Return the same as plain data."""
+    if isinstance(report, BenchmarksContent):
+        return _benchmarks(report)
     # What comparisons, rankings and stability are by; NovelGen, the rule, goes without saying.
     metric = {} if report.base_weight is None else {"metric": report.info.metric}
     resampled = {(cell.method, cell.strategy): cell for cell in report.resampled}
@@ -105,7 +106,7 @@ def to_plain(report: Report) -> dict[str, Any]:
         "rank_correlation_by_method": plain(by_method(report.rank_correlations)),
         "differences": [plain(one) | metric for one in report.differences],
         "comparisons": [plain(one) | snapshots | metric for one in report.comparisons],
-        "cautions": list(report.cautions),
+        "cautions": list(cautions_of(report)),
         "stability": [_stability(one, metric) for one in report.stability],
         "ensembles": plain(report.ensembles),
         "fronts": plain(report.selected.fronts),
@@ -114,21 +115,20 @@ def to_plain(report: Report) -> dict[str, Any]:
     }
 
 
-def worlds_to_plain(report: WorldsReport) -> dict[str, Any]:
-    """A report of several worlds as plain data: what they say together, and each report."""
-    together: dict[str, Any] = {"methods": [], "differences": [], "strategies": [], "lacking": []}
-    together |= {"absent": {}, "caution": None}
+def _benchmarks(report: BenchmarksContent) -> dict[str, Any]:
+    """What several benchmarks say together, and the report of each."""
+    keys = ("methods", "differences", "strategies", "lacking", "absent", "caution")
+    together: dict[str, Any] = {key: [] for key in keys} | {"absent": {}, "caution": None}
     if (over := report.over) is not None:
-        together = {key: plain(getattr(over, key)) for key in together}
-        for one in together["differences"]:
-            one["over"] = "worlds"
-        for one, found in zip(together["strategies"], over.strategies, strict=True):
-            one["oracle"] = found.strategy.oracle
-    together["strategy"] = plain(report.lead)
+        together = {key: plain(getattr(over, key)) for key in keys}
+        for pair in together["differences"]:
+            pair["over"] = "benchmarks"
+        for known, cell in zip(together["strategies"], over.strategies, strict=True):
+            known["oracle"] = cell.strategy.oracle
     return {
-        "answer": {"sentences": list(report.sentences)},
-        "over_worlds": together,
-        "worlds": {world: to_plain(one) for world, one in report.reports.items()},
+        "answer": {"sentences": list(answer_of(report).sentences)},
+        "over_benchmarks": together | {"strategy": plain(report.lead)},
+        "benchmarks": {name: to_plain(one) for name, one in report.reports.items()},
     }
 
 
@@ -141,7 +141,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
 
 
 def _mixture(
-    report: Report, resampled: Mapping[tuple[str, Strategy], ResampledCell]
+    report: RunContent, resampled: Mapping[tuple[str, Strategy], ResampledCell]
 ) -> dict[str, Any] | None:
     """The table by a mixture; null where that was not asked for."""
     if report.base_weight is None:
@@ -157,7 +157,7 @@ def _mixture(
     return {"base_weight": report.base_weight, "summary": summary, "rankings": rankings}
 
 
-def _run(report: Report, metric: Mapping[str, str]) -> dict[str, Any]:
+def _run(report: RunContent, metric: Mapping[str, str]) -> dict[str, Any]:
     info, found = report.info, report.completeness
     problem = ("method", "trial", "seed", "fold", "hyperparameters", "reason")
     return {

@@ -5,13 +5,12 @@ from collections.abc import Iterable, Sequence
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.completeness import completeness_of
-from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.content import Content
 from fsl_sweep.orchestrator.report.document.blocks import Bullets, Document
 from fsl_sweep.orchestrator.report.document.document import document, headline, progress
 from fsl_sweep.orchestrator.report.figures.figures import figures
 from fsl_sweep.orchestrator.report.formats.html import escaped, first_screen, folded, shown
 from fsl_sweep.orchestrator.report.formats.page_style import CSS
-from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 
 MORE = "Further figures: <code>run.plot</code>. A page to send: <code>to_html(report)</code>."
 HOW = (
@@ -20,7 +19,7 @@ HOW = (
 )
 
 
-def report_shown(report: Report | WorldsReport) -> str:
+def report_shown(report: Content) -> str:
     """The answer with its figure, and the tables folded; other figures take a call of their own."""
     content = document(report)
     drawings = figures(report).get("answer", ())

@@ -12,7 +12,7 @@ from tables import exported, made, written
 import fsl_sweep
 from fsl_sweep.orchestrator.errors import BadData, RunFolderError
 from fsl_sweep.orchestrator.replay.worlds import has_worlds, open_worlds
-from fsl_sweep.orchestrator.run import Run, Worlds
+from fsl_sweep.orchestrator.run import Benchmarks, Run
 
 Frames = dict[str, pd.DataFrame]
 
@@ -52,8 +52,8 @@ def test_each_world_is_the_table_of_its_rows(tmp_path: Path, frames: Frames, end
     mixed = mixed.astype({"world": "category"})
     mixed.to_csv(path, index=False) if ending == "csv" else mixed.to_parquet(path)
     assert has_worlds([path])
-    worlds = fsl_sweep.load_worlds(path)
-    assert isinstance(worlds, Worlds)
+    worlds = fsl_sweep.load_benchmarks(path)
+    assert isinstance(worlds, Benchmarks)
     assert (list(worlds), len(worlds), worlds.name) == (["omniglot", "cub"], 2, "omniglot + cub")
     assert worlds["cub"].name == "both (cub)"
     assert "mars" not in worlds
@@ -65,7 +65,7 @@ def test_run_folders_of_several_benchmarks_are_worlds(tmp_path: Path) -> None:
     first = run_folder(tmp_path / "first", (0.1, 0.01), (0, 1))
     more = run_folder(tmp_path / "more", (0.1, 0.01), (2,))
     other = run_folder(tmp_path / "other", (0.1, 0.01), (0, 1), fingerprint="beef", shift=1)
-    worlds = fsl_sweep.load_worlds([first, other, more])
+    worlds = fsl_sweep.load_benchmarks([first, other, more])
     # Two runs of one benchmark are no two worlds.
     assert list(worlds) == ["first + more", "other"]
     same(worlds["first + more"], fsl_sweep.load_run([first, more]))
@@ -86,8 +86,8 @@ def test_worlds_of_one_name_are_joined(tmp_path: Path, frames: Frames) -> None:
     for seed in ("0", "1", "2"):
         own = {world: frame[frame["seed"] == seed] for world, frame in frames.items()}
         parts.append(written(together(own), tmp_path / f"{seed}.csv"))
-    whole = fsl_sweep.load_worlds(written(together(frames), tmp_path / "whole.csv"))
-    joined = fsl_sweep.load_worlds(parts)
+    whole = fsl_sweep.load_benchmarks(written(together(frames), tmp_path / "whole.csv"))
+    joined = fsl_sweep.load_benchmarks(parts)
     assert sorted(joined) == sorted(whole)
     for world, run in joined.items():
         ours, theirs = (
@@ -109,7 +109,9 @@ def test_worlds_of_one_name_are_joined(tmp_path: Path, frames: Frames) -> None:
 def test_worlds_are_no_one_run(tmp_path: Path) -> None:
     both = made().assign(world=["a", "b"] * 48)
     table = written(both, tmp_path / "both.csv")
-    with pytest.raises(RunFolderError, match=r"both\.csv holds 2 worlds.*fsl_sweep\.load_worlds"):
+    with pytest.raises(
+        RunFolderError, match=r"both\.csv holds 2 worlds.*fsl_sweep\.load_benchmarks"
+    ):
         fsl_sweep.load_run(table)
     one = written(made().assign(world="a"), tmp_path / "one.csv")
     run = fsl_sweep.load_run(one)

@@ -76,7 +76,7 @@ def figures(
             path = output / f"{figure.name}{f'-{number + 1}' if number else ''}.{form}"
             write(path, sheet(page, width).saved(form))
             say(f"{path}: {figure.caption}" if not number else str(path))
-    return 0 if report.completeness.complete else 1
+    return 0 if report.complete else 1
 
 
 def _check(folder: Path) -> None:

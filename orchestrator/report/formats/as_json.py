@@ -14,8 +14,8 @@ from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.report.answer.answer import Answer, answer_of
 from fsl_sweep.orchestrator.report.answer.deciding import WAYS
-from fsl_sweep.orchestrator.report.content import Report
-from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
+from fsl_sweep.orchestrator.report.cautions import cautions_of
+from fsl_sweep.orchestrator.report.content import BenchmarksContent, Content, RunContent
 from fsl_sweep.orchestrator.selection.comparing.comparison import same_order
 from fsl_sweep.orchestrator.selection.comparing.power import SampleSize
 from fsl_sweep.orchestrator.selection.comparing.stability import Stability
@@ -45,22 +45,21 @@ _RENAMED = {
     "snapshot": "snapshot_selector",
     "hyperparameter": "hyperparameter_selector",
     "selector": "hyperparameter_selector",
-    "kept": "on_front",
     "required": "needed",
+    "kept": "on_front",
     "evaluations": "novel_evaluations",
 }
 _INLINE = {"strategy", "result", "report"}
 """Fields that are replaced by their own fields."""
 
 
-def to_json(report: Report | WorldsReport) -> str:
+def to_json(report: Content) -> str:
     """The report as indented JSON text with sorted keys, ending in a newline.
 
     An interval is ``{"mean", "low", "high", "n"}``; accuracies are in [0, 1]; what cannot be
     computed is null, as are ``low``, ``high`` and ``n`` where records hold only a mean.
     """
-    known = worlds_to_plain(report) if isinstance(report, WorldsReport) else to_plain(report)
-    return json_text(known)
+    return json_text(to_plain(report))
 
 
 def json_text(value: Any, sort_keys: bool = True) -> str:
@@ -68,8 +67,10 @@ def json_text(value: Any, sort_keys: bool = True) -> str:
     return json.dumps(value, indent=1, sort_keys=sort_keys, allow_nan=False) + "\n"
 
 
-def to_plain(report: Report) -> dict[str, Any]:
-    """The same as plain data."""
+def to_plain(report: Content) -> dict[str, Any]:
+    """Return the same as plain data."""
+    if isinstance(report, BenchmarksContent):
+        return _benchmarks(report)
     # What comparisons, rankings and stability are by; NovelGen, the rule, goes without saying.
     metric = {} if report.base_weight is None else {"metric": report.info.metric}
     resampled = {(cell.method, cell.strategy): cell for cell in report.resampled}
@@ -111,7 +112,7 @@ def to_plain(report: Report) -> dict[str, Any]:
             plain(one) | {"order_survives": (one.a, one.b) in same} | snapshots | metric
             for one in report.comparisons
         ],
-        "cautions": list(report.cautions),
+        "cautions": list(cautions_of(report)),
         "stability": [_stability(one, metric) for one in report.stability],
         "ensembles": plain(report.ensembles),
         "fronts": plain(report.selected.fronts),
@@ -120,23 +121,22 @@ def to_plain(report: Report) -> dict[str, Any]:
     }
 
 
-def worlds_to_plain(report: WorldsReport) -> dict[str, Any]:
-    """A report of several worlds as plain data: what they say together, and each report."""
-    together: dict[str, Any] = {"methods": [], "differences": [], "strategies": [], "lacking": []}
-    together |= {"absent": {}, "caution": None}
+def _benchmarks(report: BenchmarksContent) -> dict[str, Any]:
+    """What several benchmarks say together, and the report of each."""
+    keys = ("methods", "differences", "strategies", "lacking", "absent", "caution")
+    together: dict[str, Any] = {key: [] for key in keys} | {"absent": {}, "caution": None}
     if (over := report.over) is not None:
-        together = {key: plain(getattr(over, key)) for key in together}
+        together = {key: plain(getattr(over, key)) for key in keys}
         together["differences"] = [
-            {"a": one.a, "b": one.b, **plain(one.result), "over": "worlds"}
-            for one in over.differences
+            {"a": pair.a, "b": pair.b, **plain(pair.result), "over": "benchmarks"}
+            for pair in over.differences
         ]
-        for one, found in zip(together["strategies"], over.strategies, strict=True):
-            one["oracle"] = found.strategy.oracle
-    together["strategy"] = plain(report.lead)
+        for known, cell in zip(together["strategies"], over.strategies, strict=True):
+            known["oracle"] = cell.strategy.oracle
     return {
-        "answer": {"sentences": list(report.sentences)},
-        "over_worlds": together,
-        "worlds": {world: to_plain(one) for world, one in report.reports.items()},
+        "answer": {"sentences": list(answer_of(report).sentences)},
+        "over_benchmarks": together | {"strategy": plain(report.lead)},
+        "benchmarks": {name: to_plain(one) for name, one in report.reports.items()},
     }
 
 
@@ -149,7 +149,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
 
 
 def _mixture(
-    report: Report, resampled: Mapping[tuple[str, Strategy], ResampledCell]
+    report: RunContent, resampled: Mapping[tuple[str, Strategy], ResampledCell]
 ) -> dict[str, Any] | None:
     """The table by a mixture; null where that was not asked for."""
     if report.base_weight is None:
@@ -165,7 +165,7 @@ def _mixture(
     return {"base_weight": report.base_weight, "summary": summary, "rankings": rankings}
 
 
-def _run(report: Report, metric: Mapping[str, str]) -> dict[str, Any]:
+def _run(report: RunContent, metric: Mapping[str, str]) -> dict[str, Any]:
     info, found = report.info, report.completeness
     problem = ("method", "trial", "seed", "fold", "hyperparameters", "reason")
     return {
@@ -216,26 +216,26 @@ def _stability(one: Stability, metric: Mapping[str, str]) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """Return a record as plain data, by its fields; null for what JSON has no number for."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
     if isinstance(value, Comparison):
         value = value.as_dict()
+    if isinstance(value, Snapshot):
+        names = ("trial", "configuration", "hyperparameters", "epoch")
+        value = {name: getattr(value, name) for name in names}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {key: plain(one) for key, one in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [plain(one) for one in value]
-    if isinstance(value, Snapshot):
-        facts = ("trial", "configuration", "hyperparameters", "epoch")
-        return {name: plain(getattr(value, name)) for name in facts}
     if not is_dataclass(value):
         return value
     fields_of: dict[str, Any] = {}
     for name in (*(field.name for field in fields(value)), *_ADDED.get(type(value), ())):
         if name in _LEFT_OUT.get(type(value), ()):
             continue
-        one = plain(getattr(value, name))
+        part = plain(getattr(value, name))
         inline = name in _INLINE or isinstance(getattr(value, name), Snapshot)
-        fields_of |= one if inline else {_RENAMED.get(name, name): one}
+        fields_of |= part if inline else {_RENAMED.get(name, name): part}
     if isinstance(value, Interval):
         fields_of["n"] = value.n or None
     return fields_of

@@ -15,7 +15,7 @@ from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.report import Report, RunInfo, build
-from fsl_sweep.orchestrator.report.answer.forest import forest_of
+from fsl_sweep.orchestrator.report.document.forest import bars_of
 from fsl_sweep.orchestrator.report.figures.figures import figures
 from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel
 from fsl_sweep.orchestrator.report.figures.sheet import sheet
@@ -92,21 +92,18 @@ def test_sections_have_their_figures(report: Report) -> None:
 def test_the_forest_has_the_intervals_and_the_seeds_of_its_bars(report: Report) -> None:
     (panel,) = figure(report, "answer").panels
     axes = drawn(panel)
-    bars = [bar for bar in forest_of(report) if bar.method == "M1"]
-    lead, reference = (
-        bars[0],
-        next(bar for bar in bars if "oracle / oracle" in map(str, bar.strategies)),
-    )
+    bars = [bar for bar in bars_of(report) if bar.group == "M1"]
+    lead, reference = bars[0], next(bar for bar in bars if "oracle / oracle" in bar.names)
     assert texts(axes).index("M1") < texts(axes).index("M0")  # the better one first
-    assert [100 * lead.low, 100 * lead.high] in horizontal(axes, 1)
+    assert [lead.low, lead.high] in horizontal(axes, 1)
     marks = [one for one in axes.collections if isinstance(one, PathCollection)]
     offsets = [np.asarray(one.get_offsets()) for one in marks]
     dots = next(xy for xy in offsets if len(xy) == 3 and (xy[:, 1] == 1.3).all())
-    assert dots[:, 0] == pytest.approx([100 * value for value in lead.seeds])
+    assert dots[:, 0] == pytest.approx(lead.values)
     # Of the oracles only the one that regret is measured against, as an open diamond.
     assert [name for name in rows(axes) if name.startswith("oracle")] == ["oracle / oracle"] * 1
     opened = [m for m in marks if np.allclose(m.get_facecolor(), 1)]
-    assert any(m.get_offsets()[0, 0] == pytest.approx(100 * reference.mean) for m in opened)
+    assert any(m.get_offsets()[0, 0] == pytest.approx(reference.mean) for m in opened)
     assert len(opened) == 2
 
 

@@ -10,40 +10,49 @@ import hostile
 import pytest
 import submitted
 import torch
-from made import main_of, planned, trainable
+from made import benchmark, main_of, planned, trainable
 from safetensors.torch import load
-from trained import BATCHES, EPISODES, content, history, numbers, put_state, run, state_of
+from trained import BATCHES, CPU, EPISODES, content, history, numbers, put_state, run, state_of
 
+from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
 from fsl_sweep.datasets.splits.class_folds import fold_benchmark
 from fsl_sweep.learners.methods.protonet import Protonet
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
+from fsl_sweep.orchestrator.measuring.snapshots import Measuring
+from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.records.spec import Fold
 from fsl_sweep.orchestrator.trial.trial import Trial
 
 AUGMENTED = "crop-jitter-flip"
+FIXED = {**EPISODES, "fixed_support": True}
+ADAM = {"name": "adam", "lr": 0.01, "weight_decay": 0.0, "clip_norm": 0.01}
+UNTRAINED = {"backbone": {"name": "identity"}, "optimizer": None, "schedule": [], "train": None}
 MAML = {"name": "maml", "way": 3, "inner_steps": 2, "inner_steps_test": 1, "batch_norm": "running"}
-VARIANTS = {
-    "episodes": trainable(
-        train={**EPISODES, "fixed_support": True},
-        augment=AUGMENTED,
-        schedule=[[0, 0.1], [1, 0.01]],
-    ),
-    "batches": trainable(
-        learner={"name": "supervised"},
-        train=BATCHES,
-        optimizer={"name": "adam", "lr": 0.01, "weight_decay": 0.0, "clip_norm": 0.01},
-        schedule=[[0, 0.01]],
-    ),
-    "bf16": trainable(learner={"name": "ridge"}, precision="bf16"),
-    "maml-running": trainable(learner=MAML),
-    "meta-baseline": trainable(
-        learner={"name": "meta-baseline"}, train={**BATCHES, "meta": {"epochs": 2, **EPISODES}}
-    ),
+META = {**BATCHES, "meta": {"epochs": 2, **EPISODES}}
+
+
+def of(name, epochs=2, options=(), **changes):
+    """A trial of a learner; of those that take their time, two epochs."""
+    return trainable(epochs=epochs, learner={"name": name, **dict(options)}, **changes)
+
+
+KINDS = {
+    "episodes": trainable(train=FIXED, augment=AUGMENTED, schedule=[[0, 0.1], [1, 0.01]]),
+    "batches": of("supervised", 3, train=BATCHES, optimizer=ADAM, schedule=[[0, 0.01]]),
+    "bf16": of("ridge", 3, precision="bf16"),
+    "maml, running": of("maml", 3, MAML),
+    "meta-baseline": of("meta-baseline", 3, train=META),
     "fold": trainable(fold={"folds": 3, "index": 1, "over": "base+val"}),
-    "submission": submitted.spec("protos-go-on", augment=AUGMENTED),
-    "submission without a state": submitted.spec("protos", "batch", augment=AUGMENTED),
+    "metadelta": of("metadelta", options={"encoders": 2}, train=BATCHES),
+    "pt-map": of("pt-map", train=BATCHES),
+    "conv-qda": of("conv-qda"),
+    "finetune": of("finetune", options={"steps": 2}, train=BATCHES),
+    "classifier": of("classifier", train=BATCHES),
+    "untrained": of("logistic", 1, batches=0, **UNTRAINED),
+    "submission": submitted.spec("protos-go-on", epochs=2, augment=AUGMENTED),
+    "submission without a state": submitted.spec("protos", "batch", epochs=2, augment=AUGMENTED),
 }
 SPEC = trainable()
 
@@ -58,23 +67,40 @@ def resumed(storage, spec, data):
     return len([*Trial(spec, storage, data, main_of(data)).run()]), content(storage, data)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_a_resumed_trial_equals_an_uninterrupted_one_bit_for_bit(tmp_path, data, variant):
-    spec, has_state = VARIANTS[variant], variant != "submission without a state"
-    expected = content(run(tmp_path / "uninterrupted", spec, data), data)
-    assert len(set(expected[0].values())) == 3
-    for stop in (1, 2):
+def measured_files(storage):
+    """What was measured, and the end with its checksum, byte for byte."""
+    place = storage.folder.path
+    files = [*place.glob("measured/**/*"), place / "end.json"]
+    return {str(f.relative_to(place)): f.read_bytes() for f in files if f.is_file()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_trial_that_is_measured_again_or_resumed_is_the_same_bit_for_bit(tmp_path, data, kind):
+    spec, has_state = KINDS[kind], kind != "submission without a state"
+    if kind == "classifier":
+        data = in_distribution(benchmark(examples=40), seed=0)
+    storage, main = run(tmp_path / "uninterrupted", spec, data), main_of(data)
+    assert history(storage, spec, data).complete
+    expected, files = content(storage, data), measured_files(storage)
+    assert len(set(expected[0].values())) == spec.epochs
+    (storage.folder.path / "measured" / f"{main.id}.parquet").unlink()
+    todo = {epoch: [main] for epoch in storage.to_measure(main.id)}
+    again = [*Measuring(spec, storage, {MAIN: data}, todo, CPU).run()]
+    assert again == [*todo] == spec.recorded_epochs
+    assert measured_files(storage) == files
+    assert len(files) == 2
+    for stop in range(1, spec.epochs):
         storage = run(tmp_path / f"cut{stop}", spec, data, epochs=stop)
         assert (storage.read_resume() is not None) is has_state
         torch.rand(7)  # a new process has another global state
-        assert resumed(storage, spec, data) == (3 - stop if has_state else 3, expected)
+        assert resumed(storage, spec, data) == (spec.epochs - stop * has_state, expected)
 
 
 @pytest.mark.parametrize("state", ["refused", "no tensor"])
 def test_a_submission_that_cannot_load_its_state_starts_again(tmp_path, data, monkeypatch, state):
-    spec, load = VARIANTS["submission"], submitted.GoesOn.load
+    spec, load = KINDS["submission"], submitted.GoesOn.load
     expected = content(run(tmp_path / "uninterrupted", spec, data), data)
-    storage = run(tmp_path / "cut", spec, data, epochs=2)
+    storage = run(tmp_path / "cut", spec, data, epochs=1)
 
     def refuses(self, path):
         load(self, path)  # half of it is done before it fails
@@ -83,8 +109,8 @@ def test_a_submission_that_cannot_load_its_state_starts_again(tmp_path, data, mo
     if state == "refused":
         monkeypatch.setattr(submitted.GoesOn, "load", refuses)
     else:
-        put_state(storage, {"epoch": 2, "spent": 0.5, "program": [1, 2]})
-    assert resumed(storage, spec, data) == (3, expected)
+        put_state(storage, {"epoch": 1, "spent": 0.5, "program": [1, 2]})
+    assert resumed(storage, spec, data) == (2, expected)
 
 
 def test_every_second_epoch_is_recorded_and_the_last(tmp_path, data):
@@ -199,15 +225,12 @@ def test_a_fold_trial_trains_on_the_other_classes_and_is_measured_on_the_folds(t
     assert content(run(tmp_path, other, data), data)[2] != losses
 
 
-def test_a_finished_trial_is_done_and_leaves_no_state(tmp_path, data):
-    spec = trainable()
-    storage = run(tmp_path, spec, data)
+def test_a_finished_trial_is_done_and_leaves_no_state(tmp_path, data, undisturbed):
+    storage = run(tmp_path, spec := trainable(seed=1), data)
     recorded = history(storage, spec, data)
     assert (recorded.complete, recorded.epochs.tolist()) == (True, [1, 2, 3])
     assert storage.read_resume() is None
-    _, _, losses = content(storage, data)
-    assert len(set(losses)) == 3
-    assert content(run(tmp_path, trainable(seed=1), data), data)[2] != losses
+    assert len({*undisturbed[2], *content(storage, data)[2]}) == 6  # losses of another seed
 
 
 def broken_head(self, support, query):

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from evaluated import CONV, CPU, built, drawn, measured
 from PIL import Image
 from places import REAL_DATA
 from sklearn.neighbors import KNeighborsClassifier
-from trained import CONV, CPU, EPISODES, built, drawn, measured
+from trained import EPISODES
 
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.learners.backbones.timm import load_timm

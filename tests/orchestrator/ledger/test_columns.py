@@ -26,10 +26,7 @@ def table() -> pa.Table:
 
 
 def put(name: str, values: Callable[[list], list] | float | None) -> Change:
-    """Replace a column's values by what ``values`` makes of them.
-
-    A number replaces that of the second epoch, or of its third task.
-    """
+    """Replace a column's values, or with a number that of the second epoch or its third task."""
 
     def changed(rows: list) -> list:
         if callable(values):
@@ -82,16 +79,8 @@ SHAPES: dict[str, Change] = {
     "no rows": lambda before: before.slice(0, 0),
     "one row less": lambda before: before.slice(1),
 }
-WHOLE_FILES = SHAPES | {
-    name: FORGED[name][0]
-    for name in (
-        "another mean",
-        "fewer queries",
-        "fewer queries of every task",
-        "an epoch twice",
-        "a task less once",
-    )
-}
+SOME = "another mean", "fewer queries", "fewer queries of every task", "an epoch twice"
+FILES = SHAPES | {name: FORGED[name][0] for name in (*SOME, "a task less once")}
 
 
 def test_what_was_measured_is_believed() -> None:
@@ -107,7 +96,7 @@ def test_what_no_trial_measures_is_refused(change: Change, message: str) -> None
         check_values(change(table()))
 
 
-@pytest.mark.parametrize("change", WHOLE_FILES.values(), ids=WHOLE_FILES)
+@pytest.mark.parametrize("change", FILES.values(), ids=FILES)
 def test_a_forged_file_is_neither_believed_nor_a_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Change
 ) -> None:

@@ -3,8 +3,8 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from evaluated import CPU, built
 from made import writer_benchmark
-from trained import CPU, built
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool

@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
+from evaluated import CPU, NOVEL, built
 from made import benchmark, writer_benchmark
-from trained import CPU, NOVEL, built
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool

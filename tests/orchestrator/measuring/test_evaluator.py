@@ -5,21 +5,20 @@ import copy
 import numpy as np
 import pytest
 import torch
-from made import benchmark, trainable, writer_benchmark
-from trained import (
+from evaluated import (
     CPU,
     NOVEL,
     built,
     counts,
     drawn,
-    history,
     images_by_hand,
     main,
     measured,
     only,
-    run,
     surely_above,
 )
+from made import benchmark, trainable, writer_benchmark
+from trained import history, run
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution

@@ -5,8 +5,8 @@ import copy
 import numpy as np
 import pytest
 import torch
+from evaluated import CPU, built, images_by_hand
 from scipy.special import log_softmax
-from trained import CPU, built, images_by_hand
 
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
 from fsl_sweep.datasets.tasks.fixed_support import FixedSupportTasks

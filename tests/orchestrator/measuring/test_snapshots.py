@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import hostile
 import numpy as np
+from evaluated import CPU, main
 from made import trainable
-from trained import CPU, main, run
+from trained import run
 
 from fsl_sweep.learners.methods.protonet import Protonet
 from fsl_sweep.orchestrator.ledger.ledger import Ledger

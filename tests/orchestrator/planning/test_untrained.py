@@ -7,9 +7,9 @@ from functools import partial
 import planning_of
 import pytest
 import torch
+from evaluated import measured
 from made import benchmark
 from planning_of import replaced
-from trained import measured
 
 from fsl_sweep.learners.base import AdaptationLearner, ClassificationLearner, EmbeddingLearner
 from fsl_sweep.learners.building import build_learner

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import submitted
 import torch
+from evaluated import CPU, built, drawn, main, measured, only, surely_above
 from made import trainable
 from submitted import spec
-from trained import CPU, EPISODES, built, drawn, history, main, measured, only, run, surely_above
+from trained import EPISODES, history, run
 
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.learners.metadl.meta_dataset import challenge_images

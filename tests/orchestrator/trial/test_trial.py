@@ -10,9 +10,10 @@ import hostile
 import pytest
 import submitted
 import torch
+from evaluated import CPU
 from made import benchmark, main_of, planned, trainable
 from safetensors.torch import load
-from trained import BATCHES, CPU, EPISODES, content, history, numbers, put_state, run, state_of
+from trained import BATCHES, EPISODES, content, history, numbers, put_state, run, state_of
 
 from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
 from fsl_sweep.datasets.splits.class_folds import fold_benchmark

@@ -1,7 +1,6 @@
 """Epochs of training: what they draw, what a step does, and that every learner learns from them."""
 
 import copy
-from typing import final
 
 import numpy as np
 import pytest
@@ -12,12 +11,9 @@ from made import trainable, writer_benchmark
 from trained import BATCHES, EPISODES
 
 from fsl_sweep.datasets.preparing.opening import open_benchmark
-from fsl_sweep.learners.backbones.base import Backbone
-from fsl_sweep.learners.backbones.dropblock import DropSchedule, drop_blocks
-from fsl_sweep.learners.backbones.resnet12 import ResNet12Options
+from fsl_sweep.learners.backbones import resnet12
 from fsl_sweep.learners.batches import EpisodeBatch, EpisodeGroup, LabelledBatch, RaggedEpisodes
 from fsl_sweep.learners.catalogue import LEARNERS
-from fsl_sweep.learners.options import Options, resolve
 from fsl_sweep.learners.pretrained import PretrainedLearner
 from fsl_sweep.orchestrator.records.protocol import Episode
 from fsl_sweep.orchestrator.records.spec import BatchTraining, MetaStage, Optimizer, TrialSpec
@@ -303,8 +299,7 @@ def test_random_query_counts_reach_the_learner_with_a_plain_support(data):
     assert {len(of_step) for of_step in queries} == {4 * 3 * 2}
 
 
-FULL = 20_000  # training steps; the original counts 40,000 passes, two a step
-RATE = 0.1
+RATE, FULL = 0.1, 20_000  # training steps; the original counts 40,000 passes, two a step
 DROPPED = {
     "separate": ({"name": "protonet"}, EPISODES),
     "joint": ({"name": "protonet", "passes": "joint"}, EPISODES),
@@ -314,30 +309,16 @@ DROPPED = {
 }
 
 
-@final
-class Dropping(Backbone):
-    """A linear layer, and DropBlock of single units on the schedule of a ResNet-12."""
+@pytest.fixture
+def dropping(monkeypatch, data):
+    """Make a learner on a narrow ResNet-12, with the schedule of its DropBlock."""
+    monkeypatch.setattr(resnet12, "WIDTHS", (4, 4, 4, 6))
 
-    Options = Options
+    def dropping(kind):
+        learner = built(data, backbone={"name": "resnet12", "block_size": 1}, **DROPPED[kind][0])
+        return learner, learner.backbone.drop
 
-    def __init__(self, options, image_shape):
-        super().__init__(options, image_shape)
-        self.feature_dim = 6
-        self.layer = torch.nn.Linear(16 * 16, 6)
-        self.drop = DropSchedule(RATE, ResNet12Options().drop_steps)
-
-    def forward(self, images):
-        features = self.layer(images.flatten(1))[:, :, None, None]
-        if self.training:
-            draws = self.drop.advance(images.device)
-            features = drop_blocks(features, self.drop.rate, 1, draws)
-        return features.flatten(1)
-
-
-def dropping(data, options):
-    torch.manual_seed(0)
-    cls, options = resolve(LEARNERS, options)
-    return cls(Dropping(Options(), data.image_shape), options, 12)
+    return dropping
 
 
 def at_step(learner, step):
@@ -345,12 +326,10 @@ def at_step(learner, step):
 
 
 @pytest.mark.parametrize("kind", DROPPED)
-def test_dropblock_is_full_after_20_000_training_steps(data, kind):
+def test_dropblock_is_full_after_20_000_training_steps(data, dropping, kind):
     """Its rate follows the training steps of the real training loop, and nothing else."""
-    options, train = DROPPED[kind]
-    spec = trainable(learner=options, train=train, batches=3, epochs=3)
-    learner = dropping(data, options)
-    run, schedule = Training(spec, data, learner, CPU), learner.backbone.drop
+    (learner, schedule), (options, train) = dropping(kind), DROPPED[kind]
+    run = Training(trainable(learner=options, train=train, batches=3), data, learner, CPU)
     rates = [schedule.rate for epoch in (1, 2, 3) for _ in run.epoch(epoch)]
     assert rates == pytest.approx([RATE * step / FULL for step in range(1, 10)], rel=1e-12)
     at_step(learner, FULL - 2)
@@ -359,15 +338,15 @@ def test_dropblock_is_full_after_20_000_training_steps(data, kind):
 
 
 @pytest.mark.parametrize("kind", ["separate", "fomaml"])
-def test_nothing_is_dropped_and_no_step_counted_when_a_snapshot_is_measured(data, kind):
+def test_nothing_is_dropped_and_no_step_counted_when_a_snapshot_is_measured(data, dropping, kind):
     """In the released code of the papers FOMAML is tested as it is trained, dropout included."""
     tasks, each = drawn(data, 6, 2), []
     for rate in (0.9, 0.0):
-        learner = dropping(data, DROPPED[kind][0])
-        learner.backbone.drop.final_rate = rate
+        learner, schedule = dropping(kind)
+        schedule.final_rate = rate
         at_step(learner, FULL)
         each.append(counts(measured(data, tasks, learner.train())))
-        assert int(learner.backbone.drop.step) == FULL
+        assert int(schedule.step) == FULL
     assert each[0] == each[1]
 
 

@@ -1,15 +1,18 @@
-"""Trials run in this process, and what was recorded of them."""
+"""Trials run in this process, what was recorded of them, and the steps that they train on."""
 
 import io
 import itertools
 
+import numpy as np
 import torch
-from evaluated import counts
-from made import main_of, planned
+from evaluated import CPU, built, counts
+from made import main_of, planned, trainable
 
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.trial.training import Training
 from fsl_sweep.orchestrator.trial.trial import Trial
 
+AUGMENTED = "crop-jitter-flip"
 EPISODES = {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2}
 BATCHES = {"batch_size": 8}
 
@@ -41,6 +44,31 @@ def numbers(storage, data, protocol=None, epochs=(1, 2, 3)):
     records = [storage.read_epoch(epoch, main_id) for epoch in epochs]
     losses = [str(record.train_loss) for record in records]  # a submission's are not numbers
     return [counts(record.scores) for record in records], losses
+
+
+def training(data, **changes):
+    """The training of a learner."""
+    spec = trainable(**changes)
+    learner = built(data, spec.learner.name, **spec.learner.options)
+    return Training(spec, data, learner.train(), CPU)
+
+
+def batches(run, epoch):
+    """What each step of an epoch trains a learner on."""
+    return list(run._batches(epoch, torch.Generator().manual_seed(0)))
+
+
+def pool_index(data, unit):
+    """Pool indices of training images ``[..., C, H, W]`` in [0, 1]; -1 of what is none of them."""
+    pool = data.train.pool
+    known = {image.tobytes(): i for i, image in enumerate(pool.images)}
+    raw = np.asarray(unit * 255).round().astype(np.uint8).reshape(-1, *pool.images.shape[1:])
+    return np.array([known.get(image.tobytes(), -1) for image in raw]).reshape(unit.shape[:-3])
+
+
+def indices(data, images):
+    """Pool indices of normalised images."""
+    return pool_index(data, images * data.pixel_std[0] + data.pixel_mean[0])
 
 
 def put_state(storage, state):

@@ -55,16 +55,17 @@ def test_equal_tasks_are_answered_once_and_shared_pools_embedded_once(tmp_path, 
             ("mixed", 5, {"mixture": 0.5}),  # base and val as `few`
         )
     ]
-    embedded, heads = [], []
-    embed, head = Protonet.embed, Protonet.head
-    monkeypatch.setattr(
-        Protonet, "embed", lambda self, images: embedded.append(len(images)) or embed(self, images)
-    )
-    monkeypatch.setattr(
-        Protonet, "head", lambda self, s, q: heads.append(len(s)) or head(self, s, q)
-    )
+    sizes = {"embed": [], "head": []}
+    for name, seen in sizes.items():
+        method = getattr(Protonet, name)
+
+        def counting(self, *parts, seen=seen, method=method):
+            seen.append(len(parts[0]))
+            return method(self, *parts)
+
+        monkeypatch.setattr(Protonet, name, counting)
     assert [*measuring(storages[0], spec, data, protocols)] == [1]
-    counts = sum(embedded), sum(heads)
+    embedded, heads = map(sum, sizes.values())
     for protocol in protocols:
         assert [*measuring(storages[1], spec, data, [protocol])] == [1]
     for name in ("end.json", *(f"measured/{protocol.id}.parquet" for protocol in protocols)):
@@ -73,8 +74,8 @@ def test_equal_tasks_are_answered_once_and_shared_pools_embedded_once(tmp_path, 
     sets = [episodes for common in tasks for episodes in common.episodes.values()]
     used = np.unique(np.concatenate([part.ravel() for e in sets for part in (e.support, e.query)]))
     # The made benchmark has one pool; the last chunk of 32 overlaps the one before.
-    assert counts[0] == 32 * -(-len(used) // 32)
+    assert embedded == 32 * -(-len(used) // 32)
     # few: 3 x (8 + 5); more: 3 x 9, as its selection tasks are those of few; the 2-shot ones are
     # all its own; mixed: novel ones only.
-    assert counts[1] == 3 * 13 + 3 * 9 + 3 * 13 + 13
-    assert sum(embedded) - counts[0] > 2 * counts[0]
+    assert heads == 3 * 13 + 3 * 9 + 3 * 13 + 13
+    assert sum(sizes["embed"]) - embedded > 2 * embedded

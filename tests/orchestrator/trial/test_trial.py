@@ -13,7 +13,17 @@ import torch
 from evaluated import CPU
 from made import benchmark, main_of, planned, trainable
 from safetensors.torch import load
-from trained import BATCHES, EPISODES, content, history, numbers, put_state, run, state_of
+from trained import (
+    AUGMENTED,
+    BATCHES,
+    EPISODES,
+    content,
+    history,
+    numbers,
+    put_state,
+    run,
+    state_of,
+)
 
 from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
 from fsl_sweep.datasets.splits.class_folds import fold_benchmark
@@ -26,7 +36,6 @@ from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.records.spec import Fold
 from fsl_sweep.orchestrator.trial.trial import Trial
 
-AUGMENTED = "crop-jitter-flip"
 FIXED = {**EPISODES, "fixed_support": True}
 ADAM = {"name": "adam", "lr": 0.01, "weight_decay": 0.0, "clip_norm": 0.01}
 UNTRAINED = {"backbone": {"name": "identity"}, "optimizer": None, "schedule": [], "train": None}

@@ -5,9 +5,9 @@ import math
 
 import pytest
 import torch
+from evaluated import measured
 from made import benchmark
 from planning_of import UNTRAINED, planned
-from trained import measured
 
 from fsl_sweep.learners.base import AdaptationLearner, ClassificationLearner, EmbeddingLearner
 from fsl_sweep.learners.building import build_learner

@@ -10,7 +10,7 @@ from tables import assert_chose_alike, exported, made, written
 import fsl_sweep
 from fsl_sweep.orchestrator.errors import BadData, RunFolderError
 from fsl_sweep.orchestrator.replay.benchmarks import has_several_benchmarks, sources_by_benchmark
-from fsl_sweep.orchestrator.run import Run, Worlds
+from fsl_sweep.orchestrator.run import Benchmarks, Run
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_each_benchmark_is_the_table_of_its_rows(tmp_path, frames, ending, colum
     mixed.to_csv(path, index=False) if ending == "csv" else mixed.to_parquet(path)
     assert has_several_benchmarks([path])
     runs = fsl_sweep.load_benchmarks(path)
-    assert isinstance(runs, Worlds)
+    assert isinstance(runs, Benchmarks)
     assert (list(runs), len(runs), runs.name) == (["omniglot", "cub"], 2, "omniglot + cub")
     assert runs["cub"].name == "both (cub)"
     assert "mars" not in runs

@@ -77,14 +77,6 @@ def test_what_needs_base_is_refused(load) -> None:
             run.report(**options)
 
 
-def test_folds_need_what_the_full_trials_have(load) -> None:
-    frame = made()[lambda f: f["measure"] != "base"]
-    folds = [frame.assign(fold=k, accuracy=k * frame["accuracy"]) for k in (0, 1)]
-    run = load(pd.concat([frame, *folds]))
-    assert run.info().hyperparameter == ("val", "oracle", "cv")
-    assert run.report().left_out == ()
-
-
 def test_without_novel_strategies_choose_and_nothing_is_reported(load, complete, full) -> None:
     run = load(without(complete, "novel"))
     assert run.info().snapshot == ("last", "train_loss", "base", "val")

@@ -84,7 +84,7 @@ def _of_benchmarks(report: BenchmarksContent) -> Iterable[str]:
             f"{benchmark} lacks {some(methods)} under {report.lead}: nothing is decided over "
             "benchmarks, and its regret and right of two are over other methods."
         )
-    cautions = {benchmark: cautions_of(one) for benchmark, one in report.reports.items()}
+    cautions = {name: cautions_of(content) for name, content in report.reports.items()}
     first, *others = cautions.values()
     shared = [text for text in first if all(text in texts for texts in others)]
     yield from shared

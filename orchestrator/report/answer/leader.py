@@ -1,7 +1,7 @@
 """Who leads, in words: the methods under one strategy, and the best against each other one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import isnan
 
@@ -18,16 +18,14 @@ from fsl_sweep.orchestrator.text.printed import counted
 _OTHER_WAY: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 
 
-@dataclass(frozen=True)
 class Leader:
     """The best method under one strategy, against each other one.
 
-    Attributes:
-        report, strategy: which ones; some method has a cell under the strategy.
+    Some method has a cell under the strategy.
     """
 
-    report: RunContent
-    strategy: Strategy
+    def __init__(self, report: RunContent, strategy: Strategy) -> None:
+        self.report, self.strategy = report, strategy
 
     @cached_property
     def order(self) -> Sequence[Summary]:

@@ -99,7 +99,7 @@ def report(
 
 
 def report_command(run: Path) -> str:
-    """What to type to see a run's report."""
+    """Return what to type to see a run's report."""
     return f"fsl-sweep report {shlex.quote(str(run))}"
 
 

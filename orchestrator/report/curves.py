@@ -50,7 +50,7 @@ def curves_of(
 
 
 def _best(trials: Sequence[TrialHistory]) -> float:
-    """The highest ValGen of any snapshot, mean over seeds, in [0, 1]."""
+    """Return the highest ValGen of any snapshot, mean over seeds, in [0, 1]."""
     tables = [trial.scores["val", "selection"].means for trial in trials]
     return float(np.mean([np.nanmax([0.0, *means]) for means in tables]))
 

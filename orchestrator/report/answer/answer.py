@@ -66,7 +66,7 @@ def _saturated(leader: Leader) -> Iterable[str]:
 
 
 def _next(leader: Leader, needs: tuple[Needs, ...], timed: bool) -> str:
-    """What would decide it."""
+    """Say what would decide it."""
     report = leader.report
     if not report.complete:
         return _unfinished(report.completeness)
@@ -97,7 +97,7 @@ def _next(leader: Leader, needs: tuple[Needs, ...], timed: bool) -> str:
 
 
 def _plan_next(leader: Leader) -> str:
-    """The command that plans for what this report compares, in the way that it does."""
+    """Return the command that plans for what this report compares, in the way that it does."""
     info = leader.report.info
     options = {
         "--metric": None if info.metric == TEST_MEASURE else info.metric,
@@ -112,7 +112,7 @@ def _plan_next(leader: Leader) -> str:
 
 
 def _unfinished(completeness: Completeness) -> str:
-    """What an incomplete run still needs, and which methods have nothing to report."""
+    """Say what an incomplete run still needs, and which methods have nothing to report."""
     if completeness.trained:
         return "Measure what is missing first." if completeness.unmeasured else ""
     done = f"{completeness.done} of {counted(completeness.planned, 'trial')} are done"

@@ -44,7 +44,7 @@ def about(seconds: float) -> str:
 
 
 def _more(needs: Needs, what: str, more: tuple[int, int]) -> str:
-    """``7 more seeds of each``, ``2 more seeds of A and 1 of B``, ``1,200 more tasks``."""
+    """Write ``7 more seeds of each``, ``2 more seeds of A and 1 of B``, ``1,200 more tasks``."""
     if what != "seeds":
         return f"{max(more):,} more {what}"
     if more[0] == more[1]:

@@ -59,7 +59,7 @@ def strategy_rows(cells: Iterable[tuple[Strategy, Iterable[str]]]) -> tuple[bloc
 
 
 def _matrix(report: RunContent, cells: Sequence[Summary], second: Sequence[str]) -> blocks.Group:
-    """Snapshot selectors with equal cells share a row."""
+    """Show snapshot selectors by configuration selectors; those with equal cells share a row."""
     by_names = {(c.strategy.snapshot, c.strategy.hyperparameter): c for c in cells}
     names: dict[blocks.Row, list[str]] = {}
     for first in dict.fromkeys(snapshot for snapshot, _ in by_names):
@@ -79,7 +79,7 @@ def _matrix(report: RunContent, cells: Sequence[Summary], second: Sequence[str])
 
 
 def _cell(report: RunContent, cell: Summary) -> str:
-    """What methods are compared by: of two seeds with both, else with the interval."""
+    """Write what methods are compared by: of two seeds with both, else with the interval."""
     mean = wording.percent(cell.reported.mean)
     if len(cell.choices) == 2:
         both = ", ".join(f"{100 * choice.reported_mean:.1f}" for choice in cell.choices)
@@ -89,7 +89,7 @@ def _cell(report: RunContent, cell: Summary) -> str:
 
 
 def _typed(report: RunContent) -> str:
-    """What a sweep file calls what the tables name in words."""
+    """Say what a sweep file calls what the tables name in words."""
     strategies = report.selected.strategies
     names = [(strategy.snapshot, wording.snapshot_by(strategy.snapshot)) for strategy in strategies]
     for name in (strategy.hyperparameter for strategy in strategies):
@@ -145,14 +145,14 @@ def over(noun: str, counts: Iterable[int]) -> str:
 
 
 def _intervals(report: RunContent, group: Sequence[Summary]) -> list[SelectionBootstrap]:
-    """The known intervals that repeat the selection, the narrowest first."""
+    """Return the known intervals that repeat the selection, the narrowest first."""
     intervals = [report.interval_of(cell) for cell in group]
     known = [i for i in intervals if i is not None and np.isfinite(i.low)]
     return sorted(known, key=lambda interval: interval.high - interval.low)
 
 
 def _explained(report: RunContent) -> str:
-    """What no head has room for."""
+    """Say what no head has room for."""
     text = "Percent on the report tasks. +-: half of a 95 % interval."
     if any(cell.result.over == "classes" for cell in report.resampled):
         text += f' "{wording.SELECTION}" resamples tasks and classes.'
@@ -188,7 +188,7 @@ def over_methods(report: RunContent) -> Iterable[blocks.Block]:
 
 
 def _result(compared: StrategyComparison, result: StrategyResult) -> dict[str, str]:
-    """The numbers of a row by the name of their column."""
+    """Return the numbers of a row by the name of their column."""
     noun = "method" if len(compared.methods) > 1 else "seed"
     row = {
         "regret": wording.percent(result.regret.mean),
@@ -207,7 +207,7 @@ def _result(compared: StrategyComparison, result: StrategyResult) -> dict[str, s
 
 
 def _overtuning(report: RunContent) -> Iterable[blocks.Block]:
-    """What choosing a configuration lost."""
+    """Show what choosing a configuration lost."""
     usual = [cell for cell in report.overtuning if not cell.strategy.oracle]
     if not usual:
         return

@@ -33,7 +33,7 @@ Pair = MethodDifference | MethodComparison
 
 
 def _minus(report: RunContent, pair: Pair) -> str:
-    """A pair by its names, each with how many of its seeds are complete unless all are."""
+    """Name a pair, each method with how many of its seeds are complete unless all are."""
     return " minus ".join(map(report.named, (pair.a, pair.b)))
 
 
@@ -86,7 +86,7 @@ def comparisons(report: RunContent) -> Iterable[blocks.Block]:
 
 
 def _compared(pair: Pair, ends: Iterable[float], verdicts: tuple[str, str]) -> tuple[str, ...]:
-    """The verdict on the better of the two, or on neither; the effect, its interval and p."""
+    """Write the verdict on the better of the two, or on neither; the effect, its interval and p."""
     result, rope = pair.result, pair.result.rope
     verdict = {
         "better": verdicts[0].format(pair.a),
@@ -117,7 +117,7 @@ def stability(report: RunContent) -> Iterable[blocks.Block]:
 
 
 def _stable(stability: Stability) -> dict[str, str]:
-    """The cells of a row by the name of their column."""
+    """Return the cells of a row by the name of their column."""
     methods = stability.methods
     chances = [100 * (method.probability_best or 0) for method in methods]
     known = len(chances) > 1 and methods[0].probability_best is not None
@@ -180,7 +180,7 @@ def _by(front: Front) -> str:
 
 
 def _front(seeds: Sequence[Front]) -> tuple[blocks.Row, ...]:
-    """Configuration, BaseGen, NovelGen and seeds of what any seed keeps, by rising NovelGen."""
+    """List what any seed keeps, by rising NovelGen: means over seeds, and how many keep it."""
     rows: list[tuple[float, blocks.Row]] = []
     for configuration in dict.fromkeys(p.configuration for front in seeds for p in front.kept):
         points = [p for front in seeds for p in front.points if p.configuration == configuration]

@@ -95,7 +95,7 @@ def _problem(problem: LeftOut) -> str:
 
 
 def _curves(report: RunContent) -> Iterable[blocks.Block]:
-    """The first and the last epoch of each curve, and the epochs that were picked."""
+    """Show the first and the last epoch of each curve, and the epochs that were picked."""
     if not report.curves:
         return
     selectors = report.info.snapshot
@@ -131,7 +131,7 @@ def _cost(report: RunContent) -> Iterable[blocks.Block]:
 
 
 def _provenance(report: RunContent) -> Iterable[str]:
-    """The sweep, the data, third parties' selectors, and versions of packages."""
+    """Name the sweep, the data, third parties' selectors, and versions of packages."""
     info = report.info
     # Records without a fingerprint are those of a table, which does not name its data.
     unknown = "not known" if report.completeness.done else "not measured yet"

@@ -38,7 +38,7 @@ def ranks(reports: Mapping[str, RunContent]) -> Iterable[blocks.Block]:
 
 
 def _cells(correlation: MethodRankCorrelation | None) -> list[str]:
-    """Mean, half of the interval or the values of two seeds, and the range over trials."""
+    """Write the mean, half of the interval or both seeds, and the range over trials."""
     if correlation is None:
         return ["-"] * 3
     tau, seeds = correlation.tau, correlation.by_seed

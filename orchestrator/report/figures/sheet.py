@@ -144,20 +144,20 @@ def _columns(figure: Figure, width: float) -> int:
 
 
 def _titles(figure: Figure, width: float) -> list[str]:
-    """In lines that a panel has room for."""
+    """Break titles into lines that a panel has room for."""
     room = int((width / _INCH / _columns(figure, width) * 72 - 36) / (0.6 * SIZE))
     return ["\n".join(textwrap.wrap(one_line(p.title), room)[:3]) for p in figure.panels]
 
 
 def _least(figure: Figure, width: float) -> float:
-    """Inches of the lowest row of panels that can be read, with titles and scales."""
+    """Return the inches of the lowest row of panels that can be read, with titles and scales."""
     titles = max(title.count("\n") + 1 if title else 0 for title in _titles(figure, width))
     beside = max(panel.lines for panel in figure.panels) + titles
     return _LINE * beside + 0.5 + (LOWEST if any(p.plane for p in figure.panels) else 0)
 
 
 def _height(panel: Panel, width: float) -> float:
-    """Inches of a panel with its scale and a title, ``width`` inches wide."""
+    """Return the inches of a panel with its scale and a title, ``width`` inches wide."""
     plane = min(0.6 * width, 3.0) if panel.plane else 0
     return plane + _LINE * (panel.lines + 2 * bool(panel.title)) + 0.5
 

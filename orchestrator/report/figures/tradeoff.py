@@ -61,7 +61,7 @@ def tradeoffs(report: RunContent) -> Iterable[Figure]:
 def _panel(
     tradeoff: TradeOff, methods: Mapping[str, str], every: np.ndarray, crowded: bool
 ) -> Panel:
-    """A panel whose axes hold ``every`` point of all panels, ``[n, 2]`` in percent."""
+    """Return a panel whose axes hold ``every`` point of all panels, ``[n, 2]`` in percent."""
     least, most = every.min(axis=0), every.max(axis=0)
     edge = np.maximum(0.06 * (most - least), 0.2)
     (left, low), (right, high) = (least - edge).tolist(), (most + edge).tolist()

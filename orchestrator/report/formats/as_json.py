@@ -106,7 +106,7 @@ def to_plain(report: Content) -> dict[str, Any]:
 
 
 def _benchmarks(report: BenchmarksContent) -> dict[str, Any]:
-    """What several benchmarks say together, and the report of each."""
+    """Return what several benchmarks say together, and the report of each."""
     keys = ("methods", "differences", "strategies", "lacking", "absent", "caution")
     together: dict[str, Any] = {key: [] for key in keys} | {"absent": {}, "caution": None}
     if (over := report.over) is not None:
@@ -139,7 +139,7 @@ def _summary(report: RunContent, cell: Summary) -> dict[str, Any]:
 
 
 def _mixture(report: RunContent) -> dict[str, Any] | None:
-    """The table by a mixture; null where that was not asked for."""
+    """Return the table by a mixture; null where that was not asked for."""
     if report.base_weight is None:
         return None
     summary = [
@@ -179,7 +179,7 @@ def _run(report: RunContent, metric: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _protocol(planned: PlannedProtocol) -> dict[str, Any]:
-    """Its id and content, not its name: after an edit of the sweep file another may have that."""
+    """Return id and content, not the name: after an edit of the sweep file another may have it."""
     protocol = planned.protocol
     return {"id": planned.id, "description": protocol.described, **protocol.canonical()}
 

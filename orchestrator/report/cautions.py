@@ -84,7 +84,7 @@ def _of_benchmarks(report: BenchmarksContent) -> Iterable[str]:
             f"{benchmark} lacks {some(methods)} under {report.lead}: nothing is decided over "
             "benchmarks, and its regret and right of two are over other methods."
         )
-    cautions = {benchmark: cautions_of(one) for benchmark, one in report.reports.items()}
+    cautions = {name: cautions_of(content) for name, content in report.reports.items()}
     first, *others = cautions.values()
     shared = [text for text in first if all(text in texts for texts in others)]
     yield from shared
@@ -93,7 +93,7 @@ def _of_benchmarks(report: BenchmarksContent) -> Iterable[str]:
 
 
 def _where(completeness: Completeness, trials: Sequence[Stopped]) -> str:
-    """``seeds 0, 1``, and how many trials of the method that is, unless it has one a seed."""
+    """Write ``seeds 0, 1``, and how many trials that is, unless it is one a seed."""
     method, seeds = trials[0].method, sorted({trial.seed for trial in trials})
     text = f"seed{'s' if seeds[1:] else ''} {', '.join(map(str, seeds))}"
     planned = completeness.trials[method][1]
@@ -103,13 +103,13 @@ def _where(completeness: Completeness, trials: Sequence[Stopped]) -> str:
 
 
 def _span(values: Iterable[int]) -> str:
-    """``2``, or ``2 to 5``."""
+    """Write ``2``, or ``2 to 5``."""
     ends = sorted({*values})
     return " to ".join(map(str, dict.fromkeys([ends[0], ends[-1]])))
 
 
 def _failures(report: RunContent) -> Iterable[str]:
-    """Seeds that a failed trial removed: what is left may be the seeds where nothing went wrong."""
+    """Name seeds that a failed trial removed: the others may be those where all went well."""
     lost: dict[str, set[int]] = {}
     for problem in report.completeness.problems:
         if problem.reason.startswith("failed"):
@@ -168,7 +168,7 @@ def _left_out(report: RunContent) -> Iterable[str]:
 
 
 def _lossless(report: RunContent) -> Iterable[str]:
-    """Methods that no strategy by training loss can have: nothing went wrong."""
+    """Name methods that no strategy by training loss can have: nothing went wrong."""
     reported = {cell.method for cell in report.summaries}
     names = report.info.snapshot
     if methods := [
@@ -186,7 +186,7 @@ def by_missing_loss(report: RunContent, method: str, snapshot: str | None) -> bo
 
 
 def _why_left_out(report: RunContent, method: str) -> str:
-    """Why no strategy has a row for a method."""
+    """Say why no strategy has a row for a method."""
     problems = [problem for problem in report.left_out if problem.method == method]
     if any(problem.epoch is not None for problem in problems):
         return "chosen snapshots are not measured on the report tasks"
@@ -196,7 +196,7 @@ def _why_left_out(report: RunContent, method: str) -> str:
 
 
 def _intervals(name: str, cells: Sequence[tuple[str, Interval, Interval | None]]) -> Iterable[str]:
-    """Of cells of (method, interval over seeds, interval over tasks)."""
+    """Repeat the cautions of cells (method, interval over seeds, interval over tasks)."""
     for place, over in ((1, "over seeds"), (2, "over tasks")):
         methods_of: dict[str, list[str]] = {}
         for cell in cells:

@@ -44,7 +44,7 @@ def build_over_benchmarks(
 
 
 def _check_distinct(histories: Mapping[str, Sequence[TrialHistory]]) -> None:
-    """A copy under another name would count twice, and every interval would be too short."""
+    """Refuse a copy under another name: it would count twice and shorten every interval."""
     seen: dict[object, str] = {}
     for benchmark, trials in histories.items():
         numbers = frozenset(

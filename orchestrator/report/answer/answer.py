@@ -17,7 +17,7 @@ from fsl_sweep.orchestrator.report.content import Answer, BenchmarksContent, Con
 from fsl_sweep.orchestrator.report.wording import some
 from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis
 from fsl_sweep.orchestrator.selection.completeness import Completeness
-from fsl_sweep.orchestrator.selection.evidence import USUAL
+from fsl_sweep.orchestrator.selection.lead import USUAL
 from fsl_sweep.orchestrator.statistics.intervals import SATURATED
 from fsl_sweep.orchestrator.text.printed import counted
 
@@ -65,7 +65,7 @@ def _saturated(leader: Leader) -> Iterable[str]:
 
 
 def _next(leader: Leader, needs: tuple[PowerAnalysis, ...], timed: bool) -> str:
-    """What would decide it."""
+    """Say what would decide it."""
     report = leader.report
     if not report.complete:
         return _unfinished(report.completeness)
@@ -96,7 +96,7 @@ def _next(leader: Leader, needs: tuple[PowerAnalysis, ...], timed: bool) -> str:
 
 
 def _plan_next(leader: Leader) -> str:
-    """The command that plans for what this report compares, in the way that it does."""
+    """Return the command that plans for what this report compares, in the way that it does."""
     info = leader.report.info
     options = {
         "--metric": None if info.metric == TEST_MEASURE else info.metric,
@@ -111,7 +111,7 @@ def _plan_next(leader: Leader) -> str:
 
 
 def _unfinished(completeness: Completeness) -> str:
-    """What an incomplete run still needs, and which methods have nothing to report."""
+    """Say what an incomplete run still needs, and which methods have nothing to report."""
     if completeness.trained:
         return "Measure what is missing first." if completeness.unmeasured else ""
     done = f"{completeness.done} of {counted(completeness.planned, 'trial')} are done"

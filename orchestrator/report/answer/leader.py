@@ -1,7 +1,6 @@
 """Who leads, in words: the methods under one strategy, and the best against each other one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
 
@@ -17,16 +16,14 @@ from fsl_sweep.orchestrator.text.printed import counted
 _OTHER_WAY: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 
 
-@dataclass(frozen=True)
 class Leader:
     """The best method under one strategy, against each other one.
 
-    Attributes:
-        report, strategy: which ones; some method has a cell under the strategy.
+    Some method has a cell under the strategy.
     """
 
-    report: RunContent
-    strategy: Strategy
+    def __init__(self, report: RunContent, strategy: Strategy) -> None:
+        self.report, self.strategy = report, strategy
 
     @cached_property
     def order(self) -> Sequence[Summary]:
@@ -144,7 +141,7 @@ class Leader:
 
     @cached_property
     def _why_not(self) -> str | None:
-        """What keeps any difference from being decided, whatever its size."""
+        """Say what keeps any difference from being decided, whatever its size."""
         if apart := [method for method in self.methods[1:] if method not in self.against]:
             return f", but has no tasks in common with {some(apart)}: nothing is decided"
         ends = f" ({self._interval(self.methods[1])})"
@@ -173,7 +170,7 @@ class Leader:
         return None
 
     def _still_open(self, second: str) -> str:
-        """From the lead on: what is open, what is equivalent, what is decided."""
+        """Say after the lead what is open, what is equivalent, what is decided."""
         methods: dict[Verdict, list[str]] = {}
         for method, result in self.against.items():
             methods.setdefault(result.verdict, []).append(method)
@@ -202,7 +199,7 @@ class Leader:
 
     @property
     def _one_seed(self) -> str:
-        """That one seed is no sample, of the two methods or of one of them."""
+        """Say that one seed is no sample, of the two methods or of one of them."""
         trained = [method for method in self.single if method not in self.report.seedless]
         if len(trained) == 2:
             return "one seed says nothing about training the methods again"
@@ -212,7 +209,7 @@ class Leader:
 
     @property
     def _seeds(self) -> str:
-        """``2 seeds``, ``2 to 3 seeds`` where the best two differ, ``2 of 3 seeds`` so far."""
+        """Write ``2 seeds``, ``2 to 3 seeds`` where two differ, or ``2 of 3 seeds`` so far."""
         counts = sorted({len(cell.choices) for cell in self.order[:2]})
         planned = max(planned for _, planned in self.report.completeness.seeds.values())
         text = " to ".join(map(str, counts))
@@ -221,16 +218,16 @@ class Leader:
         return f"{text} seed{'' if counts == [1] else 's'}"
 
     def _interval(self, other: str, named: bool = False) -> str:
-        """The interval of the best minus the other, at the level of Holm's correction."""
-        effect = self.against[other].effect
-        if isnan(effect.low):
+        """Write the interval of the best minus the other, at the level of Holm's correction."""
+        result = self.against[other]
+        if isnan(result.effect.low):
             return f"{other} has one seed"
         against = f" against {other}" if named else ""
-        return f"95 %{against}: {_ends(effect.low, effect.high)}"
+        return f"95 %{against}: {_ends(result.effect.low, result.effect.high)}"
 
 
 def _minus(pairs: Sequence[MethodComparison], best: str, other: str) -> Comparison | None:
-    """The best minus the other, whichever way they were compared; None if they were not."""
+    """Return the best minus the other, however they were compared; None if they were not."""
     for pair in pairs:
         result = pair.result
         if (pair.a, pair.b) == (best, other):
@@ -241,6 +238,6 @@ def _minus(pairs: Sequence[MethodComparison], best: str, other: str) -> Comparis
 
 
 def _ends(low: float, high: float) -> str:
-    """Ends of an interval in points, with so many digits that one near 0 keeps its side of it."""
+    """Write ends in points, with so many digits that one near 0 keeps its side of it."""
     digits = 1 if min(abs(low), abs(high)) >= 0.0005 else 2
     return f"{100 * low:.{digits}f} to {100 * high:.{digits}f}"

@@ -56,7 +56,7 @@ def answer_over_benchmarks(report: BenchmarksContent) -> Answer:
 def _leads(
     report: BenchmarksContent, best: str, second: str, effect: Interval, decided: bool
 ) -> str:
-    """Which method is best on average, and whether the benchmarks decide it."""
+    """Say which method is best on average, and whether the benchmarks decide it."""
     over, lead = report.over, report.lead
     assert over is not None
     benchmarks = counted(len(over.benchmarks), "benchmark")
@@ -78,7 +78,7 @@ def _leads(
 
 
 def _ends(effect: Interval) -> str:
-    """The interval of the better minus the worse method; empty of two benchmarks without one."""
+    """Write the interval of the better minus the worse method; two benchmarks have none."""
     if effect.caution == ALL_EQUAL:
         return f" ({ALL_EQUAL})"
     mean, half = abs(effect.mean), (effect.high - effect.low) / 2
@@ -109,7 +109,7 @@ def _accuracy(over: OverBenchmarks, cell: StrategyOverBenchmarks) -> str:
 
 
 def _verdict(over: OverBenchmarks, usual: Sequence[StrategyOverBenchmarks]) -> str:
-    """Whether some strategy is worse than the one of least regret."""
+    """Say whether some strategy is worse than the one of least regret."""
     tested = {cell.strategy: cell.against_least for cell in usual if cell.against_least}
     if worse := [str(s) for s, result in tested.items() if result.verdict == "worse"]:
         return f"Do not choose by {some(worse)}: more regret than the least, by more than chance."

@@ -57,7 +57,7 @@ def _order(usual: Sequence[Ranking], leader: Leader) -> Iterable[str]:
 
 
 def _first(report: RunContent, ranking: Ranking) -> list[str]:
-    """The methods with the best mean under a strategy, in plan order."""
+    """Return the methods with the best mean under a strategy, in plan order."""
     cells = report.summaries_of(ranking.strategy)
     means = comparable([cell.reported.mean for cell in cells])
     best = means.max()
@@ -86,7 +86,7 @@ def cost(strategy: Strategy, regrets: Mapping[Strategy, float], mixture: bool) -
 
 
 def _cost(leader: Leader) -> Iterable[str]:
-    """What choosing cost, and whether that is more than the methods differ."""
+    """Say what choosing cost, and whether that is more than the methods differ."""
     results = leader.report.over_methods.results
     regrets = {r.strategy: r.regret.mean for r in results if not r.strategy.oracle}
     if leader.strategy not in regrets:
@@ -99,7 +99,7 @@ def _cost(leader: Leader) -> Iterable[str]:
 
 
 def _verdicts(report: RunContent) -> Iterable[str]:
-    """Which strategy to choose by, or that the records do not tell."""
+    """Say which strategy to choose by, or that the records do not tell."""
     usual = [result for result in report.over_methods.results if not result.strategy.oracle]
     if not usual:
         return

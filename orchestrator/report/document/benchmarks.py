@@ -7,20 +7,7 @@ from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.answer.answer import answer_of
 from fsl_sweep.orchestrator.report.cautions import cautions_of, stopped
 from fsl_sweep.orchestrator.report.content import BenchmarksContent
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Bar,
-    Block,
-    Bullets,
-    Document,
-    Forest,
-    Group,
-    Paragraph,
-    Row,
-    Section,
-    Table,
-    numbers,
-    words,
-)
+from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.report.document.ranks import ranks
 from fsl_sweep.orchestrator.report.wording import some
 from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import OverBenchmarks
@@ -28,49 +15,49 @@ from fsl_sweep.orchestrator.statistics import Interval
 from fsl_sweep.orchestrator.text.printed import counted
 
 
-def benchmarks_document(report: BenchmarksContent) -> Document:
+def benchmarks_document(report: BenchmarksContent) -> blocks.Document:
     """Return what several benchmarks say together, and the answer of each."""
     state = "complete" if report.complete else "INCOMPLETE"
     if report.complete and report.absent:
         state = "DIFFERENT METHODS"
-    return Document(
+    return blocks.Document(
         headline=f"{report.name}: {counted(len(report.reports), 'benchmark')}, {state}",
-        answer=(*map(Paragraph, answer_of(report).sentences), *_regrets(report)),
+        answer=(*map(blocks.Paragraph, answer_of(report).sentences), *_regrets(report)),
         sections=tuple(_sections(report)),
         banner=tuple(_banner(report)),
         complete=state == "complete",
     )
 
 
-def _sections(report: BenchmarksContent) -> Iterable[Section]:
+def _sections(report: BenchmarksContent) -> Iterable[blocks.Section]:
     if report.over is not None:
         metric = wording.metric(report.base_weight)
         strategies, methods = tuple(_strategies(report.over)), tuple(_methods(report.over))
-        yield Section("strategies", "Strategies over benchmarks", strategies)
+        yield blocks.Section("strategies", "Strategies over benchmarks", strategies)
         title = f"Methods over benchmarks: {metric} under {report.lead}"
-        yield Section("methods", title, methods)
+        yield blocks.Section("methods", title, methods)
     title = "Rank correlation with NovelGen (Kendall's tau-b) in each benchmark"
-    yield Section("rank", title, tuple(ranks(report.reports)))
-    answers = {name: answer_of(one).sentences for name, one in report.reports.items()}
-    each = Bullets(tuple(f"{name}: {' '.join(texts)}" for name, texts in answers.items()))
-    yield Section("benchmarks", "Each benchmark", (each,))
+    yield blocks.Section("rank", title, tuple(ranks(report.reports)))
+    answers = {name: answer_of(content).sentences for name, content in report.reports.items()}
+    each = blocks.Bullets(tuple(f"{name}: {' '.join(texts)}" for name, texts in answers.items()))
+    yield blocks.Section("benchmarks", "Each benchmark", (each,))
     if cautions := cautions_of(report):
-        yield Section("cautions", "Cautions", (Bullets(cautions),))
+        yield blocks.Section("cautions", "Cautions", (blocks.Bullets(cautions),))
 
 
-def _banner(report: BenchmarksContent) -> Iterable[Block]:
-    for benchmark, one in report.reports.items():
-        completeness = one.completeness
+def _banner(report: BenchmarksContent) -> Iterable[blocks.Block]:
+    for benchmark, content in report.reports.items():
+        completeness = content.completeness
         if not completeness.complete:
             done = f"{completeness.done} of {counted(completeness.planned, 'trial')} done"
-            yield Paragraph(f"{benchmark} is incomplete: {done}.", "alarm")
+            yield blocks.Paragraph(f"{benchmark} is incomplete: {done}.", "alarm")
         for text in stopped(completeness):
-            yield Paragraph(f"{benchmark}: {text}", "alarm")
+            yield blocks.Paragraph(f"{benchmark}: {text}", "alarm")
     for benchmark, methods in report.absent.items():
-        yield Paragraph(f"{benchmark} lacks {some(methods)} under {report.lead}.", "alarm")
+        yield blocks.Paragraph(f"{benchmark} lacks {some(methods)} under {report.lead}.", "alarm")
 
 
-def _regrets(report: BenchmarksContent) -> Iterable[Block]:
+def _regrets(report: BenchmarksContent) -> Iterable[blocks.Block]:
     if report.over is None or not report.over.strategies:
         return
     first = (wording.FULL_ORACLE, str(report.lead))
@@ -79,16 +66,16 @@ def _regrets(report: BenchmarksContent) -> Iterable[Block]:
     note = "Means and 95 % intervals over benchmarks."
     if len(report.reports) == 2:
         note = "Means over benchmarks; two have no interval."
-    yield Forest("regret, points", tuple(bars), note, least=-100, each="benchmark")
+    yield blocks.Forest("regret, points", tuple(bars), note, least=-100, each="benchmark")
 
 
 def bar_of(
     name: str, interval: Interval, values: Mapping[str, float], reference: bool = False
-) -> Bar:
+) -> blocks.Bar:
     """Return a mean over benchmarks with its interval and the value of each benchmark."""
     mean, low, high = (100 * value for value in (interval.mean, interval.low, interval.high))
     about = ", ".join(f"{benchmark} {100 * value:.2f}" for benchmark, value in values.items())
-    return Bar(
+    return blocks.Bar(
         group="",
         names=(name,),
         mean=mean,
@@ -100,7 +87,7 @@ def bar_of(
     )
 
 
-def _strategies(over: OverBenchmarks) -> Iterable[Block]:
+def _strategies(over: OverBenchmarks) -> Iterable[blocks.Block]:
     if not over.strategies:
         return
     verdicts = any(cell.against_least is not None for cell in over.strategies)
@@ -112,12 +99,12 @@ def _strategies(over: OverBenchmarks) -> Iterable[Block]:
             known = against is not None
             texts += [against.verdict, wording.p_value(against.p_adjusted)] if known else ["-", "-"]
         texts += [wording.percent(cell.regrets[benchmark]) for benchmark in over.benchmarks]
-        rows.append(Row(tuple(texts), cell.strategy.oracle))
+        rows.append(blocks.Row(tuple(texts), cell.strategy.oracle))
     heads = ["regret", "+- benchmarks", "right of two, %", "+- benchmarks"]
     heads += ["vs least", "p"] if verdicts else []
     heads += [f"regret, {benchmark}" for benchmark in over.benchmarks]
-    yield Table(words("snapshot / config") + numbers(heads), (Group("", tuple(rows)),))
-    yield Paragraph(
+    yield blocks.table(blocks.words("snapshot / config") + blocks.numbers(heads), rows)
+    yield blocks.Paragraph(
         f"Regret against {wording.FULL_ORACLE} in points, mean over methods. right of two: how "
         "often the strategy picks the better of two methods, as it picks a configuration; the "
         f"better one is the one with more NovelGen by {wording.FULL_ORACLE}, over seeds, whether "
@@ -125,18 +112,19 @@ def _strategies(over: OverBenchmarks) -> Iterable[Block]:
         "note",
     )
     if over.lacking:
-        yield Paragraph(f"Some benchmark lacks: {', '.join(over.lacking)}.")
+        yield blocks.Paragraph(f"Some benchmark lacks: {', '.join(over.lacking)}.")
 
 
-def _methods(over: OverBenchmarks) -> Iterable[Block]:
+def _methods(over: OverBenchmarks) -> Iterable[blocks.Block]:
     if not over.methods:
         return
     rows = []
     for cell in over.methods:
         means = [wording.percent(cell.means[benchmark]) for benchmark in over.benchmarks]
-        rows.append(Row((cell.method, *_interval(cell.mean), *means)))
-    heads = numbers(["mean", "+- benchmarks", *over.benchmarks])
-    yield Table(words("method") + heads, (Group("", tuple(rows)),))
+        rows.append([cell.method, *_interval(cell.mean), *means])
+    yield blocks.table(
+        blocks.words("method") + blocks.numbers(["mean", "+- benchmarks", *over.benchmarks]), rows
+    )
     if over.differences:
         pairs = []
         for pair in over.differences:
@@ -144,10 +132,10 @@ def _methods(over: OverBenchmarks) -> Iterable[Block]:
             ends = (effect.mean, effect.low, effect.high)
             shown = ["-" if isnan(end) else f"{100 * end:+.2f}" for end in ends]
             names = (f"{pair.a} - {pair.b}", pair.result.verdict)
-            pairs.append(Row((*names, *shown, wording.p_value(pair.result.p_adjusted))))
-        ends = numbers(["difference", "low", "high", "p (Holm)"])
-        yield Table(words("methods", "over benchmarks") + ends, (Group("", tuple(pairs)),))
-    yield Paragraph(
+            pairs.append([*names, *shown, wording.p_value(pair.result.p_adjusted)])
+        ends = blocks.numbers(["difference", "low", "high", "p (Holm)"])
+        yield blocks.table(blocks.words("methods", "over benchmarks") + ends, pairs)
+    yield blocks.Paragraph(
         "Differences are paired over benchmarks. They speak of benchmarks like these, if these "
         "were not picked for what they show.",
         "note",

@@ -167,6 +167,12 @@ def numbers(names: Sequence[str]) -> tuple[Column, ...]:
     return tuple(map(Column, names))
 
 
+def table(columns: Iterable[Column], rows: Iterable[Row | Sequence[str]]) -> Table:
+    """Return a table without headings: rows, or their cells."""
+    made = tuple(row if isinstance(row, Row) else Row(tuple(row)) for row in rows)
+    return Table(tuple(columns), (Group("", made),))
+
+
 def grouped(values: Iterable[T], key: Callable[[T], Hashable]) -> list[tuple[T, ...]]:
     """Return those with equal keys together, in the order of the first of each."""
     groups: dict[Hashable, list[T]] = {}

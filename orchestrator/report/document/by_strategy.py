@@ -7,16 +7,7 @@ import numpy as np
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.cautions import by_missing_loss
 from fsl_sweep.orchestrator.report.content import RunContent
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Block,
-    Group,
-    Paragraph,
-    Row,
-    Table,
-    grouped,
-    numbers,
-    words,
-)
+from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.selection.comparing.overtuning import Overtuning
 from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyComparison, StrategyResult
 from fsl_sweep.orchestrator.selection.methods import Summary, same_choices
@@ -25,23 +16,23 @@ from fsl_sweep.orchestrator.statistics import SelectionBootstrap
 from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS
 from fsl_sweep.orchestrator.text.printed import counted
 
-STRATEGY = words("snapshot by", "configuration by")
+STRATEGY = blocks.words("snapshot by", "configuration by")
 """The columns of ``strategy_rows``."""
 
 
-def methods_and_strategies(report: RunContent) -> Iterable[Block]:
+def methods_and_strategies(report: RunContent) -> Iterable[blocks.Block]:
     """Return a matrix of snapshot by configuration for each method, and the numbers behind it."""
-    methods = grouped(report.summaries, lambda cell: cell.method)
+    methods = blocks.grouped(report.summaries, lambda cell: cell.method)
     if methods:
         second = list(dict.fromkeys(s.hyperparameter for s in report.selected.strategies))
         heads = [f"configuration by {wording.configuration_by(name)}" for name in second]
         matrices = tuple(_matrix(report, cells, second) for cells in methods)
-        yield Table((*words("snapshot by"), *numbers(heads)), matrices)
-        yield Paragraph(_typed(report), "note")
-        titles = numbers(list(cells_of(report, report.summaries[:1])))
-        columns = (*STRATEGY, *titles, *words("chosen (epoch of each seed)"))
-        yield Table(columns, tuple(_numbers(report, cells) for cells in methods))
-        yield Paragraph(_explained(report), "note")
+        yield blocks.Table((*blocks.words("snapshot by"), *blocks.numbers(heads)), matrices)
+        yield blocks.Paragraph(_typed(report), "note")
+        titles = blocks.numbers(list(cells_of(report, report.summaries[:1])))
+        columns = (*STRATEGY, *titles, *blocks.words("chosen (epoch of each seed)"))
+        yield blocks.Table(columns, tuple(_numbers(report, cells) for cells in methods))
+        yield blocks.Paragraph(_explained(report), "note")
 
 
 def left_out(report: RunContent) -> Iterable[str]:
@@ -57,26 +48,26 @@ def left_out(report: RunContent) -> Iterable[str]:
             yield f"Left out: {gap.method}, {strategy}, seed {gap.seed}: {gap.reason}"
 
 
-def strategy_rows(cells: Iterable[tuple[Strategy, Iterable[str]]]) -> tuple[Row, ...]:
+def strategy_rows(cells: Iterable[tuple[Strategy, Iterable[str]]]) -> tuple[blocks.Row, ...]:
     """Return the names of strategies and their cells: equal cells in one row, oracles apart."""
     rows = [(strategy, tuple(texts)) for strategy, texts in cells]
     return tuple(
-        Row((*names, *alike[0][1]), alike[0][0].oracle)
-        for alike in grouped(rows, lambda row: (row[0].oracle, row[1]))
+        blocks.Row((*names, *alike[0][1]), alike[0][0].oracle)
+        for alike in blocks.grouped(rows, lambda row: (row[0].oracle, row[1]))
         for names in wording.strategies([strategy for strategy, _ in alike])
     )
 
 
-def _matrix(report: RunContent, cells: Sequence[Summary], second: Sequence[str]) -> Group:
-    """Snapshot selectors with equal cells share a row."""
+def _matrix(report: RunContent, cells: Sequence[Summary], second: Sequence[str]) -> blocks.Group:
+    """Show snapshot selectors by configuration selectors; those with equal cells share a row."""
     by_names = {(c.strategy.snapshot, c.strategy.hyperparameter): c for c in cells}
-    names: dict[Row, list[str]] = {}
+    names: dict[blocks.Row, list[str]] = {}
     for first in dict.fromkeys(snapshot for snapshot, _ in by_names):
         line = [by_names.get((first, name)) for name in second]
         texts = ("-" if cell is None else _cell(report, cell) for cell in line)
         oracle = all(cell.strategy.oracle for cell in line if cell is not None)
-        names.setdefault(Row(tuple(texts), oracle), []).append(wording.snapshot_by(first))
-    rows = [Row((", ".join(by), *row.cells), row.reference) for row, by in names.items()]
+        names.setdefault(blocks.Row(tuple(texts), oracle), []).append(wording.snapshot_by(first))
+    rows = [blocks.Row((", ".join(by), *row.cells), row.reference) for row, by in names.items()]
     method = cells[0].method
     shown = ""
     if len(cells[0].choices) == 2:
@@ -84,11 +75,11 @@ def _matrix(report: RunContent, cells: Sequence[Summary], second: Sequence[str])
     elif any(repeated == method for repeated, _ in report.repeated):
         shown = f" {wording.SELECTION}"
     title = f"{report.named(method)}: {wording.metric(report.base_weight)}{shown}"
-    return Group(title, tuple(rows))
+    return blocks.Group(title, tuple(rows))
 
 
 def _cell(report: RunContent, cell: Summary) -> str:
-    """What methods are compared by: of two seeds with both, else with the interval."""
+    """Write what methods are compared by: of two seeds with both, else with the interval."""
     mean = wording.percent(cell.reported.mean)
     if len(cell.choices) == 2:
         both = ", ".join(f"{100 * choice.reported_mean:.1f}" for choice in cell.choices)
@@ -98,7 +89,7 @@ def _cell(report: RunContent, cell: Summary) -> str:
 
 
 def _typed(report: RunContent) -> str:
-    """What a sweep file calls what the tables name in words."""
+    """Say what a sweep file calls what the tables name in words."""
     strategies = report.selected.strategies
     names = [(strategy.snapshot, wording.snapshot_by(strategy.snapshot)) for strategy in strategies]
     for name in (strategy.hyperparameter for strategy in strategies):
@@ -109,13 +100,13 @@ def _typed(report: RunContent) -> str:
     return f"Names in a sweep file: {', '.join(shown)}."
 
 
-def _numbers(report: RunContent, cells: Sequence[Summary]) -> Group:
+def _numbers(report: RunContent, cells: Sequence[Summary]) -> blocks.Group:
     rows = [
         (cell.strategy, (*cells_of(report, alike).values(), wording.choices(cell.choices)))
         for alike in same_choices(cells)
         for cell in alike
     ]
-    return Group(report.named(cells[0].method), strategy_rows(rows))
+    return blocks.Group(report.named(cells[0].method), strategy_rows(rows))
 
 
 def cells_of(report: RunContent, group: Sequence[Summary]) -> dict[str, str]:
@@ -154,14 +145,14 @@ def over(noun: str, counts: Iterable[int]) -> str:
 
 
 def _intervals(report: RunContent, group: Sequence[Summary]) -> list[SelectionBootstrap]:
-    """The known intervals that repeat the selection, the narrowest first."""
+    """Return the known intervals that repeat the selection, the narrowest first."""
     intervals = [report.interval_of(cell) for cell in group]
     known = [i for i in intervals if i is not None and np.isfinite(i.low)]
     return sorted(known, key=lambda interval: interval.high - interval.low)
 
 
 def _explained(report: RunContent) -> str:
-    """What no head has room for."""
+    """Say what no head has room for."""
     text = "Percent on the report tasks. +-: half of a 95 % interval."
     if any(cell.result.over == "classes" for cell in report.resampled):
         text += f' "{wording.SELECTION}" resamples tasks and classes.'
@@ -169,35 +160,35 @@ def _explained(report: RunContent) -> str:
     return f"{text} regret: what it lost to choosing both by NovelGen{elsewhere}."
 
 
-def over_methods(report: RunContent) -> Iterable[Block]:
+def over_methods(report: RunContent) -> Iterable[blocks.Block]:
     """Return every strategy over all methods."""
     compared = report.over_methods
     results = compared.results
     if results:
-        titles = numbers(list(_result(compared, results[0])))
+        titles = blocks.numbers(list(_result(compared, results[0])))
         rows = strategy_rows((r.strategy, _result(compared, r).values()) for r in results)
-        yield Table((*STRATEGY, *titles), (Group("", rows),))
+        yield blocks.table((*STRATEGY, *titles), rows)
         verdicts = any(result.against_least is not None for result in results)
         if not verdicts and sum(not result.strategy.oracle for result in results) > 1:
             few = counted(len(compared.methods), "method")
             text = f"{few} cannot show whether one strategy is better: that takes {LEAST_ROWS}."
-            yield Paragraph(text, "note")
+            yield blocks.Paragraph(text, "note")
     if compared.without_regret:
-        yield Paragraph(
+        yield blocks.Paragraph(
             f"Strategies are not compared over all methods, because {wording.FULL_ORACLE} cannot "
             "choose, or what it chose is not measured, so that the regret is not known: "
             f"{', '.join(compared.without_regret)}."
         )
-    for alike in grouped(compared.lacking, lambda lack: lack[1]):
+    for alike in blocks.grouped(compared.lacking, lambda lack: lack[1]):
         methods = alike[0][1]
         without = "every method" if methods == compared.methods else " and ".join(methods)
         strategies = ", ".join(str(strategy) for strategy, _ in alike)
-        yield Paragraph(f"Not compared, because {without} lacks them: {strategies}.")
+        yield blocks.Paragraph(f"Not compared, because {without} lacks them: {strategies}.")
     yield from _overtuning(report)
 
 
 def _result(compared: StrategyComparison, result: StrategyResult) -> dict[str, str]:
-    """The numbers of a row by the name of their column."""
+    """Return the numbers of a row by the name of their column."""
     noun = "method" if len(compared.methods) > 1 else "seed"
     row = {
         "regret": wording.percent(result.regret.mean),
@@ -215,8 +206,8 @@ def _result(compared: StrategyComparison, result: StrategyResult) -> dict[str, s
     return row | {"against the least regret": verdict, "p (all pairs)": p}
 
 
-def _overtuning(report: RunContent) -> Iterable[Block]:
-    """What choosing a configuration lost."""
+def _overtuning(report: RunContent) -> Iterable[blocks.Block]:
+    """Show what choosing a configuration lost."""
     usual = [cell for cell in report.overtuning if not cell.strategy.oracle]
     if not usual:
         return
@@ -225,10 +216,12 @@ def _overtuning(report: RunContent) -> Iterable[Block]:
         return f"{100 * cell.below.mean:+.2f}", wording.spread(cell.below, cell.values)
 
     groups = [
-        Group(report.named(cells[0].method), strategy_rows((c.strategy, texts(c)) for c in cells))
-        for cells in grouped(usual, lambda cell: cell.method)
+        blocks.Group(
+            report.named(cells[0].method), strategy_rows((c.strategy, texts(c)) for c in cells)
+        )
+        for cells in blocks.grouped(usual, lambda cell: cell.method)
     ]
     title = "Overtuning: how far the chosen configuration is below the first one of the grid"
-    yield Paragraph(f"{title}{wording.by_metric(report.base_weight)}.")
+    yield blocks.Paragraph(f"{title}{wording.by_metric(report.base_weight)}.")
     titles = ["below the first", over("seed", [len(cell.values) for cell in usual])]
-    yield Table((*STRATEGY, *numbers(titles)), tuple(groups))
+    yield blocks.Table((*STRATEGY, *blocks.numbers(titles)), tuple(groups))

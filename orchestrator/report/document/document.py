@@ -10,20 +10,8 @@ from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.answer.answer import answer_of
 from fsl_sweep.orchestrator.report.cautions import cautions_of, grave_cautions
 from fsl_sweep.orchestrator.report.content import BenchmarksContent, Content, RunContent
-from fsl_sweep.orchestrator.report.document import by_strategy, conclusions, protocols
+from fsl_sweep.orchestrator.report.document import blocks, by_strategy, conclusions, protocols
 from fsl_sweep.orchestrator.report.document.benchmarks import benchmarks_document
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Block,
-    Bullets,
-    Document,
-    Group,
-    Paragraph,
-    Row,
-    Section,
-    Table,
-    numbers,
-    words,
-)
 from fsl_sweep.orchestrator.report.document.forest import forest
 from fsl_sweep.orchestrator.report.document.ranks import ranks
 from fsl_sweep.orchestrator.selection.completeness import Completeness
@@ -31,13 +19,13 @@ from fsl_sweep.orchestrator.selection.results import LeftOut
 from fsl_sweep.orchestrator.text.printed import counted
 
 
-def document(report: Content, full: bool = True) -> Document:
+def document(report: Content, full: bool = True) -> blocks.Document:
     """Return the report without its figures; unless ``full``, without sections too."""
     if isinstance(report, BenchmarksContent):
         return benchmarks_document(report)
-    return Document(
+    return blocks.Document(
         headline=headline(report.name, report.complete),
-        answer=(*map(Paragraph, answer_of(report).sentences), *forest(report)),
+        answer=(*map(blocks.Paragraph, answer_of(report).sentences), *forest(report)),
         sections=tuple(_sections(report)) if full else (),
         banner=(*progress(report.completeness), *_unmeasured(report), *protocols.named(report)),
         warnings=grave_cautions(report),
@@ -45,7 +33,7 @@ def document(report: Content, full: bool = True) -> Document:
     )
 
 
-def _sections(report: RunContent) -> Iterable[Section]:
+def _sections(report: RunContent) -> Iterable[blocks.Section]:
     by = wording.by_metric(report.base_weight)
     sections = (
         ("strategies", "Methods and strategies", by_strategy.methods_and_strategies(report)),
@@ -66,9 +54,9 @@ def _sections(report: RunContent) -> Iterable[Section]:
         ("fronts", "Fronts of BaseGen and NovelGen", conclusions.fronts(report)),
         ("cautions", "Cautions", _cautions(report)),
         ("cost", "Cost", _cost(report)),
-        ("provenance", "Provenance", [Bullets(tuple(_provenance(report)))]),
+        ("provenance", "Provenance", [blocks.Bullets(tuple(_provenance(report)))]),
     )
-    return (Section(key, title, tuple(blocks)) for key, title, blocks in sections)
+    return (blocks.Section(key, title, tuple(inside)) for key, title, inside in sections)
 
 
 def headline(name: str, complete: bool) -> str:
@@ -76,7 +64,7 @@ def headline(name: str, complete: bool) -> str:
     return f"{name}: {'complete' if complete else 'INCOMPLETE'}"
 
 
-def progress(completeness: Completeness) -> Iterable[Block]:
+def progress(completeness: Completeness) -> Iterable[blocks.Block]:
     """Say how much of the plan is done, and what is missing."""
     text = f"{counted(completeness.planned, 'trial')} planned, {completeness.done} done"
     if late := completeness.budget - completeness.stopped_early:
@@ -85,18 +73,18 @@ def progress(completeness: Completeness) -> Iterable[Block]:
     if completeness.stopped_early:
         text += f", {completeness.stopped_early} stopped by budget before the first snapshot"
     if completeness.trained:
-        yield Paragraph(f"{text}.", "" if completeness.unmeasured else "good")
+        yield blocks.Paragraph(f"{text}.", "" if completeness.unmeasured else "good")
     else:
         missing = f"{completeness.missing} missing. Only complete seeds are shown; not done:"
-        yield Paragraph(f"{text}, {missing}", "alarm")
-        yield Bullets(tuple(map(_problem, completeness.problems)))
+        yield blocks.Paragraph(f"{text}, {missing}", "alarm")
+        yield blocks.Bullets(tuple(map(_problem, completeness.problems)))
 
 
-def _unmeasured(report: RunContent) -> Iterable[Block]:
+def _unmeasured(report: RunContent) -> Iterable[blocks.Block]:
     count, reported = report.completeness.unmeasured, report.info.protocol
     if count and reported is not None:
-        yield Paragraph(wording.unmeasured(count, reported, report.info.as_planned), "alarm")
-        yield Bullets(tuple(map(_problem, report.selected.unmeasured)))
+        yield blocks.Paragraph(wording.unmeasured(count, reported, report.info.as_planned), "alarm")
+        yield blocks.Bullets(tuple(map(_problem, report.selected.unmeasured)))
 
 
 def _problem(problem: LeftOut) -> str:
@@ -106,8 +94,8 @@ def _problem(problem: LeftOut) -> str:
     return f"{name}: {problem.reason}"
 
 
-def _curves(report: RunContent) -> Iterable[Block]:
-    """The first and the last epoch of each curve, and the epochs that were picked."""
+def _curves(report: RunContent) -> Iterable[blocks.Block]:
+    """Show the first and the last epoch of each curve, and the epochs that were picked."""
     if not report.curves:
         return
     selectors = report.info.snapshot
@@ -118,32 +106,32 @@ def _curves(report: RunContent) -> Iterable[Block]:
         for measure in MEASURES:
             cells.append(" to ".join(map(wording.percent, curve.scores(measure)[[0, -1]])))
         cells += [str(curve.picks.get(name, "-")) for name in selectors]
-        rows.append(Row(tuple(cells)))
+        rows.append(cells)
     measures = [f"{SHOWN_AS[measure]}, first to last" for measure in MEASURES]
     heads = [f"epoch by {wording.snapshot_by(name)}" for name in selectors]
-    columns = words("method", "configuration") + numbers(["seed", *measures, *heads])
-    yield Table(columns, (Group("", tuple(rows)),))
+    columns = blocks.words("method", "configuration") + blocks.numbers(["seed", *measures, *heads])
+    yield blocks.table(columns, rows)
     if report.curves_total > len(report.curves):
         text = f"{len(report.curves)} of {report.curves_total} trials are shown; "
-        yield Paragraph(f"{text}`fsl-sweep tensorboard RUN` shows all.", "note")
+        yield blocks.Paragraph(f"{text}`fsl-sweep tensorboard RUN` shows all.", "note")
 
 
-def _cautions(report: RunContent) -> Iterable[Block]:
+def _cautions(report: RunContent) -> Iterable[blocks.Block]:
     if cautions := (*cautions_of(report), *by_strategy.left_out(report)):
-        yield Bullets(cautions)
+        yield blocks.Bullets(cautions)
 
 
-def _cost(report: RunContent) -> Iterable[Block]:
+def _cost(report: RunContent) -> Iterable[blocks.Block]:
     if (cost := report.cost) is not None:
         over = "all trials" if cost.everywhere else "those trials whose times were recorded"
-        yield Paragraph(
+        yield blocks.Paragraph(
             f"{wording.duration(cost.train_seconds)} of training and "
             f"{wording.duration(cost.evaluation_seconds)} of measuring, over {over}."
         )
 
 
 def _provenance(report: RunContent) -> Iterable[str]:
-    """The sweep, the data, third parties' selectors, and versions of packages."""
+    """Name the sweep, the data, third parties' selectors, and versions of packages."""
     info = report.info
     # Records without a fingerprint are those of a table, which does not name its data.
     unknown = "not known" if report.completeness.done else "not measured yet"

@@ -46,7 +46,7 @@ def bars_of(report: RunContent) -> tuple[Bar, ...]:
 
 
 def _bar(report: RunContent, group: Sequence[Summary]) -> Bar:
-    """A method under strategies that chose alike for it; the interval is that of the first one.
+    """Return the bar of a method under strategies that chose alike; the first has the interval.
 
     It is with seeds, tasks and selection. There is none where the selection was not repeated, and
     of two seeds, whose values are shown: the interval has one degree of freedom and is too wide to

@@ -4,17 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import RunContent
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Block,
-    Bullets,
-    Group,
-    Paragraph,
-    Row,
-    Table,
-    grouped,
-    numbers,
-    words,
-)
+from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.report.document.by_strategy import over
 from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
 from fsl_sweep.orchestrator.selection.methods import Summary
@@ -22,7 +12,7 @@ from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.text.printed import counted
 
 
-def named(report: RunContent) -> Iterable[Block]:
+def named(report: RunContent) -> Iterable[blocks.Block]:
     """Say under which protocol the numbers are, and by which was chosen."""
     reported, by = report.info.protocol, report.info.chosen_by
     if reported is None or by is None:
@@ -30,15 +20,15 @@ def named(report: RunContent) -> Iterable[Block]:
     text = f"Measured under {wording.protocol(reported)}."
     if reported.id != by.id:
         text = f"Reported under {wording.protocol(reported)}. Chosen by {wording.protocol(by)}."
-    yield Paragraph(text)
+    yield blocks.Paragraph(text)
 
 
-def over_protocols(report: RunContent) -> Iterable[Block]:
+def over_protocols(report: RunContent) -> Iterable[blocks.Block]:
     """Return protocols below each other and methods side by side, a block for equal strategies."""
     protocols = report.over_protocols
     if len(protocols) < 2:
         return
-    yield Bullets(tuple(_described(report, under) for under in protocols))
+    yield blocks.Bullets(tuple(_described(report, under) for under in protocols))
     summaries = [summary for under in protocols for summary in under.summaries]
     there = {summary.method for summary in summaries}
     methods = [method for method in report.selected.methods if method in there]
@@ -46,14 +36,16 @@ def over_protocols(report: RunContent) -> Iterable[Block]:
         return
     counts = [len(summary.choices) for summary in summaries]
     each = ("", f": {over('seed', counts)}", ": +- tasks")
-    columns = numbers([f"{report.named(method)}{head}" for method in methods for head in each])
+    columns = blocks.numbers(
+        [f"{report.named(method)}{head}" for method in methods for head in each]
+    )
     shown = {summary.strategy for summary in summaries}
     rows = [(s, _rows(protocols, s, methods)) for s in report.selected.strategies if s in shown]
     groups = [
-        Group(wording.on_one_line([strategy for strategy, _ in alike]), alike[0][1])
-        for alike in grouped(rows, lambda row: (row[0].oracle, row[1]))
+        blocks.Group(wording.on_one_line([strategy for strategy, _ in alike]), alike[0][1])
+        for alike in blocks.grouped(rows, lambda row: (row[0].oracle, row[1]))
     ]
-    yield Table(words("NovelGen under protocol") + columns, tuple(groups))
+    yield blocks.Table(blocks.words("NovelGen under protocol") + columns, tuple(groups))
 
 
 def _described(report: RunContent, under: UnderProtocol) -> str:
@@ -69,12 +61,12 @@ def _described(report: RunContent, under: UnderProtocol) -> str:
 
 def _rows(
     protocols: Sequence[UnderProtocol], strategy: Strategy, methods: Sequence[str]
-) -> tuple[Row, ...]:
-    rows: list[Row] = []
+) -> tuple[blocks.Row, ...]:
+    rows: list[blocks.Row] = []
     for under in protocols:
         cells = {s.method: s for s in under.summaries if s.strategy == strategy}
         texts = [text for method in methods for text in _cells(cells.get(method))]
-        rows.append(Row((under.planned.name, *texts)))
+        rows.append(blocks.Row((under.planned.name, *texts)))
     return tuple(rows)
 
 

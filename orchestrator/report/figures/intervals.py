@@ -70,12 +70,12 @@ def panel_of(
 
 
 def _name(bar: Bar) -> str:
-    """The first name, and how many more share the bar."""
+    """Return the first name, and how many more share the bar."""
     return bar.names[0] + (f" + {len(bar.names) - 1}" if len(bar.names) > 1 else "")
 
 
 def _draw(axes: "Axes", at: int, bar: Bar, text: str, wide: str) -> None:
-    """The wide interval as a line, the narrow one thick, the mean, and single values below them."""
+    """Draw the wide interval as a line, the narrow one thick, the mean, and single values below."""
     shade = SOFT if bar.reference else colour(bar.number)
     thick = isfinite(bar.within[0])
     if thick:

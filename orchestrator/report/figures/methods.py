@@ -90,7 +90,7 @@ def differences(report: RunContent) -> Iterable[Figure]:
 
 
 def _alike(report: RunContent, order: Sequence[str]) -> list[tuple[MethodComparison, ...]]:
-    """The pairs of methods by their ranks, and of each the strategies that chose alike together."""
+    """Return pairs of methods by rank, and of each the strategies that chose alike together."""
     chosen = {
         (cell.method, cell.strategy): tuple((c.seed, c.trial, c.epoch) for c in cell.choices)
         for cell in report.summaries
@@ -113,7 +113,7 @@ def _alike(report: RunContent, order: Sequence[str]) -> list[tuple[MethodCompari
 def _difference(
     report: RunContent, group: Sequence[MethodComparison], order: Sequence[str], headed: bool
 ) -> Bar:
-    """Strategies that chose alike have one interval: the widest of what repeating each gave."""
+    """Return the bar of strategies that chose alike: the widest interval of repeating each."""
     first = group[0]
     sign = -1 if order.index(first.a) > order.index(first.b) else 1
     a, b = map(report.named, (first.a, first.b)[::sign])

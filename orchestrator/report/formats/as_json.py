@@ -22,7 +22,6 @@ from fsl_sweep.orchestrator.selection.comparing.stability import Stability
 from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyResult
 from fsl_sweep.orchestrator.selection.ensembles import Ensemble
 from fsl_sweep.orchestrator.selection.methods import Summary, by_method
-from fsl_sweep.orchestrator.selection.resample import ResampledCell
 from fsl_sweep.orchestrator.selection.results import FrontPoint, Selection, Strategy
 from fsl_sweep.orchestrator.statistics import Comparison, Interval, SelectionBootstrap
 
@@ -54,7 +53,7 @@ _INLINE = {"strategy", "result", "report"}
 
 
 def to_json(report: Content) -> str:
-    """The report as indented JSON text with sorted keys, ending in a newline.
+    """Return the report as indented JSON text with sorted keys, ending in a newline.
 
     An interval is ``{"mean", "low", "high", "n"}``; accuracies are in [0, 1]; what cannot be
     computed is null, as are ``low``, ``high`` and ``n`` where records hold only a mean.
@@ -73,56 +72,47 @@ def to_plain(report: Content) -> dict[str, Any]:
         return _benchmarks(report)
     # What comparisons, rankings and stability are by; NovelGen, the rule, goes without saying.
     metric = {} if report.base_weight is None else {"metric": report.info.metric}
-    resampled = {(cell.method, cell.strategy): cell for cell in report.resampled}
     over = report.over_methods
-    under = sorted(report.over_protocols, key=lambda one: one.planned.id)
+    protocols = sorted(report.over_protocols, key=lambda under: under.planned.id)
+    measures = ("base", "val", "novel", "novel_tasks")
     snapshots, same = {"about": "these snapshots", "over": "tasks"}, same_order(report.comparisons)
     return {
         "answer": _answer(answer_of(report, timed=False)),
         "run": _run(report, metric),
-        "protocols": [_protocol(one.planned) for one in under],
+        "protocols": [_protocol(under.planned) for under in protocols],
         "over_protocols": [
-            {"method": one.method, "protocol": shown.planned.id, **plain(one.strategy)}
-            | {key: plain(getattr(one, key)) for key in ("base", "val", "novel", "novel_tasks")}
-            for shown in under
-            for one in shown.summaries
+            {"method": cell.method, "protocol": under.planned.id, **plain(cell.strategy)}
+            | {measure: plain(getattr(cell, measure)) for measure in measures}
+            for under in protocols
+            for cell in under.summaries
         ],
         "selections": plain(report.selected.selections),
-        "summary": [
-            plain(one)
-            | {
-                "oracle": one.strategy.oracle,
-                "caution": one.novel.caution,
-                "novel_selection": plain(cell and cell.result),
-            }
-            for one in report.summaries
-            for cell in [resampled.get((one.method, one.strategy))]
-        ],
+        "summary": [_summary(report, cell) for cell in report.summaries],
         "strategies": {
             "methods": plain(over.methods),
             "without_regret": plain(over.without_regret),
-            "lacking": [plain(one) | {"methods": list(methods)} for one, methods in over.lacking],
-            "table": [_strategy(one) for one in over.results],
+            "lacking": [plain(strategy) | {"methods": [*lack]} for strategy, lack in over.lacking],
+            "table": [_strategy(result) for result in over.results],
         },
-        "overtuning": [plain(one) | metric for one in report.overtuning],
+        "overtuning": [plain(cell) | metric for cell in report.overtuning],
         "rank_correlation": plain(report.rank_correlations),
         "rank_correlation_by_method": plain(by_method(report.rank_correlations)),
-        "differences": [plain(one) | metric for one in report.differences],
+        "differences": [plain(pair) | metric for pair in report.differences],
         "comparisons": [
-            plain(one) | {"order_survives": (one.a, one.b) in same} | snapshots | metric
-            for one in report.comparisons
+            plain(pair) | {"order_survives": (pair.a, pair.b) in same} | snapshots | metric
+            for pair in report.comparisons
         ],
         "cautions": list(cautions_of(report)),
-        "stability": [_stability(one, metric) for one in report.stability],
+        "stability": [_stability(cell, metric) for cell in report.stability],
         "ensembles": plain(report.ensembles),
         "fronts": plain(report.selected.fronts),
         "budget_curve": plain(report.budget_curve),
-        "mixture": _mixture(report, resampled),
+        "mixture": _mixture(report),
     }
 
 
 def _benchmarks(report: BenchmarksContent) -> dict[str, Any]:
-    """What several benchmarks say together, and the report of each."""
+    """Return what several benchmarks say together, and the report of each."""
     keys = ("methods", "differences", "strategies", "lacking", "absent", "caution")
     together: dict[str, Any] = {key: [] for key in keys} | {"absent": {}, "caution": None}
     if (over := report.over) is not None:
@@ -136,82 +126,85 @@ def _benchmarks(report: BenchmarksContent) -> dict[str, Any]:
     return {
         "answer": {"sentences": list(answer_of(report).sentences)},
         "over_benchmarks": together | {"strategy": plain(report.lead)},
-        "benchmarks": {name: to_plain(one) for name, one in report.reports.items()},
+        "benchmarks": {name: to_plain(content) for name, content in report.reports.items()},
     }
 
 
 def _answer(answer: Answer) -> dict[str, Any]:
-    keys = ("sentences", "best", "decided", "needs")
-    fields_of = {key: plain(getattr(answer, key)) for key in keys}
-    for need in fields_of["needs"]:
+    known = {field.name: plain(getattr(answer, field.name)) for field in fields(answer)}
+    for need in known["needs"]:
         need["ways"].sort(key=lambda way: WAYS.index(way["what"]))
-    return fields_of | {"strategy": plain(answer.strategy)}
+    return known
 
 
-def _mixture(
-    report: RunContent, resampled: Mapping[tuple[str, Strategy], ResampledCell]
-) -> dict[str, Any] | None:
-    """The table by a mixture; null where that was not asked for."""
+def _summary(report: RunContent, cell: Summary) -> dict[str, Any]:
+    repeated = report.repeated.get((cell.method, cell.strategy))
+    return plain(cell) | {
+        "oracle": cell.strategy.oracle,
+        "caution": cell.novel.caution,
+        "novel_selection": plain(repeated and repeated.result),
+    }
+
+
+def _mixture(report: RunContent) -> dict[str, Any] | None:
+    """Return the table by a mixture; null where that was not asked for."""
     if report.base_weight is None:
         return None
     summary = [
-        {"method": one.method, "seeds": plain(one.reported), "tasks": plain(one.reported_tasks)}
-        | plain(one.strategy)
-        | {"selection": plain(cell and cell.mixed)}
-        for one in report.summaries
-        for cell in [resampled.get((one.method, one.strategy))]
+        {"method": cell.method, "seeds": plain(cell.reported), "tasks": plain(cell.reported_tasks)}
+        | plain(cell.strategy)
+        | {"selection": plain(report.interval_of(cell))}
+        for cell in report.summaries
     ]
     rankings = plain(report.rankings)
     return {"base_weight": report.base_weight, "summary": summary, "rankings": rankings}
 
 
 def _run(report: RunContent, metric: Mapping[str, str]) -> dict[str, Any]:
-    info, found = report.info, report.completeness
+    info, completeness = report.info, report.completeness
+    counts = ("complete", "planned", "done", "failed", "missing", "unmeasured")
     problem = ("method", "trial", "seed", "fold", "hyperparameters", "reason")
     return {
         "name": info.name,
-        "complete": found.complete,
-        "planned": found.planned,
-        "done": found.done,
-        "failed": found.failed,
-        "missing": found.missing,
-        "stopped_by_budget": found.budget,
-        "stopped_before_snapshot": found.stopped_early,
-        "unmeasured": found.unmeasured,
+        **{key: getattr(completeness, key) for key in counts},
+        "stopped_by_budget": completeness.budget,
+        "stopped_before_snapshot": completeness.stopped_early,
         "protocol": info.protocol and _protocol(info.protocol),
         "chosen_by": info.chosen_by and _protocol(info.chosen_by),
-        "problems": [{key: plain(getattr(one, key)) for key in problem} for one in found.problems],
+        "problems": [
+            {key: plain(getattr(gap, key)) for key in problem} for gap in completeness.problems
+        ],
         "left_out": plain(report.left_out),
         "sweep": info.sweep_hash,
         "fingerprint": info.fingerprint,
         "methods": plain(report.selected.methods),
         "selectors": plain(report.selectors),
         "parts": plain(info.parts),
-        "rankings": [plain(one) | metric for one in report.rankings],
+        "rankings": [plain(ranking) | metric for ranking in report.rankings],
         "ranking_survives": report.ranking_survives,
         **metric,
     }
 
 
 def _protocol(planned: PlannedProtocol) -> dict[str, Any]:
-    """Its id and content, not its name: after an edit of the sweep file another may have that."""
+    """Return id and content, not the name: after an edit of the sweep file another may have it."""
     protocol = planned.protocol
     return {"id": planned.id, "description": protocol.described, **protocol.canonical()}
 
 
-def _strategy(one: StrategyResult) -> dict[str, Any]:
-    verdict = plain(one.against_least)
+def _strategy(result: StrategyResult) -> dict[str, Any]:
+    verdict = plain(result.against_least)
     if verdict is not None:
         verdict = {key: verdict[key] for key in ("verdict", "effect", "p_value", "p_adjusted")}
-    found = {"oracle": one.strategy.oracle, "caution": one.caution, "against_least": verdict}
-    return plain(one) | found
+    more = {"oracle": result.strategy.oracle, "caution": result.caution, "against_least": verdict}
+    return plain(result) | more
 
 
-def _stability(one: Stability, metric: Mapping[str, str]) -> dict[str, Any]:
-    fields_of = plain(one) | metric
-    for method in fields_of["methods"]:
+def _stability(stability: Stability, metric: Mapping[str, str]) -> dict[str, Any]:
+    known = plain(stability) | metric
+    for method in known["methods"]:
         method["mixture" if metric else "novel"] = method.pop("mean")
-    return fields_of
+    return known
 
 
 def plain(value: Any) -> Any:
@@ -224,18 +217,18 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}
+        return {key: plain(member) for key, member in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(one) for one in value]
+        return [plain(member) for member in value]
     if not is_dataclass(value):
         return value
-    fields_of: dict[str, Any] = {}
+    left_out = _LEFT_OUT.get(type(value), ())
+    known: dict[str, Any] = {}
     for name in (*(field.name for field in fields(value)), *_ADDED.get(type(value), ())):
-        if name in _LEFT_OUT.get(type(value), ()):
-            continue
-        part = plain(getattr(value, name))
-        inline = name in _INLINE or isinstance(getattr(value, name), Snapshot)
-        fields_of |= part if inline else {_RENAMED.get(name, name): part}
+        if name not in left_out:
+            member = plain(getattr(value, name))
+            inline = name in _INLINE or isinstance(getattr(value, name), Snapshot)
+            known |= member if inline else {_RENAMED.get(name, name): member}
     if isinstance(value, Interval):
-        fields_of["n"] = value.n or None
-    return fields_of
+        known["n"] = value.n or None
+    return known

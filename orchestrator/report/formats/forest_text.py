@@ -58,12 +58,12 @@ def _group(bar: Bar) -> str:
 
 
 def _each(bar: Bar) -> Sequence[float]:
-    """Single values that are shown: two, which have no useful interval."""
+    """Return the single values that are shown: two, which have no useful interval."""
     return bar.values if len(bar.values) == 2 else ()
 
 
 def _drawn(bar: Bar) -> Sequence[float]:
-    """The values that a bar is drawn from: of a reference its mean only, which is no result."""
+    """Return the values to draw: of a reference its mean only, which is no result."""
     return [bar.mean] if bar.reference else [bar.low, bar.mean, bar.high, *_each(bar)]
 
 
@@ -74,7 +74,7 @@ def _shortened(bars: Sequence[Bar]) -> list[Bar]:
 
 
 def _first(group: Sequence[Bar], most: int) -> list[Bar]:
-    """The first ones, and the first reference if there is room for two."""
+    """Return the first bars, and the first reference if there is room for two."""
     references = [bar for bar in group if bar.reference]
     usual = [bar for bar in group if not bar.reference]
     kept = references[:1] if most > 1 and usual else []
@@ -82,7 +82,7 @@ def _first(group: Sequence[Bar], most: int) -> list[Bar]:
 
 
 def _widths(bars: Sequence[Bar], width: int) -> tuple[int, int]:
-    """Characters of groups and of names, both shortened where the scale needs the room."""
+    """Return characters of groups and of names, shortened where the scale needs the room."""
     group = min(max(cell_len(one_line(bar.group)) for bar in bars), _GROUP)
     name = min(max(cell_len(bar.names[0]) for bar in bars), _NAME)
     room = max(width - LEAST_SCALE - _BESIDE, 12)
@@ -151,7 +151,7 @@ class _Scale:
 
 
 def _step(span: float, room: int) -> float:
-    """The finest of 1, 2, 5, 10, ... for which numbers on the scale do not touch."""
+    """Return the finest of 1, 2, 5, 10, ... for which numbers on the scale do not touch."""
     most = max(room // 8, 2)
     rough = max(span, 0.1) / most
     power = 10.0 ** np.floor(np.log10(rough))
@@ -159,7 +159,7 @@ def _step(span: float, room: int) -> float:
 
 
 def _cut(text: str, most: int) -> str:
-    """The text on one line in at most so many columns, its middle left out: its end may say more.
+    """Cut the middle of a text out, on one line in at most so many columns.
 
     The end of a method's name may be how many of its seeds are done.
     """

@@ -12,18 +12,7 @@ from pylatexenc.latexencode import (
 )
 
 from fsl_sweep.orchestrator.report.content import Content
-from fsl_sweep.orchestrator.report.document.blocks import (
-    WRAPPED,
-    Block,
-    Bullets,
-    Column,
-    Document,
-    Forest,
-    Heading,
-    Lines,
-    Paragraph,
-    Table,
-)
+from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.text.printed import one_line
 
@@ -39,7 +28,7 @@ def to_latex(report: Content) -> str:
     return latex(document(report))
 
 
-def latex(content: Document) -> str:
+def latex(content: blocks.Document) -> str:
     """Return each table of a document as a ``tabular``, ending in a newline; all else as comments.
 
     Tables compile with pdfLaTeX, LuaLaTeX and XeLaTeX in any paper that loads booktabs. Above each
@@ -49,14 +38,14 @@ def latex(content: Document) -> str:
     lines = _comments("", content.headline)
     cautions = [content.headline, *(f"Caution: {warning}" for warning in content.warnings)]
     parts = [("banner", "", content.banner), ("answer", "", content.answer)]
-    parts += [(one.key, one.title, one.blocks) for one in content.sections]
-    for key, title, blocks in parts:
-        if title and blocks:
+    parts += [(section.key, section.title, section.blocks) for section in content.sections]
+    for key, title, inside in parts:
+        if title and inside:
             lines += ["%", *_comments("== ", title)]
-        for number, block in enumerate(blocks):
-            if isinstance(block, Heading):
+        for number, block in enumerate(inside):
+            if isinstance(block, blocks.Heading):
                 title = block.text
-            if isinstance(block, Table):
+            if isinstance(block, blocks.Table):
                 about = [f"table {key}-{number}: {title}".removesuffix(": "), *cautions]
                 lines += ["", *_comments("", *about), *_table(block), ""]
             else:
@@ -65,28 +54,28 @@ def latex(content: Document) -> str:
 
 
 def _comments(mark: str, *texts: str) -> list[str]:
-    """Each text on a line of its own, in ASCII."""
+    """Write each text on a line of its own, in ASCII."""
     lines = (one_line(text).encode("ascii", "backslashreplace").decode() for text in texts)
     return [f"% {mark}{line}" for line in lines]
 
 
-def _comment_of(block: Block) -> list[str]:
-    """What is no table; of a forest plot the numbers are in the table of strategies."""
+def _comment_of(block: blocks.Block) -> list[str]:
+    """Write what is no table; the numbers of a forest plot are in the table of strategies."""
     match block:
-        case Paragraph(text) | Heading(text):
+        case blocks.Paragraph(text) | blocks.Heading(text):
             return _comments("", text)
-        case Bullets(items):
+        case blocks.Bullets(items):
             return _comments("- ", *items)
-        case Lines(lines):
+        case blocks.Lines(lines):
             return _comments("  ", *lines)
-        case Forest() | Table():
+        case blocks.Forest() | blocks.Table():
             return []
 
 
-def _table(table: Table) -> Iterable[str]:
+def _table(table: blocks.Table) -> Iterable[str]:
     rows = [row for group in table.groups for row in group.rows]
     longest = [max(len(row.cells[at]) for row in rows) for at in range(len(table.columns))]
-    long = [width > WRAPPED for width in longest]
+    long = [width > blocks.WRAPPED for width in longest]
     sides = ["lr"[column.numeric] for column in table.columns]
     looks = [LONG if wide else side for side, wide in zip(sides, long, strict=True)]
     yield rf"\begin{{tabular}}{{@{{}}{''.join(looks)}@{{}}}}"
@@ -108,8 +97,8 @@ def _cell(text: str, wide: bool) -> str:
     return rf"{{\raggedright {escaped(text)}\par}}" if wide and text else escaped(text)
 
 
-def _head(column: Column) -> str:
-    lines = [escaped(line) for line in textwrap.wrap(column.name, WRAPPED)]
+def _head(column: blocks.Column) -> str:
+    lines = [escaped(line) for line in textwrap.wrap(column.name, blocks.WRAPPED)]
     if len(lines) < 2:
         return "".join(lines)
     inner = rf"\begin{{tabular}}[b]{{@{{}}{'lr'[column.numeric]}@{{}}}}"
@@ -134,7 +123,7 @@ _LATEX = UnicodeToLatexEncoder(
             RULE_REGEX,
             [
                 (re.compile("([-,])(?=[-,])"), r"\1{}"),  # two of them would be joined
-                (_FURTHER, lambda found: _code_point(found[0])),
+                (_FURTHER, lambda match: _code_point(match[0])),
             ],
         ),
         UnicodeToLatexConversionRule(
@@ -163,7 +152,7 @@ _PIECES = re.compile(r"[A-Za-z0-9]{1,12}[^A-Za-z0-9([{<]?|.")
 
 
 def escaped(text: str) -> str:
-    """Text that LaTeX prints as it is, on one line of the source.
+    """Return text that LaTeX prints as it is, on one line of the source.
 
     Characters that a plain LaTeX has no letter for are named by their code point, ``[U+4E2D]``.
     Long words may break, without a hyphen, so that no path and no name leaves its column.

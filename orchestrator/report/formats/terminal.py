@@ -8,22 +8,11 @@ from collections.abc import Iterable, Sequence
 from rich.console import RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
-from rich.table import Table as RichTable
+from rich.table import Table
 from rich.text import Text
 
 from fsl_sweep.orchestrator.report.content import Content
-from fsl_sweep.orchestrator.report.document.blocks import (
-    WRAPPED,
-    Block,
-    Bullets,
-    Document,
-    Forest,
-    Heading,
-    Lines,
-    Paragraph,
-    Table,
-    in_parts,
-)
+from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.formats.forest_text import drawn
 from fsl_sweep.orchestrator.text.console import SafeConsole
@@ -58,7 +47,9 @@ def show(
     show_document(document(report, full), console, "" if full else _more(command))
 
 
-def show_document(content: Document, console: SafeConsole | None = None, more: str = "") -> None:
+def show_document(
+    content: blocks.Document, console: SafeConsole | None = None, more: str = ""
+) -> None:
     """Print a document on a terminal, or as ``text`` into a pipe or a file."""
     console = console or SafeConsole(file=sys.stdout)
     ascii_only = console.options.ascii_only
@@ -80,7 +71,7 @@ def to_text(
     return text(document(report, full), width, "" if full else _more(command))
 
 
-def text(content: Document, width: int | None = None, more: str = "") -> str:
+def text(content: blocks.Document, width: int | None = None, more: str = "") -> str:
     """Return a document as plain text without colour codes.
 
     With a ``width``, no line is longer, and a wide table is printed in parts. With ``more``, which
@@ -94,7 +85,7 @@ def text(content: Document, width: int | None = None, more: str = "") -> str:
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
-def _print(content: Document, console: SafeConsole, more: str) -> None:
+def _print(content: blocks.Document, console: SafeConsole, more: str) -> None:
     """Print the answer or all, tables as wide as the console and all else as wide as ``PROSE``."""
     prose, full = min(console.width, PROSE), not more
     look = "bold green" if content.complete else "bold white on red"
@@ -102,7 +93,7 @@ def _print(content: Document, console: SafeConsole, more: str) -> None:
     for block in content.banner:
         parts += _block(block if full else _shortened(block), console)
     if not full:
-        warnings = Bullets(tuple(f"! {warning}" for warning in content.warnings))
+        warnings = blocks.Bullets(tuple(f"! {warning}" for warning in content.warnings))
         parts += _block(_shortened(warnings, CAUTION), console)
     parts.append(Text())
     for block in content.answer:
@@ -115,26 +106,27 @@ def _print(content: Document, console: SafeConsole, more: str) -> None:
     if not full:
         parts.append(Text(more, "dim"))  # unindented, which sets it apart
     for part in parts:
-        width = console.width if isinstance(part, RichTable) else prose
-        whole = getattr(part, "overflow", None) == "ignore"
-        console.print(part, width=None if whole else width, soft_wrap=whole)
+        width = console.width if isinstance(part, Table) else prose
+        uncut = getattr(part, "overflow", None) == "ignore"
+        console.print(part, width=None if uncut else width, soft_wrap=uncut)
 
 
-def _answer(block: Block, full: bool, console: SafeConsole) -> Iterable[RenderableType]:
-    indent = 0 if isinstance(block, Forest) else 2
+def _answer(block: blocks.Block, full: bool, console: SafeConsole) -> Iterable[RenderableType]:
+    indent = 0 if isinstance(block, blocks.Forest) else 2
     for part in _block(block if full else _shortened(block), console, short=not full):
         yield Padding(part, (0, 0, 0, indent))
 
 
-def _shortened(block: Block, most: int = PROBLEM) -> Block:
-    """The first few items of a list, and no text without end."""
+def _shortened(block: blocks.Block, most: int = PROBLEM) -> blocks.Block:
+    """Keep the first few items of a list, and no text without end."""
     match block:
-        case Bullets(items):
+        case blocks.Bullets(items):
             left = len(items) - PROBLEMS_SHOWN
             more = [f"... and {left} more: --full"] if left > 0 else []
-            return Bullets((*(_short(one, False, most) for one in items[:PROBLEMS_SHOWN]), *more))
-        case Paragraph(text, tone):
-            return Paragraph(_short(text, False), tone)
+            shown = [_short(text, False, most) for text in items[:PROBLEMS_SHOWN]]
+            return blocks.Bullets((*shown, *more))
+        case blocks.Paragraph(text, tone):
+            return blocks.Paragraph(_short(text, False), tone)
     return block
 
 
@@ -143,52 +135,54 @@ def _short(text: str, full: bool, most: int = SENTENCE) -> str:
 
 
 def _more(command: str) -> str:
-    """How to see the rest."""
+    """Say how to see the rest."""
     before = f"{command} " if command else ""
     return f"`{before}--full`: all tables and cautions. `--format html`: figures."
 
 
-def _block(block: Block, console: SafeConsole, short: bool = False) -> Iterable[RenderableType]:
+def _block(
+    block: blocks.Block, console: SafeConsole, short: bool = False
+) -> Iterable[RenderableType]:
     prose = min(console.width, PROSE) - 2
     match block:
-        case Paragraph(text, tone):
+        case blocks.Paragraph(text, tone):
             if tone == "note":
                 yield Text()
             yield Text(fold(text, prose), _TONES[tone])
-        case Bullets(items):
+        case blocks.Bullets(items):
             for item in items:
                 yield Padding(Text(fold(item, prose)), (0, 0, 0, 2))
-        case Table(groups=groups):
+        case blocks.Table(groups=groups):
             for group in groups:
                 if group.title:
                     yield Text(f"\n{group.title}", "bold cyan")
-                whole = Table(block.columns, (group,))
-                widths, parts = in_parts(whole, console.width)
+                whole = blocks.Table(block.columns, (group,))
+                widths, parts = blocks.in_parts(whole, console.width)
                 for number, kept in enumerate(parts):
                     if number:
                         yield Text()
                     yield _table(whole, kept, widths)
-        case Forest(note=note):
+        case blocks.Forest(note=note):
             yield Text()
             for line in drawn(block, prose + 2, short=short):
                 yield Text(line, no_wrap=True, overflow="crop")
             yield Padding(Text(fold(note, prose), "dim"), (0, 0, 0, 2))
-        case Heading(text):
+        case blocks.Heading(text):
             yield Text(f"\n{text}", "bold")
-        case Lines(lines):
-            for line in lines:  # whole, so that a command can be copied
+        case blocks.Lines(lines):
+            for line in lines:  # complete, so that a command can be copied
                 yield Text(f"  {line}", no_wrap=True, overflow="ignore")
 
 
-def _table(table: Table, kept: Sequence[int], widths: Sequence[int]) -> RichTable:
-    """Some columns of a table, without a frame: they stay aligned as plain text."""
-    drawn = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+def _table(table: blocks.Table, kept: Sequence[int], widths: Sequence[int]) -> Table:
+    """Draw some columns of a table, without a frame: they stay aligned as plain text."""
+    drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for at in kept:
         column = table.columns[at]
         drawn.add_column(
-            Text("\n".join(textwrap.wrap(column.name, WRAPPED))),
+            Text("\n".join(textwrap.wrap(column.name, blocks.WRAPPED))),
             justify="right" if column.numeric else "left",
-            no_wrap=column.numeric and widths[at] <= WRAPPED,
+            no_wrap=column.numeric and widths[at] <= blocks.WRAPPED,
             overflow="fold",
         )
     for row in table.groups[0].rows:

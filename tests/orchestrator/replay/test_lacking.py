@@ -84,7 +84,9 @@ def test_without_novel_strategies_choose_and_nothing_is_reported(load, complete,
     rows = run.selections()
     assert len(rows) == 2 * 2 * 4 * 2
     assert rows[["novel", "novel_low", "regret"]].isna().all(axis=None)
-    assert "a.csv has no rows of novel: what needs its NovelGen" in "\n".join(run.info(run.question()).cautions)
+    assert "a.csv has no rows of novel: what needs its NovelGen" in "\n".join(
+        run.info(run.question()).cautions
+    )
     with pytest.raises(RunFolderError, match=r"A has no rows of novel, so that nothing can be"):
         run.report()
     with pytest.raises(ConfigError, match="'oracle' needs novel"):

@@ -19,7 +19,8 @@ from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.text.printed import say
 
 if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.studies import Finding, Study
+    from fsl_sweep.orchestrator.studies.base import Study
+    from fsl_sweep.orchestrator.studies.finding import Finding
 
 OptionalRun = Annotated[
     Path | None, typer.Argument(metavar="[RUN]", help="A run folder, to take numbers from.")
@@ -79,8 +80,8 @@ def _made(name: str, action: Callable[..., int], text: str) -> Any:
 def _listed(name: str) -> Any:
     from fsl_sweep.orchestrator.studies.catalogue import STUDIES
 
-    listings = (listing for listing in STUDIES.listings() if listing.name == name)
-    return _made(name, lambda: 0, next(listings).description)
+    listing = next(listing for listing in STUDIES.listings() if listing.name == name)
+    return _made(name, lambda: 0, listing.description or f"A plug-in of {listing.source}.")
 
 
 def _command(name: str) -> Any:
@@ -170,7 +171,7 @@ def _study(name: str, written: dict[str, Any]) -> int:
 
 
 def _without_run(name: str, options: dict[str, Any]) -> "Finding":
-    from fsl_sweep.orchestrator.studies import conclude, prepared
+    from fsl_sweep.orchestrator.studies.finding import conclude, prepared
 
     study, checked, _ = prepared(name, options)
     return conclude(study, checked, _remark, None)

@@ -157,6 +157,11 @@ def numbers(names: Sequence[str]) -> tuple[Column, ...]:
     return tuple(map(Column, names))
 
 
+def table(columns: Iterable[Column], rows: Iterable[Sequence[str]]) -> Table:
+    """Return a table of rows of cells, without headings between them."""
+    return Table(tuple(columns), (Group("", tuple(Row(tuple(cells)) for cells in rows)),))
+
+
 def grouped(given: Iterable[_One], key: Callable[[_One], Hashable]) -> list[tuple[_One, ...]]:
     """Those with equal keys together, in the order of the first of each."""
     groups: dict[Hashable, list[_One]] = {}

@@ -13,7 +13,7 @@ from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.protocol import Episode
 from fsl_sweep.orchestrator.run import load_run
-from fsl_sweep.orchestrator.studies import Finding
+from fsl_sweep.orchestrator.studies.finding import Finding
 from fsl_sweep.orchestrator.studies.losses import Losses, LossesOptions, LossesStudy, SnapshotLosses
 
 METHODS = """

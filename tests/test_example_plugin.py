@@ -79,7 +79,7 @@ def test_its_study_is_a_command_once_it_is_installed(
 ) -> None:
     study = ["analyze", "spread-over-seeds", str(made_table(tmp_path / "logs.csv"))]
     assert invoke(study) == 2
-    assert "No such command 'spread-over-seeds'" in capsys.readouterr().err
+    assert "unknown study 'spread-over-seeds'; " in capsys.readouterr().err
     monkeypatch.syspath_prepend(str(installed))
     assert invoke([*study, "--method", "A", "--json"]) == 0
     (spread,) = json.loads(capsys.readouterr().out)

@@ -72,7 +72,7 @@ class Description(BaseModel):
         channels = self.image_shape[0]
         if not len(self.pixel_mean) == len(self.pixel_std) == channels:
             raise ValueError(
-                f"pixel_mean and pixel_std must have {channels} numbers each, one a channel"
+                f"pixel_mean and pixel_std must have a number for each channel ({channels})"
             )
         return self
 

@@ -25,6 +25,7 @@ from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress
 from fsl_sweep.datasets.splits.drawn import class_benchmark, draw_partition, read_facts
 from fsl_sweep.datasets.store.writing import StoreWriter
 from fsl_sweep.orchestrator.errors import BadData, MissingData
+from fsl_sweep.orchestrator.text.printed import counted
 
 SplitRule = Literal["alphabets", "vinyals", "metadl"]
 
@@ -210,15 +211,15 @@ def _characters(trees: Mapping[str, FileTree]) -> dict[str, tuple[str, FileTree,
             drawings.setdefault(match["character"], []).append((int(match["drawer"]), member))
         if len(drawings) != PARTS[part]:
             raise BadData(
-                f"{tree.where} has {len(drawings)} characters; the official part has "
+                f"{tree.where} has {counted(len(drawings), 'character')}; the official part has "
                 f"{PARTS[part]}. Download or extract it again."
             )
         for name, drawn in drawings.items():
             drawn.sort(key=lambda drawing: drawing[0])
             if [drawer for drawer, _ in drawn] != list(range(1, DRAWERS + 1)):
                 raise BadData(
-                    f"{tree.where} has {len(drawn)} drawings of {name}; one by each of {DRAWERS} "
-                    "people is expected. Download or extract it again."
+                    f"{tree.where} has {counted(len(drawn), 'drawing')} of {name}; one by each of "
+                    f"{DRAWERS} people is expected. Download or extract it again."
                 )
             characters[name] = (part, tree, [member for _, member in drawn])
     return dict(sorted(characters.items()))

@@ -99,7 +99,7 @@ def _parsed_and_run(arguments: list[str]) -> int:
 
 
 def _guarded(action: Callable[[], int]) -> int:
-    """The exit code of an action, whose errors are printed without a traceback."""
+    """Return the exit code of an action, whose errors are printed without a traceback."""
     try:
         with signals_stop():
             return action()

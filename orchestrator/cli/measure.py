@@ -169,7 +169,7 @@ def _benchmark(
 
 
 def _option(path: str, section: str) -> str:
-    """Name the option that a key path stands for."""
+    """Return name the option that a key path stands for."""
     inside = path.removeprefix(section).lstrip(".")
     fitting = (flag for key, flag in _FLAGS.items() if f"{inside}.".startswith(f"{key}."))
     return next(fitting, inside)

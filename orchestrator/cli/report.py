@@ -29,7 +29,7 @@ from fsl_sweep.orchestrator.cli.options import (
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, folder_error
 
 if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.report import Report, WorldsReport
+    from fsl_sweep.orchestrator.report import BenchmarksReport, Report
     from fsl_sweep.orchestrator.run import Run
 
 
@@ -53,9 +53,11 @@ def report(
     classes: Annotated[
         bool, typer.Option("--classes", help="Resample classes as well as tasks.")
     ] = False,
-    worlds: Annotated[
-        bool, typer.Option("--worlds", help="Compare strategies over the benchmarks of the runs.")
+    benchmarks: Annotated[
+        bool,
+        typer.Option("--benchmarks", help="Compare strategies over the benchmarks of the runs."),
     ] = False,
+    worlds: Annotated[bool, typer.Option("--worlds", hidden=True)] = False,
     protocol: ReportedUnder = None,
     choose_by: ChooseBy = None,
     method: Methods = None,
@@ -68,16 +70,16 @@ def report(
     """Say which method is better, by which strategy to choose, and what would decide it.
 
     From the records only: torch and Ray are not needed. Several runs are reported as one. An
-    unfinished run is reported as far as whole seeds go.
+    unfinished run is reported as far as complete seeds go.
     """
     # Neither imports nor records make garbage, and to look for some takes a twentieth of the time.
     gc.set_threshold(1_000_000)
     from fsl_sweep.orchestrator.replay.benchmarks import has_several_benchmarks
-    from fsl_sweep.orchestrator.run import load_run, load_worlds
+    from fsl_sweep.orchestrator.run import load_benchmarks, load_run
 
     if output is not None:
         check_output(output)
-    asked = {
+    of_one_run = {
         "--ensemble": ensemble,
         "--classes": classes,
         "--protocol": protocol,
@@ -86,14 +88,13 @@ def report(
         "--configuration": configuration,
         "--with": studies,
     }
-    if worlds or has_several_benchmarks(runs):
-        if wrong := [name for name, value in asked.items() if value]:
-            raise ConfigError("", wrong[0], "report one world by itself to ask for this")
-        over = load_worlds(runs).report(
+    if benchmarks or worlds or has_several_benchmarks(runs):
+        if wrong := [option for option, value in of_one_run.items() if value]:
+            raise ConfigError("", wrong[0], "report one benchmark by itself to ask for this")
+        over = load_benchmarks(runs).report(
             snapshot, hyperparameter, last=last, metric=metric, bootstrap=bootstrap
         )
-        _put(over, form, output, full)
-        return 0 if over.complete else 1
+        return _put(over, form, output, full)
     run = load_run(runs)
     question = {
         "snapshot": snapshot,
@@ -114,10 +115,9 @@ def report(
         at_once=full or output is not None or form != "terminal" or studies is not None,
     )
     if studies is None:
-        _put(content, form, output, full)
-    else:
-        _put_text(_with(run, content, studies, question, form), output)
-    return 0 if content.completeness.complete else 1
+        return _put(content, form, output, full)
+    _put_text(_with(run, content, studies, question, form), output)
+    return 0 if content.complete else 1
 
 
 def _with(
@@ -136,20 +136,21 @@ def _with(
 
 
 def report_command(run: Path) -> str:
-    """What to type to see a run's report."""
+    """Return what to type to see a run's report."""
     return f"fsl-sweep report {shlex.quote(str(run))}"
 
 
 def _put(
-    content: "Report | WorldsReport", form: FormatName, output: Path | None, full: bool
-) -> None:
-    """Write a report to a file, or to standard output."""
+    report: "Report | BenchmarksReport", form: FormatName, output: Path | None, full: bool
+) -> int:
+    """Write a report to a file, or to standard output; return the exit status."""
     from fsl_sweep.orchestrator.report import FORMATS, show
 
     if form == "terminal" and output is None:
-        show(content, full=full)
+        show(report, full=full)
     else:
-        _put_text(FORMATS[form](content), output)
+        _put_text(FORMATS[form](report), output)
+    return 0 if report.complete else 1
 
 
 def _put_text(text: str, output: Path | None) -> None:

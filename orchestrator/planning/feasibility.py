@@ -133,10 +133,10 @@ def _shared_tasks(protocol: Protocol, benchmark: Benchmark) -> Iterator[str]:
         most = most_tasks(distribution, protocol.shape(measure))
         shared = 0 if most is None else selection + report - most
         if shared > 0:
+            name = SHOWN_AS[measure]
             yield (
-                f"{SHOWN_AS[measure]}: of {most} {distribution.unit}, {selection} are selected on "
-                f"and {report} reported on, {shared} of them the same: a snapshot or configuration "
-                f"chosen by {SHOWN_AS[measure]} has that measure reported too high"
+                f"{shared} of {most} {distribution.unit} are in both the selection and the report "
+                f"tasks of {name}, so a choice by {name} gets too high a {name}"
             )
 
 

@@ -152,12 +152,12 @@ def in_distribution_cautions(benchmark: Part, trials: Iterable[PlannedTrial]) ->
         "on new classes"
     ]
     methods = {trial.method: trial.among_all for trial in trials}
-    if 0 < sum(methods.values()) < len(methods):
-        named = ", ".join(method for method, among in methods.items() if among)
+    names = [method for method, among in methods.items() if among]
+    if 0 < len(names) < len(methods):
+        classify = "classifies" if len(names) == 1 else "classify"
         cautions.append(
-            f"{named}: queries are answered among all base classes, by the other "
-            "methods among the classes of a task, which is easier: their accuracies cannot be "
-            "compared"
+            f"{', '.join(names)} {classify} queries among all base classes, the others only among "
+            "the classes of the task; that is easier, so the accuracies cannot be compared"
         )
     return cautions
 

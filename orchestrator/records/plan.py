@@ -34,8 +34,8 @@ def check_format(plain: Mapping[str, Any]) -> None:
     if plain.get("format") != FORMAT:
         raise RunFolderError(
             f"The run folder has the format {plain.get('format')!r:.40}, and this version of "
-            f"fsl-sweep reads {FORMAT}. Report it with the version that made it, or run the sweep "
-            "into another folder: trials of another format cannot be continued."
+            f"fsl-sweep reads format {FORMAT}. Report it with the version that made it, or run the "
+            "sweep into another folder: trials of another format cannot be continued."
         )
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, final
 
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
-from fsl_sweep.orchestrator.ledger.storage import Folder
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.records.measures import (
     MEASURES,
@@ -47,7 +46,7 @@ class FolderSource(Source):
         self._plan, self.places = plan, (path,)
         self.checked = len(plan.trials) <= CHECKED
         self._kept: dict[str, TrialLedger] = {}
-        versions, problems = _versions(self._ledger.folder)
+        versions, problems = _versions(self._ledger)
         self.info = SourceInfo(
             name=plan.name,
             sweep=plan.sweep,
@@ -117,15 +116,14 @@ class FolderSource(Source):
         )
 
 
-def _versions(folder: Folder) -> tuple[dict[str, str | None], tuple[str, ...]]:
+def _versions(ledger: Ledger) -> tuple[dict[str, str | None], tuple[str, ...]]:
     """Read the versions of packages that made the run, all where they changed; and cautions."""
     versions: dict[str, list[str]] = {}
     try:
-        note = folder.read_json("environment.json")
+        note = ledger.folder.read_json("environment.json")
         if note is None:
-            recorded = (folder / "trials").names()
             caution = "environment.json is missing: which versions made the records is not known."
-            return {}, (caution,) if recorded else ()
+            return {}, (caution,) if ledger.trial_ids() else ()
         for machine in note.get("machines", []):
             for package, version in machine["packages"].items():
                 if version and version not in versions.setdefault(package, []):

@@ -7,9 +7,10 @@ from functools import partial
 import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.report.content import Cost, Report, RunInfo
+from fsl_sweep.orchestrator.report.content import Cost, RunInfo
 from fsl_sweep.orchestrator.report.curves import curves_of
 from fsl_sweep.orchestrator.report.over_protocols import Reader, UnderProtocol, over_protocols
+from fsl_sweep.orchestrator.report.report import Report
 from fsl_sweep.orchestrator.report.tradeoff import tradeoffs_of
 from fsl_sweep.orchestrator.selection.budget_curve import BudgetPoint, regret_by_budget
 from fsl_sweep.orchestrator.selection.comparing.comparison import rank_methods
@@ -129,9 +130,9 @@ def _needs(evidence: Evidence) -> tuple[PowerAnalysis, ...]:
     if evidence.lead is None or not evidence.resampled:
         return ()
     timed = evidence.question.timed
-    needs = plan_next(evidence.complete, evidence.led, resampled=evidence.resampled, timed=timed)
+    analyses = plan_next(evidence.complete, evidence.led, resampled=evidence.resampled, timed=timed)
     again = {cell.method for cell in evidence.resampled if cell.strategy == evidence.lead}
-    return tuple(one for one in needs if min(one.now.seeds) > 1 and {one.a, one.b} <= again)
+    return tuple(p for p in analyses if p.now.effect.n > 1 and {p.a, p.b} <= again)
 
 
 def _all_measured(histories: Sequence[TrialHistory]) -> bool:

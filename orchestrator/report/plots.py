@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
 from fsl_sweep.orchestrator.errors import RunFolderError
-from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.report import Report
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.report.figures.sheet import Sheet

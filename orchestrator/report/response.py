@@ -4,14 +4,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fsl_sweep.orchestrator.report.content import RunContent
 from fsl_sweep.orchestrator.report.tradeoff import TradeOffPoint
 from fsl_sweep.orchestrator.selectors.mixture import mixed
 from fsl_sweep.orchestrator.statistics.main_effects import MainEffect, main_effect
-
-if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.report.content import Report
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Response:
         return self.numeric and self.levels[0] > 0 and self.levels[-1] >= 10 * self.levels[0]
 
 
-def responses_of(report: "Report") -> tuple[Response, ...]:
+def responses_of(report: RunContent) -> tuple[Response, ...]:
     """Every axis with two levels or more, by method in plan order.
 
     Snapshots are those of the snapshot selector that the answer speaks of.

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import LEVEL
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.select import Selection, Strategy
 from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
@@ -17,13 +16,20 @@ from fsl_sweep.orchestrator.selectors.budgeted_oracle import BudgetedOracle
 from fsl_sweep.orchestrator.selectors.mixture import Mixture
 from fsl_sweep.orchestrator.selectors.names import parse
 from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
+from fsl_sweep.orchestrator.statistics.comparison import LEVEL
 from fsl_sweep.orchestrator.text.printed import counted
 
 ORACLE = "*"
 """What follows the name of a strategy that reads novel scores."""
 
+FULL_ORACLE = "oracle / oracle"
+"""The strategy that regret is measured against."""
+
 SELECTION = "+- with selection"
 """The column of the interval over seeds and tasks that repeats the selection."""
+
+NAMES_SHOWN = 3
+"""Of many names, in a sentence."""
 
 _CHOSEN_BY = {
     "last": "last epoch",
@@ -34,6 +40,16 @@ _CHOSEN_BY = {
     "cv": "class folds",
     "cv-epoch": "class folds",
 }
+
+
+def some(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    shown, left = [*names[:NAMES_SHOWN]], len(names) - NAMES_SHOWN
+    if left == 1:
+        shown, left = [*names[: NAMES_SHOWN - 1]], 2
+    if left > 0:
+        return f"{', '.join(shown)} and {left} more"
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
 
 
 def percent(value: float) -> str:

@@ -56,14 +56,14 @@ def load_run(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Run"
 
 def paths_of(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Path]:
     """One path or several as a list, the home folder written out."""
-    given = [path] if isinstance(path, str | PathLike) else path
-    return [Path(one).expanduser() for one in given]
+    paths = [path] if isinstance(path, str | PathLike) else path
+    return [Path(place).expanduser() for place in paths]
 
 
 def _without_damaged(
     ask: "Callable[Concatenate[Run, P], T]",
 ) -> "Callable[Concatenate[Run, P], T]":
-    """A question about a run, asked again of the undamaged trials where it meets a damaged file."""
+    """Ask a question about a run again of the undamaged trials where it meets a damaged file."""
 
     @wraps(ask)
     def asked(run: "Run", *arguments: P.args, **options: P.kwargs) -> T:
@@ -90,7 +90,7 @@ class Run:
 
     @property
     def path(self) -> Path:
-        """The run folder.
+        """Return the run folder.
 
         Raises:
             RunFolderError: the records come from a table, or from several places.
@@ -103,13 +103,13 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The sweep's name."""
+        """Return the sweep's name."""
         return self._source.info.name
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """Names of the protocols that snapshots may be reported under, the main one first."""
-        return tuple(one.name for one in self._source.protocols())
+        """Return the names of the protocols to report snapshots under, the main one first."""
+        return tuple(protocol.name for protocol in self._source.protocols())
 
     @property
     def histories(self) -> list[TrialHistory]:
@@ -151,7 +151,7 @@ class Run:
 
     @property
     def complete(self) -> bool:
-        """Whether every planned trial is done and whole."""
+        """Return whether every planned trial is done and whole."""
         return all(trial.complete and not trial.damaged for trial in self.histories)
 
     def __repr__(self) -> str:
@@ -274,7 +274,7 @@ class Run:
         classes: bool = False,
         ensembles: Sequence[int] = (),
         at_once: bool = True,
-        **asked: Any,
+        **parts: Any,
     ) -> "Report":
         """Compare selectors and methods. Other arguments and exceptions are those of ``question``.
 
@@ -286,7 +286,7 @@ class Run:
                 recorded.
             at_once: whether the tasks that only tables show are read now, so that a damaged file
                 takes no part, and not when they are needed.
-            asked: ``metric``, ``protocol`` and whatever else ``question`` has, by name.
+            parts: ``metric``, ``protocol`` and whatever else ``question`` has, by name.
 
         Raises:
             RunFolderError: the run recorded no class tuples, or they cannot be resampled.
@@ -294,13 +294,13 @@ class Run:
         from fsl_sweep.orchestrator.report import asked as checks
         from fsl_sweep.orchestrator.report import build
 
-        question, source = self.question(snapshot, hyperparameter, **asked), self._source
+        question, source = self.question(snapshot, hyperparameter, **parts), self._source
         if ensembles:
             checks.check_ensembles(ensembles, self.histories)
         if classes:
             checks.check_classes(question)
         evidence, protocol = self.evidence(question), question.protocol
-        names = asked.get("protocol"), asked.get("choose_by")
+        names = parts.get("protocol"), parts.get("choose_by")
         tuples = self.class_tuples(*names) if classes else None
         try:
             content = build(
@@ -340,10 +340,10 @@ class Run:
         """
         from fsl_sweep.orchestrator.studies.finding import conclude, prepared
 
-        study, checked, asked = prepared(name, options)
+        study, checked, parts = prepared(name, options)
         if study.needs - {"tasks"}:
             self.path  # noqa: B018  (raises where there is no run folder)
-        return self.answer(self.question(**asked), partial(conclude, study, checked, progress))
+        return self.answer(self.question(**parts), partial(conclude, study, checked, progress))
 
     @_without_damaged
     def answer(self, question: Question, ask: "Callable[[Evidence], T]") -> T:
@@ -382,9 +382,9 @@ class Run:
 
         from fsl_sweep.orchestrator.report.frames import epoch_columns, epochs_of
 
-        found = self._source.protocol(protocol)
-        histories = self._histories(found, found)
-        frames = [epochs_of(trial, found) for trial in histories if len(trial.epochs)]
+        planned = self._source.protocol(protocol)
+        histories = self._histories(planned, planned)
+        frames = [epochs_of(trial, planned) for trial in histories if len(trial.epochs)]
         frames = frames or [pd.DataFrame(columns=epoch_columns(histories))]
         return pd.concat(frames, ignore_index=True)
 
@@ -393,7 +393,7 @@ class Run:
         self,
         snapshot: Sequence[str] | str | None = None,
         hyperparameter: Sequence[str] | str | None = None,
-        **asked: Any,
+        **parts: Any,
     ) -> "pd.DataFrame":
         """Return a row for each method, seed and strategy: the choice and its report scores.
 
@@ -404,7 +404,7 @@ class Run:
 
         from fsl_sweep.orchestrator.report.frames import row_of, selection_columns
 
-        question = self.question(snapshot, hyperparameter, **asked)
+        question = self.question(snapshot, hyperparameter, **parts)
         evidence = self.evidence(question, reported=False)
         if not evidence.selected.selections:
             return pd.DataFrame(columns=selection_columns(evidence.histories))
@@ -412,7 +412,7 @@ class Run:
         return pd.DataFrame(rows)
 
     def snapshot_path(self, trial: str, epoch: int) -> Path:
-        """The weights of a snapshot, in safetensors format, compared with their checksum.
+        """Return the weights of a snapshot, in safetensors format, compared with their checksum.
 
         Raises:
             UnknownName: no planned trial has that id.
@@ -424,7 +424,7 @@ class Run:
         return trials[trial].check_snapshot(epoch)
 
     def load_learner(self, trial: str, epoch: int, device: str | None = None) -> "LoadedLearner":
-        """The learner of a snapshot, as `fsl_sweep.load_learner`, which needs torch.
+        """Return the learner of a snapshot, as `fsl_sweep.load_learner`, which needs torch.
 
         Raises:
             UnknownName, RunFolderError: as `snapshot_path`.
@@ -477,5 +477,5 @@ class ChosenSnapshot:
 
 
 def _listed(names: Sequence[str] | None) -> Sequence[str]:
-    """The names; a single one may be given as it is."""
+    """Return the names; a single one may be given as it is."""
     return [names] if isinstance(names, str) else names or ()

@@ -54,22 +54,22 @@ class Completeness:
 
     @property
     def budget(self) -> int:
-        """How many trials their time budget stopped."""
-        return len({one.trial for one in self.stopped})
+        """Return how many trials their time budget stopped."""
+        return len({trial.trial for trial in self.stopped})
 
     def named(self, method: str) -> str:
-        """The method, with its whole seeds unless all are whole: ``PN (2 of 3 seeds)``."""
+        """Return the method, with its whole seeds unless all are whole: ``PN (2 of 3 seeds)``."""
         whole, planned = self.seeds[method]
         return method if whole == planned else f"{method} ({whole} of {counted(planned, 'seed')})"
 
     @property
     def trained(self) -> bool:
-        """Whether every planned trial is done."""
+        """Return whether every planned trial is done."""
         return self.done == self.planned
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is missing from the report."""
+        """Return whether nothing is missing from the report."""
         return self.trained and not self.unmeasured
 
 
@@ -94,7 +94,7 @@ def completeness_of(histories: Sequence[TrialHistory], unmeasured: int) -> Compl
         for trial in distinct
         if (reason := why_unusable(trial)) is not None
     )
-    failed = sum(one.reason.startswith("failed") for one in problems)
+    failed = sum(gap.reason.startswith("failed") for gap in problems)
     early = sum(trial.stopped_early for trial in distinct)
     return Completeness(
         planned=len(distinct),

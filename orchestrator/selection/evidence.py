@@ -11,10 +11,8 @@ from typing import final
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.replay.source import Source
 from fsl_sweep.orchestrator.selection.choices import Chosen
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import (
-    MethodDifference,
-    compare_over_seeds,
-)
+from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
+from fsl_sweep.orchestrator.selection.comparing.over_seeds import compare_over_seeds
 from fsl_sweep.orchestrator.selection.completeness import (
     Completeness,
     complete_replicates,
@@ -154,7 +152,7 @@ class Evidence:
             apart=self.question.apart,
         )
 
-    def differences(self, *first: str) -> tuple[MethodDifference, ...]:
+    def differences(self, *first: str) -> tuple[MethodComparison, ...]:
         """Return each pair of methods over seeds under the leading strategy, corrected together.
 
         Where methods are named, the difference is that of the first minus that of the next.

@@ -248,7 +248,7 @@ class LeftOut:
 
     @classmethod
     def of(cls, trial: TrialHistory, reason: str) -> "LeftOut":
-        """Name an unusable trial."""
+        """Return name an unusable trial."""
         fold = trial.fold
         return cls(trial.method, trial.seed, reason, trial.trial, trial.hyperparameters, fold=fold)
 

@@ -6,16 +6,11 @@ from fsl_sweep.orchestrator.statistics.comparison import (
     Verdict,
     compare,
     compare_mixtures,
-    correct_family,
+    family,
     holm,
     holm_levels,
 )
-from fsl_sweep.orchestrator.statistics.components import (
-    Components,
-    PairComponents,
-    components,
-    pair_components,
-)
+from fsl_sweep.orchestrator.statistics.components import PairComponents, pair_components
 from fsl_sweep.orchestrator.statistics.intervals import (
     Interval,
     mean_alone,
@@ -24,7 +19,7 @@ from fsl_sweep.orchestrator.statistics.intervals import (
     mixture_interval,
     paired_interval,
 )
-from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference, difference_over_seeds
+from fsl_sweep.orchestrator.statistics.over_seeds import difference_over_seeds
 from fsl_sweep.orchestrator.statistics.power import (
     predicted_half_width,
     predicted_power,
@@ -59,13 +54,11 @@ from fsl_sweep.orchestrator.statistics.sampling.task_sizing import (
 
 __all__ = [
     "Comparison",
-    "Components",
     "ConclusionStability",
     "Frequency",
     "Interval",
     "PairComponents",
     "RankCorrelation",
-    "SeedDifference",
     "SelectionBootstrap",
     "Spread",
     "TaskVariance",
@@ -73,12 +66,11 @@ __all__ = [
     "Verdict",
     "compare",
     "compare_mixtures",
-    "components",
     "conclusion_stability",
-    "correct_family",
     "difference_over_seeds",
     "example_set_variance",
     "example_uses",
+    "family",
     "frequency",
     "holm",
     "holm_levels",

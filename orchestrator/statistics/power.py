@@ -1,4 +1,4 @@
-"""How many seeds, tasks or classes would decide a difference of two methods.
+"""How many seeds, tasks or classes tell two methods apart: sample sizes for a given power.
 
 The interval of ``over_seeds`` is predicted from variance components, for other numbers than there
 are. What is random in it is how the variances between seeds come out. Its mean, and the chance that
@@ -7,7 +7,6 @@ it excludes zero, are averages over equally likely outcomes of the two: chi-squa
 
 from collections.abc import Callable
 from math import isnan, sqrt
-from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -16,22 +15,15 @@ from fsl_sweep.orchestrator.statistics.components import PairComponents
 from fsl_sweep.orchestrator.statistics.over_seeds import seed_freedom, task_quantile
 
 MOST = 10**6
-"""More seeds, tasks or classes than these are none."""
+"""The largest number of seeds, tasks or classes that is considered."""
 
 _OUTCOMES = (np.arange(16) + 0.5) / 16
-
-
-class _Planned(NamedTuple):
-    """Half-widths of equally likely outcomes, and the variance of the effect."""
-
-    halves: np.ndarray
-    variance: float
 
 
 def predicted_half_width(
     pair: PairComponents, seeds: tuple[int, int], tasks: int, confidence: float = 0.95
 ) -> float:
-    """Mean half-width of ``difference_over_seeds`` with so many seeds of a and of b, and tasks.
+    """Predict the mean half-width of ``difference_over_seeds`` for other numbers.
 
     Args:
         pair: components, from any numbers of seeds and tasks.
@@ -42,7 +34,8 @@ def predicted_half_width(
     Raises:
         ValueError: there are fewer seeds or tasks.
     """
-    return float(_planned(pair, seeds, tasks, 1 - confidence).halves.mean())
+    halves, _ = _outcomes(pair, seeds, tasks, confidence)
+    return float(halves.mean())
 
 
 def predicted_power(
@@ -53,16 +46,16 @@ def predicted_power(
     confidence: float = 0.95,
     classes: int | None = None,
 ) -> float:
-    """The chance that a true ``effect`` has an interval above zero (or below, for a negative one).
+    """Predict the chance that a true ``effect`` has an interval on its side of zero.
 
     With ``classes``, what their draw changes is among the variances. Raises as
     ``predicted_half_width``.
     """
-    found = _planned(pair, seeds, tasks, 1 - confidence, classes)
-    apart = abs(effect) - found.halves
-    if found.variance == 0:
-        return float(np.mean(apart > 0))
-    return float(special.ndtr(apart / sqrt(found.variance)).mean())
+    halves, variance = _outcomes(pair, seeds, tasks, confidence, classes)
+    excess = abs(effect) - halves
+    if variance == 0:
+        return float(np.mean(excess > 0))
+    return float(special.ndtr(excess / sqrt(variance)).mean())
 
 
 def required_seeds(
@@ -72,7 +65,7 @@ def required_seeds(
     tasks: int | None = None,
     confidence: float = 0.95,
 ) -> int | None:
-    """The least number of seeds of each method that decides a true ``effect`` with that chance.
+    """Return the least number of seeds of each method that finds a true ``effect``.
 
     None if no number can, because tasks and selection vary too much; or if the components of seeds
     are not known.
@@ -80,7 +73,7 @@ def required_seeds(
     Args:
         pair: components.
         effect: in units of accuracy.
-        power: in (0, 1).
+        power: the chance to find it, in (0, 1).
         tasks: report tasks; by default as many as there are.
         confidence: in (0, 1).
 
@@ -89,7 +82,7 @@ def required_seeds(
     """
     count = tasks or pair.shape[2]
     return _least(
-        pair, effect, power, 2, lambda n: predicted_power(pair, effect, (n, n), count, confidence)
+        pair, effect, power, lambda n: predicted_power(pair, effect, (n, n), count, confidence)
     )
 
 
@@ -100,45 +93,44 @@ def required_tasks(
     seeds: tuple[int, int] | None = None,
     confidence: float = 0.95,
 ) -> int | None:
-    """The least number of report tasks that does, by default with the seeds that there are.
+    """Return the least number of report tasks that does, by default with the seeds as they are.
 
     None if no number can, because seeds and selection vary too much. As ``required_seeds``.
     """
-    own = seeds or pair.shape[:2]
+    counts = seeds or pair.shape[:2]
     return _least(
-        pair, effect, power, 2, lambda n: predicted_power(pair, effect, own, n, confidence)
+        pair, effect, power, lambda n: predicted_power(pair, effect, counts, n, confidence)
     )
 
 
 def required_classes(
     pair: PairComponents, effect: float, power: float = 0.8, confidence: float = 0.95
 ) -> int | None:
-    """The least number of classes that decides it for other classes too, seeds and tasks as now.
+    """Return the least number of classes that finds it for other classes too.
 
-    None if no number can, or if the components of classes are not known. As ``required_seeds``.
+    Seeds and tasks stay as they are. None if no number can, or if the components of classes are not
+    known. As ``required_seeds``.
     """
     if pair.classes is None:
         return None
-    own, tasks = pair.shape[:2], pair.shape[2]
+    seeds, tasks = pair.shape[:2], pair.shape[2]
     return _least(
-        pair,
-        effect,
-        power,
-        2,
-        lambda n: predicted_power(pair, effect, own, tasks, confidence, classes=n),
+        pair, effect, power, lambda n: predicted_power(pair, effect, seeds, tasks, confidence, n)
     )
 
 
-def _planned(
+def _outcomes(
     pair: PairComponents,
     seeds: tuple[int, int],
     tasks: int,
-    level: float,
+    confidence: float,
     classes: int | None = None,
-) -> _Planned:
+) -> tuple[np.ndarray, float]:
+    """Return half-widths of equally likely outcomes, and the variance of the effect."""
     if min(seeds) < 2 or tasks < 2:
         raise ValueError(f"2 seeds and 2 tasks are the least, not {min(seeds)} and {tasks}.")
-    own = [
+    level = 1 - confidence
+    means = [
         (between + rest / tasks) / count
         for between, rest, count in zip(pair.seeds, pair.rest, seeds, strict=True)
     ]
@@ -146,24 +138,24 @@ def _planned(
     shared = pair.tasks / tasks + pair.selection + spread
     first, second = (
         variance * special.chdtri(count - 1, 1 - _OUTCOMES) / (count - 1)
-        for variance, count in zip(own, seeds, strict=True)
+        for variance, count in zip(means, seeds, strict=True)
     )
     a, b = first[:, None], second[None, :]
     freedom = seed_freedom(a, b, min(seeds) - 1)
-    of_seeds = special.stdtrit(freedom, level / 2) ** 2 * (a + b)
-    of_tasks = task_quantile(tasks - 1, level) ** 2 * shared
-    return _Planned(np.sqrt(of_seeds + of_tasks), sum(own) + shared)
+    over_seeds = special.stdtrit(freedom, level / 2) ** 2 * (a + b)
+    over_tasks = task_quantile(tasks - 1, level) ** 2 * shared
+    return np.sqrt(over_seeds + over_tasks), sum(means) + shared
 
 
 def _least(
-    pair: PairComponents, effect: float, power: float, start: int, chance: Callable[[int], float]
+    pair: PairComponents, effect: float, power: float, chance: Callable[[int], float]
 ) -> int | None:
-    """The least number from ``start`` on whose chance is ``power``; None if there is none."""
+    """Return the least number from 2 on whose chance is ``power``; None if there is none."""
     if not (0 < abs(effect) < np.inf and 0 < power < 1):
         raise ValueError(f"An effect other than 0 and a power in (0, 1), not {effect}, {power}.")
     if isnan(pair.seeds[0]) or chance(MOST) < power:
         return None
-    low, high = start - 1, start
+    low, high = 1, 2
     while chance(high) < power:
         low, high = high, min(2 * high, MOST)
     while high - low > 1:

@@ -30,7 +30,7 @@ from fsl_sweep.orchestrator.selection.comparing.closed_and_open import (
 from fsl_sweep.orchestrator.selection.comparing.comparison import rank_methods
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.selection.results import Strategy
-from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference
+from fsl_sweep.orchestrator.statistics import Comparison
 from fsl_sweep.orchestrator.statistics.sampling.closed_open_paired import (
     ThreeIntervals,
     three_intervals,
@@ -81,7 +81,7 @@ class Compared:
     closed: OnTasks | None
     without: OnTasks | None
     snapshots: ThreeIntervals
-    methods: SeedDifference
+    methods: Comparison
     place: Path
 
 
@@ -123,7 +123,9 @@ class Compare(Study[CompareOptions, Compared]):
             values=(values[0], values[1]),
             closed=closed,
             without=without,
-            snapshots=_of_snapshots(closed, without, len(evidence.selected.methods)),
+            snapshots=_of_snapshots(
+                closed, without, len({c.method for c in evidence.led.selections})
+            ),
             methods=_over_seeds(evidence, names),
             place=evidence.source.places[0],
         )
@@ -159,7 +161,7 @@ class Compare(Study[CompareOptions, Compared]):
                 "inverted": intervals.inverted,
                 "verdict": intervals.verdict(result.a, result.b),
             },
-            "methods": {**asdict(result.methods), "values": result.values},
+            "methods": {**result.methods.as_dict(), "values": result.values},
         }
 
 
@@ -210,7 +212,7 @@ def _of_snapshots(closed: OnTasks | None, without: OnTasks | None, methods: int)
     return replace(intervals, cautions=tuple(more))
 
 
-def _over_seeds(evidence: Evidence, names: tuple[str, str]) -> SeedDifference:
+def _over_seeds(evidence: Evidence, names: tuple[str, str]) -> Comparison:
     """Return the claim about methods, corrected for all pairs of the run as in its report."""
     differences = evidence.differences(*names)
     result = next(pair.result for pair in differences if (pair.a, pair.b) == names)
@@ -229,7 +231,7 @@ def _over_seeds(evidence: Evidence, names: tuple[str, str]) -> SeedDifference:
 
 def _answer(result: Compared) -> str:
     """Say which method is better, trained again."""
-    ahead = result.methods.effect >= 0
+    ahead = result.methods.effect.mean >= 0
     first, second = (result.a, result.b) if ahead else (result.b, result.a)
     over = f"over {_seeds(result)}, under {result.strategy}"
     if result.methods.verdict == "undecided":
@@ -240,7 +242,7 @@ def _answer(result: Compared) -> str:
 
 
 def _seeds(result: Compared) -> str:
-    return " and ".join(counted(count, "seed") for count in dict.fromkeys(result.methods.seeds))
+    return " and ".join(counted(count, "seed") for count in dict.fromkeys(map(len, result.values)))
 
 
 def _under(result: Compared) -> str:
@@ -251,17 +253,17 @@ def _under(result: Compared) -> str:
 
 def _of_methods(result: Compared) -> str:
     """Give the verdict over seeds; the values in place of an interval where there are two."""
-    methods = result.methods
-    text = f"{result.a} - {result.b} {100 * methods.effect:+.2f}"
-    if min(methods.seeds) > 2 and not isnan(methods.low):
-        text += f" ({100 * methods.low:+.2f} to {100 * methods.high:+.2f})"
-    if min(methods.seeds) <= _SHOWN_SEEDS:
+    effect, fewest = result.methods.effect, min(map(len, result.values))
+    text = f"{result.a} - {result.b} {100 * effect.mean:+.2f}"
+    if fewest > 2 and not isnan(effect.low):
+        text += f" ({100 * effect.low:+.2f} to {100 * effect.high:+.2f})"
+    if fewest <= _SHOWN_SEEDS:
         each = (
             f"{name} {', '.join(f'{100 * value:.2f}' for value in values)}"
             for name, values in zip((result.a, result.b), result.values, strict=True)
         )
         text += f", by seed {'; '.join(each)}"
-    return f"{methods.verdict}, {_seeds(result)}: {text}"
+    return f"{result.methods.verdict}, {_seeds(result)}: {text}"
 
 
 def _intervals(result: Compared) -> Iterable[Block]:

@@ -89,7 +89,7 @@ class Finding:
         if form == "json":
             from fsl_sweep.orchestrator.report.formats.as_json import json_text, plain
 
-            return json_text(plain(self.to_plain()))
+            return json_text(plain(self.to_plain()), sort_keys=False)
         return formats.written(form, self.document, self.figures)
 
     def __repr__(self) -> str:

@@ -142,7 +142,7 @@ class Mixtures(Study[StudyOptions, MixtureCurves]):
                 {"method": m.method, "at": [*map(_point, m.cells, m.linear, m.gaps)]}
                 for m in curves.methods
             ],
-            "pairs": [asdict(pair) for pair in curves.pairs],
+            "pairs": [_plain_pair(pair) for pair in curves.pairs],
         }
 
     def figures(self, result: MixtureCurves) -> "Mapping[str, Sequence[Figure]]":
@@ -322,3 +322,14 @@ def _point(cell: Summary, linear: float, gap: Interval | None) -> dict[str, Any]
     values = [choice.means["novel"] for choice in cell.choices]
     ends = {"mean": cell.novel.mean, "low": low, "high": high, "over": over, "seeds": values}
     return {**ends, "linear": linear, "gap": gap and asdict(gap)}
+
+
+def _plain_pair(pair: PairCurve) -> dict[str, Any]:
+    return {
+        "a": pair.a,
+        "b": pair.b,
+        "effects": pair.effects,
+        "crossings": pair.crossings,
+        "snapshots": [{**c.as_dict(), "effect": asdict(c.effect)} for c in pair.snapshots],
+        "methods": [comparison.as_dict() for comparison in pair.methods],
+    }

@@ -157,7 +157,7 @@ def _check_planned(needs: tuple[PowerAnalysis, ...], complete: bool) -> None:
             "No two methods can be compared: they were measured on different tasks, or one answers "
             "among all base classes."
         )
-    if all(min(pair.now.seeds) < 2 for pair in needs):
+    if all(pair.now.effect.n < 2 for pair in needs):
         finish = "Finish the run first: `fsl-sweep status RUN` says what is missing."
         add = "Add a second one to the sweep file, and run it again."
         few = "There is one seed" if complete else "A method has one complete seed"
@@ -202,8 +202,8 @@ def _row(needs: PowerAnalysis, way: SampleSize) -> tuple[str, ...]:
 
 
 def _now(needs: PowerAnalysis) -> Iterable[str]:
-    now = needs.now
-    shown = f"{100 * now.effect:+.2f} ({100 * now.low:+.2f} to {100 * now.high:+.2f})"
+    now = needs.now.effect
+    shown = f"{100 * now.mean:+.2f} ({100 * now.low:+.2f} to {100 * now.high:+.2f})"
     return f"{needs.a} - {needs.b}", shown
 
 
@@ -216,7 +216,7 @@ def _plain(needs: PowerAnalysis) -> dict[str, Any]:
         "leading": needs.leading,
         "effect": needs.effect,
         "power": needs.power,
-        "now": asdict(needs.now),
+        "now": needs.now.as_dict(),
         "components": asdict(needs.components),
         "ways": [_plain_way(way) for way in needs.ways],
     }

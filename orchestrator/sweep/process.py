@@ -15,14 +15,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.orchestrator.errors import MachineFailure
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.plan import Plan
-from fsl_sweep.orchestrator.records.protocol import Kept
+from fsl_sweep.orchestrator.records.protocol import MAIN, Kept
 from fsl_sweep.orchestrator.sweep.cluster_address import Place, Watch, check_reachable
 from fsl_sweep.orchestrator.sweep.listener import SweepListener
 from fsl_sweep.orchestrator.sweep.session_folder import end_session, session_folder
@@ -78,6 +80,28 @@ class Job(NamedTuple):
     keep: Kept
     resources: Resources
     retries: int
+
+    @property
+    def protocols(self) -> set[str]:
+        """Return the names of the protocols under which snapshots are measured."""
+        each = (names for todo in (self.todo or {}).values() for names in todo.values())
+        return {name for names in each for name in names}
+
+    def epochs(self, trial: str, benchmarks: Mapping[str, Benchmark]) -> Iterator[int]:
+        """Train a trial, or measure its snapshots; yield each epoch once it is recorded."""
+        from fsl_sweep.orchestrator.measuring.snapshots import Measuring
+        from fsl_sweep.orchestrator.trial.trial import Trial
+
+        spec, answers = self.plan.specs[trial], self.plan.records_answers
+        storage = Ledger(self.run, standing=True).trial(trial)
+        if self.todo is None:
+            main = self.plan.main
+            training = Trial(spec, storage, benchmarks[MAIN], main, self.keep, answers)
+            yield from (record.epoch for record in training.run())
+        else:
+            protocol = self.plan.protocol
+            todo = {epoch: [*map(protocol, names)] for epoch, names in self.todo[trial].items()}
+            yield from Measuring(spec, storage, benchmarks, todo, answers=answers).run()
 
 
 class RayProcess:

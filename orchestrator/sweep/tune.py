@@ -16,7 +16,6 @@ from fsl_sweep.orchestrator.errors import ConfigError, MachineFailure, UserError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.planning.prepare import check_same_data, open_benchmarks
 from fsl_sweep.orchestrator.records.measures import TrialEnd
-from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.sweep.process import Job
 from fsl_sweep.orchestrator.sweepfile.grammar import Resources
 
@@ -126,29 +125,13 @@ class TrialTrainable(tune.Trainable):
 
     def _begin(self, trial: str) -> Iterator[int]:
         """Yield its epochs; nothing begins before `step`: Tune hides why constructors fail."""
-        from fsl_sweep.orchestrator.measuring.snapshots import Measuring
-        from fsl_sweep.orchestrator.trial.trial import Trial
-
-        job, spec = self._job, self._job.plan.specs[trial]
-        benchmarks = self._opened()
-        storage = Ledger(job.run, standing=True).trial(trial)
-        answers = job.plan.records_answers
-        if job.todo is not None:
-            protocol = job.plan.protocol
-            todo = {epoch: [*map(protocol, names)] for epoch, names in job.todo[trial].items()}
-            yield from Measuring(spec, storage, benchmarks, todo, answers=answers).run()
-            return
-        main = job.plan.main
-        training = Trial(spec, storage, benchmarks[MAIN], main, job.keep, answers)
-        for record in training.run():
-            yield record.epoch
+        yield from self._job.epochs(trial, self._opened())
 
     def _opened(self) -> Any:
         """Open the benchmarks of the job, once for all trials of this actor."""
         if self._benchmarks is None:
-            plan, todo = self._job.plan, self._job.todo or {}
-            names = {name for epochs in todo.values() for each in epochs.values() for name in each}
-            opened = open_benchmarks(plan, names)
+            plan = self._job.plan
+            opened = open_benchmarks(plan, self._job.protocols)
             check_same_data(plan, opened)
             self._benchmarks = opened
         return self._benchmarks

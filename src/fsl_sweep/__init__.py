@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     __version__: str
     from fsl_sweep.learners.loaded import load_learner
-    from fsl_sweep.orchestrator.run import Run, load_run, load_worlds
+    from fsl_sweep.orchestrator.run import Run, load_benchmarks, load_run
     from fsl_sweep.orchestrator.sweep.listener import SweepListener
 
-__all__ = ["__version__", "load_learner", "load_run", "load_worlds", "measure_run", "run_sweep"]
+__all__ = [
+    "__version__",
+    "load_benchmarks",
+    "load_learner",
+    "load_run",
+    "measure_run",
+    "run_sweep",
+]
 
 
 def run_sweep(
@@ -112,7 +119,7 @@ def __getattr__(name: str) -> object:
             return version("fsl-sweep")
         except PackageNotFoundError:  # a source tree that was never installed
             return "0+unknown"
-    if name in ("load_run", "load_worlds"):
+    if name in ("load_benchmarks", "load_run"):
         from fsl_sweep.orchestrator import run
 
         return getattr(run, name)

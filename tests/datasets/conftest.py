@@ -8,6 +8,7 @@ from pools import write_files, write_zip
 from pydantic import ValidationError
 
 from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.orchestrator.errors import FslSweepError
 
 
@@ -33,6 +34,13 @@ def write_tree(tmp_path):
 
 
 @pytest.fixture
+def opened(tmp_path):
+    """Opens a benchmark from a place, with options; prepared data is kept under tmp_path."""
+    home = tmp_path / "home"
+    return lambda name, root=None, **options: open_benchmark(name, options, root, home)
+
+
+@pytest.fixture
 def refused(tmp_path):
     """Calls what has to fail, and gives the error's kind and message, to compare with a snapshot.
 
@@ -51,6 +59,24 @@ def refused(tmp_path):
         return re.sub(rf"{re.escape(str(tmp_path.parent))}/[\w-]+", "TMP", text)
 
     return refused
+
+
+@pytest.fixture
+def refusals(write_tree, opened, refused):
+    """What a benchmark says, by case, of files that differ from good ones; None leaves one out."""
+
+    def refusals(name, cases, good=None, **options) -> dict[str, str]:
+        told = {}
+        for case, changes in cases.items():
+            files = {
+                path: text for path, text in {**(good or {}), **changes}.items() if text is not None
+            }
+            root = write_tree(files, re.sub(r"\W+", "-", case))
+            root.mkdir(exist_ok=True)
+            told[case] = refused(opened, name, root, **options)
+        return told
+
+    return refusals
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from fsl_sweep.datasets.preparing.inventory import available, check, prepare
 from fsl_sweep.datasets.preparing.opening import open_benchmark, prepared_stores
 from fsl_sweep.orchestrator.errors import BadData, RunFolderError
 
+NAME = "image-folder"
 OPTIONS = {"image_size": 8, "base": 0.5, "val": 0.25, "novel": 0.25}
 GLYPHS = {"base_alphabets": 1, "val_alphabets": 1, "novel_alphabets": 2, "examples": 10}
 
@@ -32,133 +33,101 @@ def home(tmp_path):
     return tmp_path / "home"
 
 
-@pytest.fixture
-def folder(home):
-    """Opens ``image-folder``, with more options, from a place."""
-    return lambda root, **more: open_benchmark("image-folder", {**OPTIONS, **more}, root, home)
-
-
-@pytest.fixture
-def glyphs(home):
-    return lambda: open_benchmark("glyphs", GLYPHS, None, home)
-
-
 def row(name, home):
     return next(entry for entry in available(home) if entry.name == name)
 
 
-def test_an_empty_machine_lists_every_benchmark(home):
+def test_preparing_twice_does_it_once_and_tells_its_progress(source, home):
     assert row("glyphs", home).embedded
     entry = row("omniglot", home)
     assert (entry.embedded, entry.stores) == (False, ())
     assert "50 alphabets" in entry.description
-    assert not home.exists()
-
-
-def test_preparing_twice_does_it_once_and_tells_its_progress(source, home):
+    assert not home.exists()  # an empty machine lists every benchmark
     root, seen = source(), []
-    store, already = prepare("image-folder", root, OPTIONS, home, lambda *done: seen.append(done))
-    assert not already
-    assert seen[-1] == (24, 24)
-    assert (store.classes, store.images) == (8, 24)
-    assert store.origin == str(root)
-    assert prepare("image-folder", root, {**OPTIONS, "seed": 5}, home) == (store, True)
-    assert row("image-folder", home).stores == (store,)
-
-
-def test_a_damaged_store_is_listed_and_replaced(source, home):
-    root = source()
-    store, _ = prepare("image-folder", root, OPTIONS, home)
+    store, already = prepare(NAME, root, OPTIONS, home, lambda *done: seen.append(done))
+    assert (already, seen[-1]) == (False, (24, 24))
+    assert (store.classes, store.images, store.origin) == (8, 24, str(root))
+    assert prepare(NAME, root, {**OPTIONS, "seed": 5}, home) == (store, True)
+    assert row(NAME, home).stores == (store,)
+    # A damaged store is listed and replaced.
     (store.path / "main.labels.npy").unlink()
-    listed = row("image-folder", home)
-    assert listed.stores == ()
-    assert "main.labels.npy is missing" in listed.damaged[0]
-    assert not prepare("image-folder", root, OPTIONS, home)[1]
-    assert check("image-folder", OPTIONS, root, home).problems == ()
+    assert row(NAME, home).stores == ()
+    assert "main.labels.npy is missing" in row(NAME, home).damaged[0]
+    assert not prepare(NAME, root, OPTIONS, home)[1]
+    assert check(NAME, OPTIONS, root, home).problems == ()
 
 
-def test_checking_counts_and_compares(home):
+def test_checking_counts_compares_with_what_is_published_and_reads_every_byte(
+    source, home, monkeypatch
+):
     result = check("glyphs", GLYPHS, None, home)
     assert result.problems == ()
     assert result.benchmark.image_shape == (1, 28, 28)
     counts = {"train": (8, 56), "base": (8, 24), "val": (8, 80), "novel": (16, 160)}
     assert counts_of(result.benchmark) == counts
     assert result.expected == {"base": 8, "val": 8, "novel": 16}
-
-
-def test_checking_names_counts_that_are_not_as_published(source, home, monkeypatch):
-    prepare("image-folder", source(), OPTIONS, home)
+    store, _ = prepare(NAME, source(), OPTIONS, home)
     monkeypatch.setattr(ImageFolder, "expected", lambda self, options: {"base": 5, "val": 2})
     for official, remarks in ((24, ()), (6000, ("24 images; the official data set has 6,000",))):
         monkeypatch.setattr(ImageFolder, "official_images", official)
-        result = check("image-folder", OPTIONS, None, home)
+        result = check(NAME, OPTIONS, None, home)
         assert result.problems == ("The base split has 4 classes; 5 are expected.",)
         assert tuple(r for r in result.remarks if "official" in r) == remarks
-
-
-def test_checking_reads_every_byte(source, home):
-    store, _ = prepare("image-folder", source(), OPTIONS, home)
     file = store.path / "main.images.npy"
     content = bytearray(file.read_bytes())
     content[-5] ^= 4
     file.write_bytes(content)
     with pytest.raises(BadData, match=r"main\.images\.npy has changed"):
-        check("image-folder", OPTIONS, None, home)
+        check(NAME, OPTIONS, None, home)
 
 
-def test_what_is_not_there_is_named_with_what_to_do(source, home, tmp_path, refused, snapshot):
-    root, gone = source(), tmp_path / "gone"
+def test_what_is_not_there_is_named_with_what_to_do(source, home, opened, refused, snapshot):
+    root, gone = source(), home / "gone"
     told = [
         refused(prepare, "omniglot", None, {}, home),
         refused(prepare, "omniglot", gone, {}, home),
-        refused(check, "image-folder", OPTIONS, root, home),
+        refused(check, NAME, OPTIONS, root, home),
     ]
-    prepare("image-folder", root, OPTIONS, home)
-    (store,) = prepared_stores("image-folder", home)
+    prepare(NAME, root, OPTIONS, home)
+    (store,) = prepared_stores(NAME, home)
     told += [
-        refused(open_benchmark, "image-folder", {**OPTIONS, "image_size": 9}, None, home),
-        refused(open_benchmark, "image-folder", OPTIONS, gone, home),
+        refused(opened, NAME, None, **{**OPTIONS, "image_size": 9}),
+        refused(opened, NAME, gone, **OPTIONS),
     ]
     assert [text.replace(store.name, "STORE") for text in told] == snapshot
     assert not prepare("glyphs", None, GLYPHS, home)[1]
 
 
-def test_two_sources_that_fit_ask_for_the_root(source, folder, refused):
+def test_two_sources_that_fit_ask_for_the_root_and_damage_is_no_hindrance(
+    source, opened, home, refused
+):
     first, second = source("first"), source("second", value=3)
-    prints = [folder(root).fingerprint for root in (first, second, second)]
+    prints = [opened(NAME, root, **OPTIONS).fingerprint for root in (first, second, second)]
     assert prints[0] != prints[1] == prints[2]
-    told = refused(folder, None)
-    assert "benchmark.root: 'image-folder' has been prepared from several sources" in told
+    told = refused(opened, NAME, **OPTIONS)
+    assert f"benchmark.root: '{NAME}' has been prepared from several sources" in told
     assert {"from TMP/first", "from TMP/second"} <= set(re.findall(r"from TMP/\w+", told))
-
-
-def test_a_damaged_store_of_other_options_is_no_hindrance(source, folder, home):
-    root = source()
-    good = folder(root)
-    (store,) = prepared_stores("image-folder", home)
-    folder(root, image_size=9)
-    (other,) = {*prepared_stores("image-folder", home)} - {store}
-    (other / "sheet.json").write_text("{")
-    assert folder(None).fingerprint == good.fingerprint
+    (prepared_stores(NAME, home)[0] / "sheet.json").write_text("{")
+    assert opened(NAME, **OPTIONS).fingerprint in prints
     with pytest.raises(BadData, match="is damaged"):
-        folder(None, colour="grey")
+        opened(NAME, **OPTIONS, colour="grey")
 
 
-def test_an_earlier_version_and_a_half_deleted_store_are_prepared_again(glyphs, home, monkeypatch):
-    first = glyphs()
+def test_an_earlier_version_a_half_deleted_store_and_a_home_that_cannot_be_written(
+    opened, home, monkeypatch
+):
+    first = opened("glyphs", **GLYPHS)
     next((home / "datasets").glob("glyphs-*/sheet.json")).unlink()
-    assert glyphs().fingerprint == first.fingerprint
+    assert opened("glyphs", **GLYPHS).fingerprint == first.fingerprint
     monkeypatch.setattr(Glyphs, "version", 99)
-    glyphs()
+    opened("glyphs", **GLYPHS)
     assert len(prepared_stores("glyphs", home)) == 2
-
-
-def test_a_home_that_cannot_be_written_is_named(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RunFolderError, match=r"file/datasets.*FSL_SWEEP_HOME"):
-        open_benchmark("glyphs", GLYPHS, None, tmp_path / "file")
-    with pytest.raises(RunFolderError, match="/proc/datasets"):
-        open_benchmark("glyphs", GLYPHS, None, Path("/proc"))
+    # A home that cannot be written is named.
+    file = home / "file"
+    file.write_text("")
+    for place, message in ((file, r"file/datasets.*FSL_SWEEP_HOME"), (Path("/proc"), "/proc/data")):
+        with pytest.raises(RunFolderError, match=message):
+            open_benchmark("glyphs", GLYPHS, None, place)
 
 
 def test_concurrent_processes_prepare_once(tmp_path):

@@ -50,15 +50,8 @@ def test_a_pool_comes_back_equal_and_mapped(stored, full_pool):
         assert getattr(back, name) == getattr(full_pool, name)
     assert (store.images, store.classes) == (len(full_pool), 6)
     assert store.bytes == sum(path.stat().st_size for path in stored.glob("*.npy"))
-
-
-def test_classes_without_images_are_not_counted(tmp_path):
-    assert open_store(write_pool(tmp_path / "made-2", blank_pool([0, 3, 3], 6))).classes == 2
-
-
-def of_format(number, sheet) -> bytes:
-    sheet["format"] = number
-    return json.dumps({**sheet, "digest": sheet_digest(sheet)}).encode()
+    few = write_pool(stored.with_name("made-2"), blank_pool([0, 3, 3], 6))
+    assert open_store(few).classes == 2  # that have images
 
 
 def test_what_is_damaged_edited_or_of_another_format_is_refused(stored, refused, snapshot):
@@ -73,6 +66,10 @@ def test_what_is_damaged_edited_or_of_another_format_is_refused(stored, refused,
         np.save(stored / "main.labels.npy", np.zeros(3, dtype=object), allow_pickle=True)
         return (stored / "main.labels.npy").read_bytes().ljust(len(content), b"\0")[: len(content)]
 
+    def of_format_99(content):
+        sheet = {**json.loads(content), "format": 99}
+        return json.dumps({**sheet, "digest": sheet_digest(sheet)}).encode()
+
     changes = {
         "cut off": ("main.images.npy", lambda content: content[:-7]),
         "pickled": ("main.labels.npy", pickled),
@@ -81,7 +78,7 @@ def test_what_is_damaged_edited_or_of_another_format_is_refused(stored, refused,
         "no text": (SHEET, lambda _: b"\xff\xfe"),
         "no sheet": (SHEET, lambda _: b"[]"),
         "edited": (SHEET, lambda content: content.replace(b'"class 0"', b'"renamed"')),
-        "another format": (SHEET, lambda content: of_format(99, json.loads(content))),
+        "another format": (SHEET, of_format_99),
     }
     told = {what: changed(*change) for what, change in changes.items()}
     (stored / "main.images.npy").unlink()
@@ -98,9 +95,7 @@ def test_a_preparation_that_is_interrupted_or_fails_leaves_nothing(tmp_path, poo
     with pytest.raises(failure):
         interrupted()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_a_killed_preparation_left_is_cleaned_and_others_kept(tmp_path, pool):
+    # What a killed preparation left is cleaned, and that of another store kept.
     for folder in (tmp_path / ".preparing-made-1-x", tmp_path / ".preparing-made-2-x"):
         folder.mkdir()
         (folder / "main.images.npy").write_bytes(b"half")

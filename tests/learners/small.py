@@ -5,6 +5,7 @@ import torch
 
 from fsl_sweep.learners.batches import EpisodeBatch, LabelledBatch
 from fsl_sweep.learners.building import build_backbone, build_learner
+from fsl_sweep.learners.heads.transport import transport
 
 SHAPE = 1, 16, 16
 CONV = {"name": "conv4", "width": 4}
@@ -19,12 +20,16 @@ def normal(*shape, seed=0, dtype=torch.float64):
     return torch.randn(*shape, generator=generator(seed), dtype=dtype)
 
 
+def images(count, channels=1, height=16, width=None):
+    return normal(count, channels, height, width or height, dtype=torch.float32)
+
+
 def build(name, backbone=CONV, shape=SHAPE, classes=5, seed=0, **options):
     """A learner in training mode, in single precision."""
     return build_learner({"name": name, **options}, backbone, shape, classes, seed)
 
 
-def backbone(name, shape=SHAPE, seed=0, **options):
+def network(name, shape=SHAPE, seed=0, **options):
     """A backbone in training mode whose weights come from the seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -37,8 +42,9 @@ def on_features(name, width=6, seed=0, **options):
 
 
 def features(way, shot, width=6, queries=5, tasks=2, seed=0):
-    """Features ``[tasks, way, shot, width]`` of supports and ``[tasks, queries, width]``."""
-    return normal(tasks, way, shot, width, seed=seed), normal(tasks, queries, width, seed=seed + 1)
+    """Supports ``[tasks, way, shot, width]`` around class means, and queries."""
+    support, centres = (normal(tasks, way, n, width, seed=seed + n) for n in (shot, 1))
+    return support + centres, normal(tasks, queries, width, seed=seed)
 
 
 def embedded(learner, *parts):
@@ -51,14 +57,26 @@ def episodes(tasks=2, way=3, shot=2, query=4, shape=SHAPE, seed=0, dtype=torch.f
     return EpisodeBatch(support, normal(tasks, way, query, *shape, seed=seed + 1, dtype=dtype))
 
 
-def labelled(count=12, classes=5, shape=SHAPE):
-    images = normal(count, *shape, dtype=torch.float32)
-    return LabelledBatch(images, torch.arange(count) % classes)
+def labelled(count=12, shape=SHAPE, dtype=torch.float32):
+    return LabelledBatch(normal(count, *shape, dtype=dtype), torch.arange(count) % 5)
 
 
 def equal(state, other):
     """Whether two state dictionaries hold the same tensors."""
     return state.keys() == other.keys() and all(torch.equal(state[k], other[k]) for k in state)
+
+
+def assert_statuses(solution, *expected):
+    """Each task is solved, unless statuses are given; NaN is the value of those that are not."""
+    assert solution.status.tolist() == list(expected or [0] * len(solution.value))
+    for value, status in zip(solution.value, solution.status, strict=True):
+        assert (value.isnan() if status else value.isfinite()).all()
+
+
+def transported(cost, lam=10.0, *start):
+    """The plan with equal sums of the rows and of the columns, and the potentials."""
+    rows, columns = torch.ones_like(cost[:, :, 0]), torch.ones_like(cost[:, 0])
+    return transport(cost, rows, columns * cost.shape[1] / cost.shape[2], lam, *start)
 
 
 def unit(values):

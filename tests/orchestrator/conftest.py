@@ -1,5 +1,6 @@
 """A run folder that several test modules copy, and a place for the files of Ray."""
 
+import re
 import shlex
 import shutil
 import tempfile
@@ -62,6 +63,22 @@ def refusals(refused: Callable[..., str], tmp_path: Path) -> Callable[..., str]:
         return "\n".join(said)
 
     return refusals
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Call commands: what they print beneath each with its exit code, ids by number."""
+
+    def said(*commands: str) -> str:
+        text, numbers = "", dict[str, str]()
+        for command in commands:
+            capsys.readouterr()
+            code = invoke(shlex.split(command))
+            text += f"$ {command}: {code}\n{''.join(capsys.readouterr())}"
+        number = lambda match: numbers.setdefault(match[0], f"ID{len(numbers)}")  # noqa: E731
+        return re.sub(r"(?<![.\w])[0-9a-f]{16}\b", number, text)
+
+    return said
 
 
 @pytest.fixture

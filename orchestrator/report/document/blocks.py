@@ -3,9 +3,10 @@
 import textwrap
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from math import nan
 from typing import Literal, TypeVar
 
-_One = TypeVar("_One")
+T = TypeVar("T")
 Tone = Literal["", "note", "alarm", "good"]
 
 
@@ -57,40 +58,49 @@ class Bullets:
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A line of a forest plot: what it is of, and a mean with its interval in percent.
+class Bar:
+    """A line of a forest plot: a mean with its interval, in percent or percentage points.
 
     Attributes:
-        group, name: such as the method and its strategy.
-        mean, low, high: in percent; the ends are NaN where there is no interval.
-        reference: whether it read novel scores.
-        seeds: in percent, where single values are shown: those of two seeds.
+        group: the heading that it stands under, such as a method; may be empty.
+        names: what it is of; of several that are equal, such as strategies, the first names it.
+        mean, low, high: the ends are NaN where there is no interval.
+        values: single values, such as those of the seeds.
+        number: of its colour.
+        reference: whether it read novel scores; it is drawn apart.
+        within: the ends of a narrower interval of another kind; NaN where there is none.
+        about: what a figure's tooltip says.
     """
 
     group: str
-    name: str
+    names: tuple[str, ...]
     mean: float
-    low: float
-    high: float
-    reference: bool
-    seeds: tuple[float, ...] = ()
+    low: float = nan
+    high: float = nan
+    values: tuple[float, ...] = ()
+    number: int = 0
+    reference: bool = False
+    within: tuple[float, float] = (nan, nan)
+    about: str = ""
 
 
 @dataclass(frozen=True)
 class Forest:
-    """A forest plot. Pages draw it, text is drawn with characters, LaTeX prints the numbers.
+    """A forest plot. Text is drawn with characters; a page shows a figure, LaTeX the tables.
 
     Attributes:
         title: what the scale shows.
-        marks: from top to bottom; those of a group together, what matters most first.
+        bars: from top to bottom; those of a group together, what matters most first.
         note: what the intervals are.
         least: what no value can be below, in percent: 0 for accuracies, -100 for regrets.
+        each: what single values are of; two of them are shown.
     """
 
     title: str
-    marks: tuple[Mark, ...]
+    bars: tuple[Bar, ...]
     note: str
     least: float = 0
+    each: str = "seed"
 
 
 @dataclass(frozen=True)
@@ -148,12 +158,12 @@ class Document:
 
 
 def words(*names: str) -> tuple[Column, ...]:
-    """Columns of words."""
+    """Return columns of words."""
     return tuple(Column(name, numeric=False) for name in names)
 
 
 def numbers(names: Sequence[str]) -> tuple[Column, ...]:
-    """Columns of numbers."""
+    """Return columns of numbers."""
     return tuple(map(Column, names))
 
 
@@ -162,11 +172,11 @@ def table(columns: Iterable[Column], rows: Iterable[Sequence[str]]) -> Table:
     return Table(tuple(columns), (Group("", tuple(Row(tuple(cells)) for cells in rows)),))
 
 
-def grouped(given: Iterable[_One], key: Callable[[_One], Hashable]) -> list[tuple[_One, ...]]:
-    """Those with equal keys together, in the order of the first of each."""
-    groups: dict[Hashable, list[_One]] = {}
-    for one in given:
-        groups.setdefault(key(one), []).append(one)
+def grouped(values: Iterable[T], key: Callable[[T], Hashable]) -> list[tuple[T, ...]]:
+    """Return those with equal keys together, in the order of the first of each."""
+    groups: dict[Hashable, list[T]] = {}
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
     return [tuple(group) for group in groups.values()]
 
 
@@ -175,7 +185,7 @@ WRAPPED = 28
 
 
 def in_parts(table: Table, room: float) -> tuple[list[int], list[list[int]]]:
-    """Which columns stand together, where a line has not room for all of them.
+    """Split columns into parts, where a line has no room for all of them.
 
     The leading columns of words, or else the first column, are in every part.
 

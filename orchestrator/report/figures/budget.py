@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.content import RunContent
 from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, dashes, label, marker
 from fsl_sweep.orchestrator.report.figures.style import SOFT, colour
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def budgets(report: Report) -> Iterable[Figure]:
+def budgets(report: RunContent) -> Iterable[Figure]:
     """Regret against the budget, a panel for each method."""
     points = report.budget_curve
     if not points:

@@ -7,7 +7,7 @@ import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS, Measure
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.content import RunContent
 from fsl_sweep.orchestrator.report.curves import Curve
 from fsl_sweep.orchestrator.report.document.blocks import grouped
 from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, cut, in_ems, line, tooltip
@@ -25,7 +25,7 @@ ROW = 1.3
 """Height of a selector's row below the curves, in heights of the font."""
 
 
-def curves(report: Report) -> Iterable[Figure]:
+def curves(report: RunContent) -> Iterable[Figure]:
     """A panel for each method and configuration that is shown."""
     groups = grouped(report.curves, lambda one: (one.trial.method, one.trial.configuration))
     if not groups:

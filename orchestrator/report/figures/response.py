@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.content import RunContent
 from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, cut, in_ems, marker
 from fsl_sweep.orchestrator.report.figures.style import SOFT, colour
 from fsl_sweep.orchestrator.report.response import Response, responses_of
@@ -18,7 +18,7 @@ PANELS = 12
 """The most panels: those of the most important axes are shown."""
 
 
-def responses(report: Report) -> Iterable[Figure]:
+def responses(report: RunContent) -> Iterable[Figure]:
     """A panel for each method and axis."""
     found = responses_of(report)
     if not found:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.content import RunContent
 from fsl_sweep.orchestrator.report.figures.panel import (
     Figure,
     Panel,
@@ -31,7 +31,7 @@ CROWDED = 40
 """With more than these, they are smaller and have no bars."""
 
 
-def tradeoffs(report: Report) -> Iterable[Figure]:
+def tradeoffs(report: RunContent) -> Iterable[Figure]:
     """A panel for each snapshot selector that chooses otherwise, the leading one first."""
     # Records from elsewhere may lack BaseGen.
     shown = [o for o in report.tradeoffs if o.points and all(isfinite(p.base) for p in o.points)]

@@ -14,8 +14,9 @@ from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.report.answer.answer import Answer, answer_of
 from fsl_sweep.orchestrator.report.answer.deciding import WAYS
-from fsl_sweep.orchestrator.report.content import Report
-from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
+from fsl_sweep.orchestrator.report.cautions import cautions_of
+from fsl_sweep.orchestrator.report.content import BenchmarksContent, Content, RunContent
+from fsl_sweep.orchestrator.selection.comparing.comparison import same_order
 from fsl_sweep.orchestrator.selection.comparing.power import SampleSize
 from fsl_sweep.orchestrator.selection.comparing.stability import Stability
 from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyResult
@@ -23,7 +24,7 @@ from fsl_sweep.orchestrator.selection.ensembles import Ensemble
 from fsl_sweep.orchestrator.selection.methods import Summary, by_method
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
 from fsl_sweep.orchestrator.selection.results import FrontPoint, Selection, Strategy
-from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
+from fsl_sweep.orchestrator.statistics import Comparison, Interval, SelectionBootstrap
 
 _LEFT_OUT: Mapping[type, set[str]] = {
     Ensemble: {"by_seed"},
@@ -44,38 +45,38 @@ _RENAMED = {
     "snapshot": "snapshot_selector",
     "hyperparameter": "hyperparameter_selector",
     "selector": "hyperparameter_selector",
-    "survives": "order_survives",
-    "kept": "on_front",
     "required": "needed",
+    "kept": "on_front",
     "evaluations": "novel_evaluations",
 }
 _INLINE = {"strategy", "result", "report"}
 """Fields that are replaced by their own fields."""
 
 
-def to_json(report: Report | WorldsReport) -> str:
+def to_json(report: Content) -> str:
     """The report as indented JSON text with sorted keys, ending in a newline.
 
     An interval is ``{"mean", "low", "high", "n"}``; accuracies are in [0, 1]; what cannot be
     computed is null, as are ``low``, ``high`` and ``n`` where records hold only a mean.
     """
-    known = worlds_to_plain(report) if isinstance(report, WorldsReport) else to_plain(report)
-    return json_text(known)
+    return json_text(to_plain(report))
 
 
-def json_text(value: Any) -> str:
-    """Return plain data as indented JSON text with sorted keys, ending in a newline."""
-    return json.dumps(value, indent=1, sort_keys=True, allow_nan=False) + "\n"
+def json_text(value: Any, sort_keys: bool = True) -> str:
+    """Return plain data as indented JSON text, ending in a newline."""
+    return json.dumps(value, indent=1, sort_keys=sort_keys, allow_nan=False) + "\n"
 
 
-def to_plain(report: Report) -> dict[str, Any]:
-    """The same as plain data."""
+def to_plain(report: Content) -> dict[str, Any]:
+    """Return the same as plain data."""
+    if isinstance(report, BenchmarksContent):
+        return _benchmarks(report)
     # What comparisons, rankings and stability are by; NovelGen, the rule, goes without saying.
     metric = {} if report.base_weight is None else {"metric": report.info.metric}
     resampled = {(cell.method, cell.strategy): cell for cell in report.resampled}
     over = report.over_methods
     under = sorted(report.over_protocols, key=lambda one: one.planned.id)
-    snapshots = {"about": "these snapshots", "over": "tasks"}
+    snapshots, same = {"about": "these snapshots", "over": "tasks"}, same_order(report.comparisons)
     return {
         "answer": _answer(answer_of(report, timed=False)),
         "run": _run(report, metric),
@@ -107,8 +108,11 @@ def to_plain(report: Report) -> dict[str, Any]:
         "rank_correlation": plain(report.rank_correlations),
         "rank_correlation_by_method": plain(by_method(report.rank_correlations)),
         "differences": [plain(one) | metric for one in report.differences],
-        "comparisons": [plain(one) | snapshots | metric for one in report.comparisons],
-        "cautions": list(report.cautions),
+        "comparisons": [
+            plain(one) | {"order_survives": (one.a, one.b) in same} | snapshots | metric
+            for one in report.comparisons
+        ],
+        "cautions": list(cautions_of(report)),
         "stability": [_stability(one, metric) for one in report.stability],
         "ensembles": plain(report.ensembles),
         "fronts": plain(report.selected.fronts),
@@ -117,21 +121,22 @@ def to_plain(report: Report) -> dict[str, Any]:
     }
 
 
-def worlds_to_plain(report: WorldsReport) -> dict[str, Any]:
-    """A report of several worlds as plain data: what they say together, and each report."""
-    together: dict[str, Any] = {"methods": [], "differences": [], "strategies": [], "lacking": []}
-    together |= {"absent": {}, "caution": None}
+def _benchmarks(report: BenchmarksContent) -> dict[str, Any]:
+    """What several benchmarks say together, and the report of each."""
+    keys = ("methods", "differences", "strategies", "lacking", "absent", "caution")
+    together: dict[str, Any] = {key: [] for key in keys} | {"absent": {}, "caution": None}
     if (over := report.over) is not None:
-        together = {key: plain(getattr(over, key)) for key in together}
-        for one in together["differences"]:
-            one["over"] = "worlds"
-        for one, found in zip(together["strategies"], over.strategies, strict=True):
-            one["oracle"] = found.strategy.oracle
-    together["strategy"] = plain(report.lead)
+        together = {key: plain(getattr(over, key)) for key in keys}
+        together["differences"] = [
+            {"a": pair.a, "b": pair.b, **plain(pair.result), "over": "benchmarks"}
+            for pair in over.differences
+        ]
+        for known, cell in zip(together["strategies"], over.strategies, strict=True):
+            known["oracle"] = cell.strategy.oracle
     return {
-        "answer": {"sentences": list(report.sentences)},
-        "over_worlds": together,
-        "worlds": {world: to_plain(one) for world, one in report.reports.items()},
+        "answer": {"sentences": list(answer_of(report).sentences)},
+        "over_benchmarks": together | {"strategy": plain(report.lead)},
+        "benchmarks": {name: to_plain(one) for name, one in report.reports.items()},
     }
 
 
@@ -144,7 +149,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
 
 
 def _mixture(
-    report: Report, resampled: Mapping[tuple[str, Strategy], ResampledCell]
+    report: RunContent, resampled: Mapping[tuple[str, Strategy], ResampledCell]
 ) -> dict[str, Any] | None:
     """The table by a mixture; null where that was not asked for."""
     if report.base_weight is None:
@@ -160,7 +165,7 @@ def _mixture(
     return {"base_weight": report.base_weight, "summary": summary, "rankings": rankings}
 
 
-def _run(report: Report, metric: Mapping[str, str]) -> dict[str, Any]:
+def _run(report: RunContent, metric: Mapping[str, str]) -> dict[str, Any]:
     info, found = report.info, report.completeness
     problem = ("method", "trial", "seed", "fold", "hyperparameters", "reason")
     return {
@@ -211,24 +216,26 @@ def _stability(one: Stability, metric: Mapping[str, str]) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """Return a record as plain data, by its fields; null for what JSON has no number for."""
+    if isinstance(value, Comparison):
+        value = value.as_dict()
+    if isinstance(value, Snapshot):
+        names = ("trial", "configuration", "hyperparameters", "epoch")
+        value = {name: getattr(value, name) for name in names}
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {key: plain(one) for key, one in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [plain(one) for one in value]
-    if isinstance(value, Snapshot):
-        facts = ("trial", "configuration", "hyperparameters", "epoch")
-        return {name: plain(getattr(value, name)) for name in facts}
     if not is_dataclass(value):
         return value
     fields_of: dict[str, Any] = {}
     for name in (*(field.name for field in fields(value)), *_ADDED.get(type(value), ())):
         if name in _LEFT_OUT.get(type(value), ()):
             continue
-        one = plain(getattr(value, name))
+        part = plain(getattr(value, name))
         inline = name in _INLINE or isinstance(getattr(value, name), Snapshot)
-        fields_of |= one if inline else {_RENAMED.get(name, name): one}
+        fields_of |= part if inline else {_RENAMED.get(name, name): part}
     if isinstance(value, Interval):
         fields_of["n"] = value.n or None
     return fields_of

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import cycle
 
-from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.content import Content
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
     Bullets,
@@ -22,7 +22,6 @@ from fsl_sweep.orchestrator.report.figures.figures import Figure, Panel, figures
 from fsl_sweep.orchestrator.report.figures.painter import drawing
 from fsl_sweep.orchestrator.report.figures.style import LIGHT, SHAPES
 from fsl_sweep.orchestrator.report.formats.page_style import CSS
-from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.text.printed import counted, printable
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -35,7 +34,7 @@ ITEMS_SHOWN = 5
 """What is missing from a run is folded where it is more than so many."""
 
 
-def to_html(report: Report | WorldsReport) -> str:
+def to_html(report: Content) -> str:
     """Return the report as a page, ending in a newline.
 
     The first line holds the title, which says whether the run is complete, and so does the first

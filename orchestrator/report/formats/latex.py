@@ -11,7 +11,7 @@ from pylatexenc.latexencode import (
     UnicodeToLatexEncoder,
 )
 
-from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.content import Content
 from fsl_sweep.orchestrator.report.document.blocks import (
     WRAPPED,
     Block,
@@ -25,7 +25,6 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     Table,
 )
 from fsl_sweep.orchestrator.report.document.document import document
-from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.text.printed import one_line
 
 LONGEST_WORD = 20
@@ -35,7 +34,7 @@ LONG = r"p{14em}"
 """A column with longer texts than ``WRAPPED``."""
 
 
-def to_latex(report: Report | WorldsReport) -> str:
+def to_latex(report: Content) -> str:
     """Return the report's tables, as ``latex`` does; the first line says whether it is complete."""
     return latex(document(report))
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.content import Content
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
     Bullets,
@@ -17,7 +17,6 @@ from fsl_sweep.orchestrator.report.document.blocks import (
 )
 from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.formats.forest_text import drawn
-from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.text.printed import one_line, printable
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]|~#!$])")
@@ -27,7 +26,7 @@ WIDTH = 80
 """Characters of a line of a forest plot: pages of GitHub show them without scrolling."""
 
 
-def to_markdown(report: Report | WorldsReport) -> str:
+def to_markdown(report: Content) -> str:
     """Return the report as Markdown text, ending in a newline.
 
     The first line says whether the run is complete, and the answer comes next.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
-from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.content import Content
 from fsl_sweep.orchestrator.report.document.blocks import Bullets, Document
 from fsl_sweep.orchestrator.report.document.document import document, headline, progress
 from fsl_sweep.orchestrator.report.figures.figures import Figure, figures
@@ -16,7 +16,6 @@ from fsl_sweep.orchestrator.report.formats.html import (
     shown,
 )
 from fsl_sweep.orchestrator.report.formats.page_style import CSS
-from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.selection.completeness import completeness_of
 
 MORE = "Further figures: <code>run.plot</code>. A page to send: <code>to_html(report)</code>."
@@ -26,7 +25,7 @@ HOW = (
 )
 
 
-def report_shown(report: Report | WorldsReport) -> str:
+def report_shown(report: Content) -> str:
     """The answer with its figure, and the tables folded; other figures take a call of their own."""
     content = document(report)
     drawings = figures(report).get("answer", ())
@@ -37,7 +36,7 @@ def report_shown(report: Report | WorldsReport) -> str:
 
 
 def document_shown(content: Document, drawings: Mapping[str, Sequence[Figure]]) -> str:
-    """Return a document with its figures: the answer, and the sections folded."""
+    """Return a document with its figures: the answer, and the sections collapsed."""
     parts = [*first_screen(content, drawings.get("answer", ()))]
     for section in content.sections:
         inside = [*map(figure_shown, drawings.get(section.key, ())), *map(shown, section.blocks)]

@@ -11,7 +11,7 @@ from rich.rule import Rule
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.content import Content
 from fsl_sweep.orchestrator.report.document.blocks import (
     WRAPPED,
     Block,
@@ -26,7 +26,6 @@ from fsl_sweep.orchestrator.report.document.blocks import (
 )
 from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.formats.forest_text import drawn
-from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.text.console import SafeConsole
 from fsl_sweep.orchestrator.text.printed import fold, say
 
@@ -45,7 +44,7 @@ _AS_WIDE_AS_NEEDED = 10**6
 
 
 def show(
-    report: Report | WorldsReport,
+    report: Content,
     console: SafeConsole | None = None,
     *,
     full: bool = False,
@@ -56,7 +55,7 @@ def show(
     Without ``full``, the answer only, in at most 60 lines of 80 columns; ``command`` is what to
     write before the options that show the rest, where that is not the command that printed it.
     """
-    show_document(document(report, full), console, "" if full else _more(report, command))
+    show_document(document(report, full), console, "" if full else _more(command))
 
 
 def show_document(content: Document, console: SafeConsole | None = None, more: str = "") -> None:
@@ -71,14 +70,14 @@ def show_document(content: Document, console: SafeConsole | None = None, more: s
 
 
 def to_text(
-    report: Report | WorldsReport,
+    report: Content,
     width: int | None = None,
     *,
     full: bool = True,
     command: str = "",
 ) -> str:
     """Return the report, or only its answer, as ``text`` does."""
-    return text(document(report, full), width, "" if full else _more(report, command))
+    return text(document(report, full), width, "" if full else _more(command))
 
 
 def text(content: Document, width: int | None = None, more: str = "") -> str:
@@ -143,11 +142,10 @@ def _short(text: str, full: bool, most: int = SENTENCE) -> str:
     return text if full or len(text) <= most else f"{text[:most]}..."
 
 
-def _more(report: Report | WorldsReport, command: str) -> str:
+def _more(command: str) -> str:
     """How to see the rest."""
     before = f"{command} " if command else ""
-    figures = " `--format html`: figures." if isinstance(report, Report) else ""
-    return f"`{before}--full`: all tables and cautions.{figures}"
+    return f"`{before}--full`: all tables and cautions. `--format html`: figures."
 
 
 def _block(block: Block, console: SafeConsole, short: bool = False) -> Iterable[RenderableType]:

@@ -6,12 +6,13 @@ from math import nan
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selection.comparing.comparison import compare_methods
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import LEVEL, compare_over_seeds
+from fsl_sweep.orchestrator.selection.comparing.over_seeds import compare_over_seeds
 from fsl_sweep.orchestrator.selection.methods import summarise
 from fsl_sweep.orchestrator.selection.resample import resample, resamples_for
 from fsl_sweep.orchestrator.selection.results import Selected
 from fsl_sweep.orchestrator.selection.select import measured
-from fsl_sweep.orchestrator.statistics.joint import Difference, Joint, joint_family
+from fsl_sweep.orchestrator.statistics.comparison import Comparison
+from fsl_sweep.orchestrator.statistics.joint import Joint, joint_family
 
 
 @dataclass(frozen=True)
@@ -36,45 +37,45 @@ class BaseAndNovel:
 def compare_base_and_novel(
     histories: Sequence[TrialHistory], selected: Selected, *, complete: bool = True
 ) -> tuple[BaseAndNovel, ...]:
-    """Each pair of methods with common report tasks, by what one strategy selected.
+    """Compare each pair of methods with common report tasks, by what one strategy selected.
 
     Unless every planned seed is there (``complete``), nothing is decided of the methods.
 
     Source: "Two Sides of Meta-Learning Evaluation", appendix F.4 (i).
     """
     by_base = measured(replace(selected, base_weight=1.0), histories)
-    count = resamples_for(sum(len(one.epochs) for one in histories))
+    count = resamples_for(sum(len(trial.epochs) for trial in histories))
     of_base = resample(histories, by_base, resamples=count)
-    of_novel = [replace(one, mixed_values=None) for one in of_base]
-    repeated = {one.method for one in of_base}
+    of_novel = [replace(cell, mixed_values=None) for cell in of_base]
+    repeated = {cell.method for cell in of_base}
     cells = summarise(by_base), summarise(selected)
-    among_all = {one.method: one.among_all for one in cells[0]}
+    among_all = {cell.method for cell in cells[0] if cell.among_all}
     over_tasks = [
-        {
-            (x.a, x.b): Difference(x.result.effect.mean, x.result.p_value)
-            for x in compare_methods(own)
-        }
-        for own in cells
+        {(pair.a, pair.b): pair.result for pair in compare_methods(measure)} for measure in cells
     ]
     over_seeds = [
-        {(one.a, one.b): one.result for one in compare_over_seeds(own, drawn, complete=complete)}
-        for own, drawn in zip(cells, (of_base, of_novel), strict=True)
+        {
+            (pair.a, pair.b): pair.result
+            for pair in compare_over_seeds(measure, drawn, complete=complete)
+        }
+        for measure, drawn in zip(cells, (of_base, of_novel), strict=True)
     ]
-    pairs = [pair for pair in over_tasks[0] if all(pair in own for own in over_tasks)]
+    pairs = [pair for pair in over_tasks[0] if pair in over_tasks[1]]
 
-    def tested(pair: tuple[str, str], measure: int) -> Difference:
-        own = over_seeds[measure][pair]
-        alike = len({among_all[method] for method in pair}) == 1
-        known = complete and alike and {*pair} <= repeated
-        return Difference(own.effect, own.p_value if known else nan)
+    def tested(pair: tuple[str, str], measure: int) -> Comparison:
+        result = over_seeds[measure][pair]
+        alike = len(among_all.intersection(pair)) != 1
+        known = complete and alike and repeated.issuperset(pair)
+        return result if known else replace(result, p_value=nan)
 
-    snapshots = joint_family([(over_tasks[0][pair], over_tasks[1][pair]) for pair in pairs], LEVEL)
-    methods = joint_family([(tested(pair, 0), tested(pair, 1)) for pair in pairs], LEVEL)
+    snapshots = joint_family([(over_tasks[0][pair], over_tasks[1][pair]) for pair in pairs])
+    methods = joint_family([(tested(pair, 0), tested(pair, 1)) for pair in pairs])
     return tuple(
-        BaseAndNovel(*pair, one, other, _cautions([own[pair].caution for own in over_seeds]))
-        for pair, one, other in zip(pairs, snapshots, methods, strict=True)
+        BaseAndNovel(
+            *pair,
+            snapshot,
+            method,
+            tuple(dict.fromkeys(c for measure in over_seeds if (c := measure[pair].caution))),
+        )
+        for pair, snapshot, method in zip(pairs, snapshots, methods, strict=True)
     )
-
-
-def _cautions(given: Sequence[str | None]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one for one in given if one))

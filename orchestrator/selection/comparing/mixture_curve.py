@@ -1,27 +1,21 @@
 """The chosen snapshots over P_BN(lambda): accuracies, the order of methods, linear mixtures."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import nan
-from typing import Any
 
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.replay.source import Source
-from fsl_sweep.orchestrator.selection.comparing.comparison import compare_methods
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import (
-    LEVEL,
-    UNFINISHED,
-    compare_over_seeds,
-    undecided,
-)
+from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison, compare_methods
+from fsl_sweep.orchestrator.selection.comparing.over_seeds import compare_over_seeds
 from fsl_sweep.orchestrator.selection.methods import Summary, summarise
 from fsl_sweep.orchestrator.selection.resample import ResampledCell, resample, resamples_for
 from fsl_sweep.orchestrator.selection.results import Selected
 from fsl_sweep.orchestrator.selection.select import measured
 from fsl_sweep.orchestrator.selectors.mixture import mixed
-from fsl_sweep.orchestrator.statistics.comparison import Comparison, correct_family
+from fsl_sweep.orchestrator.statistics.comparison import LEVEL, Comparison, family
 from fsl_sweep.orchestrator.statistics.intervals import Interval
-from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference, correct_over_seeds
 from fsl_sweep.orchestrator.statistics.sampling.mixtures import crossings, mixture_gap
 
 
@@ -60,7 +54,7 @@ class PairCurve:
     effects: tuple[float, ...]
     crossings: tuple[float, ...]
     snapshots: tuple[Comparison, ...]
-    methods: tuple[SeedDifference, ...]
+    methods: tuple[Comparison, ...]
 
 
 @dataclass(frozen=True)
@@ -81,9 +75,9 @@ class MixtureCurve:
     repeated: bool
 
 
-def band(cell: "Summary") -> tuple[float, float, str]:
-    """Ends, and over what: an interval over 3 seeds or more, both of 2 seeds, or over tasks."""
-    values = [one.means["novel"] for one in cell.choices]
+def band(cell: Summary) -> tuple[float, float, str]:
+    """Return two ends and over what: an interval over seeds, both of 2 seeds, or over tasks."""
+    values = [choice.means["novel"] for choice in cell.choices]
     if len(values) == 2:
         return min(values), max(values), "both seeds"
     interval = cell.novel if len(values) > 2 else cell.choices[0].novel
@@ -91,18 +85,18 @@ def band(cell: "Summary") -> tuple[float, float, str]:
 
 
 def mixtures_of(source: Source) -> tuple[PlannedProtocol, ...]:
-    """The protocols of P_BN(lambda) with the episodes and classes of the main one, by lambda.
+    """Return the protocols of P_BN(lambda) with the main one's episodes and classes, by lambda.
 
     Of several with one lambda it is that with the most report tasks.
     """
-    main, found = source.protocol(), dict[float, PlannedProtocol]()
-    own = sorted(source.protocols(), key=lambda one: one.protocol.tasks.report_tasks)
-    for one in own:
-        of = one.protocol
-        same = main is not None and of.episode == main.protocol.episode
-        if same and of.mixture is not None and (of.classes, of.benchmark) == (None, None):
-            found[of.mixture] = one
-    return tuple(found[weight] for weight in sorted(found))
+    main, mixtures = source.protocol(), dict[float, PlannedProtocol]()
+    for planned in sorted(source.protocols(), key=lambda p: p.protocol.tasks.report_tasks):
+        protocol = planned.protocol
+        same = main is not None and protocol.episode == main.protocol.episode
+        elsewhere = (protocol.classes, protocol.benchmark) != (None, None)
+        if same and protocol.mixture is not None and not elsewhere:
+            mixtures[protocol.mixture] = planned
+    return tuple(mixtures[weight] for weight in sorted(mixtures))
 
 
 def mixture_curve(
@@ -112,7 +106,7 @@ def mixture_curve(
     only: Collection[str] | None = None,
     complete: bool = True,
 ) -> MixtureCurve:
-    """Compare the choices of one strategy at each lambda that any of them is measured at.
+    """Measure the choices of one strategy at each lambda that any of them has.
 
     Methods that are not measured at all of these take no part.
 
@@ -128,39 +122,39 @@ def mixture_curve(
     drawn: list[Sequence[ResampledCell]] = []
     for planned in mixtures_of(source):
         trials = source.histories(planned, by or source.protocol(), only)
-        own = measured(selected, trials)
-        if cells := {one.method: one for one in summarise(own)}:
-            count = resamples_for(sum(len(one.epochs) for one in trials))
+        choices = measured(selected, trials)
+        if cells := {cell.method: cell for cell in summarise(choices)}:
+            count = resamples_for(sum(len(trial.epochs) for trial in trials))
             protocols.append(planned)
             tables.append(cells)
-            drawn.append(resample(trials, own, resamples=count))
-    main = [one for one in summarise(selected) if all(one.method in own for own in tables)]
-    weights = tuple(one.protocol.mixture or 0.0 for one in protocols)
-    rows = [[own[one.method] for one in main] for own in tables]
-    columns = [[own[one.method] for own in tables] for one in main]
-    family = len(main) * sum(0 < weight < 1 for weight in weights)
+            drawn.append(resample(trials, choices, resamples=count))
+    main = [cell for cell in summarise(selected) if all(cell.method in table for table in tables)]
+    weights = tuple(planned.protocol.mixture or 0.0 for planned in protocols)
+    rows = [[table[cell.method] for cell in main] for table in tables]
+    gaps = len(main) * sum(0 < weight < 1 for weight in weights)
     return MixtureCurve(
         protocols=tuple(protocols),
         weights=weights,
         methods=tuple(
-            _along(one, cells, weights, family) for one, cells in zip(main, columns, strict=True)
+            _method(cell, [table[cell.method] for table in tables], weights, gaps) for cell in main
         ),
         pairs=_pairs(weights, rows, drawn, complete),
-        repeated=all(len(own) == len(table) for own, table in zip(drawn, tables, strict=True)),
+        repeated=all(len(again) == len(table) for again, table in zip(drawn, tables, strict=True)),
     )
 
 
-def _along(
-    main: Summary, cells: Sequence[Summary], weights: Sequence[float], family: int
+def _method(
+    main: Summary, cells: Sequence[Summary], weights: Sequence[float], count: int
 ) -> MethodCurve:
+    """Return the curve of one method, with its part of ``count`` simultaneous intervals."""
     base, novel = main.common_tasks("base"), main.common_tasks()
     gaps: list[Interval | None] = []
     for cell, weight in zip(cells, weights, strict=True):
-        own = cell.common_tasks()
-        if weight in (0, 1) or base is None or novel is None or own is None:
+        tasks = cell.common_tasks()
+        if weight in (0, 1) or base is None or novel is None or tasks is None:
             gaps.append(None)
         else:
-            gaps.append(mixture_gap(own, base, novel, weight, 1 - LEVEL / family))
+            gaps.append(mixture_gap(tasks, base, novel, weight, 1 - LEVEL / count))
     linear = (mixed(1 - weight, main.base.mean, main.novel.mean) for weight in weights)
     return MethodCurve(main.method, tuple(cells), tuple(linear), tuple(gaps))
 
@@ -171,27 +165,30 @@ def _pairs(
     drawn: Sequence[Sequence[ResampledCell]],
     complete: bool,
 ) -> tuple[PairCurve, ...]:
-    """Each pair of methods, from its cells at each lambda."""
-    snapshots = _corrected([compare_methods(own) for own in rows], correct_family)
-    again = [compare_over_seeds(own, cells) for own, cells in zip(rows, drawn, strict=True)]
-    found: list[PairCurve] = []
-    for (a, b), own in _corrected(again, correct_over_seeds).items():
-        effects = tuple(one.effect for one in own)
+    """Compare each pair of methods, from its cells at each lambda."""
+    snapshots = _corrected([compare_methods(row) for row in rows])
+    methods = _corrected(
+        [
+            compare_over_seeds(row, cells, complete=complete)
+            for row, cells in zip(rows, drawn, strict=True)
+        ]
+    )
+    pairs: list[PairCurve] = []
+    for (a, b), results in methods.items():
+        effects = tuple(result.effect.mean for result in results)
         # Their intervals are of the family at one lambda.
-        methods = tuple(replace(one, low=nan, high=nan) for one in own)
-        if not complete:
-            methods = tuple(undecided(one, UNFINISHED) for one in methods)
+        bare = tuple(replace(r, effect=replace(r.effect, low=nan, high=nan)) for r in results)
         where = crossings(weights, effects)
-        found.append(PairCurve(a, b, effects, where, snapshots.get((a, b), ()), methods))
-    return tuple(found)
+        pairs.append(PairCurve(a, b, effects, where, snapshots.get((a, b), ()), bare))
+    return tuple(pairs)
 
 
 def _corrected(
-    found: Sequence[Sequence[Any]], correct: Callable[[Sequence[Any]], Sequence[Any]]
-) -> dict[tuple[str, str], tuple[Any, ...]]:
-    """Results of each pair at each lambda, corrected over all; of pairs that have all of them."""
-    flat = [one for own in found for one in own]
-    by_pair: dict[tuple[str, str], list[Any]] = {}
-    for one, result in zip(flat, correct([one.result for one in flat]), strict=True):
-        by_pair.setdefault((one.a, one.b), []).append(result)
-    return {pair: tuple(own) for pair, own in by_pair.items() if len(own) == len(found)}
+    rows: Sequence[Sequence[MethodComparison]],
+) -> dict[tuple[str, str], tuple[Comparison, ...]]:
+    """Return the results of each pair at each lambda, corrected over all; of complete pairs."""
+    flat = [pair for row in rows for pair in row]
+    results: dict[tuple[str, str], list[Comparison]] = defaultdict(list)
+    for pair, result in zip(flat, family([pair.result for pair in flat]), strict=True):
+        results[pair.a, pair.b].append(result)
+    return {pair: tuple(every) for pair, every in results.items() if len(every) == len(rows)}

@@ -6,8 +6,9 @@ is over benchmarks, as DomainBed averages its domains (Gulrajani and Lopez-Paz, 
 Domain Generalization", section 4).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from math import comb, nan
 
@@ -16,7 +17,8 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selection.choices import Chosen
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import AMONG_ALL, LEVEL
+from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
+from fsl_sweep.orchestrator.selection.comparing.over_seeds import AMONG_ALL
 from fsl_sweep.orchestrator.selection.comparing.strategies import against_least, least_regret
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.results import Pick, Selected, Strategy
@@ -31,11 +33,10 @@ from fsl_sweep.orchestrator.statistics import (
     Comparison,
     Interval,
     compare,
-    holm,
+    family,
     mean_interval,
     paired_interval,
 )
-from fsl_sweep.orchestrator.statistics.comparison import holm_levels
 from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
@@ -48,7 +49,7 @@ EQUAL, ALL_EQUAL = 1e-9, "all differences are equal"
 
 @dataclass(frozen=True)
 class BenchmarkEvidence:
-    """One benchmark: whole replicates, what was selected from them, and whether all are there."""
+    """One benchmark: its complete seeds, what was selected from them, and whether all are there."""
 
     histories: Sequence[TrialHistory]
     selected: Selected
@@ -95,28 +96,16 @@ class MethodOverBenchmarks:
 
 
 @dataclass(frozen=True)
-class DifferenceOverBenchmarks:
-    """Method a against method b, paired over benchmarks, after Holm's correction over all pairs.
-
-    The pairs are those of all methods that some benchmark has. The interval is at the level at
-    which Holm's procedure tests the pair. Two benchmarks, and differences that are all equal,
-    decide nothing: their spread is that of rounding.
-    """
-
-    a: str
-    b: str
-    result: Comparison
-
-
-@dataclass(frozen=True)
 class OverBenchmarks:
     """What several benchmarks say together.
 
     Attributes:
         benchmarks: their names.
         methods: under the leading strategy; those that every benchmark has.
-        differences: of every two of them.
-        strategies: in the order asked for.
+        differences: of every two of them, paired over benchmarks, after Holm's correction over the
+            pairs of all methods that some benchmark has. Two benchmarks, and differences that are
+            all equal, decide nothing: their spread is that of rounding.
+        strategies: in the order of the selections.
         lacking: strategies, and methods, that some benchmark lacks.
         absent: by benchmark, the methods of others that it lacks under the leading strategy.
         caution: why no verdict is given, of methods or of strategies: some benchmark lacks a
@@ -125,7 +114,7 @@ class OverBenchmarks:
 
     benchmarks: tuple[str, ...]
     methods: tuple[MethodOverBenchmarks, ...]
-    differences: tuple[DifferenceOverBenchmarks, ...]
+    differences: tuple[MethodComparison, ...]
     strategies: tuple[StrategyOverBenchmarks, ...]
     lacking: tuple[str, ...]
     absent: Mapping[str, tuple[str, ...]]
@@ -141,20 +130,25 @@ def compare_over_benchmarks(
         ValueError: there are fewer than two benchmarks.
     """
     if len(benchmarks) < 2:
-        raise ValueError("Benchmarks are compared over two or more.")
+        raise ValueError("Methods are compared over two benchmarks or more.")
     methods, absent = _methods(benchmarks, lead)
-    lost = dict.fromkeys(method for own in absent.values() for method in own)
+    lacking = dict.fromkeys(method for names in absent.values() for method in names)
     caution = _caution(benchmarks, absent, lead)
-    every = {s: None for benchmark in benchmarks.values() for s in benchmark.selected.strategies}
-    regrets = {s: found for s in every if len(found := _regrets(benchmarks, s)) == len(benchmarks)}
+    every = {s: None for evidence in benchmarks.values() for s in evidence.selected.strategies}
+    regrets = {s: known for s in every if len(known := _regrets(benchmarks, s)) == len(benchmarks)}
+    among_all = {
+        cell.method
+        for evidence in benchmarks.values()
+        for cell in evidence.summaries
+        if cell.among_all
+    }
+    count = comb(len(methods) + len(lacking), 2)
     return OverBenchmarks(
         benchmarks=tuple(benchmarks),
         methods=methods,
-        differences=_differences(
-            methods, comb(len(methods) + len(lost), 2), caution, _among_all(benchmarks)
-        ),
+        differences=_differences(methods, lead, count, among_all, caution),
         strategies=_strategies(benchmarks, regrets, caution),
-        lacking=(*(str(s) for s in every if s not in regrets), *lost),
+        lacking=(*(str(s) for s in every if s not in regrets), *lacking),
         absent=absent,
         caution=caution,
     )
@@ -165,175 +159,163 @@ def _strategies(
     regrets: Mapping[Strategy, Mapping[str, float]],
     caution: str | None,
 ) -> tuple[StrategyOverBenchmarks, ...]:
-    rows = {s: np.round(list(own.values()), 12) for s, own in regrets.items()}
+    rows = {s: np.round(list(by_name.values()), 12) for s, by_name in regrets.items()}
     verdicts = against_least(rows, least_regret(rows), len(benchmarks))
-    if caution is not None:
-        verdicts = {
-            s: replace(one, verdict="undecided", caution=caution) for s, one in verdicts.items()
-        }
-    right = {name: decisions(benchmark) for name, benchmark in benchmarks.items()}
+    right = {name: decisions(evidence) for name, evidence in benchmarks.items()}
     strategies = []
-    for strategy, own in regrets.items():
+    for strategy, by_name in regrets.items():
         accuracies = {
-            name: float(np.mean(found[strategy]))
-            for name, found in right.items()
-            if found.get(strategy)
+            name: float(np.mean(decided[strategy]))
+            for name, decided in right.items()
+            if decided.get(strategy)
         }
+        verdict = verdicts.get(strategy)
         strategies.append(
             StrategyOverBenchmarks(
                 strategy=strategy,
-                regrets=own,
-                regret=_over(own),
+                regrets=by_name,
+                regret=_over(by_name),
                 accuracies=accuracies,
                 accuracy=_over(accuracies) if accuracies else None,
-                against_least=verdicts.get(strategy),
+                against_least=verdict and verdict.undecided(caution),
             )
         )
     return tuple(strategies)
 
 
-def decisions(benchmark: BenchmarkEvidence) -> dict[Strategy, list[float]]:
-    """Whether each strategy picks the better of two methods, 1 or 0, for each pair and common seed.
+def decisions(evidence: BenchmarkEvidence) -> dict[Strategy, list[float]]:
+    """Return how often each strategy picks the better of two methods, by pair and common seed.
 
     The strategy takes what it chose for each of the two, and its hyperparameter selector chooses
     between them as between two configurations: it sees only what it may read. The better method is
     the one whose snapshots by oracle / oracle, the reference of regret, have the higher NovelGen on
-    the report tasks, mean over seeds; equal pairs are left out. A strategy that takes
-    the first of two, whichever that is, has 0.5.
+    the report tasks, mean over seeds; equal pairs are left out. It is 1 or 0, and 0.5 for a
+    strategy that takes the first of two, whichever that is.
     """
-    chosen, reference = Chosen(benchmark.histories), _reference(benchmark)
-    found: dict[Strategy, list[float]] = {s: [] for s in benchmark.selected.strategies}
+    chosen, reference = Chosen(evidence.histories), _reference(evidence)
+    right: dict[Strategy, list[float]] = {s: [] for s in evidence.selected.strategies}
     picks: dict[tuple[Strategy, int], dict[str, Pick]] = {}
-    for pick in (pick for replicate in benchmark.selected.picks for pick in replicate.picks):
+    for pick in (pick for replicate in evidence.selected.picks for pick in replicate.picks):
         snapshot = pick.snapshot
         picks.setdefault((pick.strategy, snapshot.seed), {})[snapshot.method] = pick
-    for (strategy, _), own in picks.items():
+    for (strategy, _), by_method in picks.items():
         selector = hyperparameter_selector(strategy.hyperparameter)
         assert isinstance(selector, HyperparameterSelector)
-        for a, b in combinations([own[m] for m in own if m in reference], 2):
-            better = reference[a.snapshot.method] - reference[b.snapshot.method]
-            if better == 0:
+        for a, b in combinations([by_method[m] for m in by_method if m in reference], 2):
+            lead = reference[a.snapshot.method] - reference[b.snapshot.method]
+            if lead == 0:
                 continue
             candidates = _candidates(chosen, selector, (a, b))
             try:
-                taken = [apply(selector, given) for given in (candidates, candidates[::-1])]
+                taken = [apply(selector, order) for order in (candidates, candidates[::-1])]
             except SelectionError:
                 continue
-            right = candidates[0 if better > 0 else 1]
-            found[strategy].append(float(np.mean([one is right for one in taken])))
-    return found
+            better = candidates[0 if lead > 0 else 1]
+            right[strategy].append(float(np.mean([candidate is better for candidate in taken])))
+    return right
 
 
 def _candidates(
     chosen: Chosen, selector: HyperparameterSelector, picks: Sequence[Pick]
 ) -> list[Candidate]:
-    given = [
-        Candidate(one.trial, one.hyperparameters, one.epoch, chosen.history(one.history))
-        for one in (pick.snapshot for pick in picks)
+    candidates = [
+        Candidate(snapshot.trial, snapshot.hyperparameters, snapshot.epoch, history)
+        for snapshot in (pick.snapshot for pick in picks)
+        for history in [chosen.history(snapshot.history)]
     ]
     if is_cross_validated(selector) and selector.asks_folds:
-        return chosen.with_folds(given, picks[0].strategy.snapshot)
-    return given
+        return chosen.with_folds(candidates, picks[0].strategy.snapshot)
+    return candidates
 
 
-def _reference(benchmark: BenchmarkEvidence) -> dict[str, float]:
-    """NovelGen of the choices of oracle / oracle by method, where every seed has one."""
-    found: dict[str, list[float]] = {}
-    for replicate in benchmark.selected.picks:
+def _reference(evidence: BenchmarkEvidence) -> dict[str, float]:
+    """Return NovelGen of the choices of oracle / oracle by method, where every seed has one."""
+    values: dict[str, list[float]] = {}
+    for replicate in evidence.selected.picks:
         oracle = replicate.oracle
         snapshots = [oracle, *(pick.snapshot for pick in replicate.picks)]
         methods = [snapshot.method for snapshot in snapshots if snapshot is not None]
         if methods:
             value = float("nan") if oracle is None else oracle.mean("novel")
-            found.setdefault(methods[0], []).append(value)
-    means = {method: float(np.mean(values)) for method, values in found.items()}
+            values.setdefault(methods[0], []).append(value)
+    means = {method: float(np.mean(by_seed)) for method, by_seed in values.items()}
     return {m: float(comparable(mean)) for m, mean in means.items() if np.isfinite(mean)}
 
 
 def _regrets(benchmarks: Mapping[str, BenchmarkEvidence], strategy: Strategy) -> dict[str, float]:
-    """Of the benchmarks in which every method has the strategy, and a regret."""
-    found: dict[str, float] = {}
-    for name, benchmark in benchmarks.items():
-        own = [s.regret for s in benchmark.summaries if s.strategy == strategy]
-        methods = {one.method for one in benchmark.summaries}
-        known = [one.mean for one in own if one is not None]
+    """Return the regret in each benchmark in which every method has the strategy, and a regret."""
+    regrets: dict[str, float] = {}
+    for name, evidence in benchmarks.items():
+        cells = [cell.regret for cell in evidence.summaries if cell.strategy == strategy]
+        methods = {cell.method for cell in evidence.summaries}
+        known = [regret.mean for regret in cells if regret is not None]
         if known and len(known) == len(methods):
-            found[name] = float(np.mean(known))
-    return found
+            regrets[name] = float(np.mean(known))
+    return regrets
 
 
 def _methods(
     benchmarks: Mapping[str, BenchmarkEvidence], lead: Strategy
 ) -> tuple[tuple[MethodOverBenchmarks, ...], dict[str, tuple[str, ...]]]:
-    """Those that every benchmark has under the strategy; others by benchmarks that lack them."""
+    """Return the methods that every benchmark has, and the others by benchmarks without them."""
     means: dict[str, dict[str, float]] = {}
-    for name, benchmark in benchmarks.items():
-        for one in benchmark.summaries:
-            if one.strategy == lead:
-                means.setdefault(one.method, {})[name] = one.reported.mean
-    whole = {method: own for method, own in means.items() if len(own) == len(benchmarks)}
-    shown = tuple(MethodOverBenchmarks(method, own, _over(own)) for method, own in whole.items())
-    planned = {m: None for benchmark in benchmarks.values() for m in benchmark.selected.methods}
-    without = {w: tuple(m for m in planned if w not in means.get(m, ())) for w in benchmarks}
-    return shown, {benchmark: own for benchmark, own in without.items() if own}
+    for name, evidence in benchmarks.items():
+        for cell in evidence.summaries:
+            if cell.strategy == lead:
+                means.setdefault(cell.method, {})[name] = cell.reported.mean
+    everywhere = {m: by_name for m, by_name in means.items() if len(by_name) == len(benchmarks)}
+    shown = tuple(
+        MethodOverBenchmarks(m, by_name, _over(by_name)) for m, by_name in everywhere.items()
+    )
+    planned = {m: None for evidence in benchmarks.values() for m in evidence.selected.methods}
+    lacks = {b: tuple(m for m in planned if b not in means.get(m, ())) for b in benchmarks}
+    return shown, {name: methods for name, methods in lacks.items() if methods}
 
 
 def _caution(
     benchmarks: Mapping[str, BenchmarkEvidence], absent: Mapping[str, Sequence[str]], lead: Strategy
 ) -> str | None:
-    found = [f"{name} is incomplete" for name, one in benchmarks.items() if not one.complete]
-    found += [f"{name} lacks {', '.join(own)} under {lead}" for name, own in absent.items()]
-    return "; ".join(found) or None
-
-
-def _among_all(benchmarks: Mapping[str, BenchmarkEvidence]) -> set[str]:
-    """The methods that answer among all base classes, in any benchmark."""
-    return {
-        one.method
-        for benchmark in benchmarks.values()
-        for one in benchmark.summaries
-        if one.among_all
-    }
+    reasons = [f"{name} is incomplete" for name, e in benchmarks.items() if not e.complete]
+    reasons += [f"{name} lacks {', '.join(names)} under {lead}" for name, names in absent.items()]
+    return "; ".join(reasons) or None
 
 
 def _differences(
     methods: Sequence[MethodOverBenchmarks],
-    family: int,
+    lead: Strategy,
+    count: int,
+    among_all: set[str],
     caution: str | None,
-    among_all: Collection[str],
-) -> tuple[DifferenceOverBenchmarks, ...]:
-    """Of every two methods; a pair of the ``family`` that is not known counts with a p of 1."""
+) -> tuple[MethodComparison, ...]:
+    """Compare every two methods; of a family of ``count`` pairs the others are not known."""
     pairs = list(combinations(methods, 2))
     tables = [([*a.means.values()], [*b.means.values()]) for a, b in pairs]
-    single = [compare(*both) for both in tables]
-    p_values = [*(one.p_value for one in single), *[1.0] * (family - len(pairs))]
-    corrected = zip(holm(p_values), holm_levels(p_values, LEVEL), strict=True)
-    found: list[DifferenceOverBenchmarks] = []
-    for (a, b), both, one, (p, level) in zip(pairs, tables, single, corrected, strict=False):
-        apart, few = np.subtract(*both), None
+    corrected = family(
+        [compare(*table) for table in tables],
+        [partial(paired_interval, *table) for table in tables],
+        absent=count - len(pairs),
+    )
+    differences: list[MethodComparison] = []
+    for (a, b), table, result in zip(pairs, tables, corrected, strict=True):
+        apart, why = np.subtract(*table), None
         if len(apart) < FEW_SEEDS:
-            few = f"only {len(apart)} benchmarks"
+            why = f"only {len(apart)} benchmarks"
         if np.ptp(apart) < EQUAL:
-            few = ALL_EQUAL
+            why = ALL_EQUAL
         if (a.method in among_all) != (b.method in among_all):
-            few = AMONG_ALL
-        decides = len(apart) >= LEAST_BENCHMARKS and few not in (ALL_EQUAL, AMONG_ALL)
-        known = decides and caution is None
-        one = replace(
-            one,
-            verdict=one.verdict if known and p < LEVEL else "undecided",
-            effect=replace(_of_several(paired_interval(*both, 1 - level)), caution=few),
-            p_adjusted=float(p),
-            caution=caution or few,
-        )
-        found.append(DifferenceOverBenchmarks(a.method, b.method, one))
-    return tuple(found)
+            why = AMONG_ALL
+        effect = replace(_of_several(result.effect), caution=why)
+        result = replace(result, effect=effect, caution=caution or why)
+        if caution or len(apart) < LEAST_BENCHMARKS or why in (ALL_EQUAL, AMONG_ALL):
+            result = replace(result, verdict="undecided")
+        differences.append(MethodComparison(lead, a.method, b.method, result))
+    return tuple(differences)
 
 
 def _over(values: Mapping[str, float]) -> Interval:
     return _of_several(mean_interval(list(values.values()), kind="benchmarks"))
 
 
-def _of_several(found: Interval) -> Interval:
-    """Without its ends where there are too few benchmarks."""
-    return found if found.n >= LEAST_BENCHMARKS else replace(found, low=nan, high=nan)
+def _of_several(interval: Interval) -> Interval:
+    """Return it without its ends where there are too few benchmarks."""
+    return interval if interval.n >= LEAST_BENCHMARKS else replace(interval, low=nan, high=nan)

@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, nan
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,9 +19,9 @@ from fsl_sweep.orchestrator.selection.comparing.over_seeds import (
 from fsl_sweep.orchestrator.selection.methods import Summary, summarise
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
 from fsl_sweep.orchestrator.selection.results import Selected, Strategy
+from fsl_sweep.orchestrator.statistics.comparison import Comparison
 from fsl_sweep.orchestrator.statistics.components import PairComponents, pair_components
 from fsl_sweep.orchestrator.statistics.intervals import IDENTICAL
-from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference
 from fsl_sweep.orchestrator.statistics.power import required_classes, required_seeds, required_tasks
 
 
@@ -46,7 +46,7 @@ class SampleSize:
 
     @property
     def more(self) -> tuple[int, int] | None:
-        """How many more a and b need."""
+        """Return how many more a and b need."""
         if self.required is None:
             return None
         return max(0, self.required - self.have[0]), max(0, self.required - self.have[1])
@@ -64,22 +64,22 @@ class PowerAnalysis:
         effect: the true difference that is to be found, in units of accuracy.
         power: with which chance.
         ways: cheapest first; those that cannot decide last. None of a pair that is decided, where
-            no other effect is asked for.
+            no other effect is to be found.
     """
 
     strategy: Strategy
     a: str
     b: str
     leading: bool
-    now: SeedDifference
+    now: Comparison
     components: PairComponents
     effect: float
     power: float
-    ways: tuple[SampleSize, ...]
+    ways: tuple[SampleSize, ...] = ()
 
     @property
     def caution(self) -> str | None:
-        """Why not to trust it, or None."""
+        """Return why not to trust it, or None."""
         return self.components.caution
 
 
@@ -94,7 +94,7 @@ def plan_next(
     timed: bool = True,
     complete: bool = True,
 ) -> tuple[PowerAnalysis, ...]:
-    """What every pair of methods needs under every strategy of ``selected``; leading pairs first.
+    """Plan what tells each pair of methods apart under each strategy; leading pairs first.
 
     Without pairs of which one answers among all base classes: no number makes them comparable.
     Every pair is planned at the level that Holm's correction gives the first of all pairs.
@@ -102,8 +102,8 @@ def plan_next(
     Args:
         histories: one for each planned trial, as given to ``select``.
         selected: what was selected from them.
-        effect: true difference to find, positive; by default each pair's observed one, which as
-            the larger of chance and truth promises too much.
+        effect: true difference to find, positive; by default each pair's observed one, which is
+            biased upwards (winner's curse).
         resampled: the cells with the selection repeated.
         classes: of each novel report task, int ``[T, ways]``.
         power: in (0, 1).
@@ -116,89 +116,86 @@ def plan_next(
     if not (effect is None or effect > 0):
         raise ValueError(f"An effect to find is above 0, not {effect}.")
     summaries = summarise(selected)
-    cells = {(one.method, one.strategy): one for one in summaries}
-    drawn = {(one.method, one.strategy): one.reported for one in resampled or ()}
-    best = {one.strategy: set(one.methods[:2]) for one in rank_methods(summaries)}
-    found = compare_over_seeds(summaries, resampled, complete=complete)
-    family = Counter(one.strategy for one in found)
-    spent, needs = _spent(histories), list[PowerAnalysis]()
-    for one in found:
-        names = one.a, one.b
-        a, b = (cells[name, one.strategy] for name in names)
+    cells = {(cell.method, cell.strategy): cell for cell in summaries}
+    drawn = {(cell.method, cell.strategy): cell.reported for cell in resampled or ()}
+    best = {ranking.strategy: set(ranking.methods[:2]) for ranking in rank_methods(summaries)}
+    comparisons = compare_over_seeds(summaries, resampled, complete=complete)
+    count = Counter(pair.strategy for pair in comparisons)
+    seconds, plans = _seconds(histories), list[PowerAnalysis]()
+    for pair in comparisons:
+        strategy, names, now = pair.strategy, (pair.a, pair.b), pair.result
+        a, b = (cells[name, strategy] for name in names)
         if a.among_all != b.among_all:
             continue
-        again = same_draws(*(drawn.get((name, one.strategy)) for name in names))
+        again = same_draws(*(drawn.get((name, strategy)) for name in names))
         tuples = _of_tasks(a, classes)
-        pair = pair_components(parts_of(a, b), again, tuples)
-        wanted = abs(one.result.effect) if effect is None else effect
-        aim = _Aim(wanted, power, 1 - (1 - one.result.confidence) / family[one.strategy])
-        decided = effect is None and one.result.verdict != "undecided"
-        ways = () if decided else _ways(pair, aim, _costs(spent, names, timed), tuples)
-        leading = best[one.strategy] == set(names)
-        needs.append(
-            PowerAnalysis(one.strategy, *names, leading, one.result, pair, wanted, power, ways)
-        )
-    return tuple(sorted(needs, key=lambda one: not one.leading))
+        components = pair_components(parts_of(a, b), again, tuples)
+        goal = abs(now.effect.mean) if effect is None else effect
+        leading = best[strategy] == set(names)
+        plan = PowerAnalysis(strategy, *names, leading, now, components, goal, power)
+        if effect is not None or now.verdict == "undecided":
+            confidence = 1 - (1 - now.confidence) / count[strategy]
+            spent = [seconds[name] for name in names]
+            plan = replace(plan, ways=_ways(plan, confidence, spent, timed, tuples))
+        plans.append(plan)
+    return tuple(sorted(plans, key=lambda plan: not plan.leading))
 
 
-def cheapest(needs: Iterable[PowerAnalysis]) -> list[tuple[PowerAnalysis, SampleSize]]:
-    """All ways of all pairs, cheapest first; unknown costs next, and what cannot decide last."""
-    return sorted(((one, way) for one in needs for way in one.ways), key=lambda row: _rank(row[1]))
+def cheapest(plans: Iterable[PowerAnalysis]) -> list[tuple[PowerAnalysis, SampleSize]]:
+    """List all ways of all pairs, cheapest first; then unknown costs, and what cannot decide."""
+    ways = ((plan, way) for plan in plans for way in plan.ways)
+    return sorted(ways, key=lambda row: _rank(row[1]))
 
 
-@dataclass(frozen=True)
-class _Costs:
-    """Seconds of one more seed of a and of b, and of measuring all their snapshots again."""
-
-    seeds: tuple[float, float]
-    measuring: float
-
-
-def _spent(histories: Iterable[TrialHistory]) -> dict[str, np.ndarray]:
-    """Seconds of training and of measuring of each method, ``[seeds, 2]``; NaN if unknown."""
-    spent: dict[str, dict[int, np.ndarray]] = {}
+def _seconds(histories: Iterable[TrialHistory]) -> dict[str, np.ndarray]:
+    """Return seconds of training and of measuring by method, ``[seeds, 2]``; NaN if unknown."""
+    seconds: dict[str, dict[int, np.ndarray]] = {}
     for trial in histories:
         # A table may have no seconds.
         columns = [trial.curves.get(f"{c}_seconds") for c in ("train", "evaluation")]
-        own = np.array([nan if one is None else one.sum() for one in columns])
-        seeds = spent.setdefault(trial.method, {})
-        seeds[trial.seed] = seeds.get(trial.seed, 0.0) + own
-    return {method: np.array([*seeds.values()]) for method, seeds in spent.items()}
-
-
-def _costs(spent: dict[str, np.ndarray], methods: tuple[str, str], timed: bool) -> _Costs:
-    own = [spent[method] for method in methods]
-    a, b = (float(one.sum(axis=1).mean()) for one in own)
-    return _Costs((a, b), float(sum(one[:, 1].sum() for one in own)) if timed else nan)
-
-
-class _Aim(NamedTuple):
-    """Which true effect is to be found, with which chance, by which interval."""
-
-    effect: float
-    power: float
-    confidence: float
+        spent = np.array([nan if column is None else column.sum() for column in columns])
+        seeds = seconds.setdefault(trial.method, {})
+        seeds[trial.seed] = seeds.get(trial.seed, 0.0) + spent
+    return {method: np.array([*seeds.values()]) for method, seeds in seconds.items()}
 
 
 def _ways(
-    pair: PairComponents, aim: _Aim, costs: _Costs, tuples: np.ndarray | None
+    plan: PowerAnalysis,
+    confidence: float,
+    seconds: Sequence[np.ndarray],
+    timed: bool,
+    tuples: np.ndarray | None,
 ) -> tuple[SampleSize, ...]:
-    own, tasks = (pair.shape[0], pair.shape[1]), pair.shape[2]
-    if aim.effect == 0 or tasks < 2 or pair.caution == IDENTICAL:
-        return SampleSize("seeds", own, None, None), SampleSize("tasks", (tasks, tasks), None, None)
-    effect, power, confidence = aim
-    seeds = required_seeds(pair, effect, power, None, confidence)
-    more = required_tasks(pair, effect, power, None, confidence)
-    spent = (max(0, (seeds or 0) - n) * cost for n, cost in zip(own, costs.seeds, strict=True))
-    again = costs.measuring * (more or 0) / tasks if (more or 0) > tasks else 0.0
+    """Return each way to decide a pair at a confidence.
+
+    Args:
+        plan: the pair.
+        confidence: of the first test of its family.
+        seconds: of a and of b ``[seeds, 2]``, as of ``_seconds``.
+        timed: as of ``plan_next``.
+        tuples: classes of the tasks, where they can be drawn.
+    """
+    pair, effect, power = plan.components, plan.effect, plan.power
+    seeds, tasks = pair.shape[:2], pair.shape[2]
+    if effect == 0 or tasks < 2 or pair.caution == IDENTICAL:
+        both = (tasks, tasks)
+        return SampleSize("seeds", seeds, None, None), SampleSize("tasks", both, None, None)
+    more_seeds = required_seeds(pair, effect, power, None, confidence)
+    more_tasks = required_tasks(pair, effect, power, None, confidence)
+    by_seed = [float(spent.sum(axis=1).mean()) for spent in seconds]
+    training = sum(
+        max(0, (more_seeds or 0) - n) * cost for n, cost in zip(seeds, by_seed, strict=True)
+    )
+    measuring = float(sum(spent[:, 1].sum() for spent in seconds)) if timed else nan
+    again = measuring * (more_tasks or 0) / tasks if (more_tasks or 0) > tasks else 0.0
     ways = [
-        SampleSize("seeds", own, seeds, _known(sum(spent), seeds)),
-        SampleSize("tasks", (tasks, tasks), more, _known(again, more)),
+        SampleSize("seeds", seeds, more_seeds, _known(training, more_seeds)),
+        SampleSize("tasks", (tasks, tasks), more_tasks, _known(again, more_tasks)),
     ]
     if tuples is not None:
         count = required_classes(pair, effect, power, confidence)
-        there = len(np.unique(tuples))
-        ways.append(SampleSize("classes", (there, there), count, None))
+        drawn = len(np.unique(tuples))
+        ways.append(SampleSize("classes", (drawn, drawn), count, None))
     return tuple(sorted(ways, key=_rank))
 
 
@@ -211,7 +208,7 @@ def _known(seconds: float, required: int | None) -> float | None:
 
 
 def _of_tasks(cell: Summary, classes: ArrayLike | None) -> np.ndarray | None:
-    """The class tuples, where they are those of the compared tasks and can be drawn."""
+    """Return the class tuples, where they are those of the compared tasks and can be drawn."""
     tuples = np.zeros((0, 0)) if classes is None else np.asarray(classes)
     tasks = len(cell.choices[0].novel_tasks)
     usable = cell.base_weight is None and tasks > 1 and len(tuples) == tasks

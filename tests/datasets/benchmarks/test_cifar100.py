@@ -35,43 +35,38 @@ COUNTS = {"cifar-fs": (64, 16, 20), "fc100": (60, 20, 20), "cifar100-metadl": (6
 NAMES = list(SUPERCLASS_OF)
 
 
-def made_images(**parts):
-    """By part and (class, file name): pixels [3, 32, 32]; so many images a class in each part."""
+def made_images(count):
+    """By class and file name: pixels [3, 32, 32]; so many images a class."""
     rng = np.random.default_rng(0)
-    return {
-        part: {
-            (label, f"{name}_s_{rng.integers(10**6):06}.png"): rng.integers(
-                0, 256, (3, 32, 32), dtype=np.uint8
-            )
-            for label, name in enumerate(NAMES)
-            for _ in range(count)
-        }
-        for part, count in parts.items()
-    }
+    keys = [
+        (label, f"{name}_s_{rng.integers(10**6):06}.png")
+        for label, name in enumerate(NAMES)
+        for _ in range(count)
+    ]
+    return {key: rng.integers(0, 256, (3, 32, 32), dtype=np.uint8) for key in keys}
 
 
 def class_files(images, spell=str, around=""):
     return {
         f"{around}{spell(NAMES[label])}/{name}": encoded(pixels.transpose(1, 2, 0))
-        for content in images.values()
-        for (label, name), pixels in content.items()
+        for (label, name), pixels in images.items()
     }
 
 
-IMAGES = made_images(train=3, test=1)
+IMAGES = made_images(4)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """Where ``cifar-100-python`` lies; among its files are some that are not needed, as there."""
     files = {f"{FOLDER}/meta": b"not read", f"{FOLDER}/file.txt~": b""}
-    for part, content in IMAGES.items():
-        keys = [*content]
-        np.random.default_rng(1).shuffle(keys)  # classes are mixed, as there
+    order = np.random.default_rng(1).permutation(400)  # classes are mixed, as there
+    for part, places in (("train", order[:300]), ("test", order[300:])):
+        keys = [[*IMAGES][place] for place in places]
         row = {
             b"filenames": [name.encode() for _, name in keys],
-            b"fine_labels": [int(label) for label, _ in keys],
-            b"data": np.stack([content[int(label), str(name)].reshape(-1) for label, name in keys]),
+            b"fine_labels": [label for label, _ in keys],
+            b"data": np.stack([IMAGES[key].reshape(-1) for key in keys]),
         }
         files[f"{FOLDER}/{part}"] = pickle.dumps(row, 2)
     root = write_files(tmp_path_factory.mktemp("official"), files)
@@ -82,7 +77,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 def test_every_form_has_every_image_by_class_and_file_name(
-    folder, write_tree, tmp_path, monkeypatch
+    folder, opened, write_tree, tmp_path, monkeypatch
 ):
     for part in ("train", "test"):  # the made files pass for the official ones
         digest = hashlib.md5((folder / FOLDER / part).read_bytes()).hexdigest()
@@ -96,39 +91,31 @@ def test_every_form_has_every_image_by_class_and_file_name(
     roots += [write_tree(upper, "upper", zipped=True), tmp_path / "classes.tar.gz"]
     with tarfile.open(roots[-1], "w:gz") as file:
         file.add(tmp_path / "tree0", ".")
-    opened = [open_benchmark("fc100", {}, root, tmp_path) for root in roots]
-    assert len({benchmark.fingerprint for benchmark in opened}) == 1
-    pool = opened[0].train.pool
-    rows = sorted((*key, part) for part, content in IMAGES.items() for key in content)
-    expected = np.stack([IMAGES[part][label, name] for label, name, part in rows])
-    np.testing.assert_array_equal(pool.images, expected)
-    np.testing.assert_array_equal(pool.labels, np.repeat(np.arange(100), 4))
-    assert pool.class_names == tuple(NAMES) == tuple(sorted(NAMES))  # as the official labels
-    assert pool.superclasses == tuple(SUPERCLASS_OF.values())
+    pools = [opened("fc100", root).train.pool for root in roots]
+    assert len({pool.fingerprint for pool in pools}) == 1
+    expected = np.stack([IMAGES[key] for key in sorted(IMAGES)])
+    np.testing.assert_array_equal(pools[0].images, expected)
+    np.testing.assert_array_equal(pools[0].labels, np.repeat(np.arange(100), 4))
+    assert pools[0].class_names == tuple(NAMES) == tuple(sorted(NAMES))  # as the official labels
+    assert pools[0].superclasses == tuple(SUPERCLASS_OF.values())
 
 
-def test_the_checksums_are_those_that_torchvision_knows():
+def test_what_is_not_cifar_100_is_refused(folder, opened, refusals, snapshot):
     spec = importlib.util.find_spec("torchvision")  # importing it takes seconds
     official = (Path(spec.origin).parent / "datasets" / "cifar.py").read_text()
     assert all(f'"{checksum}"' in official for checksum in CHECKSUMS.values())
-
-
-def test_what_is_not_cifar_100_is_refused(folder, write_tree, tmp_path, refused, snapshot):
     for root, name in ((folder, FOLDER), (folder / "packed", f"{ARCHIVE}/{FOLDER}")):
         message = rf"{name}/train is not the official file: its MD5 is .* {CHECKSUMS['train']}"
         with pytest.raises(BadData, match=message):
-            open_benchmark("cifar-fs", {}, root, tmp_path)
+            opened("cifar-fs", root)
     classes = {f"{name}/1.png": b"" for name in NAMES}
-    trees = {
-        "half": {f"{FOLDER}/test": b""},
-        "plural": {**classes, "apples/1.png": b""},
-        "notes": {**classes, "notes.txt": b""},
-        "few": dict([*classes.items()][3:]),
+    cases = {
+        "half": {**dict.fromkeys(classes), f"{FOLDER}/test": b""},
+        "plural": {"apples/1.png": b""},
+        "notes": {"notes.txt": b""},
+        "few": {f"{name}/1.png": None for name in NAMES[:3]},
     }
-    assert [
-        refused(open_benchmark, "cifar-fs", {}, write_tree(files, name), tmp_path / "home")
-        for name, files in trees.items()
-    ] == snapshot
+    assert refusals("cifar-fs", cases, classes) == snapshot
 
 
 def test_where_the_files_are_looked_for(tmp_path, refused, snapshot):
@@ -150,13 +137,14 @@ class TestFc100(BenchmarkContract):
     options: ClassVar = {"image_size": 8}
 
     def root(self, tmp_path):
-        return write_files(tmp_path, class_files(made_images(train=12)))
+        return write_files(tmp_path, class_files(made_images(10)))
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory):
+def made(tmp_path_factory):
+    """Opens a benchmark of ten made images a class, which are prepared once."""
     root, home = (tmp_path_factory.mktemp(name) for name in ("source", "home"))
-    write_files(root, class_files(made_images(train=12)))
+    write_files(root, class_files(made_images(10)))
     return lambda name, **options: open_benchmark(name, {"image_size": 8, **options}, root, home)
 
 
@@ -165,12 +153,11 @@ def groups(benchmark):
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_the_published_counts(opened, name):
-    benchmark = opened(name)
+def test_the_published_counts(made, name):
+    benchmark, source = made(name), BENCHMARKS.find(name).cls
     assert tuple(benchmark.counts[split].classes for split in MEASURED) == COUNTS[name]
     assert len(set().union(*(classes_of(benchmark, split) for split in MEASURED))) == 100
-    expected = BENCHMARKS.find(name).cls().expected(BENCHMARKS.find(name).cls.Options())
-    assert tuple(expected[split] for split in MEASURED) == COUNTS[name]
+    assert tuple(source().expected(source.Options()).values()) == COUNTS[name]
     parts = groups(benchmark)
     if name == "cifar-fs":
         assert parts[2] <= parts[0]  # every novel class has a relative among the base classes
@@ -179,31 +166,31 @@ def test_the_published_counts(opened, name):
         assert len(set().union(*parts)) == 20
 
 
-def test_metadl_tests_on_fc100s_novel_classes_and_draws_val_by_superclass(opened):
-    drawn = [opened("cifar100-metadl", seed=seed) for seed in (0, 1)]
+def test_metadl_tests_on_fc100s_novel_classes_and_draws_val_by_superclass(made):
+    drawn = [made("cifar100-metadl", seed=seed) for seed in (0, 1)]
     assert groups(drawn[0])[1] != groups(drawn[1])[1]
     for benchmark in drawn:
-        assert classes_of(benchmark, "novel") == classes_of(opened("fc100"), "novel")
-    more = opened("cifar100-metadl", val_superclasses=4)
+        assert classes_of(benchmark, "novel") == classes_of(made("fc100"), "novel")
+    more = made("cifar100-metadl", val_superclasses=4)
     assert [more.counts[split].classes for split in MEASURED] == [60, 20, 20]
     with pytest.raises(ValidationError, match="val_superclasses"):
-        opened("cifar100-metadl", val_superclasses=16)
+        made("cifar100-metadl", val_superclasses=16)
 
 
-def test_the_tables_are_the_official_lists(opened):
+def test_the_tables_are_the_official_lists(made):
     folder = REAL_DATA / "splits"
     if not (folder / "fc100_test.json").exists():
         pytest.skip(f"the official class lists are not at {folder}: ours are NOT checked")
     for place, (split, file) in enumerate(zip(MEASURED, ("train", "val", "test"), strict=True)):
         pairs = json.loads((folder / f"cifar-fs_{file}.json").read_text())
-        assert classes_of(opened("cifar-fs"), split) == {name for _, name in pairs}
+        assert classes_of(made("cifar-fs"), split) == {name for _, name in pairs}
         assert all(SUPERCLASS_OF[name] == group for group, name in pairs)
         official = json.loads((folder / f"fc100_{file}.json").read_text())
-        assert groups(opened("fc100"))[place] == set(official)
+        assert groups(made("fc100"))[place] == set(official)
 
 
 @pytest.mark.slow
-def test_the_real_images(tmp_path):
+def test_the_real_images(opened, tmp_path):
     """Ten of each class, in the zip's own layout."""
     path = REAL_DATA / "cifar100" / "cifar100_200_per_class.zip"
     if not path.exists():
@@ -213,10 +200,9 @@ def test_the_real_images(tmp_path):
         assert len(names) == 20_000
         some = [name for first in range(0, 20_000, 200) for name in names[first : first + 10]]
         write_zip(tmp_path / "some.zip", {name: whole.read(name) for name in some})
-        rockets = [name for name in some if "/rocket/" in name]
-        with whole.open(rockets[7]) as file:
+        with whole.open([name for name in some if "/rocket/" in name][7]) as file:
             pixels = np.asarray(Image.open(file).convert("RGB")).transpose(2, 0, 1)
-    benchmark = open_benchmark("fc100", {}, tmp_path / "some.zip", tmp_path)
+    benchmark = opened("fc100", tmp_path / "some.zip")
     counts = {"train": (60, 480), "base": (60, 120), "val": (20, 200), "novel": (20, 200)}
     assert counts_of(benchmark) == counts
     pool = benchmark.train.pool

@@ -3,13 +3,12 @@ import json
 
 import numpy as np
 import pytest
-from pools import write_zip
+from pools import write_files, write_zip
 from safetensors.numpy import save_file
 
 from fsl_sweep.datasets.benchmark import MEASURED
 from fsl_sweep.datasets.benchmarks import features as module
 from fsl_sweep.datasets.benchmarks.features import Features, file_signature
-from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.testing import BenchmarkContract
 from fsl_sweep.orchestrator.errors import BadData
 
@@ -45,16 +44,11 @@ def save(tmp_path):
     return save
 
 
-@pytest.fixture
-def opened(tmp_path):
-    return lambda path, **options: open_benchmark("features", options, path, tmp_path / "home")
-
-
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("dtype", ["<f2", "<f4", ">f8"])
 def test_rows_come_back_as_they_are(save, opened, compressed, dtype, monkeypatch):
     monkeypatch.setattr(module, "_BATCH", 7)  # many blocks are one array
-    benchmark = opened(save(compressed, features=VALUES.astype(dtype)))
+    benchmark = opened("features", save(compressed, features=VALUES.astype(dtype)))
     pool = benchmark.train.pool
     assert pool.holds_features
     expected = VALUES.astype(dtype).astype(np.float32)
@@ -66,10 +60,10 @@ def test_rows_come_back_as_they_are(save, opened, compressed, dtype, monkeypatch
 
 def test_labels_may_be_words_or_any_integers_or_numbers_of_names(save, opened):
     words = [{"names": WORDS}, {"labels": WORDS[LABELS]}, {"labels": WORDS[LABELS].astype("S")}]
-    pools = [opened(save(**change)).train.pool for change in words]
+    pools = [opened("features", save(**change)).train.pool for change in words]
     assert len({pool.fingerprint for pool in pools}) == 1
     assert pools[0].class_names == tuple(WORDS)
-    sparse = opened(save(labels=10 - 3 * LABELS)).train.pool
+    sparse = opened("features", save(labels=10 - 3 * LABELS)).train.pool
     assert sparse.class_names == tuple(map(str, range(-17, 11, 3)))
     np.testing.assert_array_equal(sparse.labels, CLASSES - 1 - LABELS)
 
@@ -79,9 +73,11 @@ def test_the_split_of_the_file_then_lists_then_drawn(save, opened, tmp_path):
     path = save(split=np.array(SPLIT)[LABELS], superclasses=animals[LABELS])
 
     def classes(path, **options):
-        return [opened(path, **options).distribution(s).classes.tolist() for s in MEASURED]
+        return [
+            opened("features", path, **options).distribution(s).classes.tolist() for s in MEASURED
+        ]
 
-    assert opened(path).train.pool.superclasses == tuple(animals)
+    assert opened("features", path).train.pool.superclasses == tuple(animals)
     assert classes(path) == classes(path, seed=3) == [[0, 1, 2, 3, 4, 5], [6, 7], [8, 9]]
     lists = tmp_path / "split.json"
     lists.write_text(json.dumps({"base": ["0", "7"], "val": ["1", "2"], "novel": ["5", "6"]}))
@@ -91,21 +87,20 @@ def test_the_split_of_the_file_then_lists_then_drawn(save, opened, tmp_path):
         assert (np.reshape(drawn, (-1, 2)) % 2 == [0, 1]).all()
 
 
-def test_the_signature_is_of_the_arrays_and_not_of_the_place(
-    save, opened, tmp_path, refused, snapshot
-):
+def test_the_signature_is_of_the_arrays_and_not_of_the_place(save, opened, tmp_path, refused):
+    changed = LABELS[::-1].copy()
     first = file_signature(save())
     assert file_signature(save().rename(tmp_path / "moved.npz")) == first
-    assert file_signature(save(labels=LABELS[::-1].copy())) != first
-    path, other = tmp_path / "clip.safetensors", tmp_path / "moved.safetensors"
-    for place in (path, other):
-        save_file(arrays(), place)
-    assert opened(path).fingerprint == opened(save()).fingerprint
-    assert file_signature(path) == file_signature(other)
-    save_file(arrays(labels=LABELS[::-1].copy()), other)
-    assert file_signature(path) != file_signature(other)
-    path.write_bytes(path.read_bytes()[:-9])
-    assert refused(opened, path) == snapshot
+    assert file_signature(save(labels=changed)) != first
+    files = [tmp_path / f"{name}.safetensors" for name in ("clip", "moved", "changed")]
+    for path, labels in zip(files, (LABELS, LABELS, changed), strict=True):
+        save_file(arrays(labels=labels), path)
+    assert opened("features", files[0]).fingerprint == opened("features", save()).fingerprint
+    first, moved, other = map(file_signature, files)
+    assert first == moved != other
+    files[0].write_bytes(files[0].read_bytes()[:-9])
+    told = refused(opened, "features", files[0])
+    assert told.startswith("BadData: TMP/clip.safetensors is not a readable .npz or .safetensors")
 
 
 def changed(row, value):
@@ -164,24 +159,25 @@ BAD_MEMBERS = {
 def test_files_that_cannot_be_used_are_refused_and_leave_nothing(
     save, opened, tmp_path, refused, snapshot, monkeypatch
 ):
-    told = {what: refused(opened, save(**changes)) for what, changes in BAD_ARRAYS.items()}
+    def told_of(path):
+        return refused(opened, "features", path)
+
+    told = {what: told_of(save(**changes)) for what, changes in BAD_ARRAYS.items()}
     for what, members in BAD_MEMBERS.items():
-        path = write_zip(tmp_path / "hostile.npz", {"labels.npy": npy(np.zeros(4, int)), **members})
-        told[what] = refused(opened, path)
+        members = {"labels.npy": npy(np.zeros(4, int)), **members}
+        told[what] = told_of(write_zip(tmp_path / "hostile.npz", members))
     whole = save().read_bytes()
     rotten = bytearray(whole)
     rotten[len(rotten) // 3] ^= 1
-    for what, content in (("truncated", whole[:-100]), ("rotten", bytes(rotten))):
-        (tmp_path / f"{what}.npz").write_bytes(content)
-        told[what] = refused(opened, tmp_path / f"{what}.npz")
-    told["a folder"] = refused(opened, tmp_path)
-    told["nothing"] = refused(opened, tmp_path / "gone.npz")
+    write_files(tmp_path, {"truncated.npz": whole[:-100], "rotten.npz": bytes(rotten)})
+    for name in ("truncated.npz", "rotten.npz", "gone.npz", ""):
+        told[name] = told_of(tmp_path / name)
     with monkeypatch.context() as patch:
         patch.setattr(module, "_MOST_BYTES", 3000)
-        told["a bomb"] = refused(opened, save(compressed=True))
+        told["a bomb"] = told_of(save(compressed=True))
     assert told == snapshot
     assert not list((tmp_path / "home").glob("datasets/[!.]*"))
     for name, problem in (("hostile", "Object arrays"), ("rotten", "Bad CRC")):
         write_zip(tmp_path / "hostile.npz", BAD_MEMBERS["object header"])
         with pytest.raises(BadData, match=rf"readable .* file \({problem}"):
-            opened(tmp_path / f"{name}.npz")
+            opened("features", tmp_path / f"{name}.npz")

@@ -75,23 +75,19 @@ def test_images_labels_and_writers_are_those_of_the_files_in_every_form(tmp_path
     assert prints == {pool.fingerprint}
 
 
-def test_a_person_in_train_and_test_files_is_one_writer(tmp_path):
-    parts = {"train": [1, 1, 2], "test": [1, 2]}
-    files = {
-        f"data/{part}/all_data_0_keep_0_{part}_9.json": leaf(
-            {f"u{n}": drawings(n, labels) for n in range(3)}
-        )
-        for part, labels in parts.items()
-    }
-    (pool,) = store(write_files(tmp_path, files), tmp_path / "home").pools().values()
-    assert np.bincount(pool.writers).tolist() == [5, 5, 5]
-    assert sorted(pool.labels[pool.writers == 1]) == [1, 1, 1, 2, 2]
-
-
-def test_files_are_read_by_their_numbers(write_tree):
+def test_files_are_read_by_their_numbers_and_a_person_in_two_files_is_one(write_tree, tmp_path):
     users = {f"all_data_{n}.json": leaf({f"u{n}": drawings(n, [0])}) for n in (10, 2)}
     with open_leaf(write_tree(users)) as files:
         assert [user for user, _, _ in read_users(*files)] == ["u2", "u10"]
+    parts = {
+        f"data/{part}/all_data_0_keep_0_{part}_9.json": leaf(
+            {f"u{n}": drawings(n, labels) for n in range(3)}
+        )
+        for part, labels in (("train", [1, 1, 2]), ("test", [1, 2]))
+    }
+    (pool,) = store(write_tree(parts, "parts"), tmp_path / "home").pools().values()
+    assert np.bincount(pool.writers).tolist() == [5, 5, 5]
+    assert sorted(pool.labels[pool.writers == 1]) == [1, 1, 1, 2, 2]
 
 
 GOOD = drawings(0, [0, 1])
@@ -111,7 +107,9 @@ BAD_USERS = [
     *map(with_pixel, (1.5, -1, "0", [0], None, float("nan"))),
 ]
 BAD_FILES = {
-    **{text: text for text in ("[1, 2]", "{", "{}")},
+    "a bare list": "[1, 2]",
+    "half": "{",
+    "no data": "{}",
     "deep": "[" * 100_000,
     "no text": b'{"users": ["\xff"]}',
     "more": leaf({"u": GOOD}) + "x",
@@ -126,17 +124,10 @@ BAD_TREES = {
 }
 
 
-def test_what_leaf_did_not_write_is_refused_and_leaves_nothing(
-    write_tree, tmp_path, refused, snapshot
-):
-    trees = {**{what: {"all_data_0.json": text} for what, text in BAD_FILES.items()}, **BAD_TREES}
-    home = tmp_path / "home"
-    told = {
-        what: refused(store, write_tree(files, f"tree{n}"), home)
-        for n, (what, files) in enumerate(trees.items())
-    }
-    assert told == snapshot
-    assert not list((home / "datasets").glob("[!.]*"))
+def test_what_leaf_did_not_write_is_refused_and_leaves_nothing(refusals, tmp_path, snapshot):
+    cases = {what: {"all_data_0.json": text} for what, text in BAD_FILES.items()}
+    assert refusals("femnist", {**cases, **BAD_TREES}) == snapshot
+    assert not list((tmp_path / "home" / "datasets").glob("[!.]*"))
 
 
 @pytest.mark.slow

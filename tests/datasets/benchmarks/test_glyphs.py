@@ -1,7 +1,6 @@
 import hashlib
 
 import numpy as np
-import pytest
 from pools import assert_uniform, counts_of, superclasses_of
 from scipy.interpolate import BSpline
 from scipy.stats import kstest
@@ -17,34 +16,24 @@ from fsl_sweep.datasets.benchmarks.glyphs.render import (
 )
 from fsl_sweep.datasets.benchmarks.glyphs.strokes import ATTRIBUTES, CONTROLS, draw_characters
 from fsl_sweep.datasets.files.digests import canonical_digest
-from fsl_sweep.datasets.preparing.opening import open_benchmark, prepared_stores
+from fsl_sweep.datasets.preparing.opening import prepared_stores
 
 SMALL = {f"{split}_alphabets": 2 for split in MEASURED}
 SMALL |= {"classes_per_alphabet": 4, "examples": 10}
-
-
-@pytest.fixture
-def opened(tmp_path):
-    return lambda **options: open_benchmark("glyphs", {**SMALL, **options}, None, tmp_path)
 
 
 def world(**options):
     return GlyphWorld(GlyphOptions.model_validate({**SMALL, **options}))
 
 
-def test_classes_are_split_by_alphabet(opened):
-    benchmark = opened()
-    groups = [superclasses_of(benchmark, split) for split in MEASURED]
-    assert [len(group) for group in groups] == [2, 2, 2]
-    assert len(set().union(*groups)) == 6
-    counts = {"train": (8, 56), "base": (8, 24), "val": (8, 80), "novel": (8, 80)}
-    assert counts_of(benchmark) == counts
-
-
-def test_the_default_is_the_same_bytes_on_every_machine():
+def test_the_default_is_the_same_bytes_on_every_machine_and_keeps_its_options():
     images, writers = GlyphWorld(GlyphOptions()).render(range(0, 120, 10), 5)
     digest = hashlib.sha256(images.tobytes() + writers.astype("<i8").tobytes()).hexdigest()
     assert digest == "d963a0120217922c68aff8aab5aca5a3cacdcc18e8fbe444ba3637fbb2aeca3b"
+    # Trial ids and prepared stores follow from these; an option that is off must not change them.
+    plain = GlyphOptions().model_dump(mode="json")
+    assert canonical_digest(plain)[:16] == "9a0b0a53ab6d2cdc"
+    assert canonical_digest(Glyphs().pool_options(GlyphOptions()))[:16] == "cd6a1d751edd07c8"
 
 
 def test_a_larger_world_contains_the_smaller_one():
@@ -55,16 +44,13 @@ def test_a_larger_world_contains_the_smaller_one():
         np.testing.assert_array_equal(first.strokes, second.strokes)
 
 
-def test_fresh_examples_follow_their_seed_and_are_not_those_of_the_pool():
-    fresh, writers = world().render([3, 7], 30, seed=1)
-    assert (fresh.shape, writers.shape) == ((2, 30, 1, 28, 28), (2, 30))
-    np.testing.assert_array_equal(world().render([7], 30, seed=1)[0][0], fresh[1])
-    for other in (world().render([3], 30, seed=2), world().render([3], 30)):
-        assert not np.array_equal(other[0][0], fresh[0])
-
-
-def test_fresh_examples_have_the_distribution_of_the_pool():
+def test_fresh_examples_follow_their_seed_and_have_the_distribution_of_the_pool():
     made = world()
+    fresh, writers = made.render([3, 7], 30, seed=1)
+    assert (fresh.shape, writers.shape) == ((2, 30, 1, 28, 28), (2, 30))
+    np.testing.assert_array_equal(made.render([7], 30, seed=1)[0][0], fresh[1])
+    for other in (made.render([3], 30, seed=2), made.render([3], 30)):
+        assert not np.array_equal(other[0][0], fresh[0])
     for label in (0, 9, 17):
         inks = [made.render([label], 400, seed)[0][0].mean(axis=(1, 2, 3)) for seed in (None, 5)]
         assert kstest(*inks).pvalue > 1e-4
@@ -94,13 +80,10 @@ def test_attributes_are_true_of_the_strokes():
             assert np.abs(character.strokes).max() < 1.1
 
 
-def test_the_pen_follows_a_cubic_b_spline():
+def test_the_pen_follows_a_cubic_b_spline_and_ink_is_the_distance_to_its_trace():
     knots = np.array([0] * 4 + list(range(1, CONTROLS - 3)) + [CONTROLS - 3] * 4, dtype=float)
     where = np.linspace(0, CONTROLS - 3, len(_pen(28))) * (1 - 1e-12)
     np.testing.assert_allclose(_pen(28), BSpline(knots, np.eye(CONTROLS), 3)(where), atol=1e-9)
-
-
-def test_ink_is_the_distance_to_the_nearest_point_of_the_trace():
     rng = np.random.default_rng(0)
     traced = rng.uniform(-2, 12, (3, 17, 2)).astype(np.float32)
     radius = np.array([0.7, 1.5, 2.2])
@@ -120,22 +103,15 @@ def test_writers_are_drawn_uniformly_and_keep_their_hand():
     np.testing.assert_array_equal(np.argsort(ink), np.argsort(ink.round(1)))
 
 
-@pytest.mark.parametrize("tasks", ["attributes", "attributes-ood"])
-def test_tasks_may_be_pairs_of_attributes(tmp_path, tasks):
-    options = {"image_size": 12, "examples": 30, "held_out": 0.6, "tasks": tasks}
-    benchmark = open_benchmark("glyphs", options, None, tmp_path)
-    val, novel = (set(benchmark.distribution(s).pairs.ravel()) for s in ("val", "novel"))
-    if tasks == "attributes":
-        assert val == novel == set(range(10))
-    else:
-        assert not val & novel
+def test_tasks_may_be_pairs_of_attributes_or_writers(opened):
+    options = {"image_size": 12, "examples": 30, "held_out": 0.6}
+    for tasks in ("attributes", "attributes-ood"):
+        benchmark = opened("glyphs", **options, tasks=tasks)
+        val, novel = (set(benchmark.distribution(s).pairs.ravel()) for s in ("val", "novel"))
+        assert (val == novel == set(range(10))) == (tasks == "attributes") == bool(val & novel)
         assert len(val) >= len(novel) >= 2
-    assert Glyphs().expected(GlyphOptions.model_validate(options)) == {}
-
-
-def test_tasks_may_be_writers(opened):
-    options = {"examples": 60, "image_size": 12, "tasks": "writers"}
-    benchmark = opened(**options)
+        assert Glyphs().expected(GlyphOptions(tasks=tasks)) == {}
+    benchmark = opened("glyphs", **{**SMALL, "examples": 60, "image_size": 12}, tasks="writers")
     counts = {split: (count.classes, count.unit) for split, count in benchmark.counts.items()}
     people = {"train": 14, "base": 14, "val": 3, "novel": 3}
     assert counts == {split: (count, "writers") for split, count in people.items()}
@@ -143,13 +119,24 @@ def test_tasks_may_be_writers(opened):
 
 
 def test_splits_and_kinds_of_tasks_share_one_store_and_change_no_old_ids(opened, tmp_path):
-    plain = opened()
-    opened(base_alphabets=3, val_alphabets=1, held_out=0.5)
-    assert opened(tasks="attributes", min_images=2).fingerprint != plain.fingerprint
-    assert opened(training_tasks=50, min_images=4).fingerprint == plain.fingerprint
-    assert len(prepared_stores("glyphs", tmp_path)) == 1
-    opened(seed=1)
-    assert len(prepared_stores("glyphs", tmp_path)) == 2
+    plain = opened("glyphs", **SMALL)
+    groups = [superclasses_of(plain, split) for split in MEASURED]
+    assert [len(group) for group in groups] == [2, 2, 2]
+    assert len(set().union(*groups)) == 6
+    counts = {"train": (8, 56), "base": (8, 24), "val": (8, 80), "novel": (8, 80)}
+    assert counts_of(plain) == counts
+    changes = (
+        {"base_alphabets": 3, "val_alphabets": 1, "held_out": 0.5},
+        {"tasks": "attributes", "min_images": 2},
+        {"training_tasks": 50, "min_images": 4},
+        {"seed": 1},
+    )
+    prints, stores = [], []
+    for change in changes:
+        prints.append(opened("glyphs", **{**SMALL, **change}).fingerprint)
+        stores.append(len(prepared_stores("glyphs", tmp_path / "home")))
+    assert prints[2] == plain.fingerprint != prints[1]
+    assert stores == [1, 1, 1, 2]
     off = {"tasks", "training_tasks", "min_images"}
     for options, shown in (
         ({"training_tasks": 7}, set()),
@@ -161,11 +148,3 @@ def test_splits_and_kinds_of_tasks_share_one_store_and_change_no_old_ids(opened,
         assert off & set(dumped) == shown
         assert all(dumped[key] == options.get(key, dumped[key]) for key in shown)
     assert GlyphOptions.model_validate_json(chosen.model_dump_json()) == chosen
-
-
-def test_the_default_options_keep_their_digest():
-    # Trial ids and prepared stores follow from these; an option that is off must not change them.
-    plain = GlyphOptions().model_dump(mode="json")
-    pooled = Glyphs().pool_options(GlyphOptions())
-    assert canonical_digest(plain)[:16] == "9a0b0a53ab6d2cdc"
-    assert canonical_digest(pooled)[:16] == "cd6a1d751edd07c8"

@@ -9,7 +9,7 @@ from fsl_sweep.datasets.benchmark import MEASURED
 from fsl_sweep.datasets.benchmarks.image_folder import read_class_tree
 from fsl_sweep.datasets.files.archives import open_tree
 from fsl_sweep.datasets.preparing.inventory import check
-from fsl_sweep.datasets.preparing.opening import open_benchmark, prepared_stores
+from fsl_sweep.datasets.preparing.opening import prepared_stores
 
 SMALL = {"image_size": 8, "base": 0.5, "val": 0.25, "novel": 0.25}
 # Eight classes in four superclasses, five grey images each; the grey tells the class.
@@ -17,15 +17,13 @@ IMAGES = {f"group{c // 2}/class{c}/{i}.png": grey(20 * c + i) for c in range(8) 
 
 
 @pytest.fixture
-def opened(tmp_path):
-    return lambda root, **options: open_benchmark(
-        "image-folder", {**SMALL, **options}, root, tmp_path / "home"
-    )
+def folder(opened):
+    return lambda root, **options: opened("image-folder", root, **{**SMALL, **options})
 
 
-def test_a_tree_becomes_a_benchmark_in_every_form(write_tree, opened, tmp_path):
+def test_a_tree_becomes_a_benchmark_in_every_form(write_tree, folder, tmp_path):
     root = write_tree(IMAGES)
-    benchmark = opened(root)
+    benchmark = folder(root)
     assert benchmark.image_shape == (3, 8, 8)
     counts = {"train": (4, 16), "base": (4, 4), "val": (2, 10), "novel": (2, 10)}
     assert counts_of(benchmark) == counts
@@ -39,30 +37,30 @@ def test_a_tree_becomes_a_benchmark_in_every_form(write_tree, opened, tmp_path):
         with tarfile.open(forms[-1], f"w:{suffix[1:]}") as archive:
             archive.add(root, "made")
     # Several stores of one content are no ambiguity.
-    assert {opened(form).fingerprint for form in (*forms, None)} == {benchmark.fingerprint}
-    assert opened(root, colour="grey").image_shape[0] == 1
+    assert {folder(form).fingerprint for form in (*forms, None)} == {benchmark.fingerprint}
+    assert folder(root, colour="grey").image_shape[0] == 1
 
 
-def test_superclasses_are_drawn_whole(write_tree, opened):
-    benchmark = opened(write_tree(IMAGES), by="superclass")
+def test_superclasses_are_drawn_whole(write_tree, folder):
+    benchmark = folder(write_tree(IMAGES), by="superclass")
     groups = [set(benchmark.distribution(s).classes // 2) for s in MEASURED]
     assert sorted(map(len, groups)) == [1, 1, 2]
     assert set().union(*groups) == {0, 1, 2, 3}
 
 
-def test_lists_are_followed_and_not_prepared_again(write_tree, opened, tmp_path):
+def test_lists_are_followed_and_not_prepared_again(write_tree, folder, tmp_path):
     numbers = {"base": (7, 0), "val": (2, 3), "novel": (4, 5)}
     lists = {split: [f"class{number}" for number in those] for split, those in numbers.items()}
     root, file = write_tree(IMAGES), tmp_path / "split.json"
     file.write_text(json.dumps(lists))
-    opened(root)
-    benchmark = opened(root, split_file=file)
+    folder(root)
+    benchmark = folder(root, split_file=file)
     for split, those in numbers.items():
         assert benchmark.distribution(split).classes.tolist() == sorted(those)
     unlisted = "2 of the 8 classes of the data are in no split of its split_file"
     assert benchmark.cautions == (unlisted,)
     file.write_text(json.dumps({**lists, "novel": ["class1", "class4", "class5", "class6"]}))
-    assert opened(root, split_file=file).cautions == ()
+    assert folder(root, split_file=file).cautions == ()
     assert len(prepared_stores("image-folder", tmp_path / "home")) == 1
 
 
@@ -73,27 +71,27 @@ LISTS = [
 ]
 
 
-def test_splits_that_cannot_be_made_are_refused(write_tree, opened, tmp_path, refused, snapshot):
+def test_splits_that_cannot_be_made_are_refused(write_tree, folder, tmp_path, refused, snapshot):
     root, file = write_tree(IMAGES), tmp_path / "split.json"
     flat = write_tree({path.partition("/")[2]: image for path, image in IMAGES.items()}, "flat")
-    told = [refused(opened, flat, by="superclass"), refused(opened, root, split_file=file)]
+    told = [refused(folder, flat, by="superclass"), refused(folder, root, split_file=file)]
     for content in LISTS:
         file.write_text(content)
-        told.append(refused(opened, root, split_file=file))
+        told.append(refused(folder, root, split_file=file))
     assert told == snapshot
     with pytest.raises(ValidationError, match="sum to more than 1"):
-        opened(root, base=0.9, val=0.2, novel=0.2)
+        folder(root, base=0.9, val=0.2, novel=0.2)
 
 
-def test_copies_of_training_images_among_the_measured_ones_are_named(write_tree, opened, tmp_path):
+def test_copies_of_training_images_among_the_measured_ones_are_named(write_tree, folder, tmp_path):
     """A file that is there twice may be trained on and measured, unnoticed."""
 
     def remarks(files, name):
-        opened(root := write_tree(files, name))
+        folder(root := write_tree(files, name))
         return check("image-folder", SMALL, root, tmp_path / "home").remarks
 
     assert remarks(IMAGES, "plain") == ()
-    benchmark = opened(tmp_path / "plain")
+    benchmark = folder(tmp_path / "plain")
     pool, novel = benchmark.train.pool, benchmark.novel.examples[0]
     trained, held = benchmark.train.examples[0], benchmark.base.examples[0]
     files = sorted(IMAGES, key=lambda path: path.partition("/")[2])
@@ -137,7 +135,7 @@ BAD_TREES = [
 ]
 
 
-def test_trees_that_are_no_class_folders_are_refused(write_tree, opened, refused, snapshot):
+def test_trees_that_are_no_class_folders_are_refused(write_tree, folder, refused, snapshot):
     trees = [write_tree(dict.fromkeys(paths, b""), f"tree{n}") for n, paths in enumerate(BAD_TREES)]
     good = {"cat/1.png": b"", "ant/1.png": b""}
     trees.append(write_tree({**good, "dog/": b""}, "zipped", zipped=True))
@@ -146,5 +144,5 @@ def test_trees_that_are_no_class_folders_are_refused(write_tree, opened, refused
         (trees[-1] / "dog").mkdir(parents=True)
     told = [refused(read, tree) for tree in trees]
     broken = {f"{name}/1.png": b"no image at all" for name in "abc"}
-    told += [refused(opened, write_tree(broken, "photos", zipped)) for zipped in (False, True)]
+    told += [refused(folder, write_tree(broken, "photos", zipped)) for zipped in (False, True)]
     assert told == snapshot

@@ -6,7 +6,7 @@ from fsl_sweep.datasets.benchmark import SPLITS, Benchmark, common_tasks
 from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.preparing.inventory import check
-from fsl_sweep.datasets.preparing.opening import open_benchmark, prepared_stores
+from fsl_sweep.datasets.preparing.opening import prepared_stores
 from fsl_sweep.datasets.splits.drawn import class_benchmark
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
@@ -57,7 +57,7 @@ def test_fresh_examples_are_those_held_out_and_are_halved(pool):
     assert len({made.fingerprint, other.fingerprint, in_distribution(whole, 0).fingerprint}) == 3
 
 
-def test_the_split_is_a_function_of_only_seed_class_and_examples(pool):
+def test_the_split_is_a_function_of_only_seed_class_and_examples_and_fair(pool):
     made = in_distribution(original(pool), seed=0)
     again = in_distribution(original(pool, held_out=0.6, seed=5), seed=0)
     assert again.fingerprint == made.fingerprint != original(pool).fingerprint
@@ -66,9 +66,6 @@ def test_the_split_is_a_function_of_only_seed_class_and_examples(pool):
     for split in SPLITS:
         some, few = (benchmark.distribution(split).examples for benchmark in (made, alone))
         np.testing.assert_array_equal(some[np.isin(pool.labels[some], [1, 4])], few)
-
-
-def test_every_example_is_tested_on_as_often_as_any_other(pool):
     counts = np.zeros(len(pool))
     for seed in range(100):
         counts[in_distribution(original(pool), seed).novel.examples] += 1
@@ -117,28 +114,25 @@ GLYPHS = {f"{split}_alphabets": 1 for split in ("base", "val", "novel")}
 GLYPHS |= {"examples": 20, "classes_per_alphabet": 4, "image_size": 12}
 
 
-def test_it_is_named_in_a_sweep_file_and_shares_the_prepared_data(tmp_path):
-    name = "in-distribution:glyphs"
-    plain = open_benchmark("glyphs", GLYPHS, None, tmp_path)
+def test_it_is_named_in_a_sweep_file_and_shares_the_prepared_data(opened, tmp_path):
+    name, home = "in-distribution:glyphs", tmp_path / "home"
+    plain = opened("glyphs", **GLYPHS)
     for options, arguments in (({}, (0,)), ({"share_seed": 1}, (1,)), ({"fresh": True}, (0, True))):
-        made = open_benchmark(name, {**GLYPHS, **options}, None, tmp_path)
+        made = opened(name, **GLYPHS, **options)
         assert made.fingerprint == in_distribution(plain, *arguments).fingerprint
-    assert len(prepared_stores("glyphs", tmp_path)) == 1
+    assert len(prepared_stores("glyphs", home)) == 1
     options = BENCHMARKS.find(name).cls.Options
     assert "fresh" not in options().model_dump()
     assert options(fresh=True).model_dump()["fresh"] is True
-    checked = check(name, GLYPHS, None, tmp_path)
+    checked = check(name, GLYPHS, None, home)
     assert checked.problems == ()
     counts = checked.benchmark.counts["novel"]
     assert (counts.classes, counts.images) == (4, 4 * 2)
     with pytest.raises(ValueError, match="share_seed"):
-        open_benchmark("glyphs", {**GLYPHS, "share_seed": 1}, None, tmp_path)
-
-
-def test_only_a_benchmark_has_an_in_distribution_form():
+        opened("glyphs", **GLYPHS, share_seed=1)
     assert BENCHMARKS.find("in-distribution:omniglot").cls.in_distribution
     assert not BENCHMARKS.find("omniglot").cls.in_distribution
     assert BENCHMARKS.find("in-distribution:features").cls.holds_features
-    for name in ("glyph", "in-distribution:glyphs"):
-        with pytest.raises(UnknownName, match=f"unknown benchmark '{name}'"):
-            BENCHMARKS.find(f"in-distribution:{name}")
+    for unknown in ("glyph", name):  # only a benchmark has an in-distribution form
+        with pytest.raises(UnknownName, match=f"unknown benchmark '{unknown}'"):
+            BENCHMARKS.find(f"in-distribution:{unknown}")

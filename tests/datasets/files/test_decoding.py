@@ -26,14 +26,11 @@ def test_colours_are_converted_and_sixteen_bit_greys_scaled():
     assert np.asarray(decode(encoded(wide), "x", "grey")).tolist() == [[0, 127, 255]]
 
 
-def test_photographs_are_turned_upright():
+def test_photographs_are_turned_upright_and_their_centre_square_is_kept():
     image, tags, stream = Image.new("L", (20, 10)), Image.Exif(), io.BytesIO()
     tags[0x0112] = 6  # turn by 90 degrees
     image.save(stream, "JPEG", exif=tags)
     assert decode(stream.getvalue(), "x", "grey").size == (10, 20)
-
-
-def test_the_centre_square_is_kept():
     pixels = np.zeros((10, 30, 3), np.uint8)
     pixels[:, 10:20] = 200  # the centre; a sixth of it would be black if the whole were squeezed
     out = squared(Image.fromarray(pixels), 5)

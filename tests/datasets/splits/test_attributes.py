@@ -31,15 +31,12 @@ def parts_of(benchmark):
     return {split: benchmark.distribution(split).examples for split in SPLITS}
 
 
-def test_no_image_is_in_two_splits_and_none_is_lost():
-    parts = [*parts_of(made()).values()]
+def test_in_distribution_val_and_novel_draw_the_same_pairs_and_no_split_shares_an_image():
+    benchmark = made(training_tasks=4)
+    parts = [*parts_of(benchmark).values()]
     assert [len(part) for part in parts] == [800, 400, 400, 400]
     assert sorted(np.concatenate(parts)) == list(range(2000))
-
-
-def test_in_distribution_val_and_novel_draw_the_same_pairs():
-    benchmark = made(training_tasks=4)
-    expected = feasible_pairs(made_pool(), np.arange(5), [*parts_of(benchmark).values()], 10)
+    expected = feasible_pairs(made_pool(), np.arange(5), parts, 10)
     np.testing.assert_array_equal(benchmark.novel.pairs, expected)
     np.testing.assert_array_equal(benchmark.val.pairs, expected)
     np.testing.assert_array_equal(benchmark.base.pairs, benchmark.train.pairs)
@@ -53,10 +50,7 @@ def test_out_of_distribution_novel_pairs_are_of_other_attributes():
     for split, attributes in (("train", range(5)), ("val", range(5)), ("novel", range(5, 9))):
         drawn = common_tasks(benchmark, split, "report", 50, EpisodeShape(2, 1, 4), 0)
         assert set(np.unique(drawn.classes)) <= set(attributes)
-
-
-def test_each_pair_needs_images_only_in_the_splits_that_draw_it():
-    for least in (10, 30, 34, 38, 42):
+    for least in (10, 30, 34, 38, 42):  # each pair needs images only in the splits that draw it
         benchmark = made(novel=range(4, 9), min_images=least)
         *measured, novel = parts_of(benchmark).values()
         expected = feasible_pairs(made_pool(), np.arange(5), measured, least)
@@ -101,23 +95,16 @@ def test_planted_sets_are_found_as_scikit_learn_finds_them(sizes, seed):
     assert sorted(np.flatnonzero(labels == label).tolist() for label in (0, 1)) == sorted(parts)
 
 
-def test_the_normalised_cut_of_a_worked_example():
+def test_cuts_of_worked_examples_and_in_any_order():
     graph = np.array([[0, 4, 1, 0], [4, 0, 0, 1], [1, 0, 0, 6], [0, 1, 6, 0]])
     # Two edges of weight 1 are cut; the sides have total weights 5 + 5 and 7 + 7.
     assert normalised_cut(graph, np.array([0, 1])) == pytest.approx(2 / 10 + 2 / 14)
-
-
-def test_the_order_of_the_nodes_is_of_no_matter():
+    square = np.ones((4, 4))  # sides of one size are ordered by their first node
+    assert cut(np.kron([[20, 1], [1, 20]], square)) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert cut(np.kron(np.eye(2), square)[1:, 1:]) == [[3, 4, 5, 6], [0, 1, 2]]  # no edge between
     graph, _ = planted((9, 7), 4)
     order = np.random.default_rng(0).permutation(16)
     assert [sorted(order[part]) for part in cut(graph[np.ix_(order, order)])] == cut(graph)
-
-
-def test_sides_of_one_size_are_ordered_by_their_first_node_and_may_have_no_edge():
-    square = np.ones((4, 4))
-    graph = np.kron(np.array([[20, 1], [1, 20]]), square)
-    assert cut(graph) == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    assert cut(np.kron(np.eye(2), square)[1:, 1:]) == [[3, 4, 5, 6], [0, 1, 2]]
 
 
 def test_only_attributes_in_a_feasible_pair_are_cut():

@@ -73,13 +73,10 @@ def test_base_classes_keep_their_held_out_examples_and_val_classes_get_some():
 
 @pytest.mark.parametrize("by", ["class", "superclass"])
 def test_folds_depend_only_on_names_and_seed(by):
-    def held(seed, order=1):
-        fold = fold_benchmark(benchmark(order=order), index=1, folds=3, by=by, seed=seed)
-        return classes_of(fold, "val")
-
-    seeds = [held(seed) for seed in range(20)]
-    assert seeds[3] == held(3, order=-1)
-    assert len(set(map(frozenset, seeds))) > 1
+    seeds = [folds_of(benchmark(), by=by, seed=seed)[1] for seed in range(20)]
+    held = [frozenset(classes_of(fold, "val")) for fold in seeds]
+    assert held[3] == classes_of(folds_of(benchmark(order=-1), by=by, seed=3)[1], "val")
+    assert len(set(held)) > 1
 
 
 @given(st.integers(8, 60), st.integers(2, 8), st.integers(0, 2**32 - 1))
@@ -111,22 +108,15 @@ def test_folds_of_superclasses_are_near_the_best_balance(sizes, folds, seed):
     assert filled.max() <= (4 / 3 - 1 / (3 * folds)) * best
 
 
-def other_tasks(tasks) -> FixedSupportTasks:
-    """Tasks that are not made of classes."""
-    other = FixedSupportTasks(tasks, 1, np.random.default_rng(0))
-    other.unit = "pieces"
-    return other
-
-
 def test_what_cannot_be_folded_is_refused(refused, snapshot):
     whole, plain = benchmark(), benchmark(superclasses=False)
     pool = whole.val.pool
-    images = 255 - pool.images
-    apart = ClassTasks(
-        ImagePool.in_memory(images, pool.labels, pool.class_names), whole.val.classes
-    )
-    pieces = replace(whole, val=other_tasks(whole.val))
-    own_images = replace(whole, val=apart)
+    other = ImagePool.in_memory(255 - pool.images, pool.labels, pool.class_names)
+    own_images = replace(whole, val=ClassTasks(other, whole.val.classes))
+    rng = np.random.default_rng(0)
+    train, val = (FixedSupportTasks(tasks, 1, rng) for tasks in (whole.train, whole.val))
+    train.unit = val.unit = "pieces"  # not made of classes
+    pieces = replace(whole, val=val)
     for unused in (pieces, own_images):  # folds of base do not look at val
         assert fold_benchmark(unused, index=0, folds=2).val.pool is pool
         assert fold_benchmark(unused, index=0, folds=2).counts["val"].classes == 6
@@ -134,7 +124,7 @@ def test_what_cannot_be_folded_is_refused(refused, snapshot):
         (whole, {"folds": 13}),
         (whole, {"folds": 6, "over": "base+val", "by": "superclass"}),
         (plain, {"folds": 2, "by": "superclass"}),
-        (replace(whole, train=other_tasks(whole.train)), {"folds": 2}),
+        (replace(whole, train=train), {"folds": 2}),
         (pieces, {"folds": 2, "over": "base+val"}),
         (own_images, {"folds": 2, "over": "base+val"}),
     ]

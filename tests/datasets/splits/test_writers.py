@@ -25,15 +25,12 @@ def writers(benchmark, split) -> set[int]:
     return set(benchmark.distribution(split).writers.tolist())
 
 
-def test_writers_are_split_as_in_the_paper_or_in_the_same_proportions():
-    sizes = {count: writer_sizes(count) for count in (3585, 3597, 3584, 539, 20, 4)}
-    assert sizes[3585] == sizes[3597] == (2509, 538, 538)
-    assert [*sizes.values()][2:] == [(2508, 538, 538), (377, 81, 81), (14, 3, 3), (2, 1, 1)]
-
-
 @pytest.mark.parametrize("base", ["held-out", "redrawn"])
 def test_of_the_full_data_set_all_2509_training_writers_train(base):
     """3,597 people, 12 of whom have no two classes of two examples, as in the paper's data."""
+    sizes = {count: writer_sizes(count) for count in (3585, 3597, 3584, 539, 20, 4)}
+    assert sizes[3585] == sizes[3597] == (2509, 538, 538)
+    assert [*sizes.values()][2:] == [(2508, 538, 538), (377, 81, 81), (14, 3, 3), (2, 1, 1)]
     whole = made_pool(3585)
     who = 3 * 3585 + np.repeat(np.arange(12), 3)
     labels = np.append(whole.labels, np.tile([0, 0, 1], 12))
@@ -47,14 +44,19 @@ def test_of_the_full_data_set_all_2509_training_writers_train(base):
         assert benchmark.distribution(split).count(EVERYTHING) == counts[split]
 
 
-def test_no_writer_is_in_two_of_training_validation_and_novel():
-    benchmark = made(40)
+def test_no_writer_is_in_two_of_training_validation_and_novel_and_draws_follow_the_seed():
+    benchmark, again, other = (made(40, seed=seed) for seed in (0, 0, 1))
+    assert again.fingerprint == benchmark.fingerprint
+    assert writers(other, "novel") != writers(benchmark, "novel")
     sets = [writers(benchmark, split) for split in ("train", "val", "novel")]
     assert [len(part) for part in sets] == [28, 6, 6]
     assert set.union(*sets) == set(range(0, 120, 3))
     assert writers(benchmark, "base") == sets[0]
     examples = np.concatenate([benchmark.distribution(split).examples for split in SPLITS])
     assert sorted(examples) == list(range(40 * 9))
+    fewer, more = (made(40, (20, 20), held_out) for held_out in (0.1, 0.3))
+    assert set(fewer.base.examples) < set(more.base.examples)
+    assert writers(fewer, "novel") == writers(more, "novel")
 
 
 @pytest.mark.parametrize("held_out", [0.01, 0.3, 0.99])
@@ -75,12 +77,14 @@ def test_at_least_two_examples_are_held_out_where_two_are_left(held_out, snapsho
     assert made(10, (4, 4), held_out).cautions == ()  # as many classes in both
 
 
-def test_a_writer_without_two_such_characters_gives_none(refused, snapshot):
+def test_too_few_writers_and_those_without_two_such_characters(pool, refused, snapshot):
     """A base task of one class would be no task."""
-    pool, some = made_pool(10, (9, 3, 3)), made_pool(10, (9, 9, 3))
-    assert refused(writer_benchmark, "made", pool, 0.3, 0) == snapshot
-    who = np.append(pool.writers, some.writers + 1)
-    both = blank_pool(np.append(pool.labels, some.labels), writers=who)
+    few, some = made_pool(10, (9, 3, 3)), made_pool(10, (9, 9, 3))
+    pools = (made_pool(3), pool, few)
+    assert [refused(writer_benchmark, "made", each, 0.3, 0) for each in pools] == snapshot
+    made(4)
+    who = np.append(few.writers, some.writers + 1)
+    both = blank_pool(np.append(few.labels, some.labels), writers=who)
     benchmark = writer_benchmark("made", both, 0.3, 0)
     assert {writer % 3 for writer in writers(benchmark, "base")} == {1}
     assert {writer % 3 for writer in writers(benchmark, "train")} == {0, 1}
@@ -117,17 +121,3 @@ def test_no_writer_is_measured_twice_and_the_sets_share_none_where_there_are_eno
     assert people("report", 6) != people("report", 6, seed=1)
     assert set(people("selection", 12)) == writers(benchmark, "novel")
     assert refused(people, "report", 13) == snapshot
-
-
-def test_all_draws_follow_the_seed():
-    first, again, other = (made(40, seed=seed) for seed in (0, 0, 1))
-    assert again.fingerprint == first.fingerprint
-    assert writers(other, "novel") != writers(first, "novel")
-    fewer, more = (made(40, (20, 20), held_out) for held_out in (0.1, 0.3))
-    assert set(fewer.base.examples) < set(more.base.examples)
-    assert writers(fewer, "novel") == writers(more, "novel")
-
-
-def test_too_few_writers_or_none_are_refused(pool, refused, snapshot):
-    made(4)
-    assert [refused(made, 3), refused(writer_benchmark, "made", pool, 0.2, 0)] == snapshot

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pools import assert_uniform, blank_pool
 
+from fsl_sweep.datasets.tasks import distribution
 from fsl_sweep.datasets.tasks.attributes import (
     AttributeTasks,
     FixedTasks,
@@ -14,8 +15,8 @@ from fsl_sweep.datasets.tasks.attributes import (
 )
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
 
-ALL = np.arange(5)
-EVERY = np.arange(240)
+ALL, EVERY = np.arange(5), np.arange(240)
+SHAPE = EpisodeShape(2, 2, 3)
 
 
 def made_pool(images=240, seed=0):
@@ -25,9 +26,9 @@ def made_pool(images=240, seed=0):
     return blank_pool(labels, 16, attributes=known, attribute_names=[f"a{a}" for a in ALL])
 
 
-def carried(pool):
-    """What each image carries, bool ``[N, A]``."""
-    return np.stack([pool.attributes[label] for label in pool.labels])
+def made(least=4):
+    pool = made_pool()
+    return AttributeTasks(pool, feasible_pairs(pool, ALL, [EVERY], least))
 
 
 @settings(deadline=None, max_examples=40)
@@ -40,7 +41,7 @@ def test_positives_carry_both_and_negatives_do_not(seed, shot, query):
     shape = EpisodeShape(2, shot, query)
     drawn = AttributeTasks(pool, pairs).sample(30, shape, np.random.default_rng(seed))
     assert (drawn.support.shape, drawn.query.shape) == ((30, 2, shot), (30, 2, query))
-    has = carried(pool)
+    has = pool.attributes[pool.labels]
     together = np.concatenate([drawn.support, drawn.query], axis=2)
     for task, (lower, upper) in zip(together, drawn.classes, strict=True):
         assert lower < upper
@@ -57,107 +58,81 @@ def test_pairs_and_examples_are_uniform():
     tasks = AttributeTasks(pool, pairs, some)
     drawn = tasks.sample(60_000, EpisodeShape(2, 1, 2), np.random.default_rng(0))
     assert_uniform(drawn.classes, pairs)
-    has = carried(pool)
+    has = pool.attributes[pool.labels[some]]
     for lower, upper in pairs[:4]:
         of_pair = (drawn.classes == [lower, upper]).all(axis=1)
-        both = has[some, lower] & has[some, upper]
+        both = has[:, lower] & has[:, upper]
         for side, group in ((1, some[both]), (0, some[~both])):
             for part in (drawn.support, drawn.query[..., 1:]):
                 assert_uniform(part[of_pair, side].ravel(), group)
 
 
-def test_feasible_pairs_and_co_occurrence_count_images():
-    pool = made_pool()
-    has, parts = carried(pool), [EVERY[::3], EVERY[1::3]]
-    counts = [[np.sum(has[parts[0], a] & has[parts[0], b]) for b in ALL] for a in ALL]
+def test_feasible_pairs_of_different_properties_and_co_occurrence_count_images():
+    pool, parts = made_pool(), [EVERY[::3], EVERY[1::3]]
+    has = [pool.attributes[pool.labels[part]] for part in parts]
+    counts = [[np.sum(has[0][:, a] & has[0][:, b]) for b in ALL] for a in ALL]
     np.testing.assert_array_equal(co_occurrence(pool, parts[0]), counts)
 
     def fewest(a, b):
-        both = [has[part, a] & has[part, b] for part in parts]
+        both = [part[:, a] & part[:, b] for part in has]
         return min(min(np.sum(carry), np.sum(~carry)) for carry in both)
 
     for least in (1, 10, 18, 25):
         expected = [[a, b] for a, b in combinations([0, 2, 3, 4], 2) if fewest(a, b) >= least]
         assert feasible_pairs(pool, np.array([4, 2, 0, 3]), parts, least).tolist() == expected
-
-
-def test_two_attributes_of_one_property_are_no_pair():
-    plain = made_pool()
     names = ("Heel", "Closure.Lace.up", "Closure.Buckle", "Heel.High", "Toe")
-    pairs, others = (
-        feasible_pairs(pool, ALL, [EVERY], 1).tolist()
-        for pool in (replace(plain, attribute_names=names), plain)
-    )
-    assert [pair for pair in others if pair not in pairs] == [[0, 3], [1, 2]]
-    assert [pair for pair in others if pair in pairs] == pairs
+    pairs = feasible_pairs(replace(pool, attribute_names=names), ALL, [EVERY], 1).tolist()
+    others = feasible_pairs(pool, ALL, [EVERY], 1).tolist()
+    assert sorted([*pairs, [0, 3], [1, 2]]) == others
 
 
-def made(least=4):
-    pool = made_pool()
-    return AttributeTasks(pool, feasible_pairs(pool, ALL, [EVERY], least))
-
-
-def test_the_same_generator_gives_the_same_tasks_in_chunks_or_not(monkeypatch):
-    tasks, shape = made(), EpisodeShape(2, 1, 2)
+def test_tasks_are_drawn_in_chunks_count_attributes_and_digest_what_they_draw(monkeypatch):
+    tasks = made()
     which = np.arange(50) % len(tasks.pairs)
-    monkeypatch.setattr("fsl_sweep.datasets.tasks.distribution.INDICES_AT_ONCE", 30)
-    drawn, again = (tasks.sample_of(which, shape, np.random.default_rng(0)) for _ in range(2))
+    monkeypatch.setattr(distribution, "INDICES_AT_ONCE", 30)
+    drawn, again = (tasks.sample_of(which, SHAPE, np.random.default_rng(0)) for _ in range(2))
     np.testing.assert_array_equal(drawn.classes, tasks.pairs[which])
     np.testing.assert_array_equal(drawn.query, again.query)
-
-
-def test_it_counts_attributes_and_digests_what_it_draws():
-    pool = made_pool()
-    tasks = AttributeTasks(pool, np.array([[3, 1], [1, 4]]))
+    tasks = AttributeTasks(tasks.pool, np.array([[3, 1], [1, 4]]))
     assert tasks.pairs.tolist() == [[1, 3], [1, 4]]
     assert (tasks.size, tasks.unit, tasks.by_label) == (3, "attributes", False)
-    assert tasks.digest() == AttributeTasks(pool, np.array([[1, 4], [1, 3]])).digest()
-    assert tasks.digest() != AttributeTasks(pool, np.array([[1, 4]])).digest()
-    assert tasks.digest() != AttributeTasks(pool, tasks.pairs, np.arange(100)).digest()
-
-
-SHAPE = EpisodeShape(2, 2, 3)
+    cases = [([[1, 4], [1, 3]], EVERY), ([[1, 4]], EVERY), (tasks.pairs, EVERY[:100])]
+    digests = [AttributeTasks(tasks.pool, np.array(pairs), some).digest() for pairs, some in cases]
+    assert digests[0] == tasks.digest()
+    assert len(set(digests)) == 3
 
 
 def rows(episodes):
-    parts = (episodes.support, episodes.query, episodes.classes)
-    return {
-        tuple(np.concatenate([part[t].ravel() for part in parts])) for t in range(len(episodes))
-    }
+    parts = zip(episodes.support, episodes.query, episodes.classes, strict=True)
+    return {tuple(np.concatenate([part.ravel() for part in task])) for task in parts}
 
 
-def test_fixed_tasks_are_the_same_in_every_epoch():
-    fixed = FixedTasks(made(10), 7, seed=3)
-    kept = rows(fixed.episodes(SHAPE))
-    assert len(kept) == fixed.count(SHAPE) == 7
-    for seed in range(3):
-        assert rows(fixed.sample(100, SHAPE, np.random.default_rng(seed))) == kept
-        assert rows(fixed.take(np.arange(7), SHAPE, np.random.default_rng(seed))) == kept
-
-
-def test_fixed_tasks_depend_on_the_seed_and_their_number():
+def test_fixed_tasks_are_the_same_in_every_epoch_and_follow_seed_and_number():
     tasks = made(10)
     first, again, other = (FixedTasks(tasks, 20, seed) for seed in (0, 0, 1))
-    assert rows(first.episodes(SHAPE)) == rows(again.episodes(SHAPE))
-    assert rows(first.episodes(SHAPE)) != rows(other.episodes(SHAPE))
+    kept = rows(first.episodes(SHAPE))
+    assert len(kept) == first.count(SHAPE) == 20
+    for seed in range(3):
+        assert rows(first.sample(400, SHAPE, np.random.default_rng(seed))) == kept
+        assert rows(first.take(np.arange(20), SHAPE, np.random.default_rng(seed))) == kept
+    assert rows(again.episodes(SHAPE)) == kept != rows(other.episodes(SHAPE))
     wider = first.episodes(EpisodeShape(2, 1, 4))
     np.testing.assert_array_equal(wider.classes, first.episodes(SHAPE).classes)
+    assert len({fixed.digest() for fixed in (first, other, FixedTasks(tasks, 6, 0))}) == 3
     counts = [len(FixedTasks(tasks, count, 0).pairs) for count in (1, 5, 400)]
     assert counts == sorted(counts)
     assert (counts[0], counts[2]) == (1, len(tasks.pairs))
     assert FixedTasks(tasks, 1, 0).size == 2
-    assert len({fixed.digest() for fixed in (first, other, FixedTasks(tasks, 6, 0))}) == 3
 
 
 def test_what_cannot_be_drawn_is_refused(pool, refused, snapshot):
-    tasks, rng = made(), np.random.default_rng(0)
-    fixed, pair = FixedTasks(tasks, 5, 0), np.array([[0, 1]])
+    tasks, pair = made(), np.array([[0, 1]])
+    fixed = FixedTasks(tasks, 5, 0)
     assert [
         refused(tasks.check, EpisodeShape(5, 1, 1)),
         refused(tasks.check, EpisodeShape(2, 200, 40)),
-        refused(tasks.check, EpisodeShape(2, 1, 1), 0),
         refused(fixed.check, EpisodeShape(3, 1, 1)),
-        refused(fixed.sample, 4, EpisodeShape(2, 200, 50), rng),
+        refused(fixed.sample, 4, EpisodeShape(2, 200, 50), np.random.default_rng(0)),
         refused(AttributeTasks, pool, pair),
         refused(AttributeTasks, made_pool(), pair, np.array([3, 3])),
     ] == snapshot

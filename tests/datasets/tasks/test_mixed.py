@@ -64,6 +64,8 @@ def test_a_set_that_is_used_up_leaves_the_rest_to_the_other():
     assert (np.sum(few.classes >= 3, axis=1) == 2).mean() > 0.95
     whole = drawn(made(), 0.5, 50, EpisodeShape(5, 1, 1))
     assert (np.sort(whole.classes, axis=1) == np.arange(5)).all()
+    many = drawn(made(base=300, novel=252, per_class=4), 0.5, 5000)  # in chunks
+    assert (len(many), len(np.unique(many.classes))) == (5000, 552)
 
 
 def test_episodes_are_of_held_out_and_novel_examples_and_repeat_none():
@@ -74,13 +76,12 @@ def test_episodes_are_of_held_out_and_novel_examples_and_repeat_none():
     assert set(np.unique(together)) == set(base.examples) | set(novel.examples)
 
 
-def test_many_classes_and_tasks_are_drawn_in_chunks():
-    episodes = drawn(made(base=300, novel=252, per_class=4), 0.5, 5000)
-    assert (len(episodes), len(np.unique(episodes.classes))) == (5000, 552)
-
-
-def test_what_cannot_be_mixed_is_refused(refused, snapshot):
+def test_the_digest_tells_weights_and_sets_apart_and_what_cannot_be_mixed_is_refused(
+    refused, snapshot
+):
     base, novel = made()
+    cases = ((base, novel, 0.5), (base, novel, 0.25), (novel, base, 0.5), (base, novel, 0.5))
+    assert len({MixedTasks(*case).digest() for case in cases}) == 3
     assert [
         refused(MixedTasks(base, novel, 0.5).check, EpisodeShape(6, 1, 1)),
         refused(MixedTasks(base, novel, 1).check, SHAPE),
@@ -88,9 +89,3 @@ def test_what_cannot_be_mixed_is_refused(refused, snapshot):
         refused(MixedTasks, base, made(per_class=6)[1], 0.5),
         refused(MixedTasks, novel, novel, 0.5),
     ] == snapshot
-
-
-def test_the_digest_tells_weights_and_sets_apart():
-    base, novel = made()
-    cases = ((base, novel, 0.5), (base, novel, 0.25), (novel, base, 0.5), (base, novel, 0.5))
-    assert len({MixedTasks(*case).digest() for case in cases}) == 3

@@ -114,14 +114,11 @@ def test_tasks_are_of_the_chosen_writers_and_examples():
     assert len(tasks.examples) == TABLE[[0, 3]].sum()
 
 
-def test_small_chunks_are_padded_alike(monkeypatch):
+def test_small_chunks_are_padded_alike_and_the_digest_follows_what_is_drawn(monkeypatch):
     monkeypatch.setattr("fsl_sweep.datasets.tasks.distribution.INDICES_AT_ONCE", 1)
     drawn = made().sample(50, EVERYTHING, np.random.default_rng(0))
     assert (drawn.support.shape, drawn.query.shape) == ((50, 5, 1), (50, 5, 6))
     assert len(list(tasks_of(made(), drawn))) == 50
-
-
-def test_the_digest_follows_pool_writers_and_examples():
     pool, both = made_pool(TABLE), np.array([0, 10])
     first = WriterTasks(pool, both)
     others = [

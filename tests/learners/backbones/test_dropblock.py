@@ -3,13 +3,12 @@ import pytest
 import torch
 from small import generator
 
-from fsl_sweep.learners.backbones.dropblock import DropSchedule, drop_blocks
+from fsl_sweep.learners.backbones.dropblock import DropSchedule, drop_blocks, one_training_step
 
 CPU = torch.device("cpu")
 
 
 def dropped(shape, rate, block):
-    """Which ones are dropped, and those that survive."""
     ones = drop_blocks(torch.ones(shape), rate, block, generator())
     return ones == 0, ones[ones != 0]
 
@@ -32,16 +31,13 @@ def test_the_share_of_dropped_units_is_the_rate_and_the_others_keep_the_mean(blo
     # Blocks overlap now and then, so the share falls a little short of the rate.
     assert 0.9 * rate < mask.float().mean().item() < 1.02 * rate
     assert len(survivors.unique()) == 1
-    torch.testing.assert_close(survivors.double().sum() / mask.numel(), torch.tensor(1.0).double())
+    assert survivors.double().sum().item() == pytest.approx(mask.numel(), rel=1e-6)
 
 
-def test_a_block_larger_than_the_map_shrinks_to_it():
+def test_a_block_larger_than_the_map_shrinks_to_it_and_drops_all_without_nan():
     counts = dropped((2000, 1, 2, 2), 0.3, 5)[0].flatten(1).sum(1)
     assert set(counts.tolist()) == {0, 4}
     assert abs((counts == 4).float().mean().item() - 0.3) < 0.05
-
-
-def test_dropping_everything_gives_zeros_and_not_nan():
     assert dropped((1, 1, 1, 1), 0.999999, 1)[0].all()
 
 
@@ -58,11 +54,12 @@ def test_the_rate_rises_linearly_and_stays():
     np.testing.assert_allclose(rates, [0.025, 0.05, 0.075, 0.1, 0.1, 0.1])
 
 
-def test_each_step_and_seed_has_its_own_draws_which_a_loaded_schedule_makes_too():
+def test_each_step_seed_and_pass_has_its_own_draws_which_a_loaded_schedule_makes_too():
     schedule, loaded, other = (DropSchedule(0.1, 10) for _ in range(3))
-    first = [s.advance(CPU).initial_seed() for s in (schedule, schedule, other)]
-    assert len(set(first)) == 3
-    schedule.advance(CPU)
+    seeds = [s.advance(CPU).initial_seed() for s in (schedule, schedule, other)]
+    with one_training_step(torch.nn.ModuleList([schedule])):
+        seeds += [schedule.advance(CPU).initial_seed() for _ in range(3)]
+    assert (len(set(seeds)), int(schedule.step)) == (6, 3)
     loaded.load_state_dict(schedule.state_dict())
     for _ in range(2):
         draws = [torch.rand(5, generator=s.advance(CPU)) for s in (schedule, loaded)]

@@ -1,16 +1,12 @@
 import pytest
 import torch
-from small import backbone, build, equal, normal
+from small import images, network
 
 from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.backbones.torchvision_guard import load_torchvision
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 
 RESNET = "torchvision:resnet18"
-
-
-def images(channels=3, side=32):
-    return normal(2, channels, side, side, dtype=torch.float32)
 
 
 # One of each way in which torchvision writes its classifier.
@@ -25,34 +21,26 @@ def images(channels=3, side=32):
     ],
 )
 def test_the_classifier_is_taken_out(model, side, features):
-    network = backbone(f"torchvision:{model}", (3, side, side)).eval()
-    assert network.feature_dim == features
+    built = network(f"torchvision:{model}", (3, side, side)).eval()
     with torch.inference_mode():
-        assert network(images(side=side)).shape == (2, features)
+        assert built.feature_dim == built(images(1, 3, side)).shape[1] == features
 
 
 def test_features_are_what_the_last_layer_of_the_original_is_given():
-    network = backbone(RESNET, (3, 32, 32)).eval()
+    built, seen = network(RESNET, (3, 32, 32)).eval(), []
     original = load_torchvision("torchvision.models").resnet18(weights=None).eval()
-    original.load_state_dict({**original.state_dict(), **network.network.state_dict()})
-    seen = []
+    original.load_state_dict({**original.state_dict(), **built.network.state_dict()})
     original.fc.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0]))
     with torch.inference_mode():
-        original(images())
-        torch.testing.assert_close(network(images()), seen[0], rtol=1e-4, atol=1e-4)
+        original(images(2, 3, 32))
+        torch.testing.assert_close(built(images(2, 3, 32)), seen[0], rtol=1e-4, atol=1e-4)
 
 
 def test_grey_images_are_repeated_to_three_channels():
+    grey = images(2, 1, 32)
     with torch.inference_mode():
-        expected = backbone(RESNET, (3, 32, 32)).eval()(images(1).repeat(1, 3, 1, 1))
-        assert torch.equal(backbone(RESNET, (1, 32, 32)).eval()(images(1)), expected)
-
-
-def test_it_trains_as_a_backbone_named_in_a_sweep_file():
-    learner, again = (build("protonet", {"name": RESNET}, (1, 28, 28)) for _ in range(2))
-    assert learner.training
-    assert learner.backbone.network.training
-    assert equal(learner.state_dict(), again.state_dict())
+        expected = network(RESNET, (3, 32, 32)).eval()(grey.repeat(1, 3, 1, 1))
+        assert torch.equal(network(RESNET, (1, 32, 32)).eval()(grey), expected)
 
 
 def test_unknown_models_suggest_the_nearest():
@@ -74,7 +62,7 @@ def test_unknown_models_suggest_the_nearest():
 )
 def test_images_that_a_model_does_not_take_are_refused(model, shape, problem):
     with pytest.raises(ConfigError, match=problem):
-        backbone(f"torchvision:{model}", shape)
+        network(f"torchvision:{model}", shape)
 
 
 def test_the_family_is_listed_once_and_its_members_have_a_provenance():

@@ -1,12 +1,11 @@
 """Weights from a file reach every backbone as they are, and those of another network none."""
 
-import copy
 import hashlib
 
 import pytest
 import safetensors.torch
 import torch
-from small import backbone, build, equal, normal
+from small import build, equal, images, network
 from torch import nn
 
 from fsl_sweep.learners.backbones.catalogue import BACKBONES
@@ -18,45 +17,37 @@ from fsl_sweep.orchestrator.errors import ConfigError, MachineFailure
 
 SHAPE = 3, 16, 16
 RESNET = "torchvision:resnet18"
-EXTRA = [
-    RESNET,
-    "torchvision:mnasnet0_5",
-    "timm:tf_efficientnet_lite0",
-    "timm:vit_tiny_patch16_224",
-]
-EVERY = [*(n for n in BACKBONES.names() if BACKBONES.find(n).cls.has_weights), *EXTRA]
-IMAGES = normal(4, *SHAPE, seed=1, dtype=torch.float32)
+TIMM = ["timm:tf_efficientnet_lite0", "timm:vit_tiny_patch16_224"]
+OURS = [name for name in BACKBONES.names() if BACKBONES.find(name).cls.has_weights]
+IMAGES = images(4, *SHAPE)
 
 
 def drawn(name, seed=1, **options):
     """A backbone in evaluation mode whose running averages come from other images."""
-    network = backbone(name, SHAPE, seed, **options)
-    network(torch.randn(8, *SHAPE))
-    return network.eval()
+    built = network(name, SHAPE, seed, **options)
+    built(torch.randn(8, *SHAPE))
+    return built.eval()
 
 
 def started(name, path, **options):
-    network, unused = build_backbone({"name": name, "weights": str(path), **options}, SHAPE)
-    return network.eval(), unused
+    built, unused = build_backbone({"name": name, "weights": str(path), **options}, SHAPE)
+    return built.eval(), unused
 
 
-def saved(path, state):
-    torch.save(state, path)
-    return path
-
-
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", [*OURS, RESNET, "torchvision:mnasnet0_5", *TIMM])
 def test_weights_of_a_snapshot_give_every_backbone_the_same_features(name, tmp_path):
     learner = build("supervised", {"name": name}, SHAPE)
     learner.backbone(torch.randn(8, *SHAPE))
     path = tmp_path / "0005.safetensors"
     path.write_bytes(safetensors.torch.save(learner.state_dict()))
-    network, unused = started(name, path)
+    restarted, unused = started(name, path)
     assert unused == ["classifier.bias", "classifier.weight"]
+    if name == "resnet12":  # the drop schedule is not taken over
+        assert (int(restarted.drop.step), restarted.drop.rate) == (0, 0.0)
     with torch.inference_mode():
         expected = learner.eval().backbone(IMAGES)
-        assert torch.equal(network(IMAGES), expected)
-        assert not torch.equal(backbone(name, SHAPE, seed=9).eval()(IMAGES), expected)
+        assert torch.equal(restarted(IMAGES), expected)
+        assert not torch.equal(network(name, SHAPE, seed=9).eval()(IMAGES), expected)
 
 
 FORMS = {
@@ -71,38 +62,27 @@ def test_published_forms_are_read_and_a_classifier_is_named_and_left(prefix, tmp
     published = drawn(RESNET)
     head = {"fc.weight": torch.ones(7, 512), "fc.bias": torch.zeros(7)}
     state = {prefix + name: t for name, t in {**published.network.state_dict(), **head}.items()}
-    network, unused = started(RESNET, saved(tmp_path / "w.pth", FORMS[prefix](state)))
+    torch.save(FORMS[prefix](state), tmp_path / "w.pth")
+    restarted, unused = started(RESNET, tmp_path / "w.pth")
     assert unused == [f"{prefix}fc.bias", f"{prefix}fc.weight"]
     with torch.inference_mode():
-        assert torch.equal(network(IMAGES), published(IMAGES))
-
-
-def test_the_drop_schedule_of_a_snapshot_is_not_taken_over(tmp_path):
-    path = saved(tmp_path / "w.pt", drawn("resnet12").state_dict())
-    network, unused = started("resnet12", path)
-    assert (int(network.drop.step), network.drop.rate, unused) == (0, 0.0, [])
+        assert torch.equal(restarted(IMAGES), published(IMAGES))
 
 
 def test_what_is_no_file_of_this_networks_weights_is_refused_by_what_it_holds(tmp_path, snapshot):
     state = drawn("conv4").state_dict()
-    missing = {k: t for k, t in state.items() if k not in ("blocks.3.1.bias", "blocks.3.1.weight")}
-    twice = {f"{who}.{k}": t for who in ("student", "teacher") for k, t in state.items()}
-    broken = copy.deepcopy(state)
-    broken["blocks.2.0.bias"][3] = torch.nan
+    deeper = load_torchvision("torchvision.models").resnet34().state_dict()
     contents = {
         "narrower": (state, {"width": 4}),
-        "missing": (missing, {}),
-        "two networks": (twice, {}),
-        "not finite": (broken, {}),
+        "deeper": (deeper, {"name": RESNET}),
+        "missing": ({k: t for k, t in state.items() if k[:10] != "blocks.3.1"}, {}),
+        "two networks": ({f"{who}.{k}": t for who in ("a", "b") for k, t in state.items()}, {}),
+        "not finite": (state | {"blocks.2.0.bias": torch.tensor([torch.nan] + [0.0] * 63)}, {}),
         "a module": (nn.Linear(2, 2), {}),
         "no names": (torch.ones(3), {}),
         "another wrapper": ({"teacher": {"a": torch.ones(1)}}, {}),
         "text.safetensors": (b"PK no weights", {}),
         "text": (b"no weights", {}),
-        "deeper": (
-            load_torchvision("torchvision.models").resnet34().state_dict(),
-            {"name": RESNET},
-        ),
     }
     problems = {}
     for name, (content, options) in contents.items():
@@ -128,36 +108,38 @@ def test_a_file_that_was_changed_since_planning_stops_the_machine(tmp_path):
         started("conv4", path, weights_sha256=checksum)
 
 
-@pytest.mark.parametrize("name", ["conv4", "resnet12", "timm:tf_efficientnet_lite0"])
-def test_a_frozen_backbone_stays_as_it_is(name):
-    learner, other = (
-        build("ridge", {"name": name, "frozen": frozen}, SHAPE) for frozen in (True, False)
-    )
-    features = learner.train().embed(IMAGES)
-    assert torch.equal(features, other.eval().embed(IMAGES))
-    assert not features.requires_grad
-    # As it was built: running averages and counters too.
-    assert equal(learner.state_dict(), other.state_dict())
-    assert [n for n, p in learner.named_parameters() if p.requires_grad] == ["scale"]
-
-
 TRAINED = [n for n in LEARNERS.names() if n not in ("metadl", "finetune", "metadelta")]
 
 
-@pytest.mark.parametrize("name", TRAINED)
-def test_no_learner_trains_a_frozen_backbone(name):
+@pytest.mark.parametrize(
+    ("name", "backbone"),
+    [
+        *((name, "conv4") for name in TRAINED),
+        ("ridge", "resnet12"),
+        ("ridge", TIMM[0]),
+    ],
+)
+def test_no_learner_trains_a_frozen_backbone(name, backbone):
     options = {"batch_norm": "running"} if "maml" in name else {}
-    learner = build(name, {"name": "conv4", "width": 4, "frozen": True}, SHAPE, **options)
-    before = copy.deepcopy(learner.backbone.state_dict())
-    descent = torch.optim.SGD(learner.parameters(), lr=0.1, weight_decay=0.1)
-    images = IMAGES[:1].repeat(30, 1, 1, 1) + torch.arange(30).view(30, 1, 1, 1)
+    learner, other = (
+        build(name, {"name": backbone, "frozen": frozen}, SHAPE, **options)
+        for frozen in (True, False)
+    )
+    trained = {key for key, parameter in learner.named_parameters() if parameter.requires_grad}
+    assert not any(key.startswith("backbone") for key in trained)
+    descent = torch.optim.SGD(learner.train().parameters(), lr=0.1, weight_decay=0.1)
+    pictures = IMAGES[:1].repeat(30, 1, 1, 1) + torch.arange(30).view(30, 1, 1, 1)
     batches = {
-        "batches": LabelledBatch(images, torch.arange(30) % 5),
-        "episodes": EpisodeBatch(*images.view(2, 5, 3, *SHAPE).split((1, 2), dim=2)),
+        "batches": LabelledBatch(pictures, torch.arange(30) % 5),
+        "episodes": EpisodeBatch(*pictures.view(2, 5, 3, *SHAPE).split((1, 2), dim=2)),
     }
     for kind, batch in batches.items():
         if kind in learner.trains_on and (loss := learner.training_loss(batch)).requires_grad:
             loss.backward()
             descent.step()
-    assert equal(learner.backbone.state_dict(), before)
     assert all(parameter.grad is None for parameter in learner.backbone.parameters())
+    features = learner.backbone(IMAGES)
+    assert not features.requires_grad
+    assert torch.equal(features, other.eval().backbone(IMAGES))
+    # As it was built: running averages and counters too.
+    assert equal(learner.backbone.state_dict(), other.backbone.state_dict())

@@ -77,8 +77,7 @@ def test_what_is_no_file_is_neither_read_nor_waited_for_nor_written_through(tmp_
 
 
 def test_a_folder_that_vanished_is_reported_and_not_made_again(tmp_path):
-    root = tmp_path / "run"
-    root.mkdir()
+    (root := tmp_path / "run").mkdir()
     folder = Folder(root, standing=root) / "trials" / "a"
     folder.write("epochs/1", b"1")
     shutil.rmtree(root)

@@ -6,11 +6,28 @@ import numpy as np
 import pytest
 import torch
 from made import benchmark, trainable, writer_benchmark
-from trained import CPU, NOVEL, built, counts, drawn, images_by_hand, measured, only
+from trained import (
+    CPU,
+    NOVEL,
+    built,
+    counts,
+    drawn,
+    history,
+    images_by_hand,
+    main,
+    measured,
+    only,
+    run,
+    surely_above,
+)
 
+from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
+from fsl_sweep.datasets.preparing.opening import open_benchmark
+from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.learners.at_once import AtOnce, at_once
-from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.errors import BadData, TrialFailure
 from fsl_sweep.orchestrator.measuring import images
 from fsl_sweep.orchestrator.records.protocol import Episode
 from fsl_sweep.orchestrator.trial.training import Training
@@ -34,17 +51,23 @@ def adapting(data, name="fomaml", **options):
     return built(data, name, way=3, inner_steps_test=3, inner_lr=0.1, **options)
 
 
-def by_head(learner, support, query, way):
-    """The answers from features of the images of one task."""
+def without(part, at):
+    """Index arrays whose examples at a place are absent."""
+    part = part.copy()
+    part[at] = -1
+    return part
+
+
+def by_head(data, learner, support, query, way):
+    """The classes that features of the images of one task give."""
     with torch.no_grad():
         examples = learner.embed(support)
-        return learner.head(
-            examples.view(1, way, -1, examples.shape[1]), learner.embed(query)[None]
-        )[0]
+        examples = examples.view(1, way, -1, examples.shape[1])
+        return learner.head(examples, learner.embed(query)[None])[0].argmax(1)
 
 
-def by_descent(learner, support, query, way):
-    """The answers after plain SGD on a copy of the network."""
+def by_descent(data, learner, support, query, way):
+    """Those after plain SGD on a copy of the network."""
     network = copy.deepcopy(learner).eval()
     sgd = torch.optim.SGD(network.parameters(), lr=0.1)
     for _ in range(3):
@@ -52,25 +75,31 @@ def by_descent(learner, support, query, way):
         labels = torch.arange(way).repeat_interleave(len(support) // way)
         torch.nn.functional.cross_entropy(network(support), labels).backward()
         sgd.step()
-    return network(query)
+    return network(query).argmax(1)
 
 
-def task_by_task(data, tasks, learner, answer):
-    """Correct counts, queries and shapes of tasks that are answered one by one, without padding."""
-    correct, queries, shapes = {}, {}, set()
+def by_class(data, learner, support, query, way):
+    """Those among all base classes, by the pool's labels."""
+    with torch.no_grad():
+        return data.train.classes[learner.classify(query).argmax(1)]
+
+
+def check(data, tasks, learner, answer):
+    """Each task counts what it does by itself, without padding; gives its way and queries."""
+    scores, shapes = measured(data, tasks, learner), set()
     for key, episodes in tasks.episodes.items():
-        pool, correct[key], queries[key] = data.distribution(key[0]).pool, [], []
-        for support, query, classes in zip(*vars(episodes).values(), strict=True):
-            there = classes >= 0
-            each = [part[part >= 0] for part in query[there]]
+        pool, of = data.distribution(key[0]).pool, scores[key]
+        for task, support in enumerate(episodes.support):
+            there = episodes.classes[task] >= 0
+            each = [part[part >= 0] for part in episodes.query[task][there]]
+            queries, support = np.concatenate(each), support[there].ravel()
             target = np.repeat(np.arange(len(each)), [len(part) for part in each])
-            parts = support[there].ravel(), np.concatenate(each)
-            given = (images_by_hand(data, pool, indices) for indices in parts)
-            answers = answer(learner, *given, there.sum()).argmax(1).numpy()
-            correct[key].append(int((answers == target).sum()))
-            queries[key].append(len(target))
-            shapes.add((there.sum(), len(target)))
-    return correct, queries, shapes
+            parts = (images_by_hand(data, pool, indices) for indices in (support, queries))
+            answers = np.asarray(answer(data, learner, *parts, len(each)))
+            right = answers == (pool.labels[queries] if answer is by_class else target)
+            assert (of.correct[task], of.queries[task]) == (right.sum(), len(queries))
+            shapes.add((len(each), len(queries)))
+    return shapes
 
 
 @pytest.mark.parametrize(
@@ -87,11 +116,7 @@ def test_measuring_gives_what_answering_each_task_gives(data, tasks, name, answe
         learner, tasks = adapting(data, **options), drawn(data, 4, 3)
     else:
         learner = built(data, name)
-    scores = measured(data, tasks, learner)
-    correct, queries, _ = task_by_task(data, tasks, learner, answer)
-    assert counts(scores) == correct
-    assert {key: of.queries.tolist() for key, of in scores.items()} == queries
-    assert {count for each in queries.values() for count in each} == {6}
+    assert check(data, tasks, learner, answer) == {(3, 6)}
 
 
 @pytest.mark.parametrize("name", ["protonet", "pt-map", "fomaml"])  # pt-map sees queries together
@@ -101,12 +126,63 @@ def test_writers_are_measured_as_each_task_alone(writers, name):
         learner, tasks, answer = adapting(writers), ragged_tasks(writers, 3, "rest"), by_descent
     else:
         learner, tasks, answer = built(writers, name), ragged_tasks(writers, "all", "rest"), by_head
-    scores = measured(writers, tasks, learner)
-    correct, queries, shapes = task_by_task(writers, tasks, learner, answer)
-    assert counts(scores) == correct
-    assert {key: of.queries.tolist() for key, of in scores.items()} == queries
+    shapes = check(writers, tasks, learner, answer)
     assert len(shapes) > 5
     assert (len({way for way, _ in shapes}) > 1) is (name != "fomaml")
+
+
+@pytest.fixture(scope="module")
+def new_classes():
+    return benchmark(examples=40)
+
+
+@pytest.fixture(scope="module")
+def base_classes(new_classes):
+    return in_distribution(new_classes, seed=0)
+
+
+@pytest.fixture(scope="module")
+def gaps(new_classes):
+    """Base classes whose pool labels do not begin at 0, and have gaps."""
+    pool, chosen = new_classes.train.pool, np.array([3, 7, 8, 20])
+    index = np.flatnonzero(np.isin(pool.labels, chosen))
+    parts = {"train": index[::2]} | dict.fromkeys(("base", "val", "novel"), index[1::2])
+    return Benchmark.of("gaps", **{k: ClassTasks(pool, chosen, v) for k, v in parts.items()})
+
+
+@pytest.mark.parametrize("name", ["base_classes", "gaps"])
+def test_a_classifier_answers_among_all_base_classes(request, name):
+    """Labels are matched by class, not by number; padded places are not asked."""
+    data = request.getfixturevalue(name)
+    learner, tasks = built(data, "classifier", len(data.train.classes)), drawn(data, 30, 20)
+    assert check(data, tasks, learner, by_class) == {(3, 6)}
+    episodes = tasks.episodes[NOVEL]
+    query = without(without(episodes.query, np.s_[:, 0, 1]), np.s_[0, 2])
+    ragged = only(tasks, NOVEL, Episodes(episodes.support, query, episodes.classes))
+    assert check(data, ragged, learner, by_class) == {(3, 3), (3, 5)}
+
+
+def test_new_classes_and_answers_that_are_not_numbers_are_refused(new_classes, base_classes):
+    learner = built(base_classes, "classifier")
+    with pytest.raises(BadData, match=r"'class 12' was not trained on.*in-distribution benchmark"):
+        measured(new_classes, drawn(new_classes, 3, 3), learner)
+    with torch.no_grad():
+        learner.classifier.bias[0] = torch.nan
+    with pytest.raises(TrialFailure, match=r"the learner's answers to \d+ of \d+ images"):
+        measured(base_classes, drawn(base_classes, 3, 3), learner)
+
+
+def test_the_classifier_learns_the_embedded_benchmark(tmp_path):
+    options = {"base_alphabets": 2, "val_alphabets": 1, "novel_alphabets": 1, "examples": 60}
+    easy = {"classes_per_alphabet": 5, "image_size": 16}
+    glyphs = open_benchmark("in-distribution:glyphs", {**options, **easy}, None, tmp_path / "home")
+    learner, train = {"name": "classifier"}, {"batch_size": 32}
+    spec = trainable(learner=learner, train=train, epochs=1, batches=100)
+    protocol = main(glyphs, 60, 60, episode=Episode(way=5, shot=1, query=5))
+    storage = run(tmp_path / "run", spec, glyphs, protocol=protocol)
+    assert history(storage, spec, glyphs, protocol).complete
+    novel = storage.read_epoch(1, protocol.id).scores[NOVEL]
+    assert surely_above(novel, 0.1 + 0.3)  # chance is one in the ten base classes
 
 
 def test_what_a_learner_cannot_answer_is_refused(data, tasks, writers):
@@ -116,22 +192,21 @@ def test_what_a_learner_cannot_answer_is_refused(data, tasks, writers):
         measured(data, tasks, torch.nn.Linear(2, 2))
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("protonet", None), ("fomaml", {"batch_norm": "batch"}), ("maml", {"batch_norm": "running"})],
-)
-def test_measuring_changes_nothing(data, name, options):
-    tasks = drawn(data, 3, 3)
-    learner = built(data, name) if options is None else adapting(data, name, **options)
-    learner.train()
-    before = {name: value.clone() for name, value in learner.state_dict().items()}
+@pytest.mark.parametrize("name", ["protonet", "classifier", "fomaml", "maml"])
+def test_measuring_changes_nothing(data, base_classes, name):
+    if name == "classifier":
+        data, learner = base_classes, built(base_classes, name)
+    elif name == "protonet":
+        learner = built(data, name)
+    else:
+        learner = adapting(data, name, batch_norm="batch" if name == "fomaml" else "running")
+    tasks, before = drawn(data, 3, 3), copy.deepcopy(learner.train().state_dict())
     trained = [p.requires_grad for p in learner.parameters()]
     first = measured(data, tasks, learner)
     assert learner.training
     assert torch.is_grad_enabled()
     assert not torch.is_inference_mode_enabled()
-    for name, value in learner.state_dict().items():
-        assert torch.equal(value, before[name])
+    assert all(torch.equal(value, before[name]) for name, value in learner.state_dict().items())
     assert all(p.grad is None and p.is_leaf for p in learner.parameters())
     assert [p.requires_grad for p in learner.parameters()] == trained
     assert counts(measured(data, tasks, learner)) == counts(first)
@@ -143,13 +218,6 @@ def test_the_tasks_are_the_same_for_every_draw_and_differ_between_sets(data, tas
         np.testing.assert_array_equal(episodes.support, again.episodes[key].support)
     selection, report = tasks.episodes["novel", "selection"], tasks.episodes[NOVEL]
     assert not np.array_equal(selection.support[:20], report.support)
-
-
-def without(part, at):
-    """Index arrays whose examples at a place are absent."""
-    part = part.copy()
-    part[at] = -1
-    return part
 
 
 @pytest.mark.parametrize("learner", [adapting, lambda data: built(data, "protonet")])
@@ -174,8 +242,6 @@ def test_tasks_that_any_or_no_answer_would_fit_are_refused(data, tasks, learner,
 
 
 # How much is measured at once changes the time that it takes, and no number.
-
-
 def test_sizes_follow_from_the_device_and_the_images():
     small, large = at_once(CPU, (3, 32, 32)), at_once(CPU, (3, 84, 84))
     assert (small.images, large.images) == (32, 16)
@@ -217,11 +283,14 @@ def trained(larger):
 # Chunks of another size give features that differ in their last bits (another kernel is chosen), so
 # that a query halfway between two classes could change sides; none of these does.
 @pytest.mark.parametrize("size", [7, 512])
-def test_counts_are_the_same_in_chunks_of_any_size(larger, trained, size, monkeypatch):
-    tasks = drawn(larger, 50, 30)
-    usual = [counts(measured(larger, tasks, learner)) for learner in trained]
+def test_counts_are_the_same_in_chunks_of_any_size(
+    larger, trained, base_classes, size, monkeypatch
+):
+    classifier = base_classes, drawn(base_classes, 30, 20), built(base_classes, "classifier")
+    each = [*((larger, drawn(larger, 50, 30), learner) for learner in trained), classifier]
+    usual = [counts(measured(*of)) for of in each]
     monkeypatch.setattr(images, "at_once", lambda *_: AtOnce(size, floats=8 * size, adapted=size))
-    assert [counts(measured(larger, tasks, learner)) for learner in trained] == usual
+    assert [counts(measured(*of)) for of in each] == usual
 
 
 def test_an_images_features_depend_on_no_other_image(larger, trained):

@@ -17,35 +17,29 @@ from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.snapshots import Measuring
 from fsl_sweep.orchestrator.records.protocol import MAIN, Episode
 
-BARE = {"backbone": {"name": "identity"}, "optimizer": None, "schedule": []}
 MAML = {"way": 3, "inner_steps": 1, "inner_steps_test": 2}
+UNTRAINED = {"backbone": {"name": "identity"}, "optimizer": None, "schedule": [], "train": None}
+META = {**BATCHES, "meta": {"epochs": 1, **EPISODES}}
+
+
+def two(**changes):
+    """A trial of two epochs."""
+    return trainable(**{"epochs": 2, **changes})
+
+
 KINDS = {
-    "protonet": {},
-    "ridge, bf16": {"learner": {"name": "ridge"}, "precision": "bf16"},
-    "meta-baseline": {
-        "learner": {"name": "meta-baseline"},
-        "train": {**BATCHES, "meta": {"epochs": 1, **EPISODES}},
-    },
-    "metadelta": {"learner": {"name": "metadelta", "encoders": 2}, "train": BATCHES},
-    "pt-map": {"learner": {"name": "pt-map"}, "train": BATCHES},
-    "conv-qda": {"learner": {"name": "conv-qda"}},
-    "maml, running": {"learner": {"name": "maml", **MAML, "batch_norm": "running"}},
-    "finetune": {"learner": {"name": "finetune", "steps": 2}, "train": BATCHES},
-    "classifier": {"learner": {"name": "classifier"}, "train": BATCHES},
-    "submission": {
-        **BARE,
-        "learner": {"name": "metadl", "submission": "protos", "mode": "episode", "options": {}},
-        "train": EPISODES,
-        "validation": {"way": 3, "shot": 1, "query": 2},
-    },
-    "untrained": {
-        **BARE,
-        "learner": {"name": "logistic"},
-        "epochs": 1,
-        "batches": 0,
-        "train": None,
-    },
-    "fold": {"fold": {"folds": 2, "index": 1, "over": "base+val"}},
+    "protonet": two(),
+    "ridge, bf16": two(learner={"name": "ridge"}, precision="bf16"),
+    "meta-baseline": two(learner={"name": "meta-baseline"}, train=META),
+    "metadelta": two(learner={"name": "metadelta", "encoders": 2}, train=BATCHES),
+    "pt-map": two(learner={"name": "pt-map"}, train=BATCHES),
+    "conv-qda": two(learner={"name": "conv-qda"}),
+    "maml, running": two(learner={"name": "maml", **MAML, "batch_norm": "running"}),
+    "finetune": two(learner={"name": "finetune", "steps": 2}, train=BATCHES),
+    "classifier": two(learner={"name": "classifier"}, train=BATCHES),
+    "submission": submitted.spec(epochs=2),
+    "untrained": two(**UNTRAINED, learner={"name": "logistic"}, epochs=1, batches=0),
+    "fold": two(fold={"folds": 2, "index": 1, "over": "base+val"}),
 }
 
 
@@ -67,7 +61,7 @@ def test_a_finished_trial_measured_again_has_the_same_bytes(tmp_path, data, kind
     submitted.install(tmp_path / "site", monkeypatch)
     if kind == "classifier":
         data = in_distribution(benchmark(examples=40), seed=0)
-    spec, protocol = trainable(**{"epochs": 2, **KINDS[kind]}), main(data, 4, 3)
+    spec, protocol = KINDS[kind], main(data, 4, 3)
     storage = run(tmp_path / "run", spec, data, protocol=protocol)
     assert history(storage, spec, data, protocol).complete
     expected = measured_files(storage)

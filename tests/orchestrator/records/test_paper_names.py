@@ -1,10 +1,11 @@
 """The papers' names: accepted wherever a name is typed, one name of each thing everywhere else."""
 
 import json
-from itertools import product
 from string import ascii_lowercase
 
+import pandas as pd
 import pytest
+from tables import made, written
 
 from fsl_sweep import load_run
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName, did_you_mean
@@ -67,38 +68,23 @@ def test_two_names_of_one_selector_are_a_repeat(names, same):
     assert str(raised.value) == f"sweep: selectors.snapshot: 'val' is given twice{same}"
 
 
-def table(folder, **names):
-    folder.mkdir()
-    rows = ["method,configuration,seed,epoch,measure,task,accuracy"]
-    for method, seed, epoch, (measure, rate), task in product(
-        "AB", range(2), (1, 2), (("base", 0.5), ("val", 0.4), ("novel", 0.3)), range(3)
-    ):
-        accuracy = rate + (0.1 if method == "A" else 0.05) * epoch + 0.01 * task + 0.02 * seed
-        name = names.get(measure, measure)
-        rows.append(f"{method},x,{seed},{epoch},{name},{task},{accuracy:.3f}")
-    (folder / "table.csv").write_text("\n".join(rows) + "\n")
-    return load_run(folder / "table.csv")
-
-
 def test_reports_and_tables_know_one_name(tmp_path):
-    ours = table(tmp_path / "ours")
-    theirs = table(tmp_path / "theirs", base="BaseGen", val="ValGen", novel="NovelGen")
-    plain, other = (
-        json.loads(to_json(run.report(snapshot, hyperparameter, metric=metric)))
-        for run, snapshot, hyperparameter, metric in (
-            (ours, ["last", "val"], ["base"], "novel"),
-            (theirs, ["EoT", "valgen"], ["BaseGen"], "NovelGen"),
-        )
-    )
-    for report in (plain, other):
-        del report["selections"]
-        for key in ("sweep", "name", "selectors"):
-            del report["run"][key]
-    assert plain == other
-    frame = ours.selections(["ValGen"], ["ValGen"])
-    assert set(frame["snapshot_selector"]) == {"val"}
+    frame, reports = made().query("measure != 'train_loss'"), []
+    frame = pd.concat(frame.assign(task=task) for task in range(3))
+    papers = {"base": "BaseGen", "val": "ValGen", "novel": "NovelGen"}
+    for names, snapshot, hyperparameter, metric in (
+        ({}, ["last", "val"], ["base"], "novel"),
+        (papers, ["EoT", "valgen"], ["BaseGen"], "NovelGen"),
+    ):
+        (folder := tmp_path / metric).mkdir()
+        run = load_run(written(frame.replace({"measure": names}), folder / "table.csv"))
+        report = json.loads(to_json(run.report(snapshot, hyperparameter, metric=metric)))
+        del report["selections"], report["run"]["sweep"], report["run"]["selectors"]
+        reports.append(report)
+    assert reports[0] == reports[1]
+    assert set(run.selections(["ValGen"], ["ValGen"])["snapshot_selector"]) == {"val"}
     with pytest.raises(ConfigError, match="--snapshot: 'val' is given twice; 'val' and 'ValGen'"):
-        ours.report(["val", "ValGen"])
+        run.report(["val", "ValGen"])
 
 
 @pytest.mark.parametrize("typed", ["NovelGen", "novelgen", "novel"])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from recorded import run_folder
-from tables import exported, made, written
+from tables import assert_chose_alike, exported, made, written
 
 import fsl_sweep
 from fsl_sweep.orchestrator.errors import BadData, RunFolderError
@@ -49,7 +49,7 @@ def test_each_benchmark_is_the_table_of_its_rows(tmp_path, frames, ending, colum
     mixed = mixed.astype({column: "category"})
     mixed.to_csv(path, index=False) if ending == "csv" else mixed.to_parquet(path)
     assert has_several_benchmarks([path])
-    runs = fsl_sweep.load_worlds(path)
+    runs = fsl_sweep.load_benchmarks(path)
     assert isinstance(runs, Worlds)
     assert (list(runs), len(runs), runs.name) == (["omniglot", "cub"], 2, "omniglot + cub")
     assert runs["cub"].name == "both (cub)"
@@ -64,7 +64,7 @@ def test_run_folders_are_benchmarks_by_their_data(tmp_path) -> None:
 
     first, more = folder("first", 0, 1), folder("more", 2)
     other = folder("other", 0, 1, data="beef", shift=1)
-    runs = fsl_sweep.load_worlds([first, other, more])
+    runs = fsl_sweep.load_benchmarks([first, other, more])
     # Two runs of one benchmark are no two benchmarks.
     assert list(runs) == ["first + more", "other"]
     same(runs["first + more"], fsl_sweep.load_run([first, more]))
@@ -83,16 +83,11 @@ def test_run_folders_are_benchmarks_by_their_data(tmp_path) -> None:
 def test_benchmarks_of_one_name_are_joined(tmp_path, frames) -> None:
     mixed = together(frames)
     parts = [written(rows, tmp_path / f"{seed}.csv") for seed, rows in mixed.groupby("seed")]
-    complete = fsl_sweep.load_worlds(written(mixed, tmp_path / "complete.csv"))
-    joined = fsl_sweep.load_worlds(parts)
+    complete = fsl_sweep.load_benchmarks(written(mixed, tmp_path / "complete.csv"))
+    joined = fsl_sweep.load_benchmarks(parts)
     assert sorted(joined) == sorted(complete)
-    columns = ["seed", "trial", "epoch", "novel", "novel_low", "regret"]
     for name, run in joined.items():
-        ours, theirs = (
-            one.selections().sort_values(["seed", "snapshot_selector", "hyperparameter_selector"])
-            for one in (run, complete[name])
-        )
-        assert ours[columns].values.tolist() == theirs[columns].values.tolist()
+        assert_chose_alike(run, complete[name])
     # A table without the column is a benchmark by the name of its file.
     plain, other = (written(frames["cub"], tmp_path / f"{name}.csv") for name in ("omniglot", "b"))
     assert list(sources_by_benchmark([plain, other])) == ["omniglot", "b"]

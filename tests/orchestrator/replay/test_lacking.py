@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from recorded import run_folder
-from tables import exported, made, written
+from tables import assert_chose_alike, exported, made, written
 
 import fsl_sweep
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, RunFolderError
@@ -14,8 +14,6 @@ from fsl_sweep.orchestrator.report import FORMATS
 from fsl_sweep.orchestrator.report.figures.figures import figures
 from fsl_sweep.orchestrator.report.formats.as_json import to_plain
 from fsl_sweep.orchestrator.report.response import responses_of
-
-CHOICE = ["method", "seed", "snapshot_selector", "hyperparameter_selector", "trial", "epoch"]
 
 
 @pytest.fixture(scope="module")
@@ -40,17 +38,6 @@ def load(tmp_path):
 def without(frame: pd.DataFrame, measure: str, task_set: str | None = None) -> pd.DataFrame:
     gone = frame["measure"] == measure
     return frame[~(gone & (frame["set"] == task_set) if task_set else gone)]
-
-
-def selected(run, *scores) -> pd.DataFrame:
-    """What the strategies of the run chose, and some of the scores."""
-    return run.selections()[[*CHOICE, *scores]].set_index(CHOICE)
-
-
-def same_where_both_chose(run, full, *scores) -> int:
-    ours, theirs = selected(run, *scores), selected(full, *scores)
-    pd.testing.assert_frame_equal(ours, theirs.loc[ours.index])
-    return len(ours)
 
 
 def test_without_base_all_else_is_the_same(load, complete, full) -> None:
@@ -101,8 +88,10 @@ def test_folds_need_what_the_full_trials_have(load) -> None:
 def test_without_novel_strategies_choose_and_nothing_is_reported(load, complete, full) -> None:
     run = load(without(complete, "novel"))
     assert run.question().snapshot == ("last", "train_loss", "base", "val")
-    assert same_where_both_chose(run, full, "val", "val_low", "base") == 2 * 2 * 4 * 2
-    assert selected(run, "novel", "novel_low", "regret").isna().all(axis=None)
+    assert_chose_alike(run, full, "trial", "epoch", "val", "val_low", "base")
+    rows = run.selections()
+    assert len(rows) == 2 * 2 * 4 * 2
+    assert rows[["novel", "novel_low", "regret"]].isna().all(axis=None)
     assert "a.csv has no rows of novel: what needs its NovelGen" in "\n".join(
         run.info(run.question()).cautions
     )
@@ -116,7 +105,7 @@ def test_without_novel_strategies_choose_and_nothing_is_reported(load, complete,
 def test_novel_classes_that_were_measured_to_report_only(load, complete, full) -> None:
     run = load(without(without(complete, "novel", "selection"), "val", "report"))
     report = run.report(bootstrap=20)
-    assert same_where_both_chose(run, full, "novel", "novel_low")
+    assert_chose_alike(run, full, "trial", "epoch", "novel", "novel_low")
     assert not any(strategy.oracle for strategy in report.selected.strategies)
     assert {cell["regret"] for cell in to_plain(report)["summary"]} == {None}
     (line,) = [caution for caution in report.cautions if "no rows" in caution]
@@ -167,10 +156,7 @@ def test_seeds_may_stop_at_different_epochs(tmp_path, load) -> None:
     run = load(stopped)
     assert run.complete
     by_seed = [written(rows, tmp_path / f"{seed}.csv") for seed, rows in stopped.groupby("seed")]
-    pd.testing.assert_frame_equal(
-        run.selections().sort_values(CHOICE, ignore_index=True),
-        fsl_sweep.load_run(by_seed).selections().sort_values(CHOICE, ignore_index=True),
-    )
+    assert_chose_alike(run, fsl_sweep.load_run(by_seed))
     last = run.selections(["last"], ["val"]).set_index(["method", "seed", "configuration"])
     ends = stopped.groupby(["method", "seed", "configuration"])["epoch"].max()
     assert set(ends) == {7, 10}

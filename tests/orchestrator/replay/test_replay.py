@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 from recorded import TASKS, run_folder, spec
-from tables import exported, made, written
+from tables import CHOICE, exported, made, written
 
 import fsl_sweep
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
@@ -28,8 +28,7 @@ def folder(tmp_path):
 def test_a_run_as_a_table_gives_the_same_selections(tmp_path, folder, ending) -> None:
     run = fsl_sweep.load_run(folder("run", (0.1, 0.01), (0, 1)))
     replayed = fsl_sweep.load_run(exported(run, tmp_path / f"records.{ending}"))
-    names = ["method", "seed", "snapshot_selector", "hyperparameter_selector", "epoch"]
-    names += ["novel", "novel_low", "regret"]
+    names = [*CHOICE, "epoch", "novel", "novel_low", "regret"]
     ours, theirs = run.selections()[names], replayed.selections()[names]
     pd.testing.assert_frame_equal(ours, theirs, rtol=1e-6)
     report, again = run.report(bootstrap=20), replayed.report(bootstrap=20)
@@ -82,11 +81,6 @@ def test_one_task_is_a_task_but_has_no_interval(load) -> None:
     assert {cell["novel_tasks"] for cell in plain["summary"]} == {None}
 
 
-def test_without_training_loss_it_is_not_chosen_by(load) -> None:
-    run = load(made()[lambda f: f["measure"] != "train_loss"])
-    assert run.question().snapshot == ("last", "base", "val", "oracle")
-
-
 def test_a_missing_seed_is_named_and_left_out(load) -> None:
     frame = made()
     gone = (frame["method"] == "A") & (frame["configuration"] == "large") & (frame["seed"] == 1)
@@ -110,6 +104,8 @@ def test_a_missing_seed_is_named_and_left_out(load) -> None:
 def test_folds_select_by_cv(load, measures, name) -> None:
     """Without every measure no snapshot can be selected within a fold."""
     frame = made()
+    lossless = load(frame[frame["measure"] != "train_loss"])
+    assert lossless.question().snapshot == ("last", "base", "val", "oracle")
     rows = frame[frame["measure"].isin(measures)]
     folds = [rows.assign(fold=k, accuracy=k * rows["accuracy"]) for k in (0, 1)]
     run = load(pd.concat([frame, *folds]))
@@ -179,14 +175,6 @@ def test_what_cannot_be_reported_as_one_is_refused(tmp_path, folder) -> None:
             _ = fsl_sweep.load_run([first, other]).histories
 
 
-def test_methods_of_two_tables_with_the_same_tasks_are_paired(tmp_path, folder) -> None:
-    run = fsl_sweep.load_run(folder("run", (0.1,), (0, 1)))
-    table = pd.read_csv(exported(run, tmp_path / "a.csv"), dtype=str, keep_default_na=False)
-    other = table.assign(method="B")
-    merged = fsl_sweep.load_run([tmp_path / "a.csv", written(other, tmp_path / "b.csv")])
-    assert len(merged.report(["val"], ["val"], bootstrap=0).comparisons) == 1
-
-
 def test_configurations_of_two_runs_are_distinguished_and_missing_trials_named(folder) -> None:
     merged = fsl_sweep.load_run([folder("a", (0.1,), (0, 1)), folder("b", (0.01,), (0,))])
     assert len({repr(one.hyperparameters) for one in merged.histories}) == 2
@@ -195,11 +183,16 @@ def test_configurations_of_two_runs_are_distinguished_and_missing_trials_named(f
     assert (missing.seed, missing.configuration) == (1, spec(0.01, 0).configuration)
 
 
-def test_a_table_next_to_a_run_is_not_paired_with_it(tmp_path, folder) -> None:
+def test_methods_are_paired_where_their_tasks_are_known_to_be_the_same(tmp_path, folder) -> None:
     run = folder("run", (0.1, 0.01), (0, 1))
+    table = exported(fsl_sweep.load_run(run), tmp_path / "a.csv")
+    other = pd.read_csv(table, dtype=str, keep_default_na=False).assign(method="B")
+    merged = fsl_sweep.load_run([table, written(other, tmp_path / "b.csv")])
+    assert len(merged.report(["val"], ["val"], bootstrap=0).comparisons) == 1
+    # A run and a table without tasks are not.
     report = fsl_sweep.load_run([run, written(made(), tmp_path / "logs.csv")]).report()
     plain = to_plain(report)
-    counts = {(one["method"], one["novel"]["n"]) for one in plain["selections"]}
+    counts = {(cell["method"], cell["novel"]["n"]) for cell in plain["selections"]}
     assert counts == {("PN", TASKS), ("A", None), ("B", None)}
     assert plain["comparisons"] == []
     assert any("not known: differences between them" in c for c in report.cautions)

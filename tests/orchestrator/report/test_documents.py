@@ -6,13 +6,13 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from fsl_sweep.orchestrator.report.document.blocks import (
+    Bar,
     Bullets,
     Document,
     Forest,
     Group,
     Heading,
     Lines,
-    Mark,
     Paragraph,
     Row,
     Section,
@@ -26,14 +26,14 @@ from fsl_sweep.orchestrator.report.formats.latex import latex
 from fsl_sweep.orchestrator.report.formats.markdown import markdown
 from fsl_sweep.orchestrator.report.formats.terminal import text
 
-MARKS = Mark("PN", "val / val", 60, 55, 65, False), Mark("PN", "oracle", 64, 50, 70, True)
+BARS = Bar("PN", ("val / val",), 60, 55, 65), Bar("PN", ("oracle",), 64, 50, 70, reference=True)
 TABLE = Table(
     (*words("method"), *numbers(["queries", "half-width"])),
     (Group("", (Row(("PN", "2", "1.25")), Row(("<RR>", "15", "-0.75"), reference=True))),),
 )
 STUDY = Document(
     headline="queries of made",
-    answer=(Paragraph("Set 2 queries."), Forest("NovelGen, %", MARKS, "Intervals: 95 %.")),
+    answer=(Paragraph("Set 2 queries."), Forest("NovelGen, %", BARS, "Intervals: 95 %.")),
     sections=(
         Section("table", "Half-widths", (TABLE, Paragraph("In points.", "note"))),
         Section(

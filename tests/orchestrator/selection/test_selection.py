@@ -6,7 +6,11 @@ from scipy import stats
 from trials import TASKS, trial
 
 from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
-from fsl_sweep.orchestrator.selection.comparing.comparison import compare_methods, rank_methods
+from fsl_sweep.orchestrator.selection.comparing.comparison import (
+    compare_methods,
+    rank_methods,
+    same_order,
+)
 from fsl_sweep.orchestrator.selection.methods import by_method, rank_correlations, summarise
 from fsl_sweep.orchestrator.selection.resample import resample
 from fsl_sweep.orchestrator.selection.select import Selected, Strategy, select, why_unusable
@@ -174,10 +178,12 @@ def test_summary_over_seeds_and_over_tasks() -> None:
 def test_comparisons_are_paired_and_rankings_may_flip() -> None:
     summaries = summarise(select(two_methods(), ["last", "val"], ["val"]))
     comparisons = compare_methods(summaries)
-    assert [(str(c.strategy), c.a, c.b, c.result.verdict, c.survives) for c in comparisons] == [
-        ("last / val", "PN", "RR", "better", False),
-        ("val / val", "PN", "RR", "worse", False),
+    assert [(str(c.strategy), c.a, c.b, c.result.verdict) for c in comparisons] == [
+        ("last / val", "PN", "RR", "better"),
+        ("val / val", "PN", "RR", "worse"),
     ]
+    assert same_order(comparisons) == set()
+    assert same_order(comparisons[:1]) == {("PN", "RR")}
     difference = 0.05 + np.linspace(-0.05, 0.05, TASKS) - np.linspace(-0.06, 0.06, TASKS)
     assert comparisons[0].result.p_value == pytest.approx(
         stats.ttest_1samp(difference, 0).pvalue, rel=1e-6

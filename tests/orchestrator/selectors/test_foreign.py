@@ -1,9 +1,9 @@
 """A third party's selector that does wrong: one message with its name, origin and place."""
 
 import re
-from typing import ClassVar
 
 import pytest
+from choosing import selecting
 from installed import distribution
 from made import planned, recorded, spec
 
@@ -104,25 +104,20 @@ def test_nothing_to_choose_from_leaves_the_strategy_out(plugin, run, capsys) -> 
     assert "choosy / any, seed 0: No epoch is good enough." in out
 
 
-class Lasts(SnapshotSelector):
-    name: ClassVar[str] = "lasts"
-    needs: ClassVar[frozenset[str]] = frozenset()
-
-    def select(self, history: History) -> int:
-        raise ZeroDivisionError("mine")
-
-
 def test_defects_of_ours_stay_tracebacks(monkeypatch) -> None:
-    history = History.from_arrays(epochs=[1, 2])
+    history = History.from_arrays(epochs=[1, 2], val=[0.5, 0.6])
+    raises = selecting(SnapshotSelector, lambda _: {}["mine"])
+    strays = selecting(SnapshotSelector, lambda _: 99)
     with pytest.raises(SelectorFault) as caught:
-        apply(Lasts(), history)
-    assert isinstance(caught.value.__cause__, ZeroDivisionError)
-    monkeypatch.setattr(Lasts, "__module__", "fsl_sweep.orchestrator.selectors.snapshot.lasts")
-    with pytest.raises(ZeroDivisionError, match="mine"):
-        apply(Lasts(), history)
-    monkeypatch.setattr(Lasts, "select", lambda self, history: 99)
-    with pytest.raises(RuntimeError, match="'lasts' chose 99, which is not a recorded epoch"):
-        apply(Lasts(), history)
-    assert isinstance(broken_promise(Lasts, "does"), RuntimeError)
-    with pytest.raises(KeyboardInterrupt), faults_named(Lasts):
+        apply(raises, history)
+    assert isinstance(caught.value.__cause__, KeyError)
+    for selector in (raises, strays):
+        ours = "fsl_sweep.orchestrator.selectors.snapshot.lasts"
+        monkeypatch.setattr(type(selector), "__module__", ours)
+    with pytest.raises(KeyError, match="mine"):
+        apply(raises, history)
+    with pytest.raises(RuntimeError, match="'made' chose 99, which is not a recorded epoch"):
+        apply(strays, history)
+    assert isinstance(broken_promise(type(strays), "does"), RuntimeError)
+    with pytest.raises(KeyboardInterrupt), faults_named(strays):
         raise KeyboardInterrupt

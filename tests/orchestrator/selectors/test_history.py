@@ -31,13 +31,10 @@ def test_candidates_are_sealed_alike() -> None:
     assert candidate.hyperparameters == {"lr": [0.1]}
 
 
-def test_arrays_are_read_only() -> None:
+def test_what_a_history_refuses() -> None:
     for array in (HISTORY.epochs, HISTORY.scores["val"], HISTORY.tasks["val"]):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
-
-
-def test_unrecorded_and_unknown_measures() -> None:
     history = History.from_arrays(epochs=[1], base=[0.5])
     assert history.scores.get("val") is None
     assert HISTORY.index(7) == 2

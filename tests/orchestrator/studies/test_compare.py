@@ -74,8 +74,8 @@ def test_the_claim_over_seeds_is_that_of_the_report(folder, capsys) -> None:
         for one in load_run(folder).report(["val"], ["val"]).differences
         if (one.a, one.b) == ("PN", "RR")
     )
-    assert ours["methods"]["effect"] == pytest.approx(-theirs.effect)
-    assert ours["methods"]["low"] == pytest.approx(-theirs.high)
+    assert ours["methods"]["effect"] == pytest.approx(-theirs.effect.mean)
+    assert ours["methods"]["low"] == pytest.approx(-theirs.effect.high)
     assert ours["methods"]["seeds"] == [2, 2]
     assert len(ours["methods"]["values"][0]) == 2
 
@@ -99,7 +99,7 @@ def test_another_protocol(folder, capsys, protocol, closed, undecided) -> None:
     # The claim about methods is that of the report under the protocol.
     found = load_run(folder).report(["val"], ["val"], protocol=protocol).differences
     (theirs,) = (one.result for one in found if (one.a, one.b) == ("PN", "RR"))
-    assert (methods["low"], methods["high"]) == pytest.approx((theirs.low, theirs.high))
+    assert ends(methods) == pytest.approx(ends(vars(theirs.effect)))
     # It is undecided where a resample may choose what is not measured.
     assert methods["caution"].endswith(undecided or theirs.caution)
     assert invoke(["compare", str(folder), "PN", "RR", "--protocol", protocol]) == 0
@@ -179,4 +179,4 @@ def test_whole_seeds_of_an_unfinished_run_are_compared_and_decide_nothing(tmp_pa
     assert "only complete seeds of W5 (3 of 4 seeds) take part" in found["caution"]
     assert "an incomplete run decides nothing" in found["caution"]
     (theirs,) = load_run(tmp_path / "run").report(["val"], ["val"]).differences
-    assert found["effect"] == pytest.approx(theirs.result.effect)
+    assert found["effect"] == pytest.approx(theirs.result.effect.mean)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from choosing import selecting
@@ -94,7 +94,7 @@ FAILURES = {
 
 
 class TestNearBest(FrontSelectorContract):
-    selector: ClassVar[FrontSelector] = near_best()
+    selector = near_best()
 
 
 @pytest.mark.parametrize(

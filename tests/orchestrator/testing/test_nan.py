@@ -1,7 +1,7 @@
 """NaN scores: the contracts notice a selector that chooses one, and so does a report."""
 
 from math import nan
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,8 +21,7 @@ from fsl_sweep.orchestrator.testing import HyperparameterSelectorContract, Snaps
 class Late(SnapshotSelector):
     """numpy's argmax takes the first NaN for the highest."""
 
-    name: ClassVar[str] = "late"
-    needs: ClassVar[frozenset[str]] = frozenset({"val"})
+    name, needs = "late", frozenset({"val"})
 
     def select(self, history: History) -> int:
         half = len(history.epochs) // 2

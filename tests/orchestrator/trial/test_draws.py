@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from made import spec, trainable
+from pools import blank_pool
 
-from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.splits.attributes import AttributeOptions, attribute_benchmark
 from fsl_sweep.datasets.splits.writers import writer_benchmark
 from fsl_sweep.orchestrator.errors import BadData
@@ -30,23 +30,16 @@ def epoch(data, number, batches, **train):
 
 def handwriting(writers: int):
     """Five examples of each of three characters by each of so many people."""
-    each = np.tile(np.repeat(np.arange(3), 5), writers)
-    images = np.zeros((15 * writers, 1, 1, 1), np.uint8)
-    who = np.repeat(np.arange(writers), 15)
-    pool = ImagePool.in_memory(images, each, ["a", "b", "c"], writers=who)
-    return writer_benchmark("made", pool, 0.2, 0)
+    each, who = np.tile(np.repeat(np.arange(3), 5), writers), np.repeat(np.arange(writers), 15)
+    return writer_benchmark("made", blank_pool(each, 3, writers=who), 0.2, 0)
 
 
 def attributes():
     """The paper's 1000 training tasks of Zappos."""
     rng = np.random.default_rng(0)
-    pool = ImagePool.in_memory(
-        np.zeros((2000, 1, 1, 1), np.uint8),
-        rng.integers(0, 60, 2000),
-        [f"k{k}" for k in range(60)],
-        attributes=rng.random((60, 6)) < 0.35,
-        attribute_names=[f"a{a}" for a in range(6)],
-    )
+    labels, of_classes = rng.integers(0, 60, 2000), rng.random((60, 6)) < 0.35
+    names = [f"a{a}" for a in range(6)]
+    pool = blank_pool(labels, 60, attributes=of_classes, attribute_names=names)
     options = AttributeOptions.model_validate({"training_tasks": 1000, "min_images": 10})
     return attribute_benchmark("made", pool, np.arange(6), np.arange(6), options)
 
@@ -111,12 +104,8 @@ def test_the_fixed_support_is_the_one_that_the_trial_trains_on(data):
 
 def test_an_ml_trial_has_the_support_of_its_counterpart():
     ml, fixed = trained(), trained(fixed_support=True)
-    others = [
-        ml,
-        trained(1, fixed_support=True),
-        trained(shot=1, fixed_support=True),
-        trained(learner="ridge", fixed_support=True),
-    ]
+    changes = {"seed": 1}, {"shot": 1}, {"learner": "ridge"}
+    others = [ml, *(trained(**change, fixed_support=True) for change in changes)]
     assert fixed_support_of(ml, others) is None
     assert fixed_support_of(ml, [*others, fixed]).trial == fixed.id
     # One that differs in more is taken where it is the only one; a twin goes first.

@@ -5,21 +5,8 @@ import pytest
 import submitted
 import torch
 from made import trainable
-from trained import (
-    BATCHES,
-    CPU,
-    EPISODES,
-    built,
-    drawn,
-    history,
-    main,
-    measured,
-    only,
-    put_state,
-    surely_above,
-)
-from trained import content as recorded
-from trained import run as run_trial
+from submitted import spec
+from trained import CPU, EPISODES, built, drawn, history, main, measured, only, run, surely_above
 
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.learners.metadl.meta_dataset import challenge_images
@@ -35,38 +22,6 @@ def _installed(tmp_path, monkeypatch):
     submitted.install(tmp_path / "site", monkeypatch)
 
 
-def spec(submission="protos", mode="episode", **changes):
-    options = changes.pop("options", {})
-    return trainable(
-        learner={"name": "metadl", "submission": submission, "mode": mode, "options": options},
-        backbone={"name": "identity"},
-        optimizer=None,
-        schedule=[],
-        **{
-            "train": EPISODES if mode == "episode" else BATCHES,
-            "validation": {"way": 3, "shot": 1, "query": 2},
-            **changes,
-        },
-    )
-
-
-def learner_of(data):
-    return built(data, "metadl", submission="protos", backbone={"name": "identity"})
-
-
-def run(folder, spec, data, epochs=None):
-    return run_trial(folder, spec, data, epochs, main(data, 5, 3))
-
-
-def content(storage, data):
-    return recorded(storage, data, main(data, 5, 3))
-
-
-def end(tmp_path, data, **changes):
-    trial = spec(**{"epochs": 1, **changes})
-    return history(run(tmp_path / "run", trial, data), trial, data, main(data, 5, 3)).end
-
-
 @pytest.mark.parametrize("mode", ["episode", "batch"])
 def test_a_submission_learns_the_embedded_benchmark(tmp_path, mode):
     options = {"base_alphabets": 2, "val_alphabets": 2, "novel_alphabets": 3, "examples": 20}
@@ -74,54 +29,11 @@ def test_a_submission_learns_the_embedded_benchmark(tmp_path, mode):
     glyphs = open_benchmark("glyphs", {**options, **easy}, None, tmp_path / "home")
     trial = spec(mode=mode, epochs=1, batches=60)
     protocol = main(glyphs, 2, 60, episode=Episode(way=3, shot=1, query=3))
-    storage = run_trial(tmp_path / "run", trial, glyphs, protocol=protocol)
+    storage = run(tmp_path / "run", trial, glyphs, protocol=protocol)
     assert history(storage, trial, glyphs, protocol).complete
     record = storage.read_epoch(1, protocol.id)
     assert surely_above(record.scores["novel", "report"], 1 / 3 + 0.1)
     assert np.isnan([record.train_loss, record.learning_rate]).all()  # they are not known
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory, data):
-    """Specification and content of an uninterrupted trial of a submission that can resume."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    with pytest.MonkeyPatch.context() as patch:
-        submitted.install(folder / "site", patch)
-        trial = spec("protos-go-on", epochs=3, augment=AUGMENTED)
-        kept = content(run(folder / "run", trial, data), data)
-    assert len(set(kept[0].values())) == 3
-    return trial, kept
-
-
-@pytest.mark.parametrize("state", ["loaded", "refused", "no tensor"])
-def test_an_interrupted_trial_equals_an_uninterrupted_one_whether_its_state_can_be_loaded_or_not(
-    tmp_path, data, monkeypatch, undisturbed, state
-):
-    trial, expected = undisturbed
-    storage = run(tmp_path / "cut", trial, data, epochs=2)
-    assert storage.read_resume() is not None
-    rounds, fit, load = [], submitted.MetaLearner.meta_fit, submitted.GoesOn.load
-
-    def refuses(self, path):
-        load(self, path)  # half of it is done before it fails
-        raise RuntimeError("what is this?")
-
-    if state == "refused":
-        monkeypatch.setattr(submitted.GoesOn, "load", refuses)
-    elif state == "no tensor":
-        put_state(storage, {"epoch": 2, "spent": 0.5, "program": [1, 2]})
-    monkeypatch.setattr(
-        submitted.MetaLearner, "meta_fit", lambda *data: rounds.append(1) or fit(*data)
-    )
-    assert content(run(tmp_path / "cut", trial, data), data) == expected
-    assert len(rounds) == (1 if state == "loaded" else 3)
-
-
-def test_an_interrupted_trial_without_a_state_starts_again(tmp_path, data):
-    trial = spec("protos", "batch", epochs=2, augment=AUGMENTED)
-    expected = content(run(tmp_path / "undisturbed", trial, data), data)
-    assert run(tmp_path / "cut", trial, data, epochs=1).read_resume() is None
-    assert content(run(tmp_path / "cut", trial, data), data) == expected
 
 
 class Recorder:
@@ -211,50 +123,11 @@ def test_a_submission_gets_its_support_augmented_only_where_it_is_to_be(data, au
         assert not any(image[None].tobytes() in known for image in episode.query_images)
 
 
-@pytest.mark.parametrize("deaf", [False, True])
-def test_the_budget_ends_a_submission_even_if_it_swallows_the_news(
-    tmp_path, data, monkeypatch, deaf
-):
-    fit = submitted.MetaLearner.meta_fit
-
-    def swallows(self, meta_dataset):
-        try:
-            return fit(self, meta_dataset)
-        except Exception:
-            return submitted.Learner(self.network)
-
-    if deaf:
-        monkeypatch.setattr(submitted.MetaLearner, "meta_fit", swallows)
-    spent = end(tmp_path, data, budget={"seconds": 1e-6})
-    reason = "the budget of 1e-06 s was spent in epoch 1, step 1"
-    assert (spent.status, spent.reason) == ("budget", reason)
-
-
-@pytest.mark.parametrize(
-    ("answers", "reason"),
-    [
-        ("meta_fit", "submission 'protos' failed in meta_fit: RuntimeError: cannot meta-train"),
-        ("again", "meta_fit asked for more training data than the epoch has"),
-        ("nothing saved", "submission 'protos' failed in Learner.save: ValueError: nothing was"),
-        ("fit", "submission 'protos' failed in Learner.fit: RuntimeError: cannot fit"),
-        ("nan", "submission 'protos': its answers to a task are not numbers"),
-        ("too many", "labels from 3 to 5; those of 3 classes are 0 to 2"),
-        ("floats", "predict returned float32 [6]; for 6 queries of 3 classes it must return"),
-        ("transposed", "predict returned float32 [3, 6]"),
-        ("nothing", "predict returned object []"),
-    ],
-)
-def test_what_goes_wrong_in_a_submission_ends_its_trial_and_says_so(
-    tmp_path, data, answers, reason
-):
-    failed = end(tmp_path, data, options={"answers": answers})
-    assert (failed.status, failed.retriable) == ("failed", False)
-    assert reason in failed.reason
-
-
 def test_every_form_of_answer_counts_the_same_and_their_order_tells_nothing(data, monkeypatch):
     tasks = only(drawn(data, 2, 20), KEY)
-    learner = epoch_of(data, spec(batches=30), learner_of(data))
+    identity = {"name": "identity"}
+    learner = built(data, "metadl", submission="protos", backbone=identity)
+    epoch_of(data, spec(batches=30), learner)
     correct, predict = {}, submitted.Predictor.predict
     for answers in ("logits", "probabilities", "labels", "column", "list", "order"):
 

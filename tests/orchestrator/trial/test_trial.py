@@ -8,6 +8,7 @@ from contextlib import nullcontext, suppress
 
 import hostile
 import pytest
+import submitted
 import torch
 from made import main_of, planned, trainable
 from safetensors.torch import load
@@ -21,28 +22,35 @@ from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
 from fsl_sweep.orchestrator.records.spec import Fold
 from fsl_sweep.orchestrator.trial.trial import Trial
 
+AUGMENTED = "crop-jitter-flip"
 MAML = {"name": "maml", "way": 3, "inner_steps": 2, "inner_steps_test": 1, "batch_norm": "running"}
 VARIANTS = {
-    "episodes": {
-        "train": {**EPISODES, "fixed_support": True},
-        "augment": "crop-jitter-flip",
-        "schedule": [[0, 0.1], [1, 0.01]],
-    },
-    "batches": {
-        "learner": {"name": "supervised"},
-        "train": BATCHES,
-        "optimizer": {"name": "adam", "lr": 0.01, "weight_decay": 0.0, "clip_norm": 0.01},
-        "schedule": [[0, 0.01]],
-    },
-    "bf16": {"learner": {"name": "ridge"}, "precision": "bf16"},
-    "maml-running": {"learner": MAML},
-    "meta-baseline": {
-        "learner": {"name": "meta-baseline"},
-        "train": {**BATCHES, "meta": {"epochs": 2, **EPISODES}},
-    },
-    "fold": {"fold": {"folds": 3, "index": 1, "over": "base+val"}},
+    "episodes": trainable(
+        train={**EPISODES, "fixed_support": True},
+        augment=AUGMENTED,
+        schedule=[[0, 0.1], [1, 0.01]],
+    ),
+    "batches": trainable(
+        learner={"name": "supervised"},
+        train=BATCHES,
+        optimizer={"name": "adam", "lr": 0.01, "weight_decay": 0.0, "clip_norm": 0.01},
+        schedule=[[0, 0.01]],
+    ),
+    "bf16": trainable(learner={"name": "ridge"}, precision="bf16"),
+    "maml-running": trainable(learner=MAML),
+    "meta-baseline": trainable(
+        learner={"name": "meta-baseline"}, train={**BATCHES, "meta": {"epochs": 2, **EPISODES}}
+    ),
+    "fold": trainable(fold={"folds": 3, "index": 1, "over": "base+val"}),
+    "submission": submitted.spec("protos-go-on", augment=AUGMENTED),
+    "submission without a state": submitted.spec("protos", "batch", augment=AUGMENTED),
 }
-SPEC = trainable(epochs=3)
+SPEC = trainable()
+
+
+@pytest.fixture(autouse=True)
+def _installed(tmp_path, monkeypatch):
+    submitted.install(tmp_path / "site", monkeypatch)
 
 
 def resumed(storage, spec, data):
@@ -52,13 +60,31 @@ def resumed(storage, spec, data):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_resumed_trial_equals_an_uninterrupted_one_bit_for_bit(tmp_path, data, variant):
-    spec = trainable(epochs=3, **VARIANTS[variant])
+    spec, has_state = VARIANTS[variant], variant != "submission without a state"
     expected = content(run(tmp_path / "uninterrupted", spec, data), data)
     assert len(set(expected[0].values())) == 3
     for stop in (1, 2):
         storage = run(tmp_path / f"cut{stop}", spec, data, epochs=stop)
+        assert (storage.read_resume() is not None) is has_state
         torch.rand(7)  # a new process has another global state
-        assert resumed(storage, spec, data) == (3 - stop, expected)
+        assert resumed(storage, spec, data) == (3 - stop if has_state else 3, expected)
+
+
+@pytest.mark.parametrize("state", ["refused", "no tensor"])
+def test_a_submission_that_cannot_load_its_state_starts_again(tmp_path, data, monkeypatch, state):
+    spec, load = VARIANTS["submission"], submitted.GoesOn.load
+    expected = content(run(tmp_path / "uninterrupted", spec, data), data)
+    storage = run(tmp_path / "cut", spec, data, epochs=2)
+
+    def refuses(self, path):
+        load(self, path)  # half of it is done before it fails
+        raise RuntimeError("what is this?")
+
+    if state == "refused":
+        monkeypatch.setattr(submitted.GoesOn, "load", refuses)
+    else:
+        put_state(storage, {"epoch": 2, "spent": 0.5, "program": [1, 2]})
+    assert resumed(storage, spec, data) == (3, expected)
 
 
 def test_every_second_epoch_is_recorded_and_the_last(tmp_path, data):
@@ -107,35 +133,24 @@ WRONG = {
     "no optimizer": lambda s: s.pop("optimizer"),
     "two groups": lambda s: s["optimizer"]["param_groups"].append({}),
 }
-ANEW = {
-    **WRONG,
-    "what torch did not save": b"no state",
-    "a pickle of nothing": b"\x80\x04N.",
-    "an incomplete record": None,
-}
+OTHER = ("what torch did not save", "a pickle of nothing", "an incomplete record", "a crash")
 
 
-@pytest.mark.parametrize("wrong", ANEW)
+@pytest.mark.parametrize("wrong", [*WRONG, *OTHER])
 def test_what_does_not_fit_is_not_used_and_the_trial_starts_again(
     tmp_path, data, stopped, undisturbed, wrong
 ):
+    """After a crash between record and state epoch 2 is recorded; the state is still epoch 1's."""
     storage = copied(stopped, tmp_path)
     if wrong in WRONG:
         state = state_of(storage)
         WRONG[wrong](state)
         put_state(storage, state)
-    elif ANEW[wrong] is not None:
-        storage.write_resume(ANEW[wrong])
-    else:
+    elif wrong == "an incomplete record":
         storage.folder.write(f"measured/{main_of(data).id}/0001.record", b"half")
-    assert resumed(storage, SPEC, data) == (3, undisturbed)
-
-
-def test_a_crash_between_record_and_state_repeats_one_epoch(tmp_path, data, stopped, undisturbed):
-    storage = copied(stopped, tmp_path)
-    storage.write_resume(stopped[1])  # epoch 2 is recorded, the state is still epoch 1's
-    assert storage.recorded(main_of(data).id) == {1, 2}
-    assert resumed(storage, SPEC, data) == (2, undisturbed)
+    else:
+        storage.write_resume([b"no state", b"\x80\x04N.", None, stopped[1]][OTHER.index(wrong)])
+    assert resumed(storage, SPEC, data) == (2 if wrong == "a crash" else 3, undisturbed)
 
 
 def test_every_single_bit_of_a_state_is_noticed(tmp_path, stopped):
@@ -204,37 +219,56 @@ def no_memory(*_):
     raise torch.OutOfMemoryError("tried to allocate 3 TiB")
 
 
-# What is changed or patched; how the trial ends, why, and after how many epochs.
-DIVERGING = {"schedule": [[0, 0.1], [2, 1e30]], "epochs": 5, "batches": 3}
-BROKEN = "epoch 1 could not be measured: the learner's answers to .* are not numbers"
-SPENT = "the budget of 1e-06 s was spent in epoch 1, step 1"
+def deaf(self, meta_dataset, fit=submitted.MetaLearner.meta_fit):
+    """Swallows the news that its budget is spent."""
+    try:
+        return fit(self, meta_dataset)
+    except Exception:
+        return submitted.Learner(self.network)
+
+
+LITTLE = {"budget": {"seconds": 1e-6}}
+SPENT = "^the budget of 1e-06 s was spent in epoch 1, step 1$"
+BROKEN = "^epoch 1 could not be measured: the learner's answers to .* are not numbers$"
+DIVERGING = trainable(schedule=[[0, 0.1], [2, 1e30]], epochs=5, batches=3)
+# Of which trial; what is patched; why it ends. It fails, unless its budget is spent.
 ENDS = {
-    "diverging": (DIVERGING, "failed", "the training loss became nan in epoch [345]", 2),
-    "broken": ((Protonet, "head", broken_head), "failed", BROKEN, 0),
-    "spent": ({"budget": {"seconds": 1e-6}}, "budget", SPENT, 0),
-    "no memory": (
-        (Evaluator, "measure", no_memory),
-        "failed",
-        "out of memory: tried to allocate 3 TiB",
-        0,
-    ),
+    "diverging": (DIVERGING, None, "^the training loss became nan in epoch [345]$"),
+    "broken": (SPEC, (Protonet, "head", broken_head), BROKEN),
+    "spent": (trainable(**LITTLE), None, SPENT),
+    "spent submission": (submitted.spec(**LITTLE), None, SPENT),
+    "deaf": (submitted.spec(**LITTLE), (submitted.MetaLearner, "meta_fit", deaf), SPENT),
+    "memory": (SPEC, (Evaluator, "measure", no_memory), "^out of memory: tried to allocate 3 TiB$"),
 }
+FAULTS = {
+    "meta_fit": "submission 'protos' failed in meta_fit: RuntimeError: cannot meta-train",
+    "again": "meta_fit asked for more training data than the epoch has",
+    "nothing saved": "submission 'protos' failed in Learner.save: ValueError: nothing was",
+    "fit": "submission 'protos' failed in Learner.fit: RuntimeError: cannot fit",
+    "nan": "submission 'protos': its answers to a task are not numbers",
+    "too many": "labels from 3 to 5; those of 3 classes are 0 to 2",
+    "floats": "predict returned float32 [6]; for 6 queries of 3 classes it must return",
+    "transposed": "predict returned float32 [3, 6]",
+    "nothing": "predict returned object []",
+}
+for answers, reason in FAULTS.items():
+    ENDS[answers] = submitted.spec(options={"answers": answers}), None, re.escape(reason)
 
 
 @pytest.mark.parametrize("cause", ENDS)
 def test_what_ends_a_trial_is_recorded_and_what_was_measured_before_stays(
     tmp_path, data, monkeypatch, cause
 ):
-    change, status, reason, epochs = ENDS[cause]
-    spec = trainable(**(change if isinstance(change, dict) else {}))
+    spec, patched, reason = ENDS[cause]
     with monkeypatch.context() as patch:
-        if not isinstance(change, dict):
-            patch.setattr(*change)
+        if patched is not None:
+            patch.setattr(*patched)
         storage = run(tmp_path, spec, data)
-    recorded, again = history(storage, spec, data), cause == "no memory"
-    assert re.fullmatch(reason, recorded.end.reason)
+    recorded, again = history(storage, spec, data), cause == "memory"
+    assert re.search(reason, recorded.end.reason)
+    status = "budget" if reason == SPENT else "failed"
     assert (recorded.end.status, recorded.end.retriable) == (status, again)
-    assert recorded.epochs.tolist()[:2] == [1, 2][:epochs]
+    assert recorded.epochs.tolist()[:2] == ([1, 2] if cause == "diverging" else [])
     assert not recorded.complete
     assert storage.unfinished(planned(spec), main_of(data).id) is again
     if again:

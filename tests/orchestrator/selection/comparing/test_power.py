@@ -21,7 +21,6 @@ from fsl_sweep.orchestrator.selection.resample import resample
 from fsl_sweep.orchestrator.selection.select import select
 from fsl_sweep.orchestrator.statistics.components import (
     Accuracies,
-    Part,
     moments,
     pair_components,
 )
@@ -77,8 +76,9 @@ def test_methods_are_compared_by_what_was_selected_for_each_seed() -> None:
         )
         assert one.result.p_adjusted >= one.result.p_value == expected.p_value
         # The interval agrees with the verdict after the correction.
-        assert one.result.low <= expected.low < expected.high <= one.result.high
-        decided = one.result.low > 0 or one.result.high < 0
+        assert one.result.effect.low <= expected.effect.low
+        assert expected.effect.high <= one.result.effect.high
+        decided = one.result.effect.low > 0 or one.result.effect.high < 0
         assert decided == (one.result.p_adjusted < 0.05) == (one.result.verdict != "undecided")
         assert one.result.seeds == (len(tables[one.a]), len(tables[one.b]))
     assert [one.result.verdict for one in found[:3]] == ["undecided", "worse", "worse"]
@@ -103,12 +103,12 @@ def test_methods_are_compared_by_what_was_selected_for_each_seed() -> None:
 def test_a_mixture_has_two_parts_and_means_without_tasks_have_one() -> None:
     a, b, _ = summarise(select(GIVEN, ["val"], ["val"], 0.25))
     parts = parts_of(a, b)
-    assert [(part.weight, Accuracies.of(part.a).values.shape) for part in parts] == [
+    assert [(weight, Accuracies.of(a).values.shape) for weight, a, _ in parts] == [
         (0.25, (3, 60)),
         (0.75, (3, 60)),
     ]
     effect = a.reported.mean - b.reported.mean
-    assert SeedPair(parts).difference().effect == pytest.approx(effect)
+    assert SeedPair(parts).comparison().effect.mean == pytest.approx(effect)
     only = [
         trial(name, "x", seed, base=[0.5], val=[0.5], novel=[0.5 + seed / 100])
         for name in "AB"
@@ -116,7 +116,7 @@ def test_a_mixture_has_two_parts_and_means_without_tasks_have_one() -> None:
     ]
     means = {key: ScoreTable.from_means(np.array([0.5])) for key in only[0].scores}
     a, b = summarise(select([replace(one, scores=means) for one in only], ["val"], ["val"]))
-    assert [np.shape(Accuracies.of(part.a).values) for part in parts_of(a, b)] == [(2, 1)]
+    assert [np.shape(Accuracies.of(table).values) for _, table, _ in parts_of(a, b)] == [(2, 1)]
     (one,) = compare_over_seeds([a, b], None)
     assert one.result.verdict == "undecided"
     # Other tasks cannot be paired.
@@ -172,7 +172,7 @@ def test_tasks_cost_measuring_all_snapshots_again() -> None:
 def test_the_observed_effect_and_a_decided_pair() -> None:
     found = {(one.a, one.b): one for one in planned(GIVEN)}
     pair = found["A", "B"]
-    assert pair.effect == abs(pair.now.effect)
+    assert pair.effect == abs(pair.now.effect.mean)
     assert found["A", "C"].now.verdict == "worse"
     assert found["A", "C"].ways == ()
     same = [replace(one, method="D") for one in method("A", 0.6, 3)]
@@ -200,7 +200,7 @@ def test_classes_where_they_are_known() -> None:
 def test_one_seed_and_wrong_input() -> None:
     (one,) = planned([*method("A", 0.6, 1), *method("B", 0.7, 2)], 0.01)
     assert one.now.verdict == "undecided"
-    assert math.isnan(one.now.low)
+    assert math.isnan(one.now.effect.low)
     assert [way.required for way in one.ways] == [None, None]
     assert one.caution == "one seed: nothing is known of others"
     assert planned(method("A", 0.6, 2), 0.01) == ()
@@ -209,4 +209,4 @@ def test_one_seed_and_wrong_input() -> None:
     with pytest.raises(ValueError, match="power in"):
         planned(GIVEN, 0.01, power=1.0)
     with pytest.raises(ValueError, match="one or two distributions"):
-        moments([Part(1.0, np.zeros((2, 3)), np.zeros((2, 4)))])
+        moments([(1.0, np.zeros((2, 3)), np.zeros((2, 4)))])

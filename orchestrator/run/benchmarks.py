@@ -8,10 +8,10 @@ from fsl_sweep.orchestrator.replay.benchmarks import sources_by_benchmark
 from fsl_sweep.orchestrator.run.run import Run, paths_of
 
 if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.report import WorldsReport
+    from fsl_sweep.orchestrator.report import BenchmarksReport
 
 
-def load_worlds(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Worlds":
+def load_benchmarks(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Benchmarks":
     """Open the same methods on several benchmarks for reading, one run for each.
 
     Args:
@@ -20,23 +20,24 @@ def load_worlds(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "W
     Raises:
         RunFolderError, BadData: as `fsl_sweep.orchestrator.replay.benchmarks.sources_by_benchmark`.
     """
-    return Worlds({world: Run(one) for world, one in sources_by_benchmark(paths_of(path)).items()})
+    sources = sources_by_benchmark(paths_of(path))
+    return Benchmarks({benchmark: Run(source) for benchmark, source in sources.items()})
 
 
 @final
-class Worlds(Mapping[str, Run]):
-    """The runs of several benchmarks, by the name of the world, in the order given."""
+class Benchmarks(Mapping[str, Run]):
+    """The runs of several benchmarks, by the name of the benchmark, in the order given."""
 
     def __init__(self, runs: Mapping[str, Run]) -> None:
         self._runs = dict(runs)
 
     @property
     def name(self) -> str:
-        """The names of the worlds, joined."""
+        """Return the names of the benchmarks, joined."""
         return " + ".join(self)
 
-    def __getitem__(self, world: str) -> Run:
-        return self._runs[world]
+    def __getitem__(self, benchmark: str) -> Run:
+        return self._runs[benchmark]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._runs)
@@ -53,16 +54,16 @@ class Worlds(Mapping[str, Run]):
         rope: float = 0.0,
         metric: str | None = None,
         bootstrap: int | None = None,
-    ) -> "WorldsReport":
-        """Strategies and methods compared over the worlds. Arguments and exceptions as of a run.
+    ) -> "BenchmarksReport":
+        """Compare strategies and methods over the benchmarks. Arguments and exceptions as of a run.
 
-        By default the strategies are those that the first world was planned with.
+        By default the strategies are those that the first benchmark was planned with.
         """
-        from fsl_sweep.orchestrator.report.over_worlds import build_worlds
+        from fsl_sweep.orchestrator.report.joining import build_over_benchmarks
 
         planned = next(iter(self.values())).question(snapshot, hyperparameter, metric)
         reports = {
-            world: run.report(
+            benchmark: run.report(
                 planned.snapshot,
                 planned.hyperparameter,
                 last=last,
@@ -70,7 +71,7 @@ class Worlds(Mapping[str, Run]):
                 metric=planned.metric,
                 bootstrap=bootstrap,
             )
-            for world, run in self.items()
+            for benchmark, run in self.items()
         }
-        histories = {world: run.histories for world, run in self.items()}
-        return build_worlds(self.name, reports, histories)
+        histories = {benchmark: run.histories for benchmark, run in self.items()}
+        return build_over_benchmarks(self.name, reports, histories)

@@ -124,7 +124,8 @@ def _with(
     run: "Run", content: "Report", studies: str, question: Mapping[str, Any], form: FormatName
 ) -> str:
     """Return the report with the studies of the same question as further sections."""
-    from fsl_sweep.orchestrator.studies import STUDIES, written_with
+    from fsl_sweep.orchestrator.studies.catalogue import STUDIES
+    from fsl_sweep.orchestrator.studies.finding import written_with
 
     findings = [
         run.study(name, **{key: value for key, value in question.items() if key in heeds})

@@ -17,7 +17,7 @@ from fsl_sweep.orchestrator.report.content import Answer, BenchmarksContent, Con
 from fsl_sweep.orchestrator.report.wording import some
 from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis
 from fsl_sweep.orchestrator.selection.completeness import Completeness
-from fsl_sweep.orchestrator.selection.lead import USUAL
+from fsl_sweep.orchestrator.selection.evidence import USUAL
 from fsl_sweep.orchestrator.statistics.intervals import SATURATED
 from fsl_sweep.orchestrator.text.printed import counted
 

@@ -24,6 +24,7 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(BIN)/python tests/floors.py
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -5,6 +5,7 @@ import re
 import textwrap
 from pathlib import Path
 
+import floors
 import nested
 import numpy as np
 import pytest
@@ -262,3 +263,10 @@ def test_links_lead_somewhere():
     for file in (path for path in ROOT.glob("**/*.md") if ".venv" not in path.parts):
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", file.read_text()):
             assert "://" in target or file.parent.joinpath(target).exists(), (file, target)
+
+
+def test_the_picture_of_the_floors_is_that_of_the_contracts() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rules = (ROOT / "pyproject.toml").read_text()
+    assert floors.drawn(page) == floors.enforced(rules)
+    assert floors.drawn(page) != floors.enforced(rules.replace('"replay | measuring"', '"replay"'))

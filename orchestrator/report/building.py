@@ -103,13 +103,13 @@ def build(
 def _methods(
     histories: Sequence[TrialHistory], test: Callable[[TrialHistory], bool]
 ) -> frozenset[str]:
-    """The methods of which every trial passes the test."""
+    """Return the methods of which every trial passes the test."""
     every = {trial.method for trial in histories}
     return frozenset(every - {trial.method for trial in histories if not test(trial)})
 
 
 def _differing(summaries: Sequence[Summary]) -> set[str]:
-    """The methods of which some strategy has several seeds with different scores."""
+    """Return the methods of which some strategy has several seeds with different scores."""
     several = (one for one in summaries if len(one.choices) > 1)
     return {one.method for one in several if not identical(one.choices)}
 

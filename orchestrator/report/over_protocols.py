@@ -33,7 +33,7 @@ class UnderProtocol:
 def over_protocols(
     protocols: Sequence[PlannedProtocol], known: UnderProtocol, selected: Selected, read: Reader
 ) -> tuple[UnderProtocol, ...]:
-    """The choices of ``selected`` under each protocol, mixtures of one name by their weight.
+    """Return the choices of ``selected`` by protocol, mixtures of one name by their weight.
 
     One that the sweep file does not ask for is left out if it lacks a snapshot in each cell of the
     table, unless it is the ``known`` one of the report.

@@ -50,7 +50,7 @@ class TradeOff:
 
 
 def tradeoffs_of(chosen: Chosen, selectors: Sequence[str]) -> tuple[TradeOff, ...]:
-    """The points of each snapshot selector; equal ones once.
+    """Return the points of each snapshot selector; equal ones once.
 
     All trials are of whole seeds. A configuration in which the selector has nothing to choose by
     has no point. Where the NovelGen of any chosen snapshot is not measured, the selector has

@@ -60,6 +60,7 @@ KINDS = {
     "conv-qda": of("conv-qda"),
     "finetune": of("finetune", options={"steps": 2}, train=BATCHES),
     "classifier": of("classifier", train=BATCHES),
+    "every second epoch": trainable(epochs=5, every=2),
     "untrained": of("logistic", 1, batches=0, **UNTRAINED),
     "submission": submitted.spec("protos-go-on", epochs=2, augment=AUGMENTED),
     "submission without a state": submitted.spec("protos", "batch", epochs=2, augment=AUGMENTED),
@@ -77,13 +78,6 @@ def resumed(storage, spec, data):
     return len([*Trial(spec, storage, data, main_of(data)).run()]), content(storage, data)
 
 
-def measured_files(storage):
-    """What was measured, and the end with its checksum, byte for byte."""
-    place = storage.folder.path
-    files = [*place.glob("measured/**/*"), place / "end.json"]
-    return {str(f.relative_to(place)): f.read_bytes() for f in files if f.is_file()}
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_trial_that_is_measured_again_or_resumed_is_the_same_bit_for_bit(tmp_path, data, kind):
     spec, has_state = KINDS[kind], kind != "submission without a state"
@@ -91,19 +85,21 @@ def test_a_trial_that_is_measured_again_or_resumed_is_the_same_bit_for_bit(tmp_p
         data = in_distribution(benchmark(examples=40), seed=0)
     storage, main = run(tmp_path / "uninterrupted", spec, data), main_of(data)
     assert history(storage, spec, data).complete
-    expected, files = content(storage, data), measured_files(storage)
-    assert len(set(expected[0].values())) == spec.epochs
-    (storage.folder.path / "measured" / f"{main.id}.parquet").unlink()
+    files, epochs = ("end.json", f"measured/{main.id}.parquet"), spec.recorded_epochs
+    expected, measured = content(storage, data), [*map(storage.folder.read, files)]
+    assert [*expected[0]] == [f"{epoch:04}.safetensors" for epoch in epochs]
+    assert len(set(expected[0].values())) == len(epochs)
+    storage.folder.remove(files[1])
     todo = {epoch: [main] for epoch in storage.to_measure(main.id)}
     again = [*Measuring(spec, storage, {MAIN: data}, todo, CPU).run()]
-    assert again == [*todo] == spec.recorded_epochs
-    assert measured_files(storage) == files
-    assert len(files) == 2
-    for stop in range(1, spec.epochs):
+    assert again == [*todo] == epochs
+    assert [*map(storage.folder.read, files)] == measured
+    assert [*storage.folder.path.glob("measured/**/*.*")] == [storage.folder.path / files[1]]
+    for stop in range(1, len(epochs)):
         storage = run(tmp_path / f"cut{stop}", spec, data, epochs=stop)
         assert (storage.read_resume() is not None) is has_state
         torch.rand(7)  # a new process has another global state
-        assert resumed(storage, spec, data) == (spec.epochs - stop * has_state, expected)
+        assert resumed(storage, spec, data) == (len(epochs) - stop * has_state, expected)
 
 
 @pytest.mark.parametrize("state", ["refused", "no tensor"])
@@ -121,14 +117,6 @@ def test_a_submission_that_cannot_load_its_state_starts_again(tmp_path, data, mo
     else:
         put_state(storage, {"epoch": 1, "spent": 0.5, "program": [1, 2]})
     assert resumed(storage, spec, data) == (2, expected)
-
-
-def test_every_second_epoch_is_recorded_and_the_last(tmp_path, data):
-    spec = trainable(epochs=5, every=2)
-    expected = content(run(tmp_path / "uninterrupted", spec, data), data)
-    assert list(expected[0]) == [f"000{i}.safetensors" for i in (2, 4, 5)]
-    run(tmp_path / "cut", spec, data, epochs=1)
-    assert content(run(tmp_path / "cut", spec, data), data) == expected
 
 
 @pytest.fixture(scope="module")

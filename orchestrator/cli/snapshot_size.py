@@ -1,4 +1,4 @@
-"""What the snapshots of a run take on the disk, said as soon as the first one is there."""
+"""What the snapshots of a run take on the disk, as soon as the first one is there."""
 
 import sys
 
@@ -10,9 +10,9 @@ from fsl_sweep.orchestrator.text.printed import on_disk, say
 
 
 class SnapshotSize(SweepListener):
-    """Says it after the first epoch, and again once a method has clearly larger snapshots.
+    """Says what snapshots take after the first epoch, and again when a method has larger ones.
 
-    Methods without a snapshot so far count as if theirs were the largest.
+    A method without any so far counts as if its snapshots were as large as the largest.
     """
 
     def __init__(self, ledger: Ledger, plan: Plan) -> None:
@@ -21,20 +21,21 @@ class SnapshotSize(SweepListener):
         self._sizes: dict[str, int] = {}
 
     def measured(self, trial: str, record: EpochRecord) -> None:
-        """Look at the first snapshot of each method; `keep` may have removed it already."""
-        method, largest = self._methods[trial], max(self._sizes.values(), default=0)
-        size = self._ledger.trial(trial).snapshot_size(record.epoch)
-        if method not in self._sizes and size:
+        """Look at the first snapshot of each method that `keep` has not removed already."""
+        method = self._methods[trial]
+        if method in self._sizes:
+            return
+        if size := self._ledger.trial(trial).snapshot_size(record.epoch):
+            larger = size > 1.1 * max(self._sizes.values(), default=0)
             self._sizes[method] = size
-            if size > 1.1 * largest:
+            if larger:
                 say(self._sentence(method, size), sys.stderr)
 
     def _sentence(self, method: str, size: int) -> str:
         counts = {trial: len(spec.recorded_epochs) for trial, spec in self._plan.specs.items()}
         total = sum(n * self._sizes.get(self._methods[t], size) for t, n in counts.items())
-        fewer = (
-            "" if self._plan.keep == "all" else f", of which `keep: {self._plan.keep}` leaves fewer"
-        )
+        keep = self._plan.keep
+        fewer = "" if keep == "all" else f", of which `keep: {keep}` leaves fewer"
         return (
             f"A snapshot of {method} takes {on_disk(size)} on the disk, and all "
             f"{sum(counts.values()):,} of this run about {on_disk(total)}{fewer}."

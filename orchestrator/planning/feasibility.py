@@ -35,7 +35,7 @@ def check_feasible(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> tuple[str
         PluginError: a third party's learner or backbone cannot be built.
     """
     whole = benchmarks[MAIN]
-    folds = {fold: fold_benchmark(whole, **fold.model_dump()) for fold in plan.folds}
+    by_fold = _by_fold(plan, whole)
     seen: set[tuple[Any, ...]] = set()
     cautions = [*whole.cautions, *_shared_tasks(plan.main.protocol, whole)]
     for trial in plan.trials:
@@ -46,12 +46,11 @@ def check_feasible(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> tuple[str
             seen.add(network)
             cautions += _check_network(trial, whole)
         fold, episodic = trial.spec.fold, trial.spec.episodic
-        benchmark = whole if fold is None else folds[fold]
-        check_training_tasks(trial, benchmark)
+        check_training_tasks(trial, by_fold[fold])
         if episodic is not None and (fold, episodic) not in seen:
             seen.add((fold, episodic))
             with _placed(trial.method, fold):
-                _check_trained(episodic, benchmark)
+                _check_trained(episodic, by_fold[fold])
     cautions += check_protocols(plan, [p for p in plan.protocols if p.asked], benchmarks)
     return tuple(dict.fromkeys(cautions))
 
@@ -65,15 +64,18 @@ def check_protocols(
         BadData: too few classes or examples, or tasks that cannot be drawn so.
     """
     methods = {trial.spec.fold: trial.method for trial in reversed(plan.trials)}
-    for fold in (None, *plan.folds):
-        benchmark = benchmarks[MAIN]
-        if fold is not None:
-            benchmark = fold_benchmark(benchmark, **fold.model_dump())
+    for fold, benchmark in _by_fold(plan, benchmarks[MAIN]).items():
         for planned in protocols:
             if fold is None or planned.snapshots == "all":
                 with _placed(methods[fold], fold):
                     _check_measurable(planned, benchmark, benchmarks.get(planned.name))
     return [caution for planned in protocols for caution in _of_base_classes(planned, benchmarks)]
+
+
+def _by_fold(plan: Plan, benchmark: Benchmark) -> dict[Fold | None, Benchmark]:
+    """Return the benchmark as it is, for None, and without the classes of each fold."""
+    folds = {fold: fold_benchmark(benchmark, **fold.model_dump()) for fold in plan.folds}
+    return {None: benchmark, **folds}
 
 
 def _of_base_classes(

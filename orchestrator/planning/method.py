@@ -17,7 +17,7 @@ from fsl_sweep.orchestrator.planning.suitability import (
 from fsl_sweep.orchestrator.records.model import digest
 from fsl_sweep.orchestrator.records.plan import PlannedTrial
 from fsl_sweep.orchestrator.records.spec import Fold, TrialSpec, configuration_of
-from fsl_sweep.orchestrator.sweepfile.axes import expand, merged_settings, sizes, told_apart
+from fsl_sweep.orchestrator.sweepfile.axes import expand, merged_settings, shown_values, sizes
 from fsl_sweep.orchestrator.sweepfile.grammar import SweepConfig
 
 _Configuration = tuple[dict[str, Any], TrialSpec, dict[str, Any], bool]
@@ -72,7 +72,7 @@ class MethodResolver:
             ConfigError: as ``plan_sweep``.
         """
         configurations = self._configurations()
-        shown = told_apart(
+        shown = shown_values(
             [
                 {path: _at(plain, path, value) for path, value in axes.items()}
                 for axes, _, plain, _ in configurations.values()

@@ -43,7 +43,7 @@ class Prepared:
             return plan_sweep(self.sweep)
 
     def opened(self) -> tuple[Plan, dict[str, Benchmark]]:
-        """Open the data, which may take a while; return the plan on them, with cautions, and them.
+        """Open the data, which may take a while; return the plan on these data, and the benchmarks.
 
         Raises:
             MissingData, BadData, ConfigError: as of `open_benchmarks` and `check_feasible`.

@@ -102,6 +102,6 @@ def _numbers(pixels: PixelStatistics) -> str:
 
 @cache
 def _checksum(path: Path, modified: int) -> str:  # noqa: ARG001 (a file that changed is read again)
-    """Hexadecimal SHA-256 of a file, read once for all the configurations that use it."""
+    """Compute the SHA-256 of a file in hexadecimal, once for all configurations that use it."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

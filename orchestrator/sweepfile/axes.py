@@ -86,7 +86,7 @@ def sizes(tree: Mapping[str, Any], samples: int | None) -> dict[str, int]:
     return counts | ({"samples": samples or 1} if len(counts) < len(axes) else {})
 
 
-def told_apart(configurations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def shown_values(configurations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """List the axis values of each configuration, as a report shows them.
 
     An axis may have whole sections as its values, such as ``train: {grid: [{way: 5, ...}, ...]}``.

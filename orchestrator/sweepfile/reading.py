@@ -130,7 +130,7 @@ def _with_paths(tree: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], 
 
 
 def path_keys(benchmark: Mapping[str, Any]) -> list[str]:
-    """List the keys of a benchmark's section that hold a path: ``root``, and such options.
+    """List the keys of a benchmark's section that are paths: ``root``, and options of that type.
 
     Workers have another current folder, so a relative path would be another place there.
     """
@@ -143,7 +143,7 @@ def path_keys(benchmark: Mapping[str, Any]) -> list[str]:
 
 
 def located(value: Any, path: str, folder: Path | None = None) -> str:
-    """Make a path on this machine absolute, from a folder, the current one by default.
+    """Make a local path absolute, relative to a folder (the current one by default).
 
     Raises ConfigError, which names the key ``path``.
     """

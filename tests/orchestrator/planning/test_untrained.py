@@ -58,8 +58,9 @@ def test_settings_of_training_are_not_used_and_told_where_it_sets_them_itself():
 
 def test_its_own_axes_stay_axes():
     plan = planned(*UNTRAINED, "M.learner.scale={grid: [1, 10]}", "seeds=[0, 1]")
-    assert [(t.hyperparameters, t.spec.seed) for t in plan.trials] == [
-        ({"learner.scale": scale}, seed) for scale in (1.0, 10.0) for seed in (0, 1)
+    # As resolved: 1 and 1.0 read alike in a report.
+    assert [f"{t.hyperparameters} {t.spec.seed}" for t in plan.trials] == [
+        f"{{'learner.scale': {scale}}} {seed}" for scale in ("1.0", "10.0") for seed in (0, 1)
     ]
 
 

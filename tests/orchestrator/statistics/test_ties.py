@@ -20,6 +20,7 @@ from fsl_sweep.orchestrator.selection.methods import rank_correlations, summaris
 from fsl_sweep.orchestrator.selection.select import select
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
+SELECTORS = ("snapshot", "hyperparameter")
 UP, DOWN = (0.1, 0.2, 0.3), (0.3, 0.2, 0.1)
 assert np.mean(UP) != np.mean(DOWN)  # what this file is about
 
@@ -107,11 +108,10 @@ def test_a_row_of_strategies_that_chose_alike_shows_all_of_their_intervals() -> 
         trials.append(replace(history, trial=f"{name}{seed}"))
     info = RunInfo("run", "0", None, ("val", "base"), ("val", "base"))
     report = build(info, trials, bootstrap=200)
-    widths = {
-        f"{row['snapshot_selector']} / {row['hyperparameter_selector']}": 50
-        * (row["novel_selection"]["high"] - row["novel_selection"]["low"])
-        for row in json.loads(to_json(report))["summary"]
-    }
+    widths = {}
+    for row in json.loads(to_json(report))["summary"]:
+        interval, strategy = row["novel_selection"], [row[f"{s}_selector"] for s in SELECTORS]
+        widths[" / ".join(strategy)] = 50 * (interval["high"] - interval["low"])
     several = 0
     for group in same_choices(report.summaries):
         shares = [f"{width:.2f}" for width in sorted(widths[str(s.strategy)] for s in group)]

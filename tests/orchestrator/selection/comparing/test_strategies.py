@@ -52,11 +52,8 @@ def names(comparison: StrategyComparison) -> list[str]:
 
 def test_by_hand() -> None:
     comparison = compared([*A, *B], ["last", "base", "oracle"])
-    assert (comparison.methods, comparison.lacking, comparison.without_regret) == (
-        ("A", "B"),
-        (),
-        (),
-    )
+    assert comparison.methods == ("A", "B")
+    assert comparison.lacking == comparison.without_regret == ()
     last, base, oracle = comparison.results
     # Regrets of last: .10, .08, .15, .11; of base: .01, .04, 0, .03. The oracle has none to lose.
     assert [r.regret.mean for r in (last, base, oracle)] == pytest.approx([0.11, 0.02, 0.0])
@@ -68,13 +65,11 @@ def test_by_hand() -> None:
     assert last.regret.high - last.regret.mean == pytest.approx(12.7062047 * 0.02)
     assert [r.regret.n for r in comparison.results] == [2, 2, 2]
     # An oracle does not count, and two methods decide nothing.
-    assert [(r.least, r.against_least) for r in comparison.results] == [
-        (False, None), (True, None), (False, None)
-    ]  # fmt: skip
+    assert [r.least for r in comparison.results] == [False, True, False]
+    assert [r.against_least for r in comparison.results] == [None] * 3
     # 3 snapshots in each of 4 trials, all of which the oracle looked at.
-    assert [(r.novel_evaluations, r.training) for r in comparison.results] == [
-        (0, 1.0), (0, 1.0), (12, 1.0)
-    ]  # fmt: skip
+    assert [r.novel_evaluations for r in comparison.results] == [0, 0, 12]
+    assert [r.training for r in comparison.results] == [1.0] * 3
     assert last.caution == "only 2 methods"
 
 
@@ -93,11 +88,8 @@ def test_verdicts_are_those_of_sign_flips_over_methods() -> None:
         assert (verdict.verdict, verdict.caution, verdict.effect.caution) == ("worse", None, None)
         assert (verdict.p_value, verdict.p_adjusted) == (alone[number, 2], adjusted[number, 2])
         assert verdict.effect.mean == pytest.approx(-regret.mean())
-    assert (results[2].least, results[2].against_least, results[3].against_least) == (
-        True,
-        None,
-        None,
-    )
+    assert results[2].least
+    assert results[2].against_least is results[3].against_least is None
 
 
 def test_worse_is_what_the_p_value_of_all_pairs_says() -> None:

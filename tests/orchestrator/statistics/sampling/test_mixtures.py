@@ -21,18 +21,11 @@ def test_crossings_are_those_of_a_search(seed: int) -> None:
     assert [x for x in where if round(x, 4) != round(x, 1)] == pytest.approx(expected, abs=2e-5)
 
 
-@pytest.mark.parametrize(
-    ("effects", "expected"),
-    [
-        ([0.1, 0.0, -0.1], [0.5]),
-        ([0.1, 0.0, 0.1], []),
-        ([0.0, 0.0, 0.0], []),
-        ([0.3, 0.1, -0.1], [0.75]),
-        ([0.1, 1e-12, 0.1], []),
-    ],
-)
-def test_ties(effects: list[float], expected: list[float]) -> None:
-    assert crossings([0, 0.5, 1], effects) == pytest.approx(expected)
+def test_crossings_at_and_beside_ties() -> None:
+    assert crossings([0, 0.5, 1], [0.1, 0.0, -0.1]) == (0.5,)
+    assert crossings([0, 0.5, 1], [0.3, 0.1, -0.1]) == (0.75,)
+    for touching in ([0.1, 0.0, 0.1], [0.0, 0.0, 0.0], [0.1, 1e-12, 0.1]):
+        assert crossings([0, 0.5, 1], touching) == ()
 
 
 def samples(rng, *counts: int) -> list[np.ndarray]:

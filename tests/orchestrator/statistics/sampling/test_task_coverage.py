@@ -10,7 +10,14 @@ from fsl_sweep.orchestrator.statistics.sampling import task_coverage as of
 from fsl_sweep.orchestrator.statistics.sampling.simulated_coverage import simulated_coverage
 
 
-def test_corollary_1_by_its_example() -> None:
+def test_bounds_by_hand_and_corollary_1_by_its_example() -> None:
+    assert of.expected_classes_lower_bound(10, 5, 2, 0.5) == pytest.approx(10 * (1 - 0.75**2))
+    assert of.classes_variance_bound(5, 8) == 100
+    assert of.disjoint_probability_bound(10, 5, 30, 20, 0.5) == pytest.approx(4 * 0.75**20)
+    assert of.few_classes_probability_bound(100, 0.5, 0.5) == pytest.approx(2.25 / (0.5 * 25))
+    assert of.few_classes_probability_bound(1, 0.9, 0.1) == 1
+    assert of.disjoint_probability_bound(1000, 2, 1, 1, 0.1) == 1
+    assert of.disjoint_probability_bound(5, 5, 1, 1, 1.0) == 0
     for classes in (20, 100, 964):
         tasks = of.tasks_for_overlap(classes, 5, 0.01, 0.5)
         assert tasks / classes == pytest.approx(2.397, abs=5e-4)
@@ -53,16 +60,6 @@ def test_bounds_hold_over_all_outcomes_of_small_cases(
         for eta in (0.1, 0.5, 0.9):
             few = sum(p for s, p in law.items() if len(s) <= eta * gamma * 2 * tasks / (1 + gamma))
             assert few <= of.few_classes_probability_bound(tasks, eta, gamma) <= 1
-
-
-def test_bounds_by_hand() -> None:
-    assert of.expected_classes_lower_bound(10, 5, 2, 0.5) == pytest.approx(10 * (1 - 0.75**2))
-    assert of.classes_variance_bound(5, 8) == 100
-    assert of.disjoint_probability_bound(10, 5, 30, 20, 0.5) == pytest.approx(4 * 0.75**20)
-    assert of.few_classes_probability_bound(100, 0.5, 0.5) == pytest.approx(2.25 / (0.5 * 25))
-    assert of.few_classes_probability_bound(1, 0.9, 0.1) == 1
-    assert of.disjoint_probability_bound(1000, 2, 1, 1, 0.1) == 1
-    assert of.disjoint_probability_bound(5, 5, 1, 1, 1.0) == 0
 
 
 @pytest.mark.parametrize(

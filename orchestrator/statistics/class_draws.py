@@ -154,32 +154,32 @@ def _contributions(
     """
     tasks, ways = tuples.shape
     present = np.unique(tuples)
-    there = (tuples[:, :, None] == present).any(axis=1).T.astype(np.float64)  # [P, T]
+    holds = (tuples[:, :, None] == present).any(axis=1).T.astype(np.float64)  # [P, T]
     mean = weighted_means(table, np.ones((1, tasks)))  # [1, E]
-    share = there.sum(axis=1, keepdims=True) / tasks
-    apart = share * (weighted_means(table, there) - mean)
-    return present, _signal(table - mean.T, there, apart, count) * apart * count / (count - ways)
+    share = holds.sum(axis=1, keepdims=True) / tasks
+    apart = share * (weighted_means(table, holds) - mean)
+    return present, _signal(table - mean.T, holds, apart, count) * apart * count / (count - ways)
 
 
-def _signal(rest: np.ndarray, there: np.ndarray, apart: np.ndarray, count: int) -> np.ndarray:
+def _signal(rest: np.ndarray, holds: np.ndarray, apart: np.ndarray, count: int) -> np.ndarray:
     """Return the share of ``apart [P, E]`` that is no noise of tasks, ``[E]``.
 
-    ``apart`` is a mean over tasks of ``(there - share) * rest``, so that the variance of that over
+    ``apart`` is a mean over tasks of ``(holds - share) * rest``, so that the variance of that over
     tasks is the noise in it: sum(apart^2) exceeds what is the classes' by ``noise`` on average.
     One standard error of a variance known from C classes, sqrt(2 / (C - 1)) of it, is left on, so
     that the interval is not too short as often as too long.
 
     Args:
         rest: how far accuracies ``[E, T]`` lie from their snapshot's mean.
-        there: whether a task has a class, ``[P, T]``.
+        holds: whether a task has a class, ``[P, T]``.
         apart: what each class contributes ``[P, E]``.
         count: number of classes C.
     """
     tasks = rest.shape[1]
     squares = np.array([fsum(row) for row in (apart**2).T])
-    share = there.sum(axis=1, keepdims=True) / tasks
+    share = holds.sum(axis=1, keepdims=True) / tasks
     # In coarse whole steps, which do not matter to a variance, sums are exact in any order.
-    spread = np.rint(((there - share) ** 2).sum(axis=0) * 2**6) / 2**6
+    spread = np.rint(((holds - share) ** 2).sum(axis=0) * 2**6) / 2**6
     noise = (np.rint(rest * 2**10) ** 2 @ spread / 2**20 / tasks - squares) / max(1, tasks - 1)
     kept = (
         1

@@ -158,8 +158,8 @@ def seed_freedom(a: ArrayLike, b: ArrayLike, fewer: int) -> np.ndarray:
     """
     first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
     squares = first**2 + second**2
-    there = squares > 0
-    welch = np.where(there, (first + second) ** 2 / np.where(there, squares, 1.0), 1.0)
+    varies = squares > 0
+    welch = np.where(varies, (first + second) ** 2 / np.where(varies, squares, 1.0), 1.0)
     return fewer * (1 + _TOWARDS_WELCH * (welch - 1))
 
 

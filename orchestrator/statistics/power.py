@@ -1,8 +1,9 @@
 """How many seeds, tasks or classes tell two methods apart: sample sizes for a given power.
 
-The interval of ``over_seeds`` is predicted from variance components, for other numbers than there
-are. What is random in it is how the variances between seeds come out. Its mean, and the chance that
-it excludes zero, are averages over equally likely outcomes of the two: chi-squared quantiles.
+The interval of ``over_seeds`` is predicted from variance components, for other numbers of seeds,
+tasks or classes. What is random in it are the estimated variances between seeds. Its mean, and the
+chance that it excludes zero, are averages over equally likely outcomes of the two estimates, which
+are chi-squared quantiles.
 """
 
 from collections.abc import Callable

@@ -18,7 +18,7 @@ class RankCorrelation:
     Attributes:
         tau: in [-1, 1]; NaN if one of the rankings is constant.
         n: number of snapshots ranked.
-        last: how many last snapshots were asked for, or None for all.
+        last: how many of the last snapshots were ranked, or None for all.
         caution: why not to trust it, or None.
     """
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -71,6 +72,16 @@ def trial(
         end=end,
         damaged=damaged,
     )
+
+
+def replicates(
+    method: str, novel: Sequence[Sequence[float]], *, spread: float = 0.0, **columns: Any
+) -> list[TrialHistory]:
+    """A trial for each seed with this NovelGen by epoch; ``columns`` are those of every seed."""
+    return [
+        trial(method, "x", seed, novel=by_epoch, spread=spread, **columns)
+        for seed, by_epoch in enumerate(novel)
+    ]
 
 
 def tabled(plain: TrialHistory, table: Callable[[Measure], np.ndarray]) -> TrialHistory:

@@ -136,12 +136,7 @@ def compare_over_benchmarks(
     caution = _caution(benchmarks, absent, lead)
     every = {s: None for evidence in benchmarks.values() for s in evidence.selected.strategies}
     regrets = {s: known for s in every if len(known := _regrets(benchmarks, s)) == len(benchmarks)}
-    among_all = {
-        cell.method
-        for evidence in benchmarks.values()
-        for cell in evidence.summaries
-        if cell.among_all
-    }
+    among_all = {c.method for e in benchmarks.values() for c in e.summaries if c.among_all}
     count = comb(len(methods) + len(lacking), 2)
     return OverBenchmarks(
         benchmarks=tuple(benchmarks),

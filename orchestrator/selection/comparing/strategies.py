@@ -67,8 +67,8 @@ class StrategyComparison:
 
     Attributes:
         methods: those that have any strategy, in plan order.
-        results: of the strategies that all of these methods have, in the order asked for; none
-            if some regret is not known.
+        results: of the strategies that all of these methods have, in the order of the selections;
+            none if some regret is not known.
         lacking: the other strategies, each with the methods that lack it.
         without_regret: methods whose novel scores leave the oracle nothing to choose by.
     """

@@ -71,7 +71,7 @@ class ThreeIntervals:
         paired_on: which of the two.
         closed_paired: of a - b on the closed tasks, where ``paired`` is on open ones.
         says: what each of them says of a: ``closed``, ``closed paired``, ``open`` and ``paired``,
-            those that are there.
+            as far as there are such tasks.
         cautions: why not to trust them.
     """
 
